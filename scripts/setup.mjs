@@ -1,0 +1,44 @@
+// Makes a fresh clone ready: locked dependencies, and a current Node where this machine's is too old.
+// Plain JavaScript for any Node from 18 up, since it runs before anything is installed.
+import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const stampFile = join(root, "node_modules", ".posthorn-setup")
+const lock = readFileSync(join(root, "package-lock.json"))
+const wantedMajor = Number(/\d+/.exec(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).engines.node)[0])
+const stamp = createHash("sha256").update(lock).digest("hex")
+
+// npm puts node_modules/.bin first on the path of its scripts, so an earlier setup's Node may be the one running this.
+const bundledNode = join(root, "node_modules", ".bin", process.platform === "win32" ? "node.cmd" : "node")
+const runningMajor = Number(process.versions.node.split(".")[0])
+
+function npm(...args) {
+  const cli = process.env.npm_execpath
+  const [command, prefix] = cli?.endsWith(".js") ? [process.execPath, [cli]] : ["npm", []]
+  execFileSync(command, [...prefix, ...args, "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+    shell: command === "npm" && process.platform === "win32",
+  })
+}
+
+const fresh = existsSync(stampFile) && readFileSync(stampFile, "utf8") === stamp
+try {
+  if (!fresh) {
+    console.log("posthorn setup: installing dependencies")
+    npm("ci")
+  }
+  if (runningMajor < wantedMajor && !existsSync(bundledNode)) {
+    console.log(`posthorn setup: this is Node ${process.versions.node}; fetching Node ${wantedMajor} beside the dependencies`)
+    npm("install", "--no-save", `node-${process.platform}-${process.arch}@${wantedMajor}`)
+  }
+  if (!fresh) writeFileSync(stampFile, stamp)
+} catch (error) {
+  console.error(`posthorn setup failed: ${error.message}`)
+  console.error(`Check that npm can reach its registry, or install Node ${wantedMajor} and run "npm ci" yourself.`)
+  process.exit(1)
+}

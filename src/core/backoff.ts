@@ -1,0 +1,48 @@
+/** How long to wait after the n-th failure. */
+import type { Delays, Policy } from "./policy.ts"
+
+/** A source of uniform numbers in [0, 1), passed in so that jitter can be tested. */
+export type Random = () => number
+
+/** The schedule's delay in seconds after failure n (1, 2, …), before jitter. Finite for every n. */
+export function scheduledDelay(delays: Delays, failure: number): number {
+  if ("list" in delays) return delays.list[failure - 1] ?? delays.then
+  const { strategy, base, factor, cap } = delays
+  switch (strategy) {
+    case "fixed":
+      return Math.min(base, cap)
+    case "linear":
+      return Math.min(base * failure, cap)
+    case "exponential":
+      // 2 ** 1000 is Infinity, and 0 * Infinity is NaN: the exponent stops long before.
+      return Math.min(base * factor ** Math.min(failure - 1, 64), cap)
+    default:
+      return strategy satisfies never
+  }
+}
+
+/** The delay in milliseconds with jitter drawn; a formula's cap holds after the jitter too. */
+export function delayMs(policy: Policy, failure: number, random: Random): number {
+  const seconds = scheduledDelay(policy.delays, failure) * jitterFactor(policy, random)
+  const capped = "cap" in policy.delays ? Math.min(seconds, policy.delays.cap) : seconds
+  return Math.round(capped * 1000)
+}
+
+function jitterFactor({ jitter }: Policy, random: Random): number {
+  if (jitter === "none") return 1
+  if (jitter === "full") return random()
+  const [min, max] = jitter
+  return min + (max - min) * random()
+}
+
+/** When a policy would try, in seconds from the first attempt, jitter left out; for previews. */
+export function previewSchedule(policy: Policy, most = 100): number[] {
+  const starts = [0]
+  for (let failure = 1; failure < most; failure++) {
+    if (policy.maxAttempts !== null && failure >= policy.maxAttempts) break
+    const start = starts.at(-1)! + scheduledDelay(policy.delays, failure)
+    if (policy.maxAge !== null && start >= policy.maxAge) break
+    starts.push(start)
+  }
+  return starts
+}

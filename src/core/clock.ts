@@ -1,0 +1,70 @@
+/**
+ * Time as the engine sees it. Everything that waits or compares times is handed a Clock.
+ *
+ * Due times are kept on a steady clock: it starts at the wall clock and then follows the monotonic one, so that a
+ * wall clock set forward does not fire every retry of the next hour at once, and one set back starves nobody. It drifts
+ * towards the wall clock slowly. Only signatures use the wall clock itself, since receivers compare with their own.
+ */
+
+export interface Timer {
+  cancel(): void
+}
+
+export interface Clock {
+  /** Steady milliseconds since 1970: for due times, ages and everything stored. */
+  now(): number
+  /** The machine's wall clock, for the timestamp inside a signature. */
+  wallNow(): number
+  setTimer(delayMs: number, run: () => void): Timer
+}
+
+/** The two sources that a steady clock is made from; tests move them apart. */
+export interface TimeSource {
+  wallMs(): number
+  monotonicMs(): number
+}
+
+const STEP_MS = 1000
+const SLEW = 0.05
+
+/** Follows the monotonic source; small differences to the wall are taken over at once, jumps at 5 % of the time that passes. */
+export class SteadyTime {
+  readonly #source: TimeSource
+  #steadyMs: number
+  #monotonicMs: number
+
+  constructor(source: TimeSource) {
+    this.#source = source
+    this.#steadyMs = source.wallMs()
+    this.#monotonicMs = source.monotonicMs()
+  }
+
+  now(): number {
+    const monotonicMs = this.#source.monotonicMs()
+    const passedMs = monotonicMs - this.#monotonicMs
+    if (passedMs >= STEP_MS) {
+      this.#monotonicMs = monotonicMs
+      const expectedMs = this.#steadyMs + passedMs
+      const offsetMs = this.#source.wallMs() - expectedMs
+      const mostMs = Math.abs(offsetMs) < STEP_MS ? passedMs : passedMs * SLEW
+      this.#steadyMs = expectedMs + Math.max(-mostMs, Math.min(mostMs, offsetMs))
+      return Math.round(this.#steadyMs)
+    }
+    return Math.round(this.#steadyMs + passedMs)
+  }
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+export function systemClock(): Clock {
+  const source: TimeSource = { wallMs: () => Date.now(), monotonicMs: () => performance.now() }
+  const steady = new SteadyTime(source)
+  return {
+    now: () => steady.now(),
+    wallNow: source.wallMs,
+    setTimer(delayMs, run) {
+      const handle = setTimeout(run, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
+      return { cancel: () => clearTimeout(handle) }
+    },
+  }
+}

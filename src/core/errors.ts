@@ -1,0 +1,45 @@
+/** The one error class that Posthorn throws: a stable code, the field to mend, and the cause. */
+
+export type ErrorCode =
+  | "invalid_input"
+  | "payload_too_large"
+  | "not_found"
+  | "conflict"
+  | "closed"
+  | "store_in_use"
+  | "store_unavailable"
+  | "store_full"
+  | "store_failed"
+  | "store_incompatible"
+  | "wrong_encryption_key"
+  | "signature_invalid"
+
+export interface ErrorDetails {
+  readonly field?: string | undefined
+  readonly cause?: unknown
+}
+
+export class PosthornError extends Error {
+  readonly code: ErrorCode
+  readonly field: string | undefined
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, { cause: details.cause })
+    this.name = "PosthornError"
+    this.code = code
+    this.field = details.field
+  }
+}
+
+export function invalid(field: string, problem: string): PosthornError {
+  return new PosthornError("invalid_input", `${field} ${problem}`, { field })
+}
+
+export function notFound(what: string, id: string): PosthornError {
+  return new PosthornError("not_found", `there is no ${what} "${id}"`)
+}
+
+/** What a log line or an error_detail says of anything that was thrown. */
+export function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,162 @@
+/** Checks what callers hand in, before anything is written; every error names the field. */
+import { invalid, PosthornError } from "./errors.ts"
+
+const NAME = /^[a-zA-Z0-9\-_.]+$/
+
+export function requireObject(value: unknown, field: string): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw invalid(field, "must be an object")
+}
+
+export function refuseUnknown(input: object, known: readonly string[], at: string): void {
+  for (const field of Object.keys(input)) {
+    if (!known.includes(field)) {
+      throw invalid(at === "" ? field : `${at}.${field}`, `is unknown; known are ${known.join(", ")}`)
+    }
+  }
+}
+
+/** A uid, event type, channel or key name. */
+export function requireName(value: unknown, field: string, longest = 256): string {
+  if (typeof value !== "string" || value.length === 0 || value.length > longest || !NAME.test(value)) {
+    throw invalid(field, `must be 1 to ${longest} of the characters a-z A-Z 0-9 - _ .`)
+  }
+  return value
+}
+
+export function optionalName(value: unknown, field: string, longest = 256): string | null {
+  return value === undefined || value === null ? null : requireName(value, field, longest)
+}
+
+export function requireText(value: unknown, field: string, longest: number): string {
+  if (typeof value !== "string" || value.length > longest)
+    throw invalid(field, `must be a text of at most ${longest} characters`)
+  return value
+}
+
+export function nameList(value: unknown, field: string, most: number): readonly string[] | null {
+  if (value === undefined || value === null) return null
+  if (!Array.isArray(value) || value.length === 0 || value.length > most) {
+    throw invalid(field, `must be a list of 1 to ${most} names, or left out for all`)
+  }
+  return [...new Set(value.map((entry, i) => requireName(entry, `${field}[${i}]`)))]
+}
+
+export function requireUrl(value: unknown, field = "url"): string {
+  const url = typeof value === "string" && value.length <= 4096 ? URL.parse(value) : null
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw invalid(field, "must be a full http:// or https:// address")
+  }
+  if (url.username !== "" || url.password !== "")
+    throw invalid(field, "must not carry a user name or password; use headers")
+  if (url.port === "0") throw invalid(field, "must not use port 0")
+  url.hash = ""
+  return url.href
+}
+
+export function wholeNumber(value: unknown, field: string, least: number, most: number): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most) {
+    throw invalid(field, `must be a whole number between ${least} and ${most}`)
+  }
+  return value
+}
+
+export function optionalWholeNumber(
+  value: unknown,
+  field: string,
+  least: number,
+  most: number,
+): number | null {
+  return value === undefined || value === null ? null : wholeNumber(value, field, least, most)
+}
+
+export function requireBoolean(value: unknown, field: string): boolean {
+  if (typeof value !== "boolean") throw invalid(field, "must be true or false")
+  return value
+}
+
+/** A Date, or milliseconds since 1970. */
+export function requireTime(value: unknown, field: string): number {
+  const ms = value instanceof Date ? value.getTime() : value
+  // Year 9999 is the last that an ISO text of fixed width can show.
+  if (typeof ms !== "number" || !Number.isFinite(ms) || ms < 0 || ms > 253_402_300_799_000) {
+    throw invalid(field, "must be a Date or milliseconds since 1970")
+  }
+  return Math.round(ms)
+}
+
+/** Metadata: a flat object of texts. */
+export function requireMetadata(value: unknown, field: string): { readonly [key: string]: string } {
+  if (value === undefined) return {}
+  requireObject(value, field)
+  const entries = Object.entries(value as object)
+  if (entries.length > 50) throw invalid(field, "must have at most 50 entries")
+  for (const [key, entry] of entries) requireText(entry, `${field}.${key}`, 4096)
+  return Object.fromEntries(entries) as { [key: string]: string }
+}
+
+const RESERVED_HEADERS = new Set(
+  "host content-length transfer-encoding connection te trailer upgrade expect keep-alive idempotency-key".split(
+    " ",
+  ),
+)
+
+/** Custom headers of an endpoint, names in lower case. What the transport or the signature owns is refused. */
+export function requireHeaders(value: unknown, field: string): { readonly [name: string]: string } {
+  if (value === undefined) return {}
+  requireObject(value, field)
+  const headers: { [name: string]: string } = {}
+  for (const [given, text] of Object.entries(value as object)) {
+    const name = given.toLowerCase()
+    if (!/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name)) throw invalid(`${field}.${given}`, "is not a header name")
+    if (RESERVED_HEADERS.has(name) || /^(proxy|webhook|svix)-/.test(name)) {
+      throw invalid(`${field}.${given}`, "is set by Posthorn and cannot be replaced")
+    }
+    if (typeof text !== "string" || text.length > 8192 || /[^\t\x20-\x7e\x80-\xff]/.test(text)) {
+      throw invalid(`${field}.${given}`, "must be a text without line breaks or control characters")
+    }
+    headers[name] = text
+  }
+  if (Object.keys(headers).length > 50) throw invalid(field, "must have at most 50 entries")
+  return headers
+}
+
+export interface PayloadBytes {
+  readonly bytes: Uint8Array
+  readonly contentType: string
+}
+
+/** A JSON value becomes its bytes here, once: what is signed is what is stored is what is sent. */
+export function payloadBytes(payload: unknown, contentType: unknown, mostBytes: number): PayloadBytes {
+  const bytes = payload instanceof Uint8Array ? payload : Buffer.from(jsonOf(payload))
+  if (bytes.length > mostBytes) {
+    throw new PosthornError(
+      "payload_too_large",
+      `payload is ${bytes.length} bytes, more than the limit of ${mostBytes} (maxPayloadBytes)`,
+      { field: "payload" },
+    )
+  }
+  const fallback = payload instanceof Uint8Array ? "application/octet-stream" : "application/json"
+  const type = requireText(contentType ?? fallback, "contentType", 255)
+  if (!/^[\x20-\x7e]+\/[\x20-\x7e]+$/.test(type))
+    throw invalid("contentType", "must be a media type such as application/json")
+  return { bytes, contentType: type }
+}
+
+function jsonOf(payload: unknown): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(payload)
+  } catch (cause) {
+    throw new PosthornError(
+      "invalid_input",
+      "payload cannot be written as JSON (is it cyclic, or does it hold a BigInt?)",
+      {
+        field: "payload",
+        cause,
+      },
+    )
+  }
+  if (text === undefined) throw invalid("payload", "must be a JSON value or bytes")
+  return text
+}

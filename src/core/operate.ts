@@ -1,0 +1,36 @@
+/** What an operator's hand makes of a delivery: the changes that no attempt brings about. */
+import type { Policy } from "./policy.ts"
+import { type Change, type DeliveryStatus, type LiveDelivery, settle } from "./settle.ts"
+
+/** A delivery in any state. */
+export type AnyDelivery = Omit<LiveDelivery, "status"> & {
+  readonly status: DeliveryStatus
+  readonly deliveredAt: number | null
+}
+
+export function isLive(delivery: { readonly status: DeliveryStatus }): boolean {
+  return delivery.status === "pending" || delivery.status === "failed"
+}
+
+/** Back to the beginning: attempt 0, due now, its age starts anew. */
+export function revive(delivery: AnyDelivery, nowMs: number): Change {
+  return {
+    status: "pending",
+    deadReason: null,
+    attemptCount: 0,
+    nextRetryAt: nowMs,
+    lastAttemptedAt: delivery.lastAttemptedAt,
+    deliveredAt: null,
+    errorDetail: null,
+    ageFrom: nowMs,
+    stalls: 0,
+    purgeAt: null,
+    disableEndpoint: false,
+    holdLaneUntil: null,
+  }
+}
+
+/** Called off: dead, with the reason `cancelled`. Only a delivery that is not finished can be. */
+export function cancel(delivery: AnyDelivery, policy: Policy, nowMs: number): Change {
+  return settle(delivery as LiveDelivery, { kind: "cancelled" }, policy, nowMs, () => 0)
+}

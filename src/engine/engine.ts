@@ -1,0 +1,271 @@
+/**
+ * The engine: claims due lanes, runs them, and keeps watch. What waits is in the store; the engine holds nothing that a crash
+ * could lose. Work is woken at once; the poll is a net under it, which also finds what others changed in the store.
+ */
+import type { Random } from "../core/backoff.ts"
+import type { Clock, Timer } from "../core/clock.ts"
+import type { Ids } from "../core/ids.ts"
+import type { Policy } from "../core/policy.ts"
+import type { Vault } from "../core/vault.ts"
+import type { EventBus } from "../observe/events.ts"
+import type { Logger } from "../observe/log.ts"
+import type { LaneClaim, Schedule } from "../schedule/schedule.ts"
+import type { LaneWake, Store } from "../store/store.ts"
+import type { Transport } from "../transport/transport.ts"
+import { type Crew, PollBudget } from "./crew.ts"
+import { LaneRun } from "./lane-run.ts"
+import { LaneState } from "./lane-state.ts"
+import { Maintenance } from "./maintenance.ts"
+import { Reporter } from "./reporter.ts"
+import { Settler } from "./settler.ts"
+import { Slots } from "./slots.ts"
+import { Target } from "./target.ts"
+import { TaskRunner } from "./tasks.ts"
+
+export interface EngineOptions {
+  readonly pollIntervalMs: number
+  readonly maxPerPoll: number | null
+  readonly maintenanceIntervalMs: number
+  readonly maxInFlight: number
+  readonly laneConcurrency: number
+  readonly userAgent: string
+}
+
+export interface EngineParts {
+  readonly store: Store
+  readonly schedule: Schedule
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly random: Random
+  readonly ids: Ids
+  readonly vault: Vault
+  readonly bus: EventBus
+  readonly logger: Logger
+  readonly defaultPolicy: Policy
+}
+
+/** Sending waits while this many outcomes are not written. */
+const MOST_UNSETTLED = 5000
+const SCAN_PAGE = 500
+/** How many lanes' states are kept while they are not worked on. */
+const MOST_IDLE_LANES = 10_000
+
+export class Engine {
+  readonly #parts: EngineParts
+  readonly #options: EngineOptions
+  readonly #crew: Crew
+  readonly #runs = new Map<string, LaneRun>()
+  readonly #lanes = new Map<string, LaneState>()
+  readonly #maintenance: Maintenance
+  readonly tasks: TaskRunner
+  readonly transport: Transport
+  #state: "new" | "running" | "stopping" | "stopped" = "new"
+  #pumping = false
+  #pumpAgain = false
+  #alarm: Timer | null = null
+  #pollTimer: Timer | null = null
+  #polling: Promise<void> = Promise.resolve()
+  #netCursor: string | null = null
+  #onIdle: (() => void) | null = null
+
+  constructor(parts: EngineParts, options: EngineOptions) {
+    const { store, clock, random, logger, schedule, vault, defaultPolicy } = parts
+    this.#parts = parts
+    this.#options = options
+    this.transport = parts.transport
+    const settler = new Settler(store, clock, random, logger)
+    const reporter = new Reporter(parts.bus, logger)
+    this.#crew = {
+      ...parts,
+      settler,
+      reporter,
+      slots: new Slots(options.maxInFlight, clock, () => settler.unsettled < MOST_UNSETTLED),
+      budget: new PollBudget(options.maxPerPoll),
+      laneConcurrency: options.laneConcurrency,
+      target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
+      stopping: () => this.#state !== "running",
+      othersWait: () => this.#runs.size >= options.maxInFlight && schedule.hasWaiting(clock.now()),
+    }
+    this.#maintenance = new Maintenance(store, clock, logger, options.maintenanceIntervalMs)
+    this.tasks = new TaskRunner({ ...parts, reporter, wake: (lanes) => this.wake(lanes) })
+  }
+
+  /** Finds what waits, without writing a row, and begins with the first poll at once. */
+  async start(): Promise<void> {
+    this.#state = "running"
+    await this.#scan(null, 1)
+    this.#poll()
+    this.#maintenance.start()
+    this.tasks.start()
+  }
+
+  /** Something is due in these lanes: looked at at once. */
+  wake(lanes: readonly LaneWake[]): void {
+    const now = this.#parts.clock.now()
+    this.#parts.schedule.wake(lanes)
+    for (const { endpointId, dueAt } of lanes) if (dueAt <= now) this.#runs.get(endpointId)?.wake()
+    void this.#pump()
+  }
+
+  /** The endpoint was changed by this process: what is not under way is fetched anew, as it is now. */
+  endpointChanged(endpointId: string, appId: string): void {
+    this.#parts.transport.forget(endpointId)
+    this.#runs.get(endpointId)?.recall()
+    this.wake([{ endpointId, appId, dueAt: this.#parts.clock.now() }])
+  }
+
+  /** Resolves when nothing is under way or claimed; for tests and for a graceful stop. */
+  whenIdle(): Promise<void> {
+    if (this.#runs.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const before = this.#onIdle
+      this.#onIdle = () => {
+        before?.()
+        resolve()
+      }
+    })
+  }
+
+  /** One poll now; resolves when what it found is woken. */
+  pollOnce(): Promise<void> {
+    this.#polling = this.#polling.then(() => this.#look())
+    return this.#polling
+  }
+
+  maintainOnce(): Promise<void> {
+    return this.#maintenance.runOnce()
+  }
+
+  #poll(): void {
+    if (this.#state !== "running") return
+    this.#pollTimer = this.#parts.clock.setTimer(this.#options.pollIntervalMs, () => this.#poll())
+    void this.pollOnce()
+  }
+
+  async #look(): Promise<void> {
+    if (this.#state !== "running") return
+    try {
+      this.#crew.budget.refill()
+      void this.#pump()
+      if (await this.#parts.store.changedOutside()) {
+        for (const run of this.#runs.values()) run.recall()
+        await this.#scan(null, Number.POSITIVE_INFINITY)
+        this.tasks.wake()
+      } else {
+        this.#netCursor = await this.#scan(this.#netCursor, 1)
+      }
+      this.#crew.slots.offer()
+    } catch (error) {
+      if (this.#state === "running")
+        this.#parts.logger.warn({ err: error }, "The poll could not read the store; trying again")
+    }
+  }
+
+  /** Wakes the lanes that have something waiting, page by page; returns where it stopped, or null at the end. */
+  async #scan(after: string | null, pages: number): Promise<string | null> {
+    for (let cursor = after; pages > 0; pages--) {
+      const lanes = await this.#parts.store.scanLanes(cursor, SCAN_PAGE)
+      this.wake(lanes)
+      if (lanes.length < SCAN_PAGE) return null
+      cursor = lanes.at(-1)!.endpointId
+      if (pages === 1) return cursor
+    }
+    return null
+  }
+
+  async #pump(): Promise<void> {
+    if (this.#pumping) {
+      this.#pumpAgain = true
+      return
+    }
+    this.#pumping = true
+    try {
+      do {
+        this.#pumpAgain = false
+        await this.#claimDue()
+      } while (this.#pumpAgain)
+    } finally {
+      this.#pumping = false
+      this.#arm()
+    }
+  }
+
+  async #claimDue(): Promise<void> {
+    const { schedule, clock } = this.#parts
+    const room = this.#options.maxInFlight - this.#runs.size
+    if (this.#state !== "running" || room <= 0 || this.#crew.budget.isSpent) return
+    for (const claim of await schedule.claim(room, clock.now())) this.#run(claim)
+  }
+
+  #run(claim: LaneClaim): void {
+    const { endpointId } = claim
+    const lane = this.#lanes.get(endpointId) ?? new LaneState(endpointId)
+    // Put last: the map's order is then that of use, and the first are the ones to forget.
+    this.#lanes.delete(endpointId)
+    this.#lanes.set(endpointId, lane)
+    const run = new LaneRun(this.#crew, claim, lane, (nextDueAt) => void this.#finished(claim, nextDueAt))
+    this.#runs.set(endpointId, run)
+    run.start()
+  }
+
+  async #finished(claim: LaneClaim, nextDueAt: number | null): Promise<void> {
+    this.#runs.delete(claim.endpointId)
+    await this.#parts.schedule.release(claim, nextDueAt, this.#parts.clock.now())
+    this.#forgetIdleLanes()
+    if (this.#runs.size === 0) {
+      const onIdle = this.#onIdle
+      this.#onIdle = null
+      onIdle?.()
+    }
+    void this.#pump()
+  }
+
+  #forgetIdleLanes(): void {
+    if (this.#lanes.size <= MOST_IDLE_LANES + this.#runs.size) return
+    for (const endpointId of this.#lanes.keys()) {
+      if (this.#runs.has(endpointId)) continue
+      this.#lanes.delete(endpointId)
+      return
+    }
+  }
+
+  /** Sets the alarm for the next lane whose time comes. */
+  #arm(): void {
+    this.#alarm?.cancel()
+    this.#alarm = null
+    const { schedule, clock } = this.#parts
+    const dueAt = schedule.nextDueAt()
+    if (
+      dueAt === null ||
+      this.#state !== "running" ||
+      this.#crew.budget.isSpent ||
+      this.#runs.size >= this.#options.maxInFlight
+    )
+      return
+    this.#alarm = clock.setTimer(Math.max(0, dueAt - clock.now()), () => void this.#pump())
+  }
+
+  /** Claims nothing more, lets what is under way finish until the deadline, then cuts it off; what is cut off stays due. */
+  async stop(deadlineMs: number): Promise<void> {
+    if (this.#state !== "running") return
+    this.#state = "stopping"
+    this.#alarm?.cancel()
+    this.#pollTimer?.cancel()
+    this.#maintenance.stop()
+    const deadline = this.#parts.clock.setTimer(deadlineMs, () => this.#parts.transport.interrupt())
+    for (const run of this.#runs.values()) run.recall()
+    await Promise.all([this.whenIdle(), this.tasks.stop(), this.#polling])
+    deadline.cancel()
+    this.#state = "stopped"
+  }
+
+  /** The store is lost: nothing more is started or written. */
+  abandon(): void {
+    this.#state = "stopped"
+    this.#alarm?.cancel()
+    this.#pollTimer?.cancel()
+    this.#maintenance.stop()
+    void this.tasks.stop()
+    this.#parts.transport.interrupt()
+  }
+}

@@ -1,0 +1,350 @@
+/**
+ * One worker's time with one lane: fetch what is due, send it with the endpoint's concurrency, settle, fetch more, and give the
+ * lane back. Every way out of an attempt ends in `settle`, so that a delivery is always in exactly one place.
+ */
+import type { Timer } from "../core/clock.ts"
+import { describe } from "../core/errors.ts"
+import type { Outcome } from "../core/outcome.ts"
+import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
+import type { LaneClaim } from "../schedule/schedule.ts"
+import type { ClaimedDelivery, LaneWork, NewAttempt, SettleResult } from "../store/store.ts"
+import type { TransportResult } from "../transport/transport.ts"
+import type { Crew } from "./crew.ts"
+import type { LaneState } from "./lane-state.ts"
+import type { Target } from "./target.ts"
+
+/** One in five is kept for retries while first attempts keep coming. */
+const RETRY_SHARE = 5
+/** After this many a lane gives way, if others wait for its place. */
+const QUANTUM = 100
+const STORE_RETRY_MS = 500
+
+export class LaneRun {
+  readonly claim: LaneClaim
+  readonly #crew: Crew
+  readonly #lane: LaneState
+  readonly #finished: (nextDueAt: number | null) => void
+  #buffer: ClaimedDelivery[] = []
+  #underWay = 0
+  #unsettled = 0
+  #started = 0
+  #fetching = false
+  #wokenMeanwhile = false
+  /** All that was due is fetched; the lane is looked at again at `nextDueAt`, or when it is woken. */
+  #drained = false
+  /** No more is fetched: others wait for this run's place. */
+  #leaving = false
+  #over = false
+  #nextDueAt: number | null = null
+  #dueTimer: Timer | null = null
+  #rateTimer: Timer | null = null
+
+  constructor(crew: Crew, claim: LaneClaim, lane: LaneState, finished: (nextDueAt: number | null) => void) {
+    this.#crew = crew
+    this.claim = claim
+    this.#lane = lane
+    this.#finished = finished
+  }
+
+  start(): void {
+    void this.#fetch()
+  }
+
+  /** Something is due, or may be: fetched beside what is under way, so that a slow request holds up no other. */
+  wake(): void {
+    if (this.#leaving) return this.#comeBackAt(this.#crew.clock.now())
+    this.#drained = false
+    this.#nextDueAt = null
+    // The fetch that is under way may have looked before this was committed.
+    if (this.#fetching) this.#wokenMeanwhile = true
+    this.#step()
+  }
+
+  /** The endpoint changed, or the process stops: what is not under way goes back, to be fetched as things are then. */
+  recall(): void {
+    this.#giveBackBuffer()
+    this.wake()
+  }
+
+  /** Does whatever can be done now; called after every change. */
+  readonly #step = (): void => {
+    if (this.#over) return
+    while (this.#buffer.length > 0 && this.#startNext()) {}
+    if (this.#wantsMore()) void this.#fetch()
+    else if (this.#isIdle()) this.#finish()
+    else this.#armDueTimer()
+  }
+
+  #wantsMore(): boolean {
+    if (this.#drained || this.#leaving || this.#fetching || this.#crew.stopping()) return false
+    // The next of an ordered line is asked for when the one before is on its way into the store.
+    if (this.#isOrdered()) return this.#buffer.length + this.#underWay === 0
+    return this.#buffer.length < this.#allowed()
+  }
+
+  #isOrdered(): boolean {
+    return this.#lane.target?.endpoint.ordered ?? false
+  }
+
+  /** While requests are under way, a retry that comes due does not wait for them. */
+  #armDueTimer(): void {
+    this.#dueTimer?.cancel()
+    this.#dueTimer = null
+    if (
+      !this.#drained ||
+      this.#leaving ||
+      this.#nextDueAt === null ||
+      this.#fetching ||
+      this.#crew.stopping()
+    )
+      return
+    this.#dueTimer = this.#crew.clock.setTimer(Math.max(0, this.#nextDueAt - this.#crew.clock.now()), () =>
+      this.wake(),
+    )
+  }
+
+  #isIdle(): boolean {
+    return this.#buffer.length === 0 && this.#underWay === 0 && this.#unsettled === 0 && !this.#fetching
+  }
+
+  #allowed(): number {
+    const most = this.#lane.target?.endpoint.concurrency ?? this.#crew.laneConcurrency
+    return this.#isOrdered() ? 1 : this.#lane.concurrency.allowed(most)
+  }
+
+  async #fetch(): Promise<void> {
+    this.#fetching = true
+    const { store, clock, budget } = this.#crew
+    const limit = budget.take(this.#allowed() * 2)
+    let found = 0
+    try {
+      if (limit === 0) return this.#drainUntil(clock.now())
+      const [work] = await store.fetch(
+        [{ ...this.#lane.nextShare(limit, RETRY_SHARE), token: this.claim.token }],
+        clock.now(),
+      )
+      found = work!.deliveries.length
+      this.#take(work!)
+    } catch (error) {
+      this.#crew.logger.warn(
+        { err: error, endpoint_id: this.claim.endpointId },
+        "Due deliveries could not be read; trying again",
+      )
+      this.#drainUntil(clock.now() + STORE_RETRY_MS * (1 + this.#crew.random()))
+    } finally {
+      budget.giveBack(limit - found)
+      this.#fetching = false
+      if (this.#wokenMeanwhile) this.#drained = false
+      this.#wokenMeanwhile = false
+      this.#step()
+    }
+  }
+
+  #take(work: LaneWork): void {
+    this.#buffer.push(...work.deliveries)
+    try {
+      if (work.endpoint !== null) this.#lane.target = this.#crew.target(work.endpoint)
+    } catch (error) {
+      // Its secrets or policy cannot be read: each of its deliveries is set back as a fault of our own.
+      this.#lane.target = null
+      this.#lane.targetError = describe(error)
+    }
+    if (work.held !== null) return this.#drainUntil(work.held.until)
+    if (this.#mustGiveWay()) {
+      this.#leaving = true
+      return this.#comeBackAt(work.nextDueAt)
+    }
+    // A line is asked again after each settle: what comes next may be due by then.
+    const more = this.#isOrdered()
+      ? work.deliveries.length > 0
+      : work.nextDueAt !== null && work.nextDueAt <= this.#crew.clock.now()
+    if (!more || work.deliveries.length === 0) this.#drainUntil(work.nextDueAt)
+  }
+
+  #mustGiveWay(): boolean {
+    return this.#crew.budget.isLimited || (this.#started >= QUANTUM && this.#crew.othersWait())
+  }
+
+  #drainUntil(nextDueAt: number | null): void {
+    this.#drained = true
+    this.#comeBackAt(nextDueAt)
+  }
+
+  #comeBackAt(dueAt: number | null): void {
+    if (dueAt !== null) this.#nextDueAt = Math.min(this.#nextDueAt ?? Number.POSITIVE_INFINITY, dueAt)
+  }
+
+  /** False when it has to wait: for a place, for the rate limit, or because the lane has enough under way. */
+  #startNext(): boolean {
+    if (this.#crew.stopping()) {
+      this.#giveBackBuffer()
+      return false
+    }
+    if (this.#underWay >= this.#allowed()) return false
+    const slot = this.#crew.slots.take(this.#underWay, this.#buffer[0]!.stalls, this.#step)
+    if (slot === null) return false
+    const waitMs = this.#lane.rateWait(this.#crew.clock.now())
+    if (waitMs > 0) {
+      slot.release()
+      this.#rateTimer?.cancel()
+      this.#rateTimer = this.#crew.clock.setTimer(waitMs, this.#step)
+      return false
+    }
+    this.#underWay++
+    this.#started++
+    void this.#deliver(this.#buffer.shift()!).finally(() => slot.release())
+    return true
+  }
+
+  /** Claimed → sent → settled → reported. */
+  async #deliver(delivery: ClaimedDelivery): Promise<void> {
+    const target = this.#lane.target
+    const startedAt = this.#crew.clock.now()
+    const { outcome, result } = await this.#attempt(delivery, target)
+    this.#underWay--
+    if (outcome.kind === "interrupted") {
+      this.#drainUntil(this.#crew.clock.now())
+      return this.#putBack([delivery])
+    }
+    if (outcome.kind === "response" || outcome.kind === "failure") this.#learn(outcome.kind === "response")
+    this.#unsettled++
+    const settled = this.#settle(delivery, target, outcome, result, startedAt)
+    // Behind the settle in the same moment: an ordered line's next is fetched in the transaction that settles this one.
+    queueMicrotask(this.#step)
+    try {
+      await settled
+    } catch (error) {
+      this.#crew.logger.error(
+        { err: error, delivery_id: delivery.id },
+        "An outcome could not be written; the delivery will be repeated",
+      )
+      this.#leaving = true
+    }
+    this.#unsettled--
+    this.#step()
+  }
+
+  async #attempt(
+    delivery: ClaimedDelivery,
+    target: Target | null,
+  ): Promise<{ outcome: Outcome; result: TransportResult | null }> {
+    try {
+      if (delivery.stalls >= MOST_STALLS) return { outcome: { kind: "stalled" }, result: null }
+      if (target === null) return { outcome: { kind: "fault", detail: this.#lane.targetError }, result: null }
+      if (isOverdue(delivery, target.policy, this.#crew.clock.now()))
+        return { outcome: { kind: "overdue" }, result: null }
+      const result = await this.#crew.transport.send(target.request(delivery, this.#crew.clock))
+      return { outcome: result.outcome, result }
+    } catch (error) {
+      this.#crew.logger.error(
+        { err: error, delivery_id: delivery.id },
+        "Posthorn failed on a delivery; it is set back",
+      )
+      return { outcome: { kind: "fault", detail: describe(error) }, result: null }
+    }
+  }
+
+  #learn(answered: boolean): void {
+    const most = this.#lane.target?.endpoint.concurrency ?? this.#crew.laneConcurrency
+    if (answered) this.#lane.concurrency.succeeded(this.#underWay + 1, most)
+    else this.#lane.concurrency.failed()
+  }
+
+  async #settle(
+    delivery: ClaimedDelivery,
+    target: Target | null,
+    outcome: Outcome,
+    result: TransportResult | null,
+    startedAt: number,
+  ): Promise<void> {
+    const { clock, settler, reporter, random, defaultPolicy } = this.#crew
+    const now = clock.now()
+    const change = settle(delivery, outcome, target?.policy ?? defaultPolicy, now, random)
+    const attempt =
+      result === null
+        ? null
+        : this.#record(
+            delivery,
+            target!,
+            change.status === "delivered",
+            result,
+            change.errorDetail,
+            startedAt,
+            now,
+          )
+    const { endpointId, token } = this.claim
+    const written = await settler.settle({
+      seq: delivery.seq,
+      endpointId,
+      token,
+      expectedAttemptCount: delivery.attemptCount,
+      change,
+      attempt,
+    })
+    this.#follow(written, change.nextRetryAt, change.holdLaneUntil)
+    if (written === "applied")
+      reporter.settled({ delivery, endpointId, change, attempt, detail: result?.detail ?? null }, now)
+    if (change.disableEndpoint && written !== "stale") this.#crew.transport.forget(endpointId)
+  }
+
+  #record(
+    delivery: ClaimedDelivery,
+    target: Target,
+    succeeded: boolean,
+    result: TransportResult,
+    error: string | null,
+    startedAt: number,
+    now: number,
+  ): NewAttempt {
+    return {
+      id: this.#crew.ids.make("atmpt", now),
+      status: succeeded ? "succeeded" : "failed",
+      attemptNumber: delivery.attemptCount + 1,
+      url: target.endpoint.url,
+      responseStatus: result.responseStatus,
+      responseBody: result.responseBody,
+      responseTruncated: result.responseTruncated,
+      error,
+      startedAt,
+      durationMs: now - startedAt,
+    }
+  }
+
+  /** When the lane must be looked at again because of this delivery. */
+  #follow(written: SettleResult, nextRetryAt: number | null, holdLaneUntil: number | null): void {
+    this.#comeBackAt(written === "applied" ? nextRetryAt : this.#crew.clock.now())
+    if (holdLaneUntil === null) return
+    this.#giveBackBuffer()
+    this.#drained = true
+    this.#nextDueAt = holdLaneUntil
+  }
+
+  #giveBackBuffer(): void {
+    const buffer = this.#buffer
+    this.#buffer = []
+    if (buffer.length > 0) this.#putBack(buffer)
+  }
+
+  #putBack(deliveries: readonly ClaimedDelivery[]): void {
+    this.#unsettled++
+    this.#crew.store
+      .giveBack(deliveries.map(({ seq }) => ({ seq, token: this.claim.token })))
+      .catch((error) =>
+        this.#crew.logger.warn(
+          { err: error },
+          "Unsent deliveries could not be given back; they will be fetched again",
+        ),
+      )
+      .finally(() => {
+        this.#unsettled--
+        this.#step()
+      })
+  }
+
+  #finish(): void {
+    this.#over = true
+    this.#dueTimer?.cancel()
+    this.#rateTimer?.cancel()
+    this.#finished(this.#nextDueAt)
+  }
+}

@@ -1,0 +1,54 @@
+/** Retention, every so often: removes finished deliveries whose time has come, in small bites. */
+import type { Clock, Timer } from "../core/clock.ts"
+import type { Logger } from "../observe/log.ts"
+import type { Store } from "../store/store.ts"
+
+const BITE = 500
+
+export class Maintenance {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #intervalMs: number
+  #timer: Timer | null = null
+  #stopped = true
+
+  constructor(store: Store, clock: Clock, logger: Logger, intervalMs: number) {
+    this.#store = store
+    this.#clock = clock
+    this.#logger = logger
+    this.#intervalMs = intervalMs
+  }
+
+  start(): void {
+    this.#stopped = false
+    this.#again()
+  }
+
+  #again(): void {
+    this.#timer = this.#clock.setTimer(this.#intervalMs, () => {
+      void this.runOnce().finally(() => {
+        if (!this.#stopped) this.#again()
+      })
+    })
+  }
+
+  /** Bites until nothing is left; other work goes in between. */
+  async runOnce(): Promise<void> {
+    try {
+      let removed = 0
+      for (let bite = BITE; bite === BITE && !this.#stopped; ) {
+        bite = await this.#store.purge(this.#clock.now(), BITE)
+        removed += bite
+      }
+      if (removed > 0) this.#logger.info({ removed }, "Retention removed finished deliveries")
+    } catch (error) {
+      if (!this.#stopped) this.#logger.warn({ err: error }, "Retention could not finish; it will try again")
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+  }
+}

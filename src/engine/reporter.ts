@@ -1,0 +1,100 @@
+/** Tells the world what became of a delivery: events on the bus, and log lines in seed 004's words. */
+import type { Change } from "../core/settle.ts"
+import type { EventBus } from "../observe/events.ts"
+import type { Logger } from "../observe/log.ts"
+import type { NewAttempt } from "../store/store.ts"
+
+export interface Settled {
+  readonly delivery: {
+    readonly id: string
+    readonly messageId: string
+    readonly sessionId: string | null
+    readonly eventType: string
+  }
+  readonly endpointId: string
+  readonly change: Change
+  readonly attempt: NewAttempt | null
+  /** The operator's detail of a failure, which no tenant sees. */
+  readonly detail: string | null
+}
+
+export class Reporter {
+  readonly #bus: EventBus
+  readonly #logger: Logger
+
+  constructor(bus: EventBus, logger: Logger) {
+    this.#bus = bus
+    this.#logger = logger
+  }
+
+  settled(settled: Settled, now: number): void {
+    const { delivery, change, attempt } = settled
+    const common = {
+      webhook_delivery_id: delivery.id,
+      webhook_id: settled.endpointId,
+      message_id: delivery.messageId,
+      session_id: delivery.sessionId,
+      event_type: delivery.eventType,
+      attempt_count: change.attemptCount,
+      at: now,
+    }
+    if (attempt !== null) {
+      this.#bus.publish({
+        ...common,
+        type: "delivery.attempt",
+        attempt_id: attempt.id,
+        success: attempt.status === "succeeded",
+        response_status: attempt.responseStatus,
+        error: attempt.error,
+        duration_ms: attempt.durationMs,
+        next_retry_at: change.nextRetryAt,
+      })
+    }
+    if (change.status === "delivered") {
+      this.#bus.publish({
+        ...common,
+        type: "delivery.delivered",
+        response_status: attempt?.responseStatus ?? null,
+      })
+    } else if (change.status === "dead") {
+      this.#bus.publish({
+        ...common,
+        type: "delivery.dead",
+        reason: change.deadReason!,
+        last_error: change.errorDetail,
+      })
+    }
+    this.#log(settled, now)
+  }
+
+  #log({ delivery, endpointId, change, attempt, detail }: Settled, now: number): void {
+    const failed = change.status === "dead"
+    if (!this.#logger.isLevelEnabled(failed ? "error" : "info")) return
+    const fields = {
+      subscriber_id: endpointId,
+      endpoint_id: endpointId,
+      delivery_id: delivery.id,
+      message_id: delivery.messageId,
+      event_type: delivery.eventType,
+      attempts: change.attemptCount,
+      ...(detail === null ? {} : { detail }),
+    }
+    const httpCode = attempt?.responseStatus ?? null
+    if (failed) {
+      const reasons = { final_http_code: httpCode, reason: change.deadReason, error: change.errorDetail }
+      this.#logger.error({ ...fields, ...reasons }, "Webhook delivery failed permanently")
+    } else if (change.status === "delivered") {
+      const result = { http_code: httpCode, success: true, duration_ms: attempt?.durationMs ?? 0 }
+      this.#logger.info({ ...fields, ...result }, "Webhook delivery completed")
+    } else {
+      const next = {
+        http_code: httpCode,
+        success: false,
+        error: change.errorDetail,
+        next_attempt: change.attemptCount + 1,
+        delay_seconds: Math.max(0, (change.nextRetryAt ?? now) - now) / 1000,
+      }
+      this.#logger.info({ ...fields, ...next }, "Webhook delivery scheduled for retry")
+    }
+  }
+}

@@ -1,0 +1,75 @@
+/** The requests that may be under way at once in this process, shared by all lanes. */
+import type { Clock, Timer } from "../core/clock.ts"
+
+/** A lane may have a fifth of what is free, so that many slow receivers together cannot take it all. */
+const SHARE = 5
+/** A delivery that was under way at this many crashes is sent while no other such is, so that a crash shows which one it was. */
+const SUSPECT_STALLS = 2
+const SUSPECT_MS = 1000
+
+export interface Slot {
+  release(): void
+}
+
+export class Slots {
+  readonly #most: number
+  readonly #clock: Clock
+  readonly #mayStart: () => boolean
+  readonly #waiting = new Set<() => void>()
+  #taken = 0
+  #suspect: Timer | null = null
+
+  /** `mayStart` is asked before each start: false while too much is unsettled. */
+  constructor(most: number, clock: Clock, mayStart: () => boolean) {
+    this.#most = most
+    this.#clock = clock
+    this.#mayStart = mayStart
+  }
+
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** Null when none is free for this lane now; `retry` is then called once, when one may be. */
+  take(underWayInLane: number, stalls: number, retry: () => void): Slot | null {
+    const free = this.#most - this.#taken
+    const fair = underWayInLane === 0 || underWayInLane < free / SHARE
+    const isSuspect = stalls >= SUSPECT_STALLS
+    if (free <= 0 || !fair || !this.#mayStart() || (isSuspect && this.#suspect !== null)) {
+      this.#waiting.add(retry)
+      return null
+    }
+    this.#taken++
+    const gate = isSuspect ? this.#closeGate() : null
+    return {
+      release: () => {
+        this.#taken--
+        if (gate !== null && this.#suspect === gate) this.#openGate()
+        this.offer()
+      },
+    }
+  }
+
+  #closeGate(): Timer {
+    this.#suspect = this.#clock.setTimer(SUSPECT_MS, () => {
+      this.#openGate()
+      this.offer()
+    })
+    return this.#suspect
+  }
+
+  #openGate(): void {
+    this.#suspect?.cancel()
+    this.#suspect = null
+  }
+
+  /** Lets those that wait try again, first come first served; who still finds none waits again, behind the others. */
+  offer(): void {
+    let left = this.#waiting.size
+    for (const retry of this.#waiting) {
+      if (left-- === 0 || this.#taken >= this.#most) return
+      this.#waiting.delete(retry)
+      retry()
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/** An endpoint made ready for sending: its policy, its keys and its headers, worked out once for each version. */
+import type { Clock } from "../core/clock.ts"
+import type { Policy } from "../core/policy.ts"
+import { isPreset, PRESETS } from "../core/presets.ts"
+import { parseSigningKey, type SigningKey, signatureHeader } from "../core/signature.ts"
+import type { Vault } from "../core/vault.ts"
+import type { ClaimedDelivery, Endpoint } from "../store/store.ts"
+import type { OutboundRequest } from "../transport/transport.ts"
+
+/** A secret as it is sealed in the store; an old one signs beside the new one until it expires. */
+export interface StoredSecret {
+  readonly key: string
+  readonly expiresAt: number | null
+}
+
+export function openSecrets(vault: Vault, endpoint: Pick<Endpoint, "id" | "secrets">): StoredSecret[] {
+  return JSON.parse(vault.open(endpoint.secrets, endpoint.id))
+}
+
+export function sealSecrets(vault: Vault, endpointId: string, secrets: readonly StoredSecret[]): Uint8Array {
+  return vault.seal(JSON.stringify(secrets), endpointId)
+}
+
+/** A policy of its own, or one by name, or the engine's default. Stored policies were checked when they were written. */
+export function policyOf(endpoint: Pick<Endpoint, "retryName" | "retryPolicy">, fallback: Policy): Policy {
+  if (endpoint.retryPolicy !== null) return JSON.parse(endpoint.retryPolicy)
+  if (endpoint.retryName !== null && isPreset(endpoint.retryName)) return PRESETS[endpoint.retryName]
+  return fallback
+}
+
+export class Target {
+  readonly endpoint: Endpoint
+  readonly policy: Policy
+  readonly #secrets: readonly { readonly signing: SigningKey; readonly expiresAt: number | null }[]
+  readonly #fixedHeaders: { readonly [name: string]: string }
+
+  constructor(endpoint: Endpoint, vault: Vault, fallback: Policy, userAgent: string) {
+    this.endpoint = endpoint
+    this.policy = policyOf(endpoint, fallback)
+    this.#secrets = openSecrets(vault, endpoint).map(({ key, expiresAt }) => ({
+      signing: parseSigningKey(key),
+      expiresAt,
+    }))
+    this.#fixedHeaders = {
+      "user-agent": userAgent,
+      "accept-encoding": "identity",
+      accept: "*/*",
+      ...endpoint.headers,
+    }
+  }
+
+  /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
+  request(delivery: ClaimedDelivery, clock: Clock): OutboundRequest {
+    const wallMs = clock.wallNow()
+    const timestamp = Math.floor(wallMs / 1000)
+    const keys = this.#secrets
+      .filter(({ expiresAt }) => expiresAt === null || expiresAt > wallMs)
+      .map(({ signing }) => signing)
+    const signature = signatureHeader(keys, delivery.messageId, timestamp, delivery.payload)
+    return {
+      endpointId: this.endpoint.id,
+      url: this.endpoint.url,
+      headers: {
+        ...this.#fixedHeaders,
+        "content-type": delivery.contentType,
+        "idempotency-key": delivery.messageId,
+        "webhook-id": delivery.messageId,
+        "webhook-timestamp": String(timestamp),
+        "webhook-signature": signature,
+        "svix-id": delivery.messageId,
+        "svix-timestamp": String(timestamp),
+        "svix-signature": signature,
+      },
+      body: delivery.payload,
+      timeoutMs: this.policy.timeout * 1000,
+      connectTimeoutMs: this.policy.connectTimeout * 1000,
+    }
+  }
+}

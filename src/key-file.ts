@@ -1,0 +1,37 @@
+/** Where the key that secrets are encrypted with comes from: given, from the environment, or a file beside the database. */
+import { randomBytes } from "node:crypto"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { describe, PosthornError } from "./core/errors.ts"
+import { parseEncryptionKey } from "./core/vault.ts"
+
+const BYTES = 32
+
+export function encryptionKeyFor(databasePath: string, given: string | undefined): Uint8Array {
+  if (given !== undefined) return parseEncryptionKey(given)
+  const fromEnvironment = process.env.POSTHORN_ENCRYPTION_KEY
+  if (fromEnvironment !== undefined) return parseEncryptionKey(fromEnvironment, "POSTHORN_ENCRYPTION_KEY")
+  if (databasePath === ":memory:") return randomBytes(BYTES)
+  const file = `${databasePath}.key`
+  try {
+    if (!existsSync(file)) createKeyFile(file)
+    return parseEncryptionKey(readFileSync(file, "utf8"), file)
+  } catch (cause) {
+    if (cause instanceof PosthornError) throw cause
+    throw new PosthornError(
+      "store_unavailable",
+      `the encryption key ${file} cannot be read or created: ${describe(cause)}`,
+      { cause },
+    )
+  }
+}
+
+/** For its owner only, and never over one that another process has just made. */
+function createKeyFile(file: string): void {
+  mkdirSync(dirname(file), { recursive: true })
+  try {
+    writeFileSync(file, `${randomBytes(BYTES).toString("hex")}\n`, { mode: 0o600, flag: "wx" })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+  }
+}

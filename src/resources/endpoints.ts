@@ -1,0 +1,291 @@
+/** Endpoints: where webhooks go, and how. */
+import { invalid, PosthornError } from "../core/errors.ts"
+import {
+  nameList,
+  optionalName,
+  optionalWholeNumber,
+  refuseUnknown,
+  requireBoolean,
+  requireHeaders,
+  requireMetadata,
+  requireObject,
+  requireText,
+  requireUrl,
+  wholeNumber,
+} from "../core/input.ts"
+import { type Policy, type PolicyInput, parsePolicy } from "../core/policy.ts"
+import { isPreset, PRESETS } from "../core/presets.ts"
+import { encodeSecret, parseSigningKey, publicKeyOf } from "../core/signature.ts"
+import { openSecrets, policyOf, type StoredSecret, sealSecrets } from "../engine/target.ts"
+import type { EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
+import {
+  type Core,
+  date,
+  type List,
+  listById,
+  newTask,
+  type PageInput,
+  pageLimit,
+  requireApplication,
+  requireEndpoint,
+} from "./core.ts"
+
+export interface Endpoint
+  extends Omit<
+    Row,
+    "retryName" | "retryPolicy" | "secrets" | "version" | "holdUntil" | "createdAt" | "updatedAt"
+  > {
+  /** The name of its policy; null when it has one of its own, or the default. */
+  readonly retry: string | null
+  /** The policy in force. */
+  readonly policy: Policy
+  /** Set while a Retry-After holds it back. */
+  readonly holdUntil: Date | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+export interface EndpointInput {
+  url: string
+  uid?: string | null
+  description?: string
+  /** Left out: every type. */
+  eventTypes?: readonly string[] | null
+  /** Left out: every message; otherwise those that share a channel. */
+  channels?: readonly string[] | null
+  /** Sent with every request. */
+  headers?: { readonly [name: string]: string }
+  metadata?: { readonly [key: string]: string }
+  /** The name of a policy, or a policy; null for the default. */
+  retry?: string | PolicyInput | null
+  /** Message N+1 is not sent before N is delivered or dead. */
+  ordered?: boolean
+  /** The most requests under way at once. */
+  concurrency?: number | null
+  /** The most requests in any second. */
+  rateLimit?: number | null
+  /** Gets no new messages; what waits is held. */
+  disabled?: boolean
+  /** `whsec_…` or `whsk_…`; made for you when left out. */
+  secret?: string
+}
+
+const FIELDS = [
+  "url",
+  "uid",
+  "description",
+  "eventTypes",
+  "channels",
+  "headers",
+  "metadata",
+  "retry",
+  "ordered",
+  "concurrency",
+  "rateLimit",
+  "disabled",
+] as const
+
+const SECRET_BYTES = 32
+const MOST_OLD_SECRETS = 10
+const DEFAULT_GRACE_SECONDS = 86_400
+
+export interface RotateInput {
+  /** The new secret; made for you when left out. */
+  secret?: string
+  /** How long the old one signs beside it; a day unless told. */
+  gracePeriodSeconds?: number
+}
+
+export class Endpoints {
+  readonly #core: Core
+
+  constructor(core: Core) {
+    this.#core = core
+  }
+
+  async create(app: string, input: EndpointInput): Promise<Endpoint> {
+    const { store, ids, clock, vault } = this.#core
+    requireObject(input, "endpoint")
+    refuseUnknown(input, [...FIELDS, "secret"], "")
+    if (input.url === undefined) throw invalid("url", "is required")
+    const secret = input.secret ?? this.#newSecret()
+    parseSigningKey(secret)
+    const patch = await this.#parse(input)
+    const application = await requireApplication(this.#core, app)
+    const now = clock.now()
+    const id = ids.make("ep", now)
+    const endpoint: Row = {
+      id,
+      appId: application.id,
+      uid: null,
+      url: "",
+      description: "",
+      eventTypes: null,
+      channels: null,
+      headers: {},
+      metadata: {},
+      retryName: null,
+      retryPolicy: null,
+      ordered: policyOf({ retryName: null, retryPolicy: null, ...patch }, this.#core.defaultPolicy).ordered,
+      concurrency: null,
+      rateLimit: null,
+      disabled: false,
+      paused: false,
+      holdUntil: null,
+      ...patch,
+      secrets: sealSecrets(vault, id, [{ key: secret, expiresAt: null }]),
+      version: 1,
+      createdAt: now,
+      updatedAt: now,
+    }
+    await store.createEndpoint(endpoint)
+    return this.#show(endpoint)
+  }
+
+  /** By id or uid; rejects with `not_found`. */
+  async get(app: string, endpoint: string): Promise<Endpoint> {
+    return this.#show(await requireEndpoint(this.#core, app, endpoint))
+  }
+
+  async list(app: string, page: PageInput = {}): Promise<List<Endpoint>> {
+    const { id } = await requireApplication(this.#core, app)
+    const limit = pageLimit(page)
+    return listById(await this.#core.store.listEndpoints(id, limit, page.cursor ?? null), limit, (row) =>
+      this.#show(row),
+    )
+  }
+
+  /** A new URL, header or policy applies from the next attempt; due times that are already written stay. */
+  async update(
+    app: string,
+    endpoint: string,
+    input: Partial<Omit<EndpointInput, "secret">>,
+  ): Promise<Endpoint> {
+    requireObject(input, "endpoint")
+    refuseUnknown(input, FIELDS, "")
+    return this.#change(app, endpoint, await this.#parse(input))
+  }
+
+  /** Holds what waits and what comes; discards nothing. */
+  pause(app: string, endpoint: string): Promise<Endpoint> {
+    return this.#change(app, endpoint, { paused: true })
+  }
+
+  /** Also ends a Retry-After that the endpoint had asked for. */
+  resume(app: string, endpoint: string): Promise<Endpoint> {
+    return this.#change(app, endpoint, { paused: false, holdUntil: null })
+  }
+
+  /** What waits ends as dead with the reason `cancelled`. */
+  async delete(app: string, endpoint: string): Promise<void> {
+    const { id, appId } = await requireEndpoint(this.#core, app, endpoint)
+    await this.#core.store.deleteEndpoint(id, newTask(this.#core, "cancel", { endpointId: id, live: true }))
+    this.#core.endpointChanged(id, appId)
+    this.#core.wakeTasks()
+  }
+
+  /** The secret that a receiver verifies with; for ed25519 also its public key. */
+  async secret(
+    app: string,
+    endpoint: string,
+  ): Promise<{ readonly key: string; readonly publicKey: string | null }> {
+    const row = await requireEndpoint(this.#core, app, endpoint)
+    const { key } = openSecrets(this.#core.vault, row)[0]!
+    return { key, publicKey: publicKeyOf(parseSigningKey(key)) }
+  }
+
+  /** A new secret signs first; the old one signs beside it until the grace period ends. */
+  async rotateSecret(app: string, endpoint: string, input: RotateInput = {}): Promise<void> {
+    const { clock, vault } = this.#core
+    refuseUnknown(input, ["secret", "gracePeriodSeconds"], "")
+    const key = input.secret ?? this.#newSecret()
+    parseSigningKey(key)
+    const graceSeconds = wholeNumber(
+      input.gracePeriodSeconds ?? DEFAULT_GRACE_SECONDS,
+      "gracePeriodSeconds",
+      0,
+      30 * 86_400,
+    )
+    const row = await requireEndpoint(this.#core, app, endpoint)
+    const nowMs = clock.wallNow()
+    const old = openSecrets(vault, row)
+      .map(
+        (secret): StoredSecret => ({ ...secret, expiresAt: secret.expiresAt ?? nowMs + graceSeconds * 1000 }),
+      )
+      .filter(({ expiresAt }) => expiresAt! > nowMs)
+    if (old.length > MOST_OLD_SECRETS) {
+      throw new PosthornError(
+        "conflict",
+        `${old.length} old secrets are still in their grace period; wait until one has expired`,
+      )
+    }
+    const secrets = sealSecrets(vault, row.id, [{ key, expiresAt: null }, ...old])
+    await this.#core.store.updateEndpoint(row.id, { secrets }, clock.now(), row.version)
+    this.#core.endpointChanged(row.id, row.appId)
+  }
+
+  async stats(app: string, endpoint: string): Promise<StatusCounts> {
+    const { id } = await requireEndpoint(this.#core, app, endpoint)
+    return this.#core.store.countByStatus({ endpointId: id })
+  }
+
+  async #change(app: string, endpoint: string, patch: EndpointPatch): Promise<Endpoint> {
+    const { store, clock } = this.#core
+    const { id, appId } = await requireEndpoint(this.#core, app, endpoint)
+    const row = await store.updateEndpoint(id, patch, clock.now())
+    this.#core.endpointChanged(id, appId)
+    return this.#show(row)
+  }
+
+  #newSecret(): string {
+    const bytes = new Uint8Array(SECRET_BYTES)
+    this.#core.randomBytes(bytes)
+    return encodeSecret(bytes)
+  }
+
+  async #parse(input: Partial<EndpointInput>): Promise<EndpointPatch> {
+    const patch: { -readonly [field in keyof EndpointPatch]: EndpointPatch[field] } = {}
+    if (input.uid?.startsWith?.("ep_")) throw invalid("uid", "must not start with ep_")
+    if (input.url !== undefined) patch.url = requireUrl(input.url)
+    if (input.uid !== undefined) patch.uid = optionalName(input.uid, "uid")
+    if (input.description !== undefined)
+      patch.description = requireText(input.description, "description", 4096)
+    if (input.eventTypes !== undefined) patch.eventTypes = nameList(input.eventTypes, "eventTypes", 1000)
+    if (input.channels !== undefined) patch.channels = nameList(input.channels, "channels", 10)
+    if (input.headers !== undefined) patch.headers = requireHeaders(input.headers, "headers")
+    if (input.metadata !== undefined) patch.metadata = requireMetadata(input.metadata, "metadata")
+    if (input.ordered !== undefined) patch.ordered = requireBoolean(input.ordered, "ordered")
+    if (input.concurrency !== undefined)
+      patch.concurrency = optionalWholeNumber(input.concurrency, "concurrency", 1, 1000)
+    if (input.rateLimit !== undefined)
+      patch.rateLimit = optionalWholeNumber(input.rateLimit, "rateLimit", 1, 10_000)
+    if (input.disabled !== undefined) patch.disabled = requireBoolean(input.disabled, "disabled")
+    return input.retry === undefined ? patch : { ...patch, ...(await this.#parseRetry(input.retry)) }
+  }
+
+  async #parseRetry(retry: string | PolicyInput | null): Promise<Pick<Row, "retryName" | "retryPolicy">> {
+    if (retry === null) return { retryName: null, retryPolicy: null }
+    if (typeof retry !== "string") return { retryName: null, retryPolicy: JSON.stringify(parsePolicy(retry)) }
+    if (isPreset(retry)) return { retryName: retry, retryPolicy: null }
+    const named = await this.#core.store.getPolicy(retry)
+    if (named === null) {
+      throw invalid(
+        "retry",
+        `names no policy; there are the presets ${Object.keys(PRESETS).join(", ")} and those you put`,
+      )
+    }
+    return { retryName: retry, retryPolicy: named.policy }
+  }
+
+  #show(row: Row): Endpoint {
+    const { retryName, retryPolicy: _policy, secrets: _secrets, version: _version, ...shown } = row
+    return {
+      ...shown,
+      retry: retryName,
+      policy: policyOf(row, this.#core.defaultPolicy),
+      holdUntil: date(row.holdUntil),
+      createdAt: date(row.createdAt),
+      updatedAt: date(row.updatedAt),
+    }
+  }
+}

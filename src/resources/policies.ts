@@ -1,0 +1,66 @@
+/** Retry policies with a name. */
+
+import { previewSchedule } from "../core/backoff.ts"
+import { invalid, notFound } from "../core/errors.ts"
+import { requireName } from "../core/input.ts"
+import { type Policy, type PolicyInput, parsePolicy } from "../core/policy.ts"
+import { isPreset, PRESETS } from "../core/presets.ts"
+import type { Core } from "./core.ts"
+
+export interface NamedPolicy {
+  readonly name: string
+  readonly policy: Policy
+  /** True for the five that Posthorn brings; they cannot be changed. */
+  readonly preset: boolean
+}
+
+export class Policies {
+  readonly #core: Core
+
+  constructor(core: Core) {
+    this.#core = core
+  }
+
+  /** Creates or replaces it; endpoints that use it follow from their next settle. */
+  async put(name: string, input: PolicyInput): Promise<NamedPolicy> {
+    requireName(name, "name", 64)
+    if (isPreset(name)) throw invalid("name", "is that of a preset; choose another")
+    const policy = parsePolicy(input, "policy")
+    await this.#core.store.putPolicy({
+      name,
+      policy: JSON.stringify(policy),
+      updatedAt: this.#core.clock.now(),
+    })
+    return { name, policy, preset: false }
+  }
+
+  async get(name: string): Promise<NamedPolicy> {
+    if (isPreset(name)) return { name, policy: PRESETS[name], preset: true }
+    const row = await this.#core.store.getPolicy(name)
+    if (row === null) throw notFound("policy", name)
+    return { name, policy: JSON.parse(row.policy), preset: false }
+  }
+
+  async list(): Promise<NamedPolicy[]> {
+    const presets = Object.entries(PRESETS).map(([name, policy]) => ({ name, policy, preset: true }))
+    const rows = await this.#core.store.listPolicies()
+    return [
+      ...presets,
+      ...rows.map(({ name, policy }) => ({ name, policy: JSON.parse(policy), preset: false })),
+    ]
+  }
+
+  /** Refused with `conflict` while an endpoint uses it. */
+  async delete(name: string): Promise<void> {
+    if (isPreset(name)) throw invalid("name", "is that of a preset, which cannot be deleted")
+    await this.#core.store.deletePolicy(name)
+  }
+
+  /** The seconds after the first attempt at which the policy would try, jitter left out. */
+  async preview(policy: string | PolicyInput, attempts = 100): Promise<number[]> {
+    return previewSchedule(
+      typeof policy === "string" ? (await this.get(policy)).policy : parsePolicy(policy, "policy"),
+      attempts,
+    )
+  }
+}

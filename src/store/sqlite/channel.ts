@@ -1,0 +1,143 @@
+/**
+ * The caller's end of a store thread. Calls made while a batch is under way wait and go together as the next one: the busier
+ * it is, the larger the batches, with no timer and nothing to tune.
+ */
+import { Worker } from "node:worker_threads"
+import { PosthornError } from "../../core/errors.ts"
+import type { Answer, Call, ExecutorOptions, Failure } from "./executor.ts"
+import type { OperationName } from "./operations.ts"
+import type { FromThread, ToThread } from "./thread.ts"
+
+interface Waiting {
+  readonly call: Call
+  resolve(value: unknown): void
+  reject(error: Error): void
+}
+
+/** Two: the thread has the next batch at hand when it has answered one. */
+const MOST_BATCHES = 2
+const MOST_CALLS = 1000
+
+export class Channel {
+  readonly #worker: Worker
+  readonly #onLost: (error: PosthornError) => void
+  readonly #batches: Waiting[][] = []
+  #outbox: Waiting[] = []
+  #flushing = false
+  #ended: PosthornError | null = null
+  #closed: (() => void) | null = null
+
+  private constructor(worker: Worker, onLost: (error: PosthornError) => void) {
+    this.#worker = worker
+    this.#onLost = onLost
+  }
+
+  /** Resolves when the thread has opened the file. `onLost` is told when the store can no longer be used. */
+  static async open(options: ExecutorOptions, onLost: (error: PosthornError) => void): Promise<Channel> {
+    const file = import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js"
+    const worker = new Worker(new URL(file, import.meta.url), {
+      workerData: options,
+      name: `posthorn-${options.role}`,
+    })
+    const channel = new Channel(worker, onLost)
+    await new Promise<void>((resolve, reject) => {
+      worker.once("error", reject)
+      worker.once("message", (message: FromThread) => {
+        if (typeof message === "object" && "openFailed" in message) reject(toError(message.openFailed))
+        else resolve()
+      })
+    })
+    worker.removeAllListeners("error")
+    worker.on("error", (cause) => channel.#end(lost(cause)))
+    worker.on("exit", () => channel.#end(lost(undefined)))
+    worker.on("message", (message: FromThread) => channel.#receive(message))
+    return channel
+  }
+
+  call(name: OperationName, args: readonly unknown[]): Promise<unknown> {
+    if (this.#ended !== null) return Promise.reject(this.#ended)
+    return new Promise((resolve, reject) => {
+      this.#outbox.push({ call: [name, args], resolve, reject })
+      if (this.#flushing) return
+      this.#flushing = true
+      // Calls of the same moment go together.
+      queueMicrotask(() => {
+        this.#flushing = false
+        this.#flush()
+      })
+    })
+  }
+
+  #flush(): void {
+    while (this.#outbox.length > 0 && this.#batches.length < MOST_BATCHES) {
+      const batch = this.#outbox.splice(0, MOST_CALLS)
+      this.#batches.push(batch)
+      this.#post({ calls: batch.map(({ call }) => call) })
+    }
+  }
+
+  #post(message: ToThread): void {
+    this.#worker.postMessage(message)
+  }
+
+  #receive(message: FromThread): void {
+    if (message === "closed") return this.#closed?.()
+    if (typeof message !== "object" || !("answers" in message)) return
+    const batch = this.#batches.shift()!
+    this.#flush()
+    for (const [i, answer] of message.answers.entries()) this.#answer(batch[i]!, answer)
+  }
+
+  #answer(waiting: Waiting, answer: Answer): void {
+    if ("value" in answer) return waiting.resolve(answer.value)
+    const error = toError(answer.failure)
+    waiting.reject(error)
+    if (error.code === "store_failed") this.#end(error)
+  }
+
+  #end(error: PosthornError): void {
+    if (this.#ended !== null) return
+    this.#ended = error
+    for (const { reject } of [...this.#batches.flat(), ...this.#outbox]) reject(error)
+    this.#batches.length = 0
+    this.#outbox = []
+    void this.#worker.terminate()
+    this.#onLost(error)
+  }
+
+  /** After every call that was made before. */
+  async close(): Promise<void> {
+    if (this.#ended !== null) return
+    const ended = new PosthornError("closed", "Posthorn is closed")
+    await new Promise<void>((resolve) => {
+      this.#closed = resolve
+      while (this.#outbox.length > 0) {
+        const batch = this.#outbox.splice(0, MOST_CALLS)
+        this.#batches.push(batch)
+        this.#post({ calls: batch.map(({ call }) => call) })
+      }
+      this.#post("close")
+      this.#worker.once("exit", resolve)
+    })
+    this.#ended = ended
+    await this.#worker.terminate()
+  }
+
+  /** Ends the thread as a crash would: nothing is flushed, nothing is answered. */
+  async kill(): Promise<void> {
+    this.#ended = new PosthornError("closed", "the store was killed")
+    await this.#worker.terminate()
+  }
+}
+
+function toError({ code, message, field, cause }: Failure): PosthornError {
+  return new PosthornError(code, message, { field, cause })
+}
+
+function lost(cause: unknown): PosthornError {
+  return new PosthornError(
+    "store_failed",
+    "the store's thread ended unexpectedly: stopping; a restart recovers from the file",
+    { cause },
+  )
+}

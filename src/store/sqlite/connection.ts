@@ -1,0 +1,57 @@
+/** One connection to the file, with its prepared statements. */
+import { DatabaseSync, type StatementSync } from "node:sqlite"
+import { PosthornError } from "../../core/errors.ts"
+
+export type Row = { readonly [column: string]: never }
+
+const OLDEST_SQLITE = [3, 51, 3]
+const BUSY_TIMEOUT_MS = 5000
+
+export class Connection {
+  readonly db: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(path: string, options: { readOnly?: boolean } = {}) {
+    refuseOldSqlite(process.versions.sqlite ?? "0")
+    this.db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: options.readOnly ?? false })
+    // FULL syncs every commit: a send that resolved survives a power cut.
+    if (!options.readOnly)
+      this.db.exec(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864",
+      )
+    this.db.exec("PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
+  }
+
+  /** Prepares each text once. */
+  sql(text: string): StatementSync {
+    let statement = this.#statements.get(text)
+    if (statement === undefined) {
+      statement = this.db.prepare(text)
+      this.#statements.set(text, statement)
+    }
+    return statement
+  }
+
+  /** A number that changes when another connection commits. */
+  dataVersion(): number {
+    return (this.sql("PRAGMA data_version").get() as { data_version: number }).data_version
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.db.close()
+  }
+}
+
+/** Before 3.51.3 a WAL file could be reset wrongly under load and lose commits. */
+export function refuseOldSqlite(version: string): void {
+  const parts = version.split(".").map(Number)
+  for (const [i, least] of OLDEST_SQLITE.entries()) {
+    const part = parts[i] ?? 0
+    if (part > least) return
+    if (part < least) {
+      const text = `this Node brings SQLite ${version}; Posthorn needs ${OLDEST_SQLITE.join(".")} or newer: update Node`
+      throw new PosthornError("store_incompatible", text)
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** What the operations share on the store's thread, and what they keep between transactions. */
+import type { Ids } from "../../core/ids.ts"
+import type { Subscription } from "../../core/match.ts"
+import type { Connection } from "./connection.ts"
+
+/** What accepting a message must know of an endpoint. */
+export interface Subscriber extends Subscription {
+  readonly id: string
+  readonly url: string
+  readonly ordered: boolean
+}
+
+export interface Recipients {
+  readonly appId: string
+  readonly subscribers: readonly Subscriber[]
+}
+
+export class Context {
+  readonly connection: Connection
+  readonly ids: Ids
+  /** The endpoints of each application that messages were sent to, by the key that was used. */
+  readonly recipients = new Map<string, Recipients | null>()
+  /** The idempotency generations that have a table; null until looked up. */
+  idempotencyGenerations: readonly number[] | null = null
+  #dataVersion: number
+  #changedByOthers = false
+
+  constructor(connection: Connection, ids: Ids) {
+    this.connection = connection
+    this.ids = ids
+    this.#dataVersion = connection.dataVersion()
+  }
+
+  /**
+   * Called inside every transaction, before its operations: a commit by any other connection shows in the data version,
+   * so an endpoint that another process created is never missed.
+   */
+  noticeOthers(): void {
+    const version = this.connection.dataVersion()
+    if (version === this.#dataVersion) return
+    this.#dataVersion = version
+    this.#changedByOthers = true
+    this.forget()
+  }
+
+  /** Whether others committed anything since the last call. */
+  takeChangedByOthers(): boolean {
+    const changed = this.#changedByOthers
+    this.#changedByOthers = false
+    return changed
+  }
+
+  /** After a change to endpoints or applications, and after a rollback that may have taken one back. */
+  forget(): void {
+    this.recipients.clear()
+    this.idempotencyGenerations = null
+  }
+}

@@ -1,0 +1,47 @@
+/** Tells SQLite's failures apart: the caller's mistake, a passing trouble, and a file that can no longer be trusted. */
+import { PosthornError } from "../../core/errors.ts"
+
+const BUSY = 5
+const IOERR = 10
+const CORRUPT = 11
+const FULL = 13
+const NOTADB = 26
+/** The shared-memory index could not grow: a full disk by another name. */
+const IOERR_SHMSIZE = 4874
+const CONSTRAINT_UNIQUE = 2067
+
+export function sqliteCode(error: unknown): number {
+  return (error as { errcode?: number } | null)?.errcode ?? 0
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  return sqliteCode(error) === CONSTRAINT_UNIQUE
+}
+
+export function toPosthornError(error: unknown): PosthornError {
+  if (error instanceof PosthornError) return error
+  const extended = sqliteCode(error)
+  const primary = extended & 0xff
+  if (primary === FULL || extended === IOERR_SHMSIZE) {
+    return new PosthornError(
+      "store_full",
+      "the disk is full: nothing was written; free some space and try again",
+      { cause: error },
+    )
+  }
+  if (primary === BUSY) {
+    return new PosthornError(
+      "store_unavailable",
+      "another process holds the database's write lock; try again",
+      { cause: error },
+    )
+  }
+  // After a failed sync nobody knows what is on the disk; only a restart, which reads the file anew, can tell.
+  if (primary === IOERR || primary === CORRUPT || primary === NOTADB) {
+    const text = `the database file failed (${(error as Error).message}, code ${extended}): stopping; a restart recovers from the file`
+    return new PosthornError("store_failed", text, { cause: error })
+  }
+  return new PosthornError("store_unavailable", `the database refused: ${(error as Error).message}`, {
+    cause: error,
+  })
+}

@@ -1,0 +1,197 @@
+/** Lanes: which endpoints have something to do, and what each of them sends next. */
+import type { ClaimedDelivery, LaneFetch, LaneWake, LaneWork } from "../store.ts"
+import { insertAttempt } from "./attempts.ts"
+import type { Context } from "./context.ts"
+import { readEndpoint } from "./endpoints.ts"
+import { type SqlRow, toClaimed } from "./rows.ts"
+
+// The text is the one in the partial indexes: SQLite only uses them when a query says the same.
+const LIVE = "status IN ('pending', 'failed')"
+const DUE = "coalesce(next_retry_at, 0)"
+
+const ORDERED_LINE = 0
+const ORDERED_DEFERRED = 1
+
+/** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
+export function scanLanes(context: Context, after: string | null, limit: number): LaneWake[] {
+  const next = context.connection.sql(`
+    SELECT webhook_id, app_id FROM webhook_deliveries INDEXED BY deliveries_live
+     WHERE ${LIVE} AND webhook_id > ? ORDER BY webhook_id LIMIT 1`)
+  const lanes: LaneWake[] = []
+  let endpointId = after ?? ""
+  while (lanes.length < limit) {
+    const row = next.get(endpointId)
+    if (row === undefined) break
+    endpointId = row.webhook_id as string
+    lanes.push({ endpointId, appId: row.app_id as string, dueAt: earliestDue(context, endpointId) })
+  }
+  return lanes
+}
+
+function earliestDue(context: Context, endpointId: string): number {
+  const dues = queues(context, endpointId).map(({ rank, dueAt }) =>
+    rank === ORDERED_LINE ? dueOf(lineHead(context, endpointId)) : dueAt,
+  )
+  return Math.min(...dues)
+}
+
+export function fetch(context: Context, lanes: readonly LaneFetch[], now: number): LaneWork[] {
+  return lanes.map((lane) => fetchLane(context, lane, now))
+}
+
+function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
+  const { endpointId } = lane
+  const state = context.connection
+    .sql(
+      "SELECT version, disabled OR paused OR deleted_at IS NOT NULL AS stopped, hold_until FROM endpoints WHERE id = ?",
+    )
+    .get(endpointId)
+  const idle = { endpointId, endpoint: null, held: null, deliveries: [], nextDueAt: null }
+  if (state === undefined || state.stopped === 1) return { ...idle, held: { until: null } }
+  const holdUntil = state.hold_until as number | null
+  if (holdUntil !== null && holdUntil > now) return { ...idle, held: { until: holdUntil } }
+
+  const endpoint = state.version === lane.knownVersion ? null : readEndpoint(context, endpointId)
+  const waiting = queues(context, endpointId)
+  const ordered = waiting.some(({ rank }) => rank <= ORDERED_DEFERRED)
+  const found = ordered ? fetchOrdered(context, lane, now) : fetchUnordered(context, lane, waiting, now)
+  return { ...idle, endpoint, ...found }
+}
+
+interface Found {
+  readonly deliveries: ClaimedDelivery[]
+  readonly nextDueAt: number | null
+}
+
+interface Queue {
+  readonly rank: number
+  readonly dueAt: number
+}
+
+/** The queues in which anything waits, each with its earliest due time: one probe for each. */
+function queues({ connection }: Context, endpointId: string): Queue[] {
+  const next = connection.sql(`
+    SELECT rank, ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
+     WHERE ${LIVE} AND webhook_id = ? AND rank > ? ORDER BY rank, ${DUE} LIMIT 1`)
+  const found: Queue[] = []
+  for (let rank = -1; ; ) {
+    const row = next.get(endpointId, rank)
+    if (row === undefined) return found
+    rank = row.rank as number
+    found.push({ rank, dueAt: row.due as number })
+  }
+}
+
+function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Queue[], now: number): Found {
+  const due = waiting.filter(({ dueAt }) => dueAt <= now)
+  const deliveries: ClaimedDelivery[] = []
+  const take = (rank: number, most: number) => {
+    if (most <= 0) return
+    for (const row of dueRows(context, lane, rank, now, most))
+      deliveries.push(claim(context, row, lane.token, now))
+  }
+  for (const { rank } of due) if (isRetryRank(rank)) take(rank, lane.retryShare - deliveries.length)
+  for (const { rank } of due) take(rank, lane.limit - deliveries.length)
+  if (deliveries.length >= lane.limit) return { deliveries, nextDueAt: now }
+  const next = waiting.map(({ rank, dueAt }) =>
+    dueAt > now ? dueAt : firstDueAfter(context, lane.endpointId, rank, now),
+  )
+  return { deliveries, nextDueAt: earliest(next) }
+}
+
+/** Odd ranks from 3 on have been tried before; see the generated column. */
+function isRetryRank(rank: number): boolean {
+  return rank % 2 === 1
+}
+
+/** The head of the line is the unfinished delivery with the lowest number; a deferred one joins when it is due. */
+function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
+  const head = lineHead(context, lane.endpointId)
+  const [deferred] = dueRows(context, lane, ORDERED_DEFERRED, now, 1)
+  const deferredFirst =
+    deferred !== undefined && (head === undefined || (deferred.seq as number) < (head.seq as number))
+  const next = deferredFirst ? deferred : head
+  if (next !== undefined && dueOf(next) <= now) {
+    if (next.claimed_by === lane.token) return { deliveries: [], nextDueAt: now }
+    return { deliveries: [claim(context, next, lane.token, now)], nextDueAt: now }
+  }
+  const headDue = head === undefined ? null : dueOf(head)
+  return {
+    deliveries: [],
+    nextDueAt: earliest([headDue, firstDueAfter(context, lane.endpointId, ORDERED_DEFERRED, now)]),
+  }
+}
+
+const CLAIMABLE = `
+  SELECT d.*, m.payload, m.content_type, f.token AS claimed_by, f.started_at AS claimed_at
+    FROM webhook_deliveries d INDEXED BY`
+const WITH_MESSAGE = "LEFT JOIN messages m ON m.id = d.message_id LEFT JOIN in_flight f ON f.seq = d.seq"
+
+function lineHead({ connection }: Context, endpointId: string): SqlRow | undefined {
+  return connection
+    .sql(
+      `${CLAIMABLE} deliveries_line ${WITH_MESSAGE} WHERE d.${LIVE} AND d.rank = ${ORDERED_LINE} AND d.webhook_id = ? ORDER BY d.seq LIMIT 1`,
+    )
+    .get(endpointId)
+}
+
+function dueRows(
+  { connection }: Context,
+  lane: LaneFetch,
+  rank: number,
+  now: number,
+  most: number,
+): SqlRow[] {
+  return connection
+    .sql(`
+      ${CLAIMABLE} deliveries_live ${WITH_MESSAGE}
+       WHERE d.${LIVE} AND d.webhook_id = ? AND d.rank = ? AND coalesce(d.next_retry_at, 0) <= ? AND f.token IS NOT ?
+       ORDER BY coalesce(d.next_retry_at, 0), d.seq LIMIT ?`)
+    .all(lane.endpointId, rank, now, lane.token, most)
+}
+
+function firstDueAfter(
+  { connection }: Context,
+  endpointId: string,
+  rank: number,
+  now: number,
+): number | null {
+  const row = connection
+    .sql(`
+      SELECT ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
+       WHERE ${LIVE} AND webhook_id = ? AND rank = ? AND ${DUE} > ? ORDER BY ${DUE} LIMIT 1`)
+    .get(endpointId, rank, now)
+  return row === undefined ? null : (row.due as number)
+}
+
+/** Writes down that the delivery is about to be sent. What an earlier claim left there is an attempt of unknown outcome. */
+function claim(context: Context, row: SqlRow, token: number, now: number): ClaimedDelivery {
+  const delivery = toClaimed(row)
+  context.connection
+    .sql("INSERT OR REPLACE INTO in_flight (seq, token, started_at) VALUES (?, ?, ?)")
+    .run(delivery.seq, token, now)
+  if (row.claimed_by === null) return delivery
+  context.connection.sql("UPDATE webhook_deliveries SET stalls = stalls + 1 WHERE seq = ?").run(delivery.seq)
+  insertAttempt(context, delivery.seq, {
+    id: context.ids.make("atmpt", now),
+    status: "unknown",
+    attemptNumber: delivery.attemptCount + 1,
+    url: row.target_url as string,
+    responseStatus: null,
+    responseBody: null,
+    responseTruncated: false,
+    error: "the worker stopped before it wrote down how this attempt ended",
+    startedAt: row.claimed_at as number,
+    durationMs: 0,
+  })
+  return { ...delivery, stalls: delivery.stalls + 1 }
+}
+
+function dueOf(row: SqlRow | undefined): number {
+  return (row?.next_retry_at as number | null | undefined) ?? 0
+}
+
+function earliest(times: readonly (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}

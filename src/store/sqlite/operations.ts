@@ -1,0 +1,96 @@
+/** Every operation of the store's contract, as it runs on SQLite's thread. */
+import { PosthornError } from "../../core/errors.ts"
+import type { Store, StoreHealth } from "../store.ts"
+import * as applications from "./applications.ts"
+import * as attempts from "./attempts.ts"
+import type { Context } from "./context.ts"
+import * as deliveries from "./deliveries.ts"
+import * as endpoints from "./endpoints.ts"
+import * as lanes from "./lanes.ts"
+import * as maintenance from "./maintenance.ts"
+import * as messages from "./messages.ts"
+import * as policies from "./policies.ts"
+import * as settling from "./settle.ts"
+import * as tasks from "./tasks.ts"
+
+/** The operations that only read: they run on a second thread, so that a long list never holds up a send. */
+export const READS = {
+  getApplication: applications.getApplication,
+  listApplications: applications.listApplications,
+  getEndpoint: endpoints.getEndpoint,
+  listEndpoints: endpoints.listEndpoints,
+  getPolicy: policies.getPolicy,
+  listPolicies: policies.listPolicies,
+  scanLanes: lanes.scanLanes,
+  getDelivery: deliveries.getDelivery,
+  listDeliveries: deliveries.listDeliveries,
+  countDeliveries: deliveries.countDeliveries,
+  countByStatus: deliveries.countByStatus,
+  listAttempts: attempts.listAttempts,
+  getMessage: messages.getMessage,
+  listMessages: messages.listMessages,
+  getTask: tasks.getTask,
+  listTasks: tasks.listTasks,
+  readTask: tasks.readTask,
+}
+
+export const WRITES = {
+  createApplication: applications.createApplication,
+  updateApplication: applications.updateApplication,
+  deleteApplication: applications.deleteApplication,
+  createEndpoint: endpoints.createEndpoint,
+  updateEndpoint: endpoints.updateEndpoint,
+  deleteEndpoint: endpoints.deleteEndpoint,
+  putPolicy: policies.putPolicy,
+  deletePolicy: policies.deletePolicy,
+  accept: messages.accept,
+  changedOutside: (context: Context) => context.takeChangedByOthers(),
+  openTokens,
+  bindEncryptionKey,
+  fetch: lanes.fetch,
+  settle: settling.settle,
+  giveBack: settling.giveBack,
+  amend: deliveries.amend,
+  createTask: tasks.createTask,
+  cancelTask: tasks.cancelTask,
+  stepTask: tasks.stepTask,
+  purge: maintenance.purge,
+  check,
+}
+
+export type OperationName = keyof typeof READS | keyof typeof WRITES
+
+/** The contract, seen from the thread: the same methods, synchronous, with the context before their arguments. */
+type OnThread<S> = {
+  [name in keyof S]: S[name] extends (...args: infer A) => Promise<infer R>
+    ? (context: Context, ...args: A) => R
+    : never
+}
+export const OPERATIONS = { ...READS, ...WRITES } satisfies Omit<OnThread<Store>, "close">
+
+/** A run of numbers for this opening of the file, above those of every earlier one. */
+function openTokens({ connection }: Context): number {
+  connection
+    .sql(
+      "INSERT INTO meta VALUES ('epoch', '1') ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+    )
+    .run()
+  const row = connection.sql("SELECT CAST(value AS INTEGER) AS epoch FROM meta WHERE key = 'epoch'").get()
+  return (row!.epoch as number) * 2 ** 32
+}
+
+/** The first key is remembered by its fingerprint; another one could not read the secrets. */
+function bindEncryptionKey({ connection }: Context, fingerprint: string): void {
+  connection.sql("INSERT INTO meta VALUES ('encryption_key', ?) ON CONFLICT DO NOTHING").run(fingerprint)
+  const bound = connection.sql("SELECT value FROM meta WHERE key = 'encryption_key'").get()!.value
+  if (bound !== fingerprint) {
+    const text = `the secrets in this store were encrypted with key ${bound}, not with this one (${fingerprint}): give the key it was created with`
+    throw new PosthornError("wrong_encryption_key", text)
+  }
+}
+
+/** A write that changes nothing, but needs the lock and the disk as every other. */
+function check({ connection }: Context): StoreHealth {
+  connection.sql("INSERT INTO meta VALUES ('checked', '0') ON CONFLICT DO UPDATE SET value = 1 - value").run()
+  return { kind: "sqlite", version: process.versions.sqlite ?? "" }
+}

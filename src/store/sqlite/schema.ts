@@ -1,0 +1,239 @@
+/**
+ * The tables, as numbered migrations. Times are whole milliseconds since 1970 UTC: they sort, and SQL compares
+ * them with `unixepoch('now', 'subsec') * 1000`. STRICT, so that a time typed as text is refused instead of never coming due.
+ */
+import { PosthornError } from "../../core/errors.ts"
+import type { Connection } from "./connection.ts"
+
+const TABLES = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE applications (
+  id         TEXT PRIMARY KEY,
+  uid        TEXT,
+  name       TEXT NOT NULL,
+  metadata   TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  deleted_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX applications_uid ON applications (uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
+
+CREATE TABLE endpoints (
+  id           TEXT PRIMARY KEY,
+  app_id       TEXT NOT NULL,
+  uid          TEXT,
+  url          TEXT NOT NULL,
+  description  TEXT NOT NULL,
+  event_types  TEXT,
+  channels     TEXT,
+  headers      TEXT NOT NULL,
+  metadata     TEXT NOT NULL,
+  retry_name   TEXT,
+  retry_policy TEXT,
+  ordered      INTEGER NOT NULL,
+  concurrency  INTEGER,
+  rate_limit   INTEGER,
+  disabled     INTEGER NOT NULL,
+  paused       INTEGER NOT NULL,
+  hold_until   INTEGER,
+  secrets      BLOB NOT NULL,
+  version      INTEGER NOT NULL,
+  created_at   INTEGER NOT NULL,
+  updated_at   INTEGER NOT NULL,
+  deleted_at   INTEGER
+) STRICT;
+CREATE INDEX endpoints_app ON endpoints (app_id, id) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX endpoints_uid ON endpoints (app_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
+
+CREATE TABLE policies (name TEXT PRIMARY KEY, policy TEXT NOT NULL, updated_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE messages (
+  seq          INTEGER PRIMARY KEY,
+  id           TEXT NOT NULL UNIQUE,
+  app_id       TEXT NOT NULL,
+  event_type   TEXT NOT NULL,
+  payload      BLOB NOT NULL,
+  content_type TEXT NOT NULL,
+  event_id     TEXT,
+  channels     TEXT NOT NULL,
+  session_id   TEXT,
+  metadata     TEXT NOT NULL,
+  priority     INTEGER NOT NULL,
+  max_attempts INTEGER,
+  received_at  INTEGER NOT NULL,
+  deliver_at   INTEGER,
+  matched      INTEGER NOT NULL,
+  purge_at     INTEGER
+) STRICT;
+CREATE INDEX messages_app ON messages (app_id, seq);
+CREATE UNIQUE INDEX messages_event_id ON messages (app_id, event_id) WHERE event_id IS NOT NULL;
+CREATE INDEX messages_purge ON messages (purge_at) WHERE purge_at IS NOT NULL;
+
+-- The row that is retried. Its rank says in which of an endpoint's queues it stands: 0 an ordered line, 1 an ordered row that waits
+-- for its deliver_at, from 2 on priority and then first attempt before retry. It is generated, so that a reset typed as SQL moves the row too.
+CREATE TABLE webhook_deliveries (
+  seq               INTEGER PRIMARY KEY,
+  id                TEXT NOT NULL UNIQUE,
+  app_id            TEXT NOT NULL,
+  webhook_id        TEXT NOT NULL,
+  message_id        TEXT NOT NULL,
+  session_id        TEXT,
+  event_type        TEXT NOT NULL,
+  target_url        TEXT NOT NULL,
+  status            TEXT NOT NULL DEFAULT 'pending',
+  dead_reason       TEXT,
+  attempt_count     INTEGER NOT NULL DEFAULT 0,
+  max_attempts      INTEGER,
+  priority          INTEGER NOT NULL DEFAULT 1,
+  ordered           INTEGER NOT NULL DEFAULT 0,
+  deferred          INTEGER NOT NULL DEFAULT 0,
+  next_retry_at     INTEGER,
+  last_attempted_at INTEGER,
+  received_at       INTEGER NOT NULL,
+  delivered_at      INTEGER,
+  error_detail      TEXT,
+  age_from          INTEGER,
+  stalls            INTEGER NOT NULL DEFAULT 0,
+  purge_at          INTEGER,
+  discarded_at      INTEGER,
+  rank INTEGER GENERATED ALWAYS AS (
+    CASE ordered WHEN 1 THEN deferred = 1 AND attempt_count = 0 ELSE 2 + priority * 2 + (attempt_count > 0) END
+  ) VIRTUAL
+) STRICT;
+-- What waits, by lane: finished rows are not in it, so a million of them cost nothing. No next_retry_at is due now.
+CREATE INDEX deliveries_live ON webhook_deliveries (webhook_id, rank, coalesce(next_retry_at, 0), seq) WHERE status IN ('pending', 'failed');
+CREATE INDEX deliveries_line ON webhook_deliveries (webhook_id, seq) WHERE status IN ('pending', 'failed') AND rank = 0;
+CREATE INDEX deliveries_endpoint ON webhook_deliveries (webhook_id, seq);
+CREATE INDEX deliveries_message ON webhook_deliveries (message_id);
+CREATE INDEX deliveries_dead ON webhook_deliveries (app_id, seq) WHERE status = 'dead';
+CREATE INDEX deliveries_purge ON webhook_deliveries (purge_at) WHERE purge_at IS NOT NULL;
+
+-- The seeds' reset, typed by an operator: whatever the finished life left behind goes, and its age starts anew. Posthorn's own retry sets
+-- age_from itself and is not touched.
+CREATE TRIGGER deliveries_revived AFTER UPDATE OF status ON webhook_deliveries
+WHEN OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed') AND NEW.age_from IS OLD.age_from
+BEGIN
+  UPDATE webhook_deliveries
+     SET dead_reason = NULL, delivered_at = NULL, next_retry_at = NULL, age_from = NULL, stalls = 0, purge_at = NULL, discarded_at = NULL
+   WHERE seq = NEW.seq;
+END;
+
+-- What is being sent right now, and with which claim. A row that outlives its claim is an attempt whose outcome nobody knows.
+CREATE TABLE in_flight (seq INTEGER PRIMARY KEY, token INTEGER NOT NULL, started_at INTEGER NOT NULL) STRICT;
+
+CREATE TABLE attempts (
+  seq                INTEGER PRIMARY KEY,
+  id                 TEXT NOT NULL,
+  delivery_id        TEXT NOT NULL,
+  webhook_id         TEXT NOT NULL,
+  message_id         TEXT NOT NULL,
+  attempt_number     INTEGER NOT NULL,
+  status             TEXT NOT NULL,
+  url                TEXT NOT NULL,
+  response_status    INTEGER,
+  response_body      BLOB,
+  response_truncated INTEGER NOT NULL,
+  error              TEXT,
+  started_at         INTEGER NOT NULL,
+  duration_ms        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX attempts_delivery ON attempts (delivery_id, seq);
+CREATE INDEX attempts_endpoint ON attempts (webhook_id, seq);
+
+CREATE TABLE tasks (
+  seq        INTEGER PRIMARY KEY,
+  id         TEXT NOT NULL UNIQUE,
+  action     TEXT NOT NULL,
+  filter     TEXT NOT NULL,
+  status     TEXT NOT NULL,
+  total      INTEGER NOT NULL,
+  done       INTEGER NOT NULL,
+  changed    INTEGER NOT NULL,
+  cursor     INTEGER NOT NULL,
+  up_to      INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+`
+
+/** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
+const VIEWS = `
+CREATE VIEW jobs AS
+SELECT d.id,
+       'webhook_delivery' AS type,
+       json_object('log_id', d.id, 'message_id', d.message_id, 'subscriber_id', d.webhook_id) AS payload_json,
+       d.attempt_count AS attempts,
+       coalesce(d.max_attempts, json_extract(e.retry_policy, '$.maxAttempts')) AS max_attempts,
+       CASE
+         WHEN d.status = 'delivered' THEN 'completed'
+         WHEN d.status = 'dead' THEN 'failed'
+         WHEN f.seq IS NOT NULL THEN 'running'
+         ELSE 'pending'
+       END AS status,
+       datetime(coalesce(d.next_retry_at, d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS available_at,
+       f.token AS locked_by,
+       datetime(f.started_at / 1000, 'unixepoch') AS locked_at,
+       d.error_detail AS error_text,
+       datetime(d.received_at / 1000, 'unixepoch') AS created_at,
+       datetime(coalesce(d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS updated_at
+  FROM webhook_deliveries d
+  LEFT JOIN endpoints e ON e.id = d.webhook_id
+  LEFT JOIN in_flight f ON f.seq = d.seq;
+
+CREATE VIEW webhook_logs AS
+SELECT d.id,
+       d.webhook_id AS subscriber_id,
+       d.event_type AS event,
+       d.attempt_count AS attempts,
+       a.response_status AS response_code,
+       CAST(a.response_body AS TEXT) AS response_body,
+       datetime(d.received_at / 1000, 'unixepoch') AS created_at
+  FROM webhook_deliveries d
+  LEFT JOIN attempts a ON a.seq = (SELECT max(seq) FROM attempts WHERE delivery_id = d.id);
+
+CREATE VIEW webhook_deliveries_readable AS
+SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, d.attempt_count, d.error_detail, d.target_url,
+       CASE
+         WHEN d.status NOT IN ('pending', 'failed') THEN NULL
+         WHEN f.seq IS NOT NULL THEN 'sending'
+         WHEN e.deleted_at IS NOT NULL THEN 'endpoint deleted'
+         WHEN e.disabled THEN 'endpoint disabled'
+         WHEN e.paused THEN 'endpoint paused'
+         WHEN coalesce(e.hold_until, 0) > unixepoch('now', 'subsec') * 1000 THEN 'Retry-After'
+         WHEN coalesce(d.next_retry_at, 0) > unixepoch('now', 'subsec') * 1000 THEN 'until next_retry_at'
+         ELSE 'due'
+       END AS waits_for,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.next_retry_at / 1000.0, 'unixepoch') AS next_retry_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.last_attempted_at / 1000.0, 'unixepoch') AS last_attempted_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.received_at / 1000.0, 'unixepoch') AS received_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.delivered_at / 1000.0, 'unixepoch') AS delivered_at
+  FROM webhook_deliveries d
+  LEFT JOIN endpoints e ON e.id = d.webhook_id
+  LEFT JOIN in_flight f ON f.seq = d.seq;
+`
+
+export const MIGRATIONS: readonly string[] = [TABLES, VIEWS]
+
+/** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */
+export function migrate({ db }: Connection): void {
+  if (userVersion(db) === MIGRATIONS.length) return
+  db.exec("BEGIN IMMEDIATE")
+  try {
+    const version = userVersion(db)
+    if (version > MIGRATIONS.length) {
+      const text = `the file has schema ${version}, this program knows ${MIGRATIONS.length}: it was written by a newer Posthorn; update this one`
+      throw new PosthornError("store_incompatible", text)
+    }
+    for (const sql of MIGRATIONS.slice(version)) db.exec(sql)
+    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
+    db.exec("COMMIT")
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK")
+    throw error
+  }
+}
+
+function userVersion(db: Connection["db"]): number {
+  return (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version
+}

@@ -1,0 +1,50 @@
+/** Settling: the outcomes of attempts, fenced by the claim they were made under. */
+import type { Settlement, SettleResult } from "../store.ts"
+import { insertAttempt } from "./attempts.ts"
+import type { Context } from "./context.ts"
+import { applyChange } from "./deliveries.ts"
+
+export function settle(context: Context, settlements: readonly Settlement[]): SettleResult[] {
+  return settlements.map((settlement) => settleOne(context, settlement))
+}
+
+function settleOne(context: Context, settlement: Settlement): SettleResult {
+  const { seq, token, change, attempt, expectedAttemptCount } = settlement
+  if (!dropClaim(context, seq, token)) return "stale"
+  if (attempt !== null) insertAttempt(context, seq, attempt)
+  const applied = applyChange(
+    context,
+    seq,
+    change,
+    attempt?.url ?? null,
+    ["pending", "failed"],
+    expectedAttemptCount,
+  )
+  if (change.disableEndpoint) disable(context, settlement.endpointId)
+  if (change.holdLaneUntil !== null) hold(context, settlement.endpointId, change.holdLaneUntil)
+  return applied ? "applied" : "superseded"
+}
+
+export function giveBack(
+  context: Context,
+  claims: readonly { readonly seq: number; readonly token: number }[],
+): void {
+  for (const { seq, token } of claims) dropClaim(context, seq, token)
+}
+
+function dropClaim({ connection }: Context, seq: number, token: number): boolean {
+  return connection.sql("DELETE FROM in_flight WHERE seq = ? AND token = ?").run(seq, token).changes === 1
+}
+
+function disable(context: Context, endpointId: string): void {
+  context.connection
+    .sql("UPDATE endpoints SET disabled = 1, version = version + 1 WHERE id = ?")
+    .run(endpointId)
+  context.forget()
+}
+
+function hold({ connection }: Context, endpointId: string, until: number): void {
+  connection
+    .sql("UPDATE endpoints SET hold_until = max(coalesce(hold_until, 0), ?) WHERE id = ?")
+    .run(until, endpointId)
+}

@@ -1,0 +1,59 @@
+/** The SQLite store: the contract over two threads, one that writes and one that reads. */
+import { mkdirSync } from "node:fs"
+import { dirname } from "node:path"
+import { PosthornError } from "../../core/errors.ts"
+import type { Store } from "../store.ts"
+import { Channel } from "./channel.ts"
+import { OPERATIONS, type OperationName, READS } from "./operations.ts"
+
+export interface SqliteStoreOptions {
+  readonly path: string
+  /** False opens the file beside the process that owns it, for reading and operators' actions. */
+  readonly own: boolean
+  /** Told once, when the file can no longer be trusted. */
+  onLost(error: PosthornError): void
+}
+
+export interface SqliteStore extends Store {
+  /** For tests: the threads end as in a crash. */
+  kill(): Promise<void>
+}
+
+export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions): Promise<SqliteStore> {
+  if (path !== ":memory:") makeFolder(path)
+  let told = false
+  const tellOnce = (error: PosthornError) => {
+    if (!told) onLost(error)
+    told = true
+  }
+  const writer = await Channel.open({ path, role: own ? "owner" : "guest" }, tellOnce)
+  // A database in memory belongs to its connection: everything runs on the one thread there.
+  const reader = path === ":memory:" ? writer : await Channel.open({ path, role: "reader" }, tellOnce)
+  const methods: { [name: string]: (...args: unknown[]) => Promise<unknown> } = {}
+  for (const name of Object.keys(OPERATIONS) as OperationName[]) {
+    const channel = Object.hasOwn(READS, name) ? reader : writer
+    methods[name] = (...args) => channel.call(name, args)
+  }
+  return {
+    ...(methods as unknown as Omit<Store, "close">),
+    async close() {
+      told = true
+      await Promise.all([writer.close(), reader.close()])
+    },
+    async kill() {
+      told = true
+      await Promise.all([writer.kill(), reader.kill()])
+    },
+  }
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+  } catch (cause) {
+    throw new PosthornError("store_unavailable", `cannot create the folder of ${path}`, {
+      cause,
+      field: "store",
+    })
+  }
+}

@@ -1,0 +1,185 @@
+/** Delivery over HTTP: one request, one absolute deadline, a bounded response, no redirects. */
+import type { Dispatcher } from "undici"
+import type { Clock } from "../core/clock.ts"
+import { describe } from "../core/errors.ts"
+import type { FailureCause } from "../core/outcome.ts"
+import { Pools } from "./egress/pools.ts"
+import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
+
+const MOST_BODY_BYTES = 65_536
+const EXCERPT_BYTES = 512
+
+export class HttpTransport implements Transport {
+  readonly #clock: Clock
+  readonly #pools: Pools
+  readonly #underWay = new Set<Exchange>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#pools = new Pools(clock)
+  }
+
+  send(request: OutboundRequest): Promise<TransportResult> {
+    const { origin, pathname, search } = new URL(request.url)
+    const { pool, release } = this.#pools.borrow(request.endpointId, origin, request.connectTimeoutMs)
+    return new Promise((resolve) => {
+      const deadline = this.#clock.setTimer(request.timeoutMs, () => {
+        // A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts.
+        setImmediate(() => exchange.cut(TIMED_OUT))
+      })
+      const exchange = new Exchange((result) => {
+        deadline.cancel()
+        release()
+        this.#underWay.delete(exchange)
+        resolve(result)
+      })
+      this.#underWay.add(exchange)
+      const { headers, body } = request
+      pool.dispatch(
+        { origin, path: pathname + search, method: "POST", headers: headers as Record<string, string>, body },
+        exchange,
+      )
+    })
+  }
+
+  forget(endpointId: string): void {
+    this.#pools.forget(endpointId)
+  }
+
+  interrupt(): void {
+    for (const exchange of this.#underWay) exchange.cut(INTERRUPTED)
+  }
+
+  async close(): Promise<void> {
+    this.interrupt()
+    await this.#pools.close()
+  }
+}
+
+const TIMED_OUT = new Error("the attempt's deadline passed")
+const INTERRUPTED = new Error("interrupted by shutdown")
+const LONG_ENOUGH = new Error("the rest of the body is not read")
+
+/** One request under way; tells its result exactly once, whatever the receiver does. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #tell: (result: TransportResult) => void
+  readonly #chunks: Buffer[] = []
+  #controller: Dispatcher.DispatchController | null = null
+  #cutBy: Error | null = null
+  #told = false
+  #status = 0
+  #retryAfter: string | null = null
+  #bytes = 0
+  #truncated = false
+
+  constructor(tell: (result: TransportResult) => void) {
+    this.#tell = tell
+  }
+
+  /** Ends the request now. One that still waits for a connection is told at once and aborted when it gets its turn. */
+  cut(reason: Error): void {
+    if (this.#told) return
+    this.#cutBy = reason
+    if (this.#controller !== null) this.#controller.abort(reason)
+    this.#fail(reason)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#cutBy !== null) controller.abort(this.#cutBy)
+  }
+
+  onResponseStart(
+    _controller: unknown,
+    status: number,
+    headers: { readonly [name: string]: string | string[] | undefined },
+  ): void {
+    // Interim answers (100, 103) are not the answer.
+    if (status < 200) return
+    this.#status = status
+    const retryAfter = headers["retry-after"]
+    this.#retryAfter = typeof retryAfter === "string" ? retryAfter : null
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const room = MOST_BODY_BYTES - this.#bytes
+    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
+    this.#bytes += Math.min(chunk.length, room)
+    if (chunk.length <= room) return
+    this.#truncated = true
+    this.#succeed()
+    controller.abort(LONG_ENOUGH)
+  }
+
+  onResponseEnd(): void {
+    this.#succeed()
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#fail(error)
+  }
+
+  #succeed(): void {
+    const body = Buffer.concat(this.#chunks)
+    this.#end({
+      outcome: {
+        kind: "response",
+        status: this.#status,
+        excerpt: excerpt(body),
+        retryAfter: this.#retryAfter,
+      },
+      responseStatus: this.#status,
+      responseBody: body,
+      responseTruncated: this.#truncated,
+      detail: null,
+    })
+  }
+
+  #fail(error: Error): void {
+    this.#end({
+      outcome: error === INTERRUPTED ? { kind: "interrupted" } : { kind: "failure", cause: causeOf(error) },
+      responseStatus: this.#status === 0 ? null : this.#status,
+      responseBody: this.#bytes === 0 ? null : Buffer.concat(this.#chunks),
+      responseTruncated: this.#bytes > 0,
+      detail: describe(error),
+    })
+  }
+
+  #end(result: TransportResult): void {
+    if (this.#told) return
+    this.#told = true
+    this.#tell(result)
+  }
+}
+
+/** The start of a body as one line of text: control characters and broken UTF-8 cannot reach a terminal or a log from here. */
+function excerpt(body: Buffer): string {
+  return body
+    .subarray(0, EXCERPT_BYTES)
+    .toString("utf8")
+    .replace(/[\p{Cc}\p{Cf}]+/gu, " ")
+    .trim()
+}
+
+const CAUSES: { readonly [code: string]: FailureCause } = {
+  ENOTFOUND: "dns_error",
+  EAI_AGAIN: "dns_error",
+  ECONNREFUSED: "connection_refused",
+  ECONNRESET: "connection_reset",
+  EPIPE: "connection_reset",
+  UND_ERR_SOCKET: "connection_reset",
+  UND_ERR_CONNECT_TIMEOUT: "timeout",
+  ETIMEDOUT: "timeout",
+  UND_ERR_HEADERS_OVERFLOW: "response_too_large",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "invalid_response",
+}
+
+function causeOf(error: Error): FailureCause {
+  if (error === TIMED_OUT) return "timeout"
+  const code = (error as { code?: string }).code ?? ""
+  if (code.startsWith("HPE_"))
+    return code === "HPE_HEADER_OVERFLOW" ? "response_too_large" : "invalid_response"
+  if (code.startsWith("ERR_TLS") || code.startsWith("ERR_SSL") || code.includes("CERT") || code === "EPROTO")
+    return "tls_error"
+  return CAUSES[code] ?? "network_error"
+}

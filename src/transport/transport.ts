@@ -1,0 +1,32 @@
+/** How a request leaves: over HTTP here; a relay agent's connection is another transport with the same outcome. */
+import type { AttemptOutcome } from "../core/outcome.ts"
+
+export interface OutboundRequest {
+  readonly endpointId: string
+  readonly url: string
+  readonly headers: { readonly [name: string]: string }
+  readonly body: Uint8Array
+  /** One deadline for the whole attempt, from name resolution to the last byte of the body. */
+  readonly timeoutMs: number
+  readonly connectTimeoutMs: number
+}
+
+export interface TransportResult {
+  readonly outcome: AttemptOutcome | { readonly kind: "interrupted" }
+  readonly responseStatus: number | null
+  readonly responseBody: Uint8Array | null
+  /** The body was longer than what is kept. */
+  readonly responseTruncated: boolean
+  /** For the operator's log only: what a tenant sees is the outcome's cause. */
+  readonly detail: string | null
+}
+
+export interface Transport {
+  /** Never rejects for what a receiver does; a rejection is a fault of our own. */
+  send(request: OutboundRequest): Promise<TransportResult>
+  /** Drops the connections to an endpoint that was changed or deleted. */
+  forget(endpointId: string): void
+  /** Cuts off what is under way; those sends end as `interrupted`. */
+  interrupt(): void
+  close(): Promise<void>
+}
