@@ -65,6 +65,7 @@ export class Engine {
   #alarm: Timer | null = null
   #pollTimer: Timer | null = null
   #polling: Promise<void> = Promise.resolve()
+  #looks = 0
   #netCursor: string | null = null
   #onIdle: (() => void) | null = null
 
@@ -128,7 +129,8 @@ export class Engine {
 
   /** One poll now; resolves when what it found is woken. */
   pollOnce(): Promise<void> {
-    this.#polling = this.#polling.then(() => this.#look())
+    this.#looks++
+    this.#polling = this.#polling.then(() => this.#look()).finally(() => this.#looks--)
     return this.#polling
   }
 
@@ -139,7 +141,8 @@ export class Engine {
   #poll(): void {
     if (this.#state !== "running") return
     this.#pollTimer = this.#parts.clock.setTimer(this.#options.pollIntervalMs, () => this.#poll())
-    void this.pollOnce()
+    // One at a time: after a long sleep the polls that were missed are one.
+    if (this.#looks === 0) void this.pollOnce()
   }
 
   async #look(): Promise<void> {

@@ -1,0 +1,129 @@
+/** The real library on a real file, with a clock that the test moves and a real receiver. Everything is taken down after the test. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { onTestFinished } from "vitest"
+import type { WebhookEvent } from "../../src/observe/events.ts"
+import { openPosthorn, type Posthorn, type PosthornOptions, type Replacements } from "../../src/posthorn.ts"
+import type { EndpointInput } from "../../src/resources/endpoints.ts"
+import { TestClock } from "./clock.ts"
+import { Receiver } from "./receiver.ts"
+
+export interface HarnessOptions extends Partial<PosthornOptions>, Replacements {
+  /** Opened at once unless told otherwise. */
+  open?: boolean
+}
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export class Harness {
+  readonly clock: TestClock
+  readonly receiver: Receiver
+  readonly file: string
+  readonly events: WebhookEvent[] = []
+  readonly #options: HarnessOptions
+  readonly #watchers = new Set<() => void>()
+  #posthorn: Posthorn | null = null
+
+  private constructor(options: HarnessOptions, receiver: Receiver) {
+    this.#options = options
+    this.clock = options.clock instanceof TestClock ? options.clock : new TestClock()
+    this.receiver = receiver
+    this.file = join(temporaryFolder(), "posthorn.db")
+  }
+
+  static async start(options: HarnessOptions = {}): Promise<Harness> {
+    const harness = new Harness(options, await Receiver.start())
+    onTestFinished(async () => {
+      harness.receiver.requests.length = 0
+      await harness.#posthorn?.close()
+      await harness.receiver.close()
+    })
+    if (options.open !== false) await harness.open()
+    return harness
+  }
+
+  get posthorn(): Posthorn {
+    if (this.#posthorn === null) throw new Error("not open")
+    return this.#posthorn
+  }
+
+  async open(more: Partial<PosthornOptions> = {}): Promise<Posthorn> {
+    const { open: _open, clock: _clock, random, transport, wrapStore, ...options } = this.#options
+    this.#posthorn = await openPosthorn(
+      { store: `sqlite:${this.file}`, logger: "silent", closeTimeoutMs: 0, ...options, ...more },
+      {
+        clock: this.clock,
+        ...(random === undefined ? {} : { random }),
+        ...(transport === undefined ? {} : { transport }),
+        ...(wrapStore === undefined ? {} : { wrapStore }),
+      },
+    )
+    this.#posthorn.on("gateway:webhooks", (event) => {
+      this.events.push(event)
+      for (const watcher of this.#watchers) watcher()
+    })
+    return this.#posthorn
+  }
+
+  /** Stops and starts again on the same file. */
+  async restart(more: Partial<PosthornOptions> = {}): Promise<Posthorn> {
+    await this.close()
+    return this.open(more)
+  }
+
+  async close(): Promise<void> {
+    await this.#posthorn?.close()
+    this.#posthorn = null
+  }
+
+  /** An application "acme" with one endpoint at the path. */
+  async endpoint(input: Partial<EndpointInput> = {}, path = "/"): Promise<string> {
+    const { data } = await this.posthorn.applications.list()
+    if (!data.some(({ uid }) => uid === "acme"))
+      await this.posthorn.applications.create({ uid: "acme", name: "Acme" })
+    return (await this.posthorn.endpoints.create("acme", { url: this.receiver.url(path), ...input })).id
+  }
+
+  async send(payload: unknown = { n: 1 }, more: object = {}): Promise<string> {
+    return (await this.posthorn.send("acme", { eventType: "invoice.paid", payload, ...more })).id
+  }
+
+  /** Resolves when so many events of this type have been published. */
+  async published<T extends WebhookEvent["type"]>(
+    type: T,
+    count: number,
+  ): Promise<Extract<WebhookEvent, { type: T }>[]> {
+    const found = () =>
+      this.events.filter((event): event is Extract<WebhookEvent, { type: T }> => event.type === type)
+    await new Promise<void>((resolve) => {
+      const check = () => {
+        if (found().length < count) return
+        this.#watchers.delete(check)
+        resolve()
+      }
+      this.#watchers.add(check)
+      check()
+    })
+    return found()
+  }
+
+  /** What an operator types into the running system's file, over a connection of their own. */
+  sql(text: string, ...values: (string | number | null)[]): Record<string, unknown>[] {
+    const db = new DatabaseSync(this.file, { timeout: 5000 })
+    try {
+      return db.prepare(text).all(...values)
+    } finally {
+      db.close()
+    }
+  }
+
+  rows(): Record<string, unknown>[] {
+    return this.sql("SELECT * FROM webhook_deliveries ORDER BY seq")
+  }
+}

@@ -1,0 +1,95 @@
+/** A real HTTP receiver on loopback that keeps a ledger of what arrived and answers as a test says. */
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+  /** `webhook-id`. */
+  readonly id: string
+  readonly at: number
+}
+
+export type Answer = number | ((request: Received, response: ServerResponse) => void)
+
+export class Receiver {
+  readonly requests: Received[] = []
+  readonly #server: Server
+  readonly #watchers = new Set<() => void>()
+  readonly #queued = new Map<string, Answer[]>()
+  readonly #standing = new Map<string, Answer>()
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on("data", (chunk) => chunks.push(chunk))
+      request.on("end", () => {
+        const received: Received = {
+          path: request.url ?? "/",
+          headers: request.headers,
+          body: Buffer.concat(chunks),
+          id: String(request.headers["webhook-id"]),
+          at: performance.now(),
+        }
+        this.requests.push(received)
+        this.#answer(received, response)
+        for (const watcher of this.#watchers) watcher()
+      })
+    })
+  }
+
+  static async start(): Promise<Receiver> {
+    const receiver = new Receiver()
+    await new Promise<void>((resolve) => receiver.#server.listen(0, "127.0.0.1", resolve))
+    return receiver
+  }
+
+  url(path = "/"): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`
+  }
+
+  /** The next requests to this path get these answers, one each; then the standing answer again. */
+  queue(path: string, ...answers: Answer[]): void {
+    this.#queued.set(path, [...(this.#queued.get(path) ?? []), ...answers])
+  }
+
+  /** Every request to this path gets this answer; 200 unless told. */
+  always(path: string, answer: Answer): void {
+    this.#standing.set(path, answer)
+  }
+
+  to(path: string): Received[] {
+    return this.requests.filter((request) => request.path === path)
+  }
+
+  /** Resolves when at least so many requests have come to the path. */
+  async arrived(path: string, count: number): Promise<Received[]> {
+    await this.#until(() => this.to(path).length >= count)
+    return this.to(path)
+  }
+
+  #until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (!condition()) return
+        this.#watchers.delete(check)
+        resolve()
+      }
+      this.#watchers.add(check)
+      check()
+    })
+  }
+
+  #answer(received: Received, response: ServerResponse): void {
+    const answer = this.#queued.get(received.path)?.shift() ?? this.#standing.get(received.path) ?? 200
+    if (typeof answer === "function") return answer(received, response)
+    response.statusCode = answer
+    response.end(answer < 300 ? "ok" : `answer ${answer}`)
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+}
