@@ -1,6 +1,8 @@
 /** Seed 000, UC-0268: retry webhook delivery with exponential backoff and dead letter. */
 import { expect, test } from "vitest"
+import { verifySignature } from "../../src/index.ts"
 import { Harness } from "../support/harness.ts"
+import { Receiver } from "../support/receiver.ts"
 
 test("S1: the first delivery failure schedules a 30-second retry", async () => {
   const harness = await Harness.start()
@@ -8,34 +10,27 @@ test("S1: the first delivery failure schedules a 30-second retry", async () => {
   await harness.endpoint({ retry: "gateway" })
   await harness.send()
   await harness.published("delivery.attempt", 1)
-  const [row] = harness.rows()
-  expect(row).toMatchObject({
-    status: "failed",
-    attempt_count: 1,
-    next_retry_at: harness.clock.now() + 30_000,
-  })
-  expect(row?.error_detail).toBe("HTTP 500: answer 500")
-  harness.clock.advance(29_999)
-  expect(harness.receiver.to("/")).toHaveLength(1)
-  harness.clock.advance(1)
-  await harness.published("delivery.attempt", 2)
   expect(harness.rows()[0]).toMatchObject({
     status: "failed",
-    attempt_count: 2,
-    next_retry_at: harness.clock.now() + 120_000,
+    attempt_count: 1,
+    last_attempted_at: harness.clock.now(),
+    next_retry_at: harness.clock.now() + 30_000,
+    error_detail: "HTTP 500: answer 500",
   })
+  await harness.attemptAfter(30_000)
+  expect(harness.rows()[0]).toMatchObject({ status: "failed", attempt_count: 2 })
 })
 
-test("S2: the fifth consecutive failure marks the row dead and emits a dead-letter event", async () => {
+test("S2 and F1: the fifth consecutive failure marks the row dead and emits a dead-letter event", async () => {
   const harness = await Harness.start()
   harness.receiver.always("/", 500)
   const endpointId = await harness.endpoint({ retry: "gateway" })
   const messageId = await harness.send({}, { sessionId: "session-7" })
-  for (const [i, seconds] of [0, 30, 120, 600, 3600].entries()) {
-    harness.clock.advance(seconds * 1000)
-    await harness.published("delivery.attempt", i + 1)
-  }
-  const [dead] = await harness.published("delivery.dead", 1)
+  await harness.published("delivery.attempt", 1)
+  for (const seconds of [30, 120, 600]) await harness.attemptAfter(seconds * 1000)
+  expect(harness.rows()[0]).toMatchObject({ status: "failed", attempt_count: 4 })
+  expect(harness.events.some(({ type }) => type === "delivery.dead")).toBe(false)
+  await harness.attemptAfter(3_600_000)
   const [row] = harness.rows()
   expect(row).toMatchObject({
     status: "dead",
@@ -43,15 +38,131 @@ test("S2: the fifth consecutive failure marks the row dead and emits a dead-lett
     attempt_count: 5,
     next_retry_at: null,
   })
-  expect(dead).toMatchObject({
-    webhook_delivery_id: row?.id,
-    webhook_id: endpointId,
-    message_id: messageId,
-    session_id: "session-7",
-    reason: "exhausted",
-    last_error: "HTTP 500: answer 500",
+  expect(await harness.published("delivery.dead", 1)).toMatchObject([
+    {
+      webhook_delivery_id: row?.id,
+      webhook_id: endpointId,
+      message_id: messageId,
+      session_id: "session-7",
+      reason: "exhausted",
+      last_error: "HTTP 500: answer 500",
+    },
+  ])
+})
+
+test("F1: no further automatic retry is scheduled for a dead row, at no later poll", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/", 500)
+  await harness.endpoint({ retry: "gateway" })
+  await harness.send({}, { maxAttempts: 1 })
+  await harness.published("delivery.dead", 1)
+  const before = harness.rows()
+  for (const seconds of [5, 30, 21_600, 30 * 86_400]) {
+    harness.clock.advance(seconds * 1000)
+    await harness.posthorn.engine?.pollOnce()
+    await harness.quiet()
+  }
+  expect(harness.receiver.to("/")).toHaveLength(1)
+  expect(harness.rows()).toEqual(before)
+})
+
+test("the retry schedule is 30, 120, 600 and 3600 seconds, to the millisecond", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/", 503)
+  await harness.endpoint({ retry: "gateway" })
+  await harness.send()
+  const [first] = await harness.published("delivery.attempt", 1)
+  const attempts = [first!]
+  for (const seconds of [30, 120, 600, 3600]) attempts.push(await harness.attemptAfter(seconds * 1000))
+  const delays = attempts.map(({ next_retry_at, at }) => next_retry_at && next_retry_at - at)
+  expect(delays).toEqual([30_000, 120_000, 600_000, 3_600_000, null])
+  expect(attempts.map(({ attempt_count }) => attempt_count)).toEqual([1, 2, 3, 4, 5])
+})
+
+test("A1: a delivery that succeeds is marked delivered, with a success event and no retry", async () => {
+  const harness = await Harness.start()
+  harness.receiver.queue("/", 500, 204)
+  const endpointId = await harness.endpoint({ retry: "gateway" })
+  await harness.send({}, { sessionId: "session-8" })
+  await harness.published("delivery.attempt", 1)
+  await harness.attemptAfter(30_000)
+  const [row] = harness.rows()
+  expect(row).toMatchObject({
+    status: "delivered",
+    attempt_count: 2,
+    last_attempted_at: harness.clock.now(),
+    delivered_at: harness.clock.now(),
+    next_retry_at: null,
+    error_detail: null,
   })
-  harness.clock.advance(30 * 86_400_000)
-  await harness.posthorn.engine?.pollOnce()
-  expect(harness.receiver.to("/")).toHaveLength(5)
+  expect(await harness.published("delivery.delivered", 1)).toMatchObject([
+    {
+      webhook_delivery_id: row?.id,
+      webhook_id: endpointId,
+      session_id: "session-8",
+      attempt_count: 2,
+      response_status: 204,
+    },
+  ])
+  harness.clock.advance(86_400_000)
+  await harness.quiet()
+  expect(harness.receiver.to("/")).toHaveLength(2)
+})
+
+test("any response but a 2xx is a failure and is retried", async () => {
+  const harness = await Harness.start()
+  const statuses = [301, 400, 404, 410, 429, 500]
+  for (const status of statuses) {
+    harness.receiver.queue(`/${status}`, status)
+    await harness.endpoint({ retry: "gateway" }, `/${status}`)
+  }
+  await harness.send()
+  await harness.published("delivery.attempt", 6)
+  const details = harness.sql("SELECT status, error_detail FROM webhook_deliveries ORDER BY error_detail")
+  expect(details).toEqual(
+    statuses.map((status) => ({ status: "failed", error_detail: `HTTP ${status}: answer ${status}` })),
+  )
+  harness.clock.advance(30_000)
+  await harness.published("delivery.delivered", 6)
+})
+
+test("a network error is a failure, and error_detail holds its reason", async () => {
+  const harness = await Harness.start()
+  const gone = await Receiver.start()
+  const nobody = gone.url()
+  await gone.close()
+  await harness.endpoint({ retry: "gateway", url: nobody })
+  await harness.endpoint({ retry: "gateway" }, "/reset")
+  harness.receiver.queue("/reset", (_request, response) => response.destroy())
+  await harness.send()
+  await harness.published("delivery.attempt", 2)
+  const failure = { status: "failed", attempt_count: 1, next_retry_at: harness.clock.now() + 30_000 }
+  expect(harness.sql("SELECT * FROM webhook_deliveries ORDER BY error_detail")).toMatchObject([
+    { ...failure, error_detail: "connection_refused" },
+    { ...failure, error_detail: "connection_reset" },
+  ])
+})
+
+test("a receiver that does not answer within 30 seconds is a failure", async () => {
+  const harness = await Harness.start()
+  harness.receiver.hold("/")
+  await harness.endpoint({ retry: "gateway" })
+  await harness.send()
+  await harness.receiver.arrived("/", 1)
+  harness.clock.advance(30_000)
+  await harness.published("delivery.attempt", 1)
+  expect(harness.rows()[0]).toMatchObject({ status: "failed", attempt_count: 1, error_detail: "timeout" })
+})
+
+test("the main success flow posts the HMAC-signed payload to target_url", async () => {
+  const harness = await Harness.start()
+  const endpointId = await harness.endpoint({ retry: "gateway" }, "/hooks")
+  await harness.send({ total: 12 })
+  const [request] = await harness.receiver.arrived("/hooks", 1)
+  expect(harness.rows()[0]).toMatchObject({ target_url: harness.receiver.url("/hooks") })
+  expect(JSON.parse(String(request!.body))).toEqual({ total: 12 })
+  const { key } = await harness.posthorn.endpoints.secret("acme", endpointId)
+  const nowMs = harness.clock.wallNow()
+  verifySignature(key, request!.headers, request!.body, { nowMs })
+  expect(() => verifySignature(key, request!.headers, '{"total":13}', { nowMs })).toThrow("no signature fits")
 })

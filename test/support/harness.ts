@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { onTestFinished } from "vitest"
-import type { WebhookEvent } from "../../src/observe/events.ts"
+import type { AttemptEvent, WebhookEvent } from "../../src/observe/events.ts"
 import { openPosthorn, type Posthorn, type PosthornOptions, type Replacements } from "../../src/posthorn.ts"
 import type { EndpointInput } from "../../src/resources/endpoints.ts"
 import { TestClock } from "./clock.ts"
@@ -111,6 +111,30 @@ export class Harness {
       check()
     })
     return found()
+  }
+
+  /**
+   * Resolves when everything that was set off up to now has run its course: what was asked of either of the store's threads is
+   * answered and no lane is at work. Never while the receiver holds an answer back.
+   */
+  async quiet(): Promise<void> {
+    for (let round = 0; round < 2; round++) {
+      await this.posthorn.health()
+      await this.posthorn.deliveries.count()
+      await new Promise((resolve) => setImmediate(resolve))
+      await this.posthorn.engine?.whenIdle()
+    }
+  }
+
+  /** Lets so much time pass and resolves with the attempt that is made at its end; none may be made a moment before. */
+  async attemptAfter(ms: number): Promise<AttemptEvent> {
+    const attempts = () => this.events.filter(({ type }) => type === "delivery.attempt").length
+    const before = attempts()
+    this.clock.advance(ms - 1)
+    await this.quiet()
+    if (attempts() > before) throw new Error(`an attempt was made before ${ms} ms had passed`)
+    this.clock.advance(1)
+    return (await this.published("delivery.attempt", before + 1))[before]!
   }
 
   /** What an operator types into the running system's file, over a connection of their own. */

@@ -59,6 +59,16 @@ export class Receiver {
     this.#standing.set(path, answer)
   }
 
+  /** Keeps what comes to this path waiting. The function that comes back answers all of it, and from then on at once. */
+  hold(path: string): (answer: number) => void {
+    const waiting: ServerResponse[] = []
+    this.always(path, (_request, response) => void waiting.push(response))
+    return (answer) => {
+      this.always(path, answer)
+      for (const response of waiting.splice(0)) response.writeHead(answer).end()
+    }
+  }
+
   to(path: string): Received[] {
     return this.requests.filter((request) => request.path === path)
   }

@@ -27,79 +27,102 @@ export interface Failure {
 export type Answer = { readonly value: unknown } | { readonly failure: Failure }
 
 export class Executor {
-  readonly #connection: Connection
-  readonly #context: Context
-  readonly #ownership: Ownership | null
-  readonly #reads: boolean
+  readonly #options: ExecutorOptions
+  #open: {
+    readonly connection: Connection
+    readonly context: Context
+    readonly ownership: Ownership | null
+  } | null = null
 
-  constructor({ path, role }: ExecutorOptions) {
-    this.#reads = role === "reader"
-    this.#connection = new Connection(path, { readOnly: this.#reads })
-    try {
-      if (!this.#reads) migrate(this.#connection)
-      this.#ownership = role === "owner" ? takeOwnership(path, this.#connection) : null
-    } catch (error) {
-      this.#connection.close()
-      throw error
-    }
-    this.#context = new Context(
-      this.#connection,
-      createIds((into) => getRandomValues(into)),
-    )
+  constructor(options: ExecutorOptions) {
+    this.#options = options
+    // A reader is started beside the writer, and opens the file when it is first asked: by then the writer has made it.
+    if (options.role !== "reader") this.#ready()
+  }
+
+  #ready() {
+    this.#open ??= openFile(this.#options)
+    return this.#open
   }
 
   run(calls: readonly Call[]): Answer[] {
-    return this.#reads ? calls.map((call) => this.#attempt(call)) : this.#transact(calls)
-  }
-
-  /** Every call has a savepoint: a bad one fails alone. Trouble with the file fails them all, and nothing is half-written. */
-  #transact(calls: readonly Call[]): Answer[] {
-    const { db } = this.#connection
     try {
-      this.#connection.sql("BEGIN IMMEDIATE").run()
-      this.#context.noticeOthers()
-      const answers: Answer[] = []
-      for (const call of calls) {
-        this.#connection.sql("SAVEPOINT call").run()
-        const answer = this.#attempt(call)
-        if ("failure" in answer) {
-          if (isTrouble(answer.failure) || !db.isTransaction) throw answer.failure
-          this.#context.forget()
-          this.#connection.sql("ROLLBACK TO call").run()
-        }
-        this.#connection.sql("RELEASE call").run()
-        answers.push(answer)
-      }
-      this.#connection.sql("COMMIT").run()
-      return answers
+      const { connection, context } = this.#ready()
+      return this.#options.role === "reader"
+        ? calls.map((call) => attempt(context, call))
+        : transact(connection, context, calls)
     } catch (error) {
-      this.#context.forget()
-      const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
-      this.#rollBack()
+      const failure = toFailure(toPosthornError(error))
       return calls.map(() => ({ failure }))
     }
   }
 
-  #attempt([name, args]: Call): Answer {
-    try {
-      const operation = OPERATIONS[name] as (context: Context, ...args: readonly unknown[]) => unknown
-      return { value: operation(this.#context, ...args) }
-    } catch (error) {
-      return { failure: toFailure(toPosthornError(error)) }
-    }
-  }
-
-  #rollBack(): void {
-    try {
-      if (this.#connection.db.isTransaction) this.#connection.db.exec("ROLLBACK")
-    } catch {
-      // The failure that led here is the one to report; a transaction that cannot be rolled back ends with the connection.
-    }
-  }
-
   close(): void {
-    this.#connection.close()
-    this.#ownership?.release()
+    this.#open?.connection.close()
+    this.#open?.ownership?.release()
+  }
+}
+
+function openFile({ path, role }: ExecutorOptions) {
+  const connection = new Connection(path, { readOnly: role === "reader" })
+  try {
+    if (role !== "reader") migrate(connection)
+    const ownership = role === "owner" ? takeOwnership(path, connection) : null
+    return {
+      connection,
+      ownership,
+      context: new Context(
+        connection,
+        createIds((into) => getRandomValues(into)),
+      ),
+    }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/** Every call has a savepoint: a bad one fails alone. Trouble with the file fails them all, and nothing is half-written. */
+function transact(connection: Connection, context: Context, calls: readonly Call[]): Answer[] {
+  try {
+    connection.sql("BEGIN IMMEDIATE").run()
+    context.noticeOthers()
+    const answers: Answer[] = []
+    for (const call of calls) {
+      connection.sql("SAVEPOINT call").run()
+      const answer = attempt(context, call)
+      if ("failure" in answer) {
+        if (isTrouble(answer.failure) || !connection.db.isTransaction) throw answer.failure
+        context.forget()
+        connection.sql("ROLLBACK TO call").run()
+      }
+      connection.sql("RELEASE call").run()
+      answers.push(answer)
+    }
+    connection.sql("COMMIT").run()
+    return answers
+  } catch (error) {
+    context.forget()
+    const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
+    rollBack(connection)
+    return calls.map(() => ({ failure }))
+  }
+}
+
+function attempt(context: Context, [name, args]: Call): Answer {
+  try {
+    const operation = OPERATIONS[name] as (context: Context, ...args: readonly unknown[]) => unknown
+    return { value: operation(context, ...args) }
+  } catch (error) {
+    return { failure: toFailure(toPosthornError(error)) }
+  }
+}
+
+function rollBack({ db }: Connection): void {
+  try {
+    if (db.isTransaction) db.exec("ROLLBACK")
+  } catch {
+    // The failure that led here is the one to report; a transaction that cannot be rolled back ends with the connection.
   }
 }
 

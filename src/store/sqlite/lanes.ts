@@ -11,6 +11,7 @@ const DUE = "coalesce(next_retry_at, 0)"
 
 const ORDERED_LINE = 0
 const ORDERED_DEFERRED = 1
+const NO_TOKEN = -1
 
 /** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 export function scanLanes(context: Context, after: string | null, limit: number): LaneWake[] {
@@ -107,7 +108,8 @@ function isRetryRank(rank: number): boolean {
 /** The head of the line is the unfinished delivery with the lowest number; a deferred one joins when it is due. */
 function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
   const head = lineHead(context, lane.endpointId)
-  const [deferred] = dueRows(context, lane, ORDERED_DEFERRED, now, 1)
+  // With no token of ours to pass over: one that is under way stands at the head until it is settled.
+  const [deferred] = dueRows(context, { ...lane, token: NO_TOKEN }, ORDERED_DEFERRED, now, 1)
   const deferredFirst =
     deferred !== undefined && (head === undefined || (deferred.seq as number) < (head.seq as number))
   const next = deferredFirst ? deferred : head

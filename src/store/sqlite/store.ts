@@ -26,9 +26,12 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
     if (!told) onLost(error)
     told = true
   }
-  const writer = await Channel.open({ path, role: own ? "owner" : "guest" }, tellOnce)
+  const opening = Channel.open({ path, role: own ? "owner" : "guest" }, tellOnce)
   // A database in memory belongs to its connection: everything runs on the one thread there.
-  const reader = path === ":memory:" ? writer : await Channel.open({ path, role: "reader" }, tellOnce)
+  const [writer, reader] = await bothOrNeither(
+    opening,
+    path === ":memory:" ? opening : Channel.open({ path, role: "reader" }, tellOnce),
+  )
   const methods: { [name: string]: (...args: unknown[]) => Promise<unknown> } = {}
   for (const name of Object.keys(OPERATIONS) as OperationName[]) {
     const channel = Object.hasOwn(READS, name) ? reader : writer
@@ -44,6 +47,17 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
       told = true
       await Promise.all([writer.kill(), reader.kill()])
     },
+  }
+}
+
+/** The threads start side by side; if one cannot, the other is ended. */
+async function bothOrNeither(...opening: [Promise<Channel>, Promise<Channel>]): Promise<[Channel, Channel]> {
+  try {
+    return await Promise.all(opening)
+  } catch (error) {
+    for (const result of await Promise.allSettled(opening))
+      if (result.status === "fulfilled") await result.value.kill()
+    throw error
   }
 }
 

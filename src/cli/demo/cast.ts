@@ -1,0 +1,103 @@
+/** Who plays in the demo: the life of one invoice as four events, and eight endpoints whose receivers fail in eight ways. */
+import type { EndpointInput, MessageInput, PolicyInput } from "../../index.ts"
+
+export const APP = "acme"
+
+/** Short, so that the whole story fits into ten seconds: four attempts within four seconds, each cut off after one. */
+const SCHEDULE: PolicyInput = { delays: [0.5, 1, 2], maxAttempts: 4, timeout: 1 }
+
+export const EVENTS = ["created", "sent", "paid", "archived"] as const
+
+/** The n-th event (1 to 4) of the invoice. */
+export function message(n: number): MessageInput {
+  const step = EVENTS[n - 1]!
+  return {
+    eventType: `invoice.${step}`,
+    payload: { n, invoice: "INV-2041", step, total: 12_900, currency: "EUR" },
+    idempotencyKey: `INV-2041-${step}`,
+  }
+}
+
+/** What a receiver knows when a request comes in. */
+export interface Seen {
+  /** Which event, from 1. */
+  readonly n: number
+  /** How often this event has come to this endpoint, this time included. */
+  readonly tries: number
+  /** How many requests of any event have come to this endpoint. */
+  readonly requests: number
+  readonly mended: boolean
+}
+
+/** `hang` takes the event and never answers; `drop` closes the connection without a word. */
+export type Answer =
+  | { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
+  | "hang"
+  | "drop"
+
+export interface Part {
+  readonly uid: string
+  /** What its receiver does, in a few words. */
+  readonly story: string
+  readonly endpoint: Omit<EndpointInput, "url" | "uid">
+  answer(seen: Seen): Answer
+}
+
+const OK: Answer = { status: 200, body: "thank you" }
+
+export const ORDERED = "ledger"
+/** Whose request is under way when the engine is killed. */
+export const SLEEPY = "sleepy"
+export const MOVED = "moved"
+
+export const CAST: readonly Part[] = [
+  {
+    uid: "steady",
+    story: "is always fine",
+    endpoint: { retry: SCHEDULE },
+    answer: () => OK,
+  },
+  {
+    uid: "flaky",
+    story: "500 three times, then fine",
+    endpoint: { retry: SCHEDULE, eventTypes: ["invoice.created", "invoice.paid"] },
+    answer: ({ tries }) => (tries <= 3 ? { status: 500, body: "upstream on fire" } : OK),
+  },
+  {
+    uid: SLEEPY,
+    story: "takes it, forgets to answer",
+    endpoint: { retry: SCHEDULE, eventTypes: ["invoice.created", "invoice.sent"] },
+    answer: ({ n, tries }) => (n === 1 && tries <= 2 ? "hang" : OK),
+  },
+  {
+    uid: "busy",
+    story: "429, Retry-After: 2",
+    endpoint: { retry: SCHEDULE },
+    answer: ({ requests }) =>
+      requests === 2 ? { status: 429, body: "slow down", retryAfterSeconds: 2 } : OK,
+  },
+  {
+    uid: ORDERED,
+    story: "ordered; #1 fails twice",
+    endpoint: { retry: SCHEDULE, ordered: true },
+    answer: ({ n, tries }) => (n === 1 && tries <= 2 ? { status: 502, body: "bad gateway" } : OK),
+  },
+  {
+    uid: "down",
+    story: "drops every connection",
+    endpoint: { retry: SCHEDULE },
+    answer: ({ mended }) => (mended ? OK : "drop"),
+  },
+  {
+    uid: "strict",
+    story: "400; its policy retries 5xx",
+    endpoint: { retry: { ...SCHEDULE, retryable: "5xx" }, eventTypes: ["invoice.sent"] },
+    answer: ({ mended }) => (mended ? OK : { status: 400, body: "unknown field: currency" }),
+  },
+  {
+    uid: MOVED,
+    story: "410 gone: endpoint disabled",
+    endpoint: { retry: SCHEDULE, eventTypes: ["invoice.archived"] },
+    answer: ({ mended }) => (mended ? OK : { status: 410, body: "we moved" }),
+  },
+]

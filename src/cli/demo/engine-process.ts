@@ -1,0 +1,102 @@
+/** The demo's hold on the process that delivers: start it, have it send, kill it. */
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import type { MessageInput, WebhookEvent } from "../../index.ts"
+import { APP } from "./cast.ts"
+import type { FromEngine, Receipt, ToEngine } from "./engine.ts"
+
+const PROGRAM = new URL(import.meta.url.endsWith(".ts") ? "./engine.ts" : "./engine.js", import.meta.url)
+const KEPT_COMPLAINT_CHARS = 2000
+
+interface Waiting {
+  resolve(receipt: Receipt): void
+  reject(error: Error): void
+}
+
+export class EngineProcess {
+  readonly #child: ChildProcess
+  readonly #onEvent: (event: WebhookEvent) => void
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #exited: Promise<unknown>
+  readonly #ready = Promise.withResolvers<void>()
+  #failure: Error | null = null
+  #refs = 0
+  #complaint = ""
+  #ending = false
+
+  private constructor(file: string, onEvent: (event: WebhookEvent) => void) {
+    this.#onEvent = onEvent
+    this.#child = fork(PROGRAM, [file, APP], { stdio: ["ignore", "ignore", "pipe", "ipc"] })
+    this.#child.stderr?.on("data", (text: Buffer) => {
+      this.#complaint = (this.#complaint + text).slice(-KEPT_COMPLAINT_CHARS)
+    })
+    this.#child.on("message", (message: FromEngine) => this.#hear(message))
+    this.#child.on("exit", () => this.#lost())
+    this.#exited = once(this.#child, "exit")
+  }
+
+  /** Resolves when it has opened the file and delivers. */
+  static async start(file: string, onEvent: (event: WebhookEvent) => void): Promise<EngineProcess> {
+    const engine = new EngineProcess(file, onEvent)
+    await engine.#ready.promise
+    return engine
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
+  /** Set when it ended without being told to. */
+  get failure(): Error | null {
+    return this.#failure
+  }
+
+  /** Resolves when the engine says that it is on disk. */
+  send(message: MessageInput): Promise<Receipt> {
+    const ref = ++this.#refs
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(ref, { resolve, reject })
+      this.#child.send({ kind: "send", ref, message } satisfies ToEngine)
+    })
+  }
+
+  /** SIGKILL: no handler runs, nothing is flushed. */
+  async kill(): Promise<void> {
+    this.killNow()
+    await this.#exited
+  }
+
+  killNow(): void {
+    this.#ending = true
+    this.#child.kill("SIGKILL")
+  }
+
+  async close(): Promise<void> {
+    this.#ending = true
+    this.#child.send({ kind: "close" } satisfies ToEngine)
+    await this.#exited
+  }
+
+  #hear(message: FromEngine): void {
+    switch (message.kind) {
+      case "ready":
+        return this.#ready.resolve()
+      case "event":
+        return this.#onEvent(message.event)
+      case "accepted":
+        return this.#waiting.get(message.ref)?.resolve(message.receipt)
+      case "refused":
+        return this.#waiting.get(message.ref)?.reject(new Error(message.reason))
+      default:
+        return message satisfies never
+    }
+  }
+
+  #lost(): void {
+    if (this.#ending) return
+    const said = this.#complaint.trim() === "" ? "" : `: ${this.#complaint.trim()}`
+    this.#failure = new Error(`the engine's process ended by itself${said}`)
+    this.#ready.reject(this.#failure)
+    for (const { reject } of this.#waiting.values()) reject(this.#failure)
+  }
+}

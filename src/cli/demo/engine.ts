@@ -1,0 +1,47 @@
+/**
+ * The program that the demo kills: Posthorn as a library inside a process of its own. It sends what it is told over IPC, delivers,
+ * and reports every event. Nothing but the file knows what it has accepted.
+ */
+import { type MessageInput, openPosthorn, TOPIC, type WebhookEvent } from "../../index.ts"
+
+export type ToEngine =
+  | { readonly kind: "send"; readonly ref: number; readonly message: MessageInput }
+  | { readonly kind: "close" }
+
+export interface Receipt {
+  readonly id: string
+  readonly matched: number
+  readonly duplicate: boolean
+}
+
+export type FromEngine =
+  | { readonly kind: "ready" }
+  | { readonly kind: "event"; readonly event: WebhookEvent }
+  | { readonly kind: "accepted"; readonly ref: number; readonly receipt: Receipt }
+  | { readonly kind: "refused"; readonly ref: number; readonly reason: string }
+
+const [file, app] = process.argv.slice(2)
+const tell = (message: FromEngine) => void process.send?.(message)
+
+// Ctrl-C in a terminal reaches this process too; the demo decides when it ends.
+process.on("SIGINT", () => {})
+process.on("disconnect", () => process.exit())
+
+const posthorn = await openPosthorn({ store: `sqlite:${file}`, pollIntervalMs: 200, logger: "silent" })
+posthorn.on(TOPIC, (event) => tell({ kind: "event", event }))
+
+process.on("message", async (message: ToEngine) => {
+  if (message.kind === "close") {
+    await posthorn.close()
+    process.disconnect()
+    return
+  }
+  const { ref } = message
+  try {
+    const { id, matched, duplicate } = await posthorn.send(app!, message.message)
+    tell({ kind: "accepted", ref, receipt: { id, matched, duplicate } })
+  } catch (error) {
+    tell({ kind: "refused", ref, reason: (error as Error).message })
+  }
+})
+tell({ kind: "ready" })

@@ -1,0 +1,41 @@
+/** Turns what the engine publishes into lines for people. */
+import type { WebhookEvent } from "../../index.ts"
+import { printable } from "../text.ts"
+import { EVENTS } from "./cast.ts"
+import type { Show } from "./show.ts"
+
+/** One line for each attempt: `delivered` says nothing that the attempt has not said, and `dead` says it better. */
+export function narrate(show: Show, event: WebhookEvent): void {
+  const who = show.uids.get(event.webhook_id) ?? ""
+  const what = `${eventName(show, event.message_id)} try ${event.attempt_count}`
+  switch (event.type) {
+    case "delivery.delivered":
+      return
+    case "delivery.dead": {
+      const why = printable(event.last_error ?? "")
+      return show.say("bad", who, `${what}  dead, ${event.reason}: ${why}`, event.at)
+    }
+    case "delivery.attempt": {
+      if (event.success) {
+        const answer = `${event.response_status} in ${event.duration_ms} ms`
+        return show.say("good", who, `${what}  delivered, ${answer}`, event.at)
+      }
+      if (event.next_retry_at === null) return
+      const wait = seconds(event.next_retry_at - event.at)
+      return show.say("wait", who, `${what}  ${printable(event.error ?? "")}; again in ${wait}`, event.at)
+    }
+    default:
+      return event satisfies never
+  }
+}
+
+const WIDEST = Math.max(...EVENTS.map((name) => name.length))
+
+function eventName(show: Show, messageId: string): string {
+  const n = show.numbers.get(messageId)
+  return n === undefined ? "".padEnd(WIDEST + 3) : `#${n} ${EVENTS[n - 1]!.padEnd(WIDEST)}`
+}
+
+export function seconds(ms: number): string {
+  return `${(Math.max(0, ms) / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,112 @@
+/** The customers' side: one HTTP server that verifies, takes each event once, and misbehaves as its part in the cast says. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { PosthornError, verifySignature } from "../../index.ts"
+import { type Answer, CAST, type Part } from "./cast.ts"
+
+/** What one endpoint's receiver has counted, for itself, without a look into the store. */
+export interface Tally {
+  readonly secret: string
+  /** Message id → which event; in the order in which they were taken. */
+  readonly taken: Map<string, number>
+  readonly tries: Map<string, number>
+  requests: number
+  /** Came again after it had been taken: known by its id, and not taken twice. */
+  repeats: number
+  forged: number
+}
+
+export class DemoReceiver {
+  readonly #server: Server
+  readonly #tallies = new Map<string, Tally>()
+  readonly #watchers = new Set<() => void>()
+  #mended = false
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => this.#receive(request, Buffer.concat(chunks), response))
+    })
+  }
+
+  static async start(): Promise<DemoReceiver> {
+    const receiver = new DemoReceiver()
+    await new Promise<void>((resolve) => receiver.#server.listen(0, "127.0.0.1", resolve))
+    return receiver
+  }
+
+  url(uid: string): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${uid}`
+  }
+
+  /** From now on this endpoint's requests must be signed with the secret. */
+  expect(uid: string, secret: string): void {
+    const tally = { secret, taken: new Map(), tries: new Map(), requests: 0, repeats: 0, forged: 0 }
+    this.#tallies.set(uid, tally)
+  }
+
+  mend(): void {
+    this.#mended = true
+  }
+
+  tally(uid: string): Tally {
+    return this.#tallies.get(uid)!
+  }
+
+  /** Sums one column over all endpoints. */
+  total(count: (tally: Tally) => number): number {
+    return [...this.#tallies.values()].reduce((sum, tally) => sum + count(tally), 0)
+  }
+
+  /** Resolves when some event has come to this endpoint so many times. */
+  tried(uid: string, times: number): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (![...this.tally(uid).tries.values()].some((tries) => tries >= times)) return
+        this.#watchers.delete(check)
+        resolve()
+      }
+      this.#watchers.add(check)
+      check()
+    })
+  }
+
+  #receive(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
+    const part = CAST.find(({ uid }) => request.url === `/${uid}`)
+    const tally = part && this.#tallies.get(part.uid)
+    if (part === undefined || tally === undefined) return void response.writeHead(404).end()
+    tally.requests++
+    const answer = this.#judge(part, tally, request, body)
+    for (const watcher of this.#watchers) watcher()
+    if (answer === "hang") return
+    if (answer === "drop") return void request.socket.destroy()
+    const { status, body: text, retryAfterSeconds } = answer
+    response.writeHead(status, retryAfterSeconds === undefined ? {} : { "retry-after": retryAfterSeconds })
+    response.end(text)
+  }
+
+  #judge(part: Part, tally: Tally, request: IncomingMessage, body: Buffer): Answer {
+    try {
+      verifySignature(tally.secret, request.headers, body)
+    } catch (error) {
+      if (!(error instanceof PosthornError)) throw error
+      tally.forged++
+      return { status: 401, body: error.message }
+    }
+    const id = String(request.headers["webhook-id"])
+    const { n } = JSON.parse(body.toString()) as { n: number }
+    const tries = (tally.tries.get(id) ?? 0) + 1
+    tally.tries.set(id, tries)
+    const answer = part.answer({ n, tries, requests: tally.requests, mended: this.#mended })
+    const takes = answer === "hang" || (answer !== "drop" && answer.status < 300)
+    if (takes && tally.taken.has(id)) tally.repeats++
+    else if (takes) tally.taken.set(id, n)
+    return answer
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+}

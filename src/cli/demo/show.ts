@@ -1,0 +1,63 @@
+/** What the audience can see of the demo at one moment; the scenario writes it, the screen and the plain lines read it. */
+import type { Attempt, Delivery, Posthorn, StatusCounts } from "../../index.ts"
+import { APP } from "./cast.ts"
+
+export const CHAPTERS = ["send", "kill -9", "retry", "dead letters", "replay", "audit"] as const
+export type Chapter = (typeof CHAPTERS)[number]
+
+/** What the store says: the only source for the table and the audit. */
+export interface Books {
+  readonly deliveries: readonly Delivery[]
+  readonly attempts: readonly Attempt[]
+  readonly counts: StatusCounts
+}
+
+export type Tone = "plain" | "good" | "wait" | "bad" | "loud"
+
+export interface Line {
+  readonly atMs: number
+  readonly tone: Tone
+  /** The endpoint's uid; empty for what concerns them all. */
+  readonly who: string
+  readonly what: string
+}
+
+export class Show {
+  readonly file: string
+  readonly startedAt = Date.now()
+  /** Endpoint id → uid, and message id → which event. */
+  readonly uids = new Map<string, string>()
+  readonly numbers = new Map<string, number>()
+  readonly lines: Line[] = []
+  chapter: Chapter = "send"
+  engine = "starting"
+  accepted = 0
+  books: Books = { deliveries: [], attempts: [], counts: { pending: 0, failed: 0, delivered: 0, dead: 0 } }
+  #onLine: (line: Line) => void = () => {}
+
+  constructor(file: string) {
+    this.file = file
+  }
+
+  onLine(listener: (line: Line) => void): void {
+    this.#onLine = listener
+  }
+
+  say(tone: Tone, who: string, what: string, atMs = Date.now()): void {
+    const line = { atMs: Math.max(0, atMs - this.startedAt), tone, who, what }
+    this.lines.push(line)
+    this.#onLine(line)
+  }
+}
+
+/** The demo has a few dozen rows: one page holds them. */
+const PAGE = 250
+
+export async function readBooks(posthorn: Posthorn): Promise<Books> {
+  const [deliveries, attempts, counts] = await Promise.all([
+    posthorn.deliveries.list({ app: APP, limit: PAGE }),
+    posthorn.deliveries.attempts({ limit: PAGE }),
+    posthorn.stats(APP),
+  ])
+  return { deliveries: deliveries.data, attempts: attempts.data, counts }
+}

@@ -1,0 +1,163 @@
+import { getRandomValues } from "node:crypto"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { SteadyTime } from "./clock.ts"
+import { createIds, isId } from "./ids.ts"
+import { wants } from "./match.ts"
+import { retryAfterMs } from "./retry-after.ts"
+import { createVault, parseEncryptionKey } from "./vault.ts"
+
+describe("ids", () => {
+  const ids = createIds((into) => getRandomValues(into))
+  const NOW = Date.UTC(2031, 0, 1)
+
+  test("have the 27-character form and their prefix", () => {
+    const id = ids.make("msg", NOW)
+    expect(id).toMatch(/^msg_[0-9A-Za-z]{27}$/)
+    expect(isId("msg", id)).toBe(true)
+    expect(isId("ep", id)).toBe(false)
+  })
+
+  test("sort by time in steps of four milliseconds", () => {
+    const made = Array.from({ length: 500 }, (_, i) => ids.make("msg", NOW + i * 4))
+    expect([...made].sort()).toEqual(made)
+  })
+
+  test("are the base 62 number of their bytes", () => {
+    const zeros = createIds((into) => into.fill(0))
+    const all = createIds((into) => into.fill(255))
+    expect(zeros.make("msg", 1_400_000_000_000)).toBe(`msg_${"0".repeat(27)}`)
+    const value = [...all.make("msg", 1_400_000_001_000).slice(4)].reduce(
+      (sum, char) =>
+        sum * 62n + BigInt("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".indexOf(char)),
+      0n,
+    )
+    expect(value.toString(16)).toBe(`1${"00"}${"ff".repeat(15)}`)
+  })
+
+  test("do not repeat", () => {
+    expect(new Set(Array.from({ length: 10_000 }, () => ids.make("dlv", NOW))).size).toBe(10_000)
+  })
+})
+
+describe("Retry-After", () => {
+  const NOW = Date.UTC(2031, 0, 1, 12, 0, 0)
+  test.each([
+    ["120", 120_000],
+    [" 7 ", 7000],
+    ["Wed, 01 Jan 2031 12:00:30 GMT", 30_000],
+    ["315360000", 86_400_000],
+    ["99999999999999999999999", 0],
+    ["-5", 0],
+    ["1e3", 0],
+    ["Tue, 01 Jan 2030 12:00:00 GMT", 0],
+    ["tomorrow", 0],
+    ["2031-01-02", 0],
+    ["", 0],
+    [null, 0],
+  ])("%j is %i ms", (header, ms) => {
+    expect(retryAfterMs(header, NOW, 86_400)).toBe(ms)
+  })
+
+  test("is ignored where the policy says so", () => {
+    expect(retryAfterMs("120", NOW, 0)).toBe(0)
+  })
+})
+
+describe("which endpoints want a message", () => {
+  test.each([
+    [null, null, [], true],
+    [["a"], null, [], true],
+    [["b"], null, [], false],
+    [null, ["x"], [], false],
+    [null, ["x"], ["x", "y"], true],
+    [null, ["z"], ["x", "y"], false],
+    [null, null, ["x"], true],
+    [["a"], ["x"], ["x"], true],
+    [["b"], ["x"], ["x"], false],
+  ])("types %j, channels %j, message on %j: %j", (eventTypes, channels, on, expected) => {
+    expect(wants({ eventTypes, channels }, "a", on)).toBe(expected)
+  })
+})
+
+describe("the vault", () => {
+  const vault = createVault(parseEncryptionKey("ab".repeat(32)), (into) => getRandomValues(into))
+
+  test("opens what it sealed for the same row only", () => {
+    const sealed = vault.seal("whsec_secret", "ep_1")
+    expect(vault.open(sealed, "ep_1")).toBe("whsec_secret")
+    expect(() => vault.open(sealed, "ep_2")).toThrow(
+      expect.objectContaining({ code: "wrong_encryption_key" }),
+    )
+  })
+
+  test("shows nothing of the secret and never seals twice alike", () => {
+    const sealed = [vault.seal("whsec_secret", "ep_1"), vault.seal("whsec_secret", "ep_1")].map((one) =>
+      Buffer.from(one),
+    )
+    expect(sealed[0]!.includes("whsec")).toBe(false)
+    expect(sealed[0]!.equals(sealed[1]!)).toBe(false)
+  })
+
+  test("notices a changed byte", () => {
+    const sealed = vault.seal("whsec_secret", "ep_1")
+    sealed[sealed.length - 1]! ^= 1
+    expect(() => vault.open(sealed, "ep_1")).toThrow()
+  })
+
+  test("another key has another fingerprint", () => {
+    const other = createVault(parseEncryptionKey("cd".repeat(32)), (into) => getRandomValues(into))
+    expect(other.fingerprint).not.toBe(vault.fingerprint)
+  })
+})
+
+describe("the steady clock", () => {
+  function clock() {
+    const source = { wall: 1_000_000_000, monotonic: 500 }
+    const steady = new SteadyTime({ wallMs: () => source.wall, monotonicMs: () => source.monotonic })
+    const pass = (ms: number) => {
+      source.wall += ms
+      source.monotonic += ms
+    }
+    return { source, steady, pass }
+  }
+
+  test("follows the wall clock when nothing jumps", () => {
+    const { source, steady, pass } = clock()
+    for (let i = 0; i < 100; i++) {
+      pass(777)
+      expect(steady.now()).toBe(source.wall)
+    }
+  })
+
+  test.each([
+    3_600_000, -3_600_000, 31_536_000_000,
+  ])("a wall clock set by %i ms moves it by 5 % of the time that passes", (jump) => {
+    const { source, steady, pass } = clock()
+    const before = steady.now()
+    source.wall += jump
+    pass(10_000)
+    const drift = steady.now() - before - 10_000
+    expect(Math.abs(drift)).toBeLessThanOrEqual(500)
+    expect(Math.sign(drift)).toBe(Math.sign(jump))
+  })
+
+  test("never goes back, whatever the wall clock does", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: -1e9, max: 1e9 }), fc.integer({ min: 0, max: 60_000 }))),
+        (steps) => {
+          const { source, steady, pass } = clock()
+          let last = steady.now()
+          for (const [jump, ms] of steps) {
+            source.wall += jump
+            pass(ms)
+            const now = steady.now()
+            expect(now).toBeGreaterThanOrEqual(last)
+            last = now
+          }
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,154 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { delayMs, previewSchedule, scheduledDelay } from "./backoff.ts"
+import { PosthornError } from "./errors.ts"
+import { type PolicyInput, parsePolicy } from "./policy.ts"
+import { PRESETS, preset } from "./presets.ts"
+
+describe("the presets have exactly the design's numbers", () => {
+  const delaysOf = (name: string, count: number) =>
+    Array.from({ length: count }, (_, i) => scheduledDelay(preset(name).delays, i + 1))
+
+  test("standard", () => {
+    expect(delaysOf("standard", 9)).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400])
+    expect(PRESETS.standard).toMatchObject({
+      maxAttempts: 10,
+      maxAge: null,
+      retryable: "non-2xx",
+      jitter: [0.8, 1.2],
+      gone: true,
+    })
+    expect(PRESETS.standard.retryAfter).toBeGreaterThan(0)
+  })
+
+  test("gateway", () => {
+    expect(delaysOf("gateway", 5)).toEqual([30, 120, 600, 3600, 21_600])
+    expect(PRESETS.gateway).toMatchObject({
+      maxAttempts: 5,
+      retryable: "non-2xx",
+      jitter: "none",
+      retryAfter: 0,
+      gone: false,
+    })
+    expect(previewSchedule(PRESETS.gateway)).toEqual([0, 30, 150, 750, 4350])
+  })
+
+  test("relay", () => {
+    expect(delaysOf("relay", 14)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600])
+    expect(PRESETS.relay).toMatchObject({
+      maxAttempts: null,
+      maxAge: 604_800,
+      retryable: "5xx",
+      jitter: "none",
+      ordered: true,
+      gone: false,
+    })
+  })
+
+  test("enterprise", () => {
+    expect(delaysOf("enterprise", 14)).toEqual([
+      1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600,
+    ])
+    expect(PRESETS.enterprise).toMatchObject({
+      maxAttempts: 6,
+      retryable: "5xx",
+      jitter: [0.5, 1.5],
+      gone: false,
+    })
+  })
+
+  test("jobs", () => {
+    expect(delaysOf("jobs", 8)).toEqual([1, 5, 30, 120, 600, 1800, 3600, 3600])
+    expect(PRESETS.jobs).toMatchObject({ maxAttempts: 6, retryable: "non-2xx", jitter: "none", gone: false })
+    expect(previewSchedule(PRESETS.jobs)).toEqual([0, 1, 6, 36, 156, 756])
+  })
+
+  test.each(Object.entries(PRESETS))("%s has 30 s for an attempt and 10 s to connect", (_name, policy) => {
+    expect(policy).toMatchObject({ timeout: 30, connectTimeout: 10 })
+  })
+})
+
+describe("backoff", () => {
+  test("is finite at any n, for every formula", () => {
+    const inputs = fc.record({
+      strategy: fc.constantFrom("exponential" as const, "linear" as const, "fixed" as const),
+      base: fc.double({ min: 0, max: 1000, noNaN: true }),
+    })
+    fc.assert(
+      fc.property(inputs, fc.integer({ min: 1, max: 2 ** 31 }), (delays, n) => {
+        const delay = scheduledDelay(parsePolicy({ delays, maxAttempts: 5 }).delays, n)
+        expect(Number.isFinite(delay)).toBe(true)
+        expect(delay).toBeGreaterThanOrEqual(0)
+        expect(delay).toBeLessThanOrEqual(86_400)
+      }),
+    )
+  })
+
+  test("relay does not overflow at attempt 1000", () => {
+    expect(scheduledDelay(PRESETS.relay.delays, 1000)).toBe(3600)
+    expect(scheduledDelay(PRESETS.enterprise.delays, 1000)).toBe(3600)
+  })
+
+  test("jitter stays within its factor, and the cap holds after it", () => {
+    const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), randoms, (n, random) => {
+        const delay = delayMs(PRESETS.enterprise, n, () => random)
+        const scheduled = scheduledDelay(PRESETS.enterprise.delays, n) * 1000
+        expect(delay).toBeGreaterThanOrEqual(Math.floor(scheduled * 0.5))
+        expect(delay).toBeLessThanOrEqual(Math.min(Math.ceil(scheduled * 1.5), 3_600_000))
+      }),
+    )
+    expect(delayMs(parsePolicy({ delays: [10], maxAttempts: 2, jitter: "full" }), 1, () => 0)).toBe(0)
+  })
+
+  test("linear and fixed", () => {
+    const linear = parsePolicy({ delays: { strategy: "linear", base: 10, cap: 25 }, maxAttempts: 9 }).delays
+    expect([1, 2, 3, 4].map((n) => scheduledDelay(linear, n))).toEqual([10, 20, 25, 25])
+    const fixed = parsePolicy({ delays: { strategy: "fixed", base: 7 }, maxAttempts: 9 }).delays
+    expect([1, 50].map((n) => scheduledDelay(fixed, n))).toEqual([7, 7])
+  })
+})
+
+describe("seed 003's words", () => {
+  test("max_retries is one less than maxAttempts, base_delay and max_delay are base and cap", () => {
+    const policy = parsePolicy({ max_retries: 5, base_delay: 2, max_delay: 60, strategy: "exponential" })
+    expect(policy).toMatchObject({
+      maxAttempts: 6,
+      delays: { strategy: "exponential", base: 2, factor: 2, cap: 60 },
+    })
+  })
+})
+
+describe("a bad policy names the field", () => {
+  const bad: [PolicyInput, string][] = [
+    [{ delays: [30] }, "retry.maxAttempts"],
+    [{ maxAttempts: 3 }, "retry.delays"],
+    [{ delays: [], maxAttempts: 3 }, "retry.delays"],
+    [{ delays: [30, -1], maxAttempts: 3 }, "retry.delays[1]"],
+    [{ delays: [Number.NaN], maxAttempts: 3 }, "retry.delays[0]"],
+    [{ delays: [1], then: -5, maxAttempts: 3 }, "retry.then"],
+    [{ delays: [1], maxAttempts: 0 }, "retry.maxAttempts"],
+    [{ delays: [1], maxAttempts: 2.5 }, "retry.maxAttempts"],
+    [{ delays: [1], maxAge: -1 }, "retry.maxAge"],
+    [{ delays: [1], maxAttempts: 3, jitter: [1.5, 0.5] }, "retry.jitter"],
+    [{ delays: [1], maxAttempts: 3, jitter: "some" as never }, "retry.jitter"],
+    [{ delays: [1], maxAttempts: 3, retryable: "all" as never }, "retry.retryable"],
+    [{ delays: [1], maxAttempts: 3, timeout: 0 }, "retry.timeout"],
+    [{ delays: [1], maxAttempts: 3, retention: { deleted: "never" } as never }, "retry.retention.deleted"],
+    [{ delays: [1], maxAttempts: 3, retention: { dead: { after: -1 } } }, "retry.retention.dead.after"],
+    [{ delays: { strategy: "quadratic" as never, base: 1 }, maxAttempts: 3 }, "retry.delays.strategy"],
+    [{ delays: { strategy: "fixed", base: 1, factor: 3 }, maxAttempts: 3 }, "retry.delays.factor"],
+    [{ delays: { strategy: "exponential", base: 10, cap: 5 }, maxAttempts: 3 }, "retry.delays.cap"],
+    [{ delays: [1], max_retries: 2, maxAttempts: 3 }, "retry.max_retries"],
+    [{ delays: [1], base_delay: 1, maxAttempts: 3 }, "retry.delays"],
+    [{ base_delay: -1, max_retries: 3 }, "retry.base_delay"],
+    [{ delays: [1], maxAttempts: 3, maxattempts: 4 } as never, "retry.maxattempts"],
+    ["standard " as never, "retry"],
+    [null as never, "retry"],
+  ]
+  test.each(bad)("%j", (input, field) => {
+    expect(() => parsePolicy(input)).toThrow(PosthornError)
+    expect(() => parsePolicy(input)).toThrow(expect.objectContaining({ code: "invalid_input", field }))
+  })
+})

@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { expect, onTestFinished, test } from "vitest"
+import { sample, settlement, storeConformance } from "../conformance.ts"
+import { refuseOldSqlite } from "./connection.ts"
+import { openSqliteStore } from "./store.ts"
+
+function temporaryFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-store-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, "posthorn.db")
+}
+
+async function open(path: string, own = true) {
+  const store = await openSqliteStore({ path, own, onLost() {} })
+  onTestFinished(() => store.close())
+  return store
+}
+
+storeConformance("sqlite", async () => {
+  const path = temporaryFile()
+  const store = await open(path)
+  return {
+    store,
+    async reopen() {
+      await store.kill()
+      return open(path)
+    },
+    beside: () => open(path, false),
+  }
+})
+
+const NOW = 1_900_000_000_000
+
+test("a second owner is refused while the first lives, and told who it is", async () => {
+  const path = temporaryFile()
+  const first = await open(path)
+  await expect(open(path)).rejects.toMatchObject({
+    code: "store_in_use",
+    message: expect.stringContaining(`process ${process.pid}`),
+  })
+  await first.close()
+  await open(path)
+})
+
+test("a file of a newer program is refused and left as it is", async () => {
+  const path = temporaryFile()
+  await (await open(path)).close()
+  const db = new DatabaseSync(path)
+  db.exec("PRAGMA user_version = 999")
+  db.close()
+  await expect(open(path)).rejects.toMatchObject({
+    code: "store_incompatible",
+    message: expect.stringContaining("newer Posthorn"),
+  })
+})
+
+test("a file that is no database is refused", async () => {
+  const path = temporaryFile()
+  const { writeFileSync } = await import("node:fs")
+  writeFileSync(path, "this is not a database, and it is long enough to be looked at as one".repeat(20))
+  await expect(open(path)).rejects.toMatchObject({ code: "store_failed" })
+})
+
+test.each(["3.51.2", "3.50.9", "3.9.0", "2.99.99"])("SQLite %s is too old", (version) => {
+  expect(() => refuseOldSqlite(version)).toThrow(expect.objectContaining({ code: "store_incompatible" }))
+})
+test.each(["3.51.3", "3.52.0", "4.0.0"])("SQLite %s will do", (version) => {
+  expect(() => refuseOldSqlite(version)).not.toThrow()
+})
+
+test("every commit is synced to a write-ahead log", async () => {
+  const path = temporaryFile()
+  await open(path)
+  const db = new DatabaseSync(path)
+  expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" })
+  db.close()
+})
+
+test("a reset typed as SQL clears what the finished life left behind, and our own retry keeps its age", async () => {
+  const path = temporaryFile()
+  const store = await open(path)
+  const application = sample.application()
+  const endpoint = sample.endpoint(application.id)
+  await store.createApplication(application)
+  await store.createEndpoint(endpoint)
+  await store.accept([sample.message(application.id, { maxAttempts: 1 })])
+  const [work] = await store.fetch(
+    [{ endpointId: endpoint.id, token: 1, limit: 1, retryShare: 0, knownVersion: null }],
+    NOW,
+  )
+  await store.settle([settlement(endpoint.id, 1, work!.deliveries[0]!, 500)])
+  const db = new DatabaseSync(path)
+  db.exec("UPDATE webhook_deliveries SET purge_at = 5, discarded_at = 6, stalls = 3")
+  db.exec("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE status = 'dead'")
+  expect(db.prepare("SELECT * FROM webhook_deliveries").get()).toMatchObject({
+    status: "pending",
+    attempt_count: 0,
+    dead_reason: null,
+    next_retry_at: null,
+    age_from: null,
+    purge_at: null,
+    discarded_at: null,
+    stalls: 0,
+    error_detail: "HTTP 500",
+  })
+  expect(() => db.exec("UPDATE webhook_deliveries SET next_retry_at = 'tomorrow'")).toThrow(
+    /cannot store TEXT/,
+  )
+  db.close()
+})
+
+test("the hot statements use their indexes and sort nothing", async () => {
+  const path = temporaryFile()
+  await open(path)
+  const db = new DatabaseSync(path)
+  const plan = (sql: string) =>
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all()
+      .map(({ detail }) => detail as string)
+      .join("\n")
+  const live = "status IN ('pending', 'failed')"
+  const due = plan(
+    `SELECT * FROM webhook_deliveries INDEXED BY deliveries_live WHERE ${live} AND webhook_id = 'e' AND rank = 4 AND coalesce(next_retry_at, 0) <= 5 ORDER BY coalesce(next_retry_at, 0), seq LIMIT 5`,
+  )
+  expect(due).toContain("USING INDEX deliveries_live (webhook_id=? AND rank=? AND <expr><?)")
+  const head = plan(
+    `SELECT * FROM webhook_deliveries INDEXED BY deliveries_line WHERE ${live} AND rank = 0 AND webhook_id = 'e' ORDER BY seq LIMIT 1`,
+  )
+  expect(head).toContain("USING INDEX deliveries_line (webhook_id=?)")
+  const purge = plan(
+    "SELECT seq FROM webhook_deliveries WHERE purge_at <= 5 AND status IN ('delivered', 'dead') LIMIT 5",
+  )
+  expect(purge).toContain("USING INDEX deliveries_purge")
+  for (const text of [due, head, purge]) expect(text).not.toContain("TEMP B-TREE")
+  db.close()
+})

@@ -1,0 +1,97 @@
+/** Seed 000, UC-0268: what is on disk when an event is heard, and the operator's manual reset of a dead row. */
+import { expect, test } from "vitest"
+import { Harness } from "../support/harness.ts"
+
+const RESET = "UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE id = ?"
+
+/** One row that has failed all its attempts. */
+async function startWithDeadRow(): Promise<{ harness: Harness; id: string }> {
+  const harness = await Harness.start()
+  harness.receiver.always("/", 500)
+  await harness.endpoint({ retry: "gateway" })
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  for (const seconds of [30, 120, 600, 3600]) await harness.attemptAfter(seconds * 1000)
+  await harness.published("delivery.dead", 1)
+  return { harness, id: harness.rows()[0]!.id as string }
+}
+
+test("the row update is persisted to the database before the event is broadcast", async () => {
+  const harness = await Harness.start()
+  harness.receiver.queue("/", 500, 200, 400)
+  await harness.endpoint({ retry: "gateway" })
+  const seen: unknown[] = []
+  harness.posthorn.on("gateway:webhooks", ({ type }) => {
+    const [row] = harness.sql("SELECT status, attempt_count FROM webhook_deliveries ORDER BY seq DESC")
+    seen.push([type, row?.status, row?.attempt_count])
+  })
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  await harness.attemptAfter(30_000)
+  await harness.send({}, { maxAttempts: 1 })
+  await harness.published("delivery.dead", 1)
+  expect(seen).toEqual([
+    ["delivery.attempt", "failed", 1],
+    ["delivery.attempt", "delivered", 2],
+    ["delivery.delivered", "delivered", 2],
+    ["delivery.attempt", "dead", 1],
+    ["delivery.dead", "dead", 1],
+  ])
+})
+
+test("F1: the operator's manual reset, typed as SQL, re-enables retries at the next poll", async () => {
+  const { harness, id } = await startWithDeadRow()
+  harness.receiver.always("/", 200)
+  harness.sql(RESET, id)
+  harness.clock.advance(5000)
+  await harness.published("delivery.delivered", 1)
+  expect(harness.rows()).toMatchObject([
+    {
+      id,
+      status: "delivered",
+      dead_reason: null,
+      attempt_count: 1,
+      next_retry_at: null,
+      delivered_at: harness.clock.now(),
+      error_detail: null,
+    },
+  ])
+  expect(harness.receiver.to("/")).toHaveLength(6)
+})
+
+test("F1: a row that was reset goes through the whole schedule again", async () => {
+  const { harness, id } = await startWithDeadRow()
+  harness.sql(RESET, id)
+  harness.clock.advance(5000)
+  await harness.published("delivery.attempt", 6)
+  expect(harness.rows()[0]).toMatchObject({
+    status: "failed",
+    dead_reason: null,
+    attempt_count: 1,
+    next_retry_at: harness.clock.now() + 30_000,
+  })
+  for (const seconds of [30, 120, 600, 3600]) await harness.attemptAfter(seconds * 1000)
+  expect(await harness.published("delivery.dead", 2)).toHaveLength(2)
+  expect(harness.rows()[0]).toMatchObject({ status: "dead", dead_reason: "exhausted", attempt_count: 5 })
+})
+
+test("F1: the reset revives only the rows that it names", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/", 500)
+  await harness.endpoint({ retry: "gateway" })
+  const first = await harness.send({}, { maxAttempts: 1 })
+  const second = await harness.send({}, { maxAttempts: 1 })
+  await harness.published("delivery.dead", 2)
+  harness.receiver.always("/", 200)
+  harness.sql(
+    "UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE message_id = ?",
+    second,
+  )
+  harness.clock.advance(5000)
+  await harness.published("delivery.delivered", 1)
+  await harness.quiet()
+  expect(harness.rows()).toMatchObject([
+    { message_id: first, status: "dead", attempt_count: 1 },
+    { message_id: second, status: "delivered", attempt_count: 1 },
+  ])
+})

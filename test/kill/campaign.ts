@@ -1,0 +1,88 @@
+/** One file, one receiver, and the many lives of the program that works on them. */
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Program } from "../support/process.ts"
+import { Ledger, ORDERED, PLAIN } from "./ledger.ts"
+import { checkFile, checkOutcome, type Summary } from "./oracle.ts"
+
+const CHILD = new URL("./child.ts", import.meta.url)
+const SENDERS = 4
+/** A program that takes longer than this to deliver what is left has lost sight of something. */
+const DRAIN_MS = 60_000
+
+export interface AcceptedMessage {
+  readonly sender: number
+  readonly n: number
+}
+
+export class Campaign {
+  readonly #folder = mkdtempSync(join(tmpdir(), "posthorn-kill-"))
+  readonly file = join(this.#folder, "posthorn.db")
+  readonly ledger: Ledger
+  /** What the program said it accepted, in its order. */
+  readonly accepted = new Map<string, AcceptedMessage>()
+  readonly refused: string[] = []
+  readonly #next: number[] = new Array(SENDERS).fill(0)
+  #program: Program | null = null
+
+  private constructor(ledger: Ledger) {
+    this.ledger = ledger
+  }
+
+  static async start(random: () => number): Promise<Campaign> {
+    return new Campaign(await Ledger.start(random))
+  }
+
+  /** Another life: every sender goes on after the last message that it knows to be accepted. */
+  launch(under: readonly string[] = [], args: readonly string[] = ["--next", this.#next.join()]): Program {
+    this.#program = Program.start(
+      CHILD,
+      [
+        ...["--file", this.file, "--receiver", this.ledger.url],
+        ...["--plain", PLAIN.join(), "--ordered", ORDERED.join(), ...args],
+      ],
+      { under },
+      (line) => this.#hear(line),
+    )
+    return this.#program
+  }
+
+  #hear(line: string): void {
+    const [word, sender, n, id] = line.split(" ")
+    if (word === "refused") this.refused.push(line)
+    if (word !== "accepted") return
+    this.accepted.set(id!, { sender: Number(sender), n: Number(n) })
+    this.#next[Number(sender)] = Number(n) + 1
+  }
+
+  /** The last life: it delivers what is left and ends by itself. */
+  async drain(): Promise<void> {
+    const program = this.launch([], ["--drain"])
+    const deadline = setTimeout(() => program.process.kill("SIGKILL"), DRAIN_MS)
+    const { code } = await program.ended
+    clearTimeout(deadline)
+    if (code !== 0) throw new Error(`what was left was not delivered within ${DRAIN_MS} ms\n${program.stderr}`)
+  }
+
+  /** Looks at a copy, so that it is the program's next life that recovers the file itself. */
+  checkCopy(): void {
+    const copy = join(this.#folder, "copy.db")
+    for (const ending of ["", "-wal"]) {
+      rmSync(copy + ending, { force: true })
+      if (existsSync(this.file + ending)) cpSync(this.file + ending, copy + ending)
+    }
+    if (existsSync(copy)) checkFile(copy, this.accepted)
+  }
+
+  checkOutcome(): Summary {
+    checkFile(this.file, this.accepted)
+    return checkOutcome(this.file, this.accepted, this.ledger.entries)
+  }
+
+  async close(): Promise<void> {
+    await this.#program?.kill()
+    await this.ledger.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The program that the kill tests kill: it accepts messages in a burst, delivers them, and says on standard output what it
+ * accepted. It knows nothing of the test but its file, its receiver and the numbers that each of its senders goes on with.
+ */
+import { writeSync } from "node:fs"
+import { parseArgs } from "node:util"
+import { openPosthorn, type PolicyInput, type Posthorn, PosthornError } from "../../src/index.ts"
+
+const { values } = parseArgs({
+  options: {
+    file: { type: "string" },
+    /** The receiver's URL; an endpoint's path is its uid. */
+    receiver: { type: "string" },
+    plain: { type: "string", default: "" },
+    ordered: { type: "string", default: "" },
+    /** For each sender the number of its next message. */
+    next: { type: "string", default: "" },
+    /** Sends nothing; ends by itself when nothing waits. */
+    drain: { type: "boolean", default: false },
+  },
+})
+
+const APP = "acme"
+/** Short, so that what fails in one life of the program is tried again in the same. */
+const RETRY: PolicyInput = { delays: [0.02, 0.05, 0.1], maxAttempts: 5, timeout: 0.4 }
+/** Senders wait while more than this is not delivered: the line stays full, and draining it stays short. */
+const MOST_LIVE = 300
+
+// Straight into the pipe: what was written there is the reader's, whatever happens to this process next.
+const say = (...words: (string | number)[]) => void writeSync(1, `${words.join(" ")}\n`)
+
+const posthorn = await openPosthorn({ store: `sqlite:${values.file}`, retry: RETRY, logger: "silent" })
+let live = 0
+let finished = Promise.withResolvers<void>()
+posthorn.on("gateway:webhooks", ({ type }) => {
+  if (type === "delivery.attempt") return
+  live--
+  finished.resolve()
+  finished = Promise.withResolvers()
+})
+live = await countLive(posthorn)
+say("open", process.pid)
+
+if (values.drain) {
+  // The next end is awaited from before the count, so that none falls in between.
+  for (let next = finished.promise; (await countLive(posthorn)) > 0; next = finished.promise) await next
+  await posthorn.close()
+  say("drained")
+} else {
+  await ensureEndpoints(posthorn)
+  say("ready")
+  await Promise.all(list(values.next).map((next, sender) => sendOn(sender, Number(next))))
+}
+
+async function sendOn(sender: number, from: number): Promise<void> {
+  for (let n = from; ; n++) {
+    while (live > MOST_LIVE) await finished.promise
+    try {
+      const { id, matched, duplicate } = await posthorn.send(APP, {
+        eventType: "burst.sent",
+        payload: { sender, n, filler: "x".repeat(200 + ((n * 37) % 400)) },
+        idempotencyKey: `${sender}-${n}`,
+      })
+      say("accepted", sender, n, id, Number(duplicate))
+      if (!duplicate) live += matched
+    } catch (error) {
+      say("refused", sender, n, error instanceof PosthornError ? error.code : String(error))
+      return
+    }
+  }
+}
+
+async function ensureEndpoints(posthorn: Posthorn): Promise<void> {
+  await unlessFound(posthorn.applications.get(APP), () =>
+    posthorn.applications.create({ uid: APP, name: "Acme" }),
+  )
+  const all = [
+    ...list(values.plain).map((uid) => ({ uid, ordered: false })),
+    ...list(values.ordered).map((uid) => ({ uid, ordered: true })),
+  ]
+  for (const { uid, ordered } of all) {
+    const url = `${values.receiver}${uid}`
+    await unlessFound(posthorn.endpoints.get(APP, uid), () =>
+      posthorn.endpoints.create(APP, { uid, url, ordered }),
+    )
+  }
+}
+
+async function unlessFound(found: Promise<unknown>, create: () => Promise<unknown>): Promise<void> {
+  try {
+    await found
+  } catch (error) {
+    if (!(error instanceof PosthornError && error.code === "not_found")) throw error
+    await create()
+  }
+}
+
+async function countLive(posthorn: Posthorn): Promise<number> {
+  const { pending, failed } = await posthorn.stats()
+  return pending + failed
+}
+
+function list(text: string): string[] {
+  return text === "" ? [] : text.split(",")
+}

@@ -1,0 +1,99 @@
+/** Programs of their own for tests: started, read by the line, and ended by their id. */
+import { type ChildProcess, spawn } from "node:child_process"
+
+export interface Ending {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export interface ProgramOptions {
+  /** A command that runs the program, such as a tracer with its arguments. */
+  readonly under?: readonly string[]
+  /** Opens a channel for messages beside the standard streams. */
+  readonly talks?: boolean
+}
+
+interface Waiting {
+  readonly wanted: RegExp
+  resolve(line: string): void
+  reject(error: Error): void
+}
+
+export class Program {
+  readonly process: ChildProcess
+  /** What it wrote on standard output, as whole lines. */
+  readonly lines: string[] = []
+  /** Resolves when it has ended and everything that it wrote has been read. */
+  readonly ended: Promise<Ending>
+  stderr = ""
+  #ending: Ending | null = null
+  #waiting: Waiting[] = []
+  #rest = ""
+
+  private constructor(process: ChildProcess, onLine: (line: string) => void) {
+    this.process = process
+    process.stdout!.setEncoding("utf8").on("data", (text: string) => {
+      const lines = (this.#rest + text).split("\n")
+      this.#rest = lines.pop()!
+      for (const line of lines) {
+        onLine(line)
+        this.#read(line)
+      }
+    })
+    process.stderr!.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr += text
+    })
+    this.ended = new Promise((resolve) => {
+      process.on("close", (code, signal) => {
+        this.#ending = { code, signal }
+        for (const { wanted, reject } of this.#waiting) reject(this.#endedBefore(wanted))
+        resolve(this.#ending)
+      })
+    })
+  }
+
+  /** Runs a TypeScript file with this Node. */
+  static start(
+    file: URL,
+    args: readonly string[],
+    options: ProgramOptions = {},
+    onLine: (line: string) => void = () => {},
+  ): Program {
+    const [command, ...rest] = [...(options.under ?? []), process.execPath, file.pathname, ...args]
+    const child = spawn(command!, rest, {
+      stdio: options.talks ? ["ignore", "pipe", "pipe", "ipc"] : ["ignore", "pipe", "pipe"],
+      serialization: "advanced",
+    })
+    return new Program(child, onLine)
+  }
+
+  /** Resolves with the first line like this, past or to come; rejects when the program ends without it. */
+  line(wanted: RegExp): Promise<string> {
+    const found = this.lines.find((line) => wanted.test(line))
+    if (found !== undefined) return Promise.resolve(found)
+    if (this.#ending !== null) return Promise.reject(this.#endedBefore(wanted))
+    return new Promise((resolve, reject) => this.#waiting.push({ wanted, resolve, reject }))
+  }
+
+  /** Ends it as a crash does. */
+  async kill(): Promise<Ending> {
+    if (this.#ending === null) this.process.kill("SIGKILL")
+    return this.ended
+  }
+
+  #read(line: string): void {
+    this.lines.push(line)
+    this.#waiting = this.#waiting.filter(({ wanted, resolve }) => {
+      if (!wanted.test(line)) return true
+      resolve(line)
+      return false
+    })
+  }
+
+  #endedBefore(wanted: RegExp): Error {
+    const { code, signal } = this.#ending!
+    return new Error(
+      `the program ended (${signal ?? `code ${code}`}) without a line like ${wanted}\n${this.stderr}`,
+    )
+  }
+}

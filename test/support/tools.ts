@@ -1,0 +1,41 @@
+/** The system tools that some tests need: found, installed where that may be done, or asked for. Nothing is skipped in silence. */
+import { execFileSync } from "node:child_process"
+import { accessSync, constants } from "node:fs"
+import { delimiter, join } from "node:path"
+
+const FOLDERS = [...(process.env.PATH ?? "").split(delimiter), "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+
+/** The tool's path. `inPackage` is the Debian package that brings it. */
+export function requireTool(name: string, inPackage = name): string {
+  const found = find(name) ?? install(name, inPackage)
+  if (found !== null) return found
+  throw new Error(
+    `this test needs ${name}, which is not on this machine and could not be installed: on Debian or Ubuntu run "apt-get install ${inPackage}" as root`,
+  )
+}
+
+function find(name: string): string | null {
+  for (const folder of FOLDERS) {
+    const path = join(folder, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // Not here: the next folder.
+    }
+  }
+  return null
+}
+
+function install(name: string, inPackage: string): string | null {
+  const apt = find("apt-get")
+  if (apt === null || process.getuid?.() !== 0) return null
+  const run = (...args: string[]) => execFileSync(apt, ["-qq", "-o", "DPkg::Lock::Timeout=120", ...args])
+  try {
+    run("update")
+    run("install", "-y", inPackage)
+  } catch (error) {
+    throw new Error(`this test needs ${name}; installing the package ${inPackage} failed`, { cause: error })
+  }
+  return find(name)
+}
