@@ -55,7 +55,7 @@ function about(flags: Flags): number {
   return 0
 }
 
-// Whoever read our output has gone (`posthorn demo | head`): as quiet as a program that SIGPIPE ends, with its exit code.
+// Whoever read our output has gone (`posthorn demo | head`): quiet, as a program that SIGPIPE ends.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(141)
   throw error

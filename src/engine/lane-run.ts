@@ -142,6 +142,7 @@ export class LaneRun {
 
   #take(work: LaneWork): void {
     this.#buffer.push(...work.deliveries)
+    this.#lane.deleted = work.deleted
     try {
       if (work.endpoint !== null) this.#lane.target = this.#crew.target(work.endpoint)
     } catch (error) {
@@ -230,6 +231,7 @@ export class LaneRun {
   ): Promise<{ outcome: Outcome; result: TransportResult | null }> {
     try {
       if (delivery.stalls >= MOST_STALLS) return { outcome: { kind: "stalled" }, result: null }
+      if (this.#lane.deleted) return { outcome: { kind: "cancelled" }, result: null }
       if (target === null) return { outcome: { kind: "fault", detail: this.#lane.targetError }, result: null }
       if (isOverdue(delivery, target.policy, this.#crew.clock.now()))
         return { outcome: { kind: "overdue" }, result: null }

@@ -10,6 +10,8 @@ export class LaneState {
   #fetched = 0
   target: Target | null = null
   targetError = ""
+  /** The endpoint is gone: what an operator revives for it, or a race left there, is cancelled instead of sent. */
+  deleted = false
 
   constructor(endpointId: string) {
     this.endpointId = endpointId

@@ -104,6 +104,10 @@ export class Deliveries {
 
   /** Sends a finished delivery again, dead or delivered: attempt 0, due now, its age starts anew. One that waits becomes due now. */
   async retry(id: string): Promise<Delivery> {
+    const { appId, endpointId } = await readDelivery(this.#core, id)
+    if ((await this.#core.store.getEndpoint(appId, endpointId)) === null) {
+      throw new PosthornError("conflict", `delivery "${id}" cannot be sent again: its endpoint was deleted`)
+    }
     const { delivery, now } = await this.#amend(id, (row, now) => revive(row, now))
     this.#core.wake([{ endpointId: delivery.endpointId, appId: delivery.appId, dueAt: now }])
     return this.get(id)

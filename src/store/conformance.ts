@@ -295,7 +295,7 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       expect((await ask(1)).endpoint).toMatchObject({ url: "http://127.0.0.1:9/new", version: 2 })
     })
 
-    test("holds a paused, disabled, deleted or Retry-After endpoint", async () => {
+    test("holds a paused, disabled or Retry-After endpoint, and says when it was deleted", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       await store.updateEndpoint(endpoint.id, { paused: true }, NOW)
@@ -309,7 +309,11 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
         endpoint.id,
         sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } }),
       )
-      expect((await fetch(3, 10, NOW + 500)).held).toEqual({ until: null })
+      expect(await fetch(3, 10, NOW + 500)).toMatchObject({
+        held: null,
+        deleted: true,
+        deliveries: [{ stalls: 1 }],
+      })
     })
 
     test("goes by priority, then first attempts before retries, with the share that is kept for retries", async () => {

@@ -136,6 +136,8 @@ export interface LaneWork {
   readonly endpoint: Endpoint | null
   /** Set when nothing may go out now: held until a time, or until somebody changes the endpoint. */
   readonly held: { readonly until: number | null } | null
+  /** The endpoint is gone for good: what is still found waiting for it is to be cancelled. */
+  readonly deleted: boolean
   readonly deliveries: readonly ClaimedDelivery[]
   /** When the lane next has something to do beyond these; null when nothing waits. */
   readonly nextDueAt: number | null

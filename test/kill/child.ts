@@ -57,7 +57,7 @@ async function sendOn(sender: number, from: number): Promise<void> {
     while (live > MOST_LIVE) await finished.promise
     try {
       const { id, matched, duplicate } = await posthorn.send(APP, {
-        eventType: "burst.sent",
+        eventType: n % 4 === 0 ? "burst.ordered" : "burst.plain",
         payload: { sender, n, filler: "x".repeat(200 + ((n * 37) % 400)) },
         idempotencyKey: `${sender}-${n}`,
       })
@@ -75,13 +75,14 @@ async function ensureEndpoints(posthorn: Posthorn): Promise<void> {
     posthorn.applications.create({ uid: APP, name: "Acme" }),
   )
   const all = [
-    ...list(values.plain).map((uid) => ({ uid, ordered: false })),
-    ...list(values.ordered).map((uid) => ({ uid, ordered: true })),
+    ...list(values.plain).map((uid) => ({ uid })),
+    // A line goes one by one: it gets a share of the messages, so that the others have something to do meanwhile.
+    ...list(values.ordered).map((uid) => ({ uid, ordered: true, eventTypes: ["burst.ordered"] })),
   ]
-  for (const { uid, ordered } of all) {
-    const url = `${values.receiver}${uid}`
-    await unlessFound(posthorn.endpoints.get(APP, uid), () =>
-      posthorn.endpoints.create(APP, { uid, url, ordered }),
+  for (const endpoint of all) {
+    const url = `${values.receiver}${endpoint.uid}`
+    await unlessFound(posthorn.endpoints.get(APP, endpoint.uid), () =>
+      posthorn.endpoints.create(APP, { ...endpoint, url }),
     )
   }
 }

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util"
 import { Campaign } from "./campaign.ts"
-import type { Summary } from "./oracle.ts"
+import type { Summary } from "./oracle-outcome.ts"
 import { seeded } from "./random.ts"
 
 const EARLIEST_MS = 50

@@ -1,5 +1,7 @@
 /** Programs of their own for tests: started, read by the line, and ended by their id. */
 import { type ChildProcess, spawn } from "node:child_process"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 
 export interface Ending {
   readonly code: number | null
@@ -63,6 +65,8 @@ export class Program {
     const child = spawn(command!, rest, {
       stdio: options.talks ? ["ignore", "pipe", "pipe", "ipc"] : ["ignore", "pipe", "pipe"],
       serialization: "advanced",
+      // Compiled once for all: a program starts in half the time.
+      env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
     })
     return new Program(child, onLine)
   }

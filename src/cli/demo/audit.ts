@@ -1,9 +1,10 @@
-/** The end of the demo: do the sender's ledger, the store and the receivers' own counts agree? */
-import { APP, CAST, ORDERED } from "./cast.ts"
+/** The end of the demo: do the sender's receipts, the store and the receivers' own counts agree? */
+import { CAST, ORDERED } from "./cast.ts"
 import type { Receipt } from "./engine.ts"
 import type { DemoReceiver } from "./receiver.ts"
 import type { Books, Show } from "./show.ts"
 
+/** What the scenario saw on its way. */
 export interface Facts {
   /** What the sender was told is on disk. */
   readonly receipts: readonly Receipt[]
@@ -19,64 +20,77 @@ export interface Audit {
 }
 
 export function audit(show: Show, receiver: DemoReceiver, facts: Facts): Audit {
-  const { deliveries, attempts, counts } = show.books
-  const accepted = facts.receipts.filter(({ duplicate }) => !duplicate)
-  const repeatedSends = facts.receipts.length - accepted.length
-  const promised = accepted.reduce((sum, { matched }) => sum + matched, 0)
-  const attemptsOf = (status: string) => attempts.filter((attempt) => attempt.status === status).length
-  const unknown = attemptsOf("unknown")
-  const requests = receiver.total((tally) => tally.requests)
-  const repeats = receiver.total((tally) => tally.repeats)
-  const forged = receiver.total((tally) => tally.forged)
-  const taken = takenPairs(receiver)
-  const order = [...receiver.tally(ORDERED).taken.values()]
+  const figures = count(show, receiver, facts)
+  return { summary: summarise(figures, facts), problems: findProblems(figures, facts) }
+}
 
-  const problems: string[] = []
-  const check = (holds: boolean, problem: string) => {
-    if (!holds) problems.push(problem)
+type Figures = ReturnType<typeof count>
+
+function count({ books, uids }: Show, receiver: DemoReceiver, { receipts }: Facts) {
+  const { deliveries, attempts, counts } = books
+  const accepted = receipts.filter(({ duplicate }) => !duplicate)
+  const attemptsThat = (status: string) => attempts.filter((attempt) => attempt.status === status).length
+  return {
+    counts,
+    accepted: accepted.map(({ id }) => id),
+    promised: accepted.reduce((sum, { matched }) => sum + matched, 0),
+    stored: new Set(deliveries.map(({ messageId }) => messageId)),
+    deliveries: deliveries.length,
+    attempts: attempts.length,
+    succeeded: attemptsThat("succeeded"),
+    failed: attemptsThat("failed"),
+    cutOff: attemptsThat("unknown"),
+    answered: attempts.filter(({ responseStatus }) => responseStatus !== null).length,
+    /** "endpoint message": once as the store has it, once as the receivers have it. */
+    delivered: deliveries
+      .filter(({ status }) => status === "delivered")
+      .map(({ endpointId, messageId }) => `${uids.get(endpointId)} ${messageId}`),
+    taken: new Set(
+      CAST.flatMap(({ uid }) => [...receiver.tally(uid).taken.keys()].map((id) => `${uid} ${id}`)),
+    ),
+    requests: receiver.total(({ requests }) => requests),
+    duplicates: receiver.total(({ repeats }) => repeats),
+    forged: receiver.total(({ forged }) => forged),
+    order: [...receiver.tally(ORDERED).taken.values()],
   }
-  const stored = new Set(deliveries.map(({ messageId }) => messageId))
-  check(accepted.every(({ id }) => stored.has(id)), "an accepted message is not in the store")
-  check(deliveries.length === promised, `${promised} deliveries were promised, the store has ${deliveries.length}`)
-  check(counts.pending + counts.failed === 0, `${counts.pending + counts.failed} deliveries still wait`)
-  check(facts.replayed === facts.dead.length, `${facts.dead.length} were dead, ${facts.replayed} were replayed`)
-  check(counts.dead === 0, `${counts.dead} are dead after the replay`)
-  check(counts.delivered === promised, `${counts.delivered} of ${promised} are delivered`)
-  for (const pair of deliveredPairs(show)) check(taken.has(pair), `${pair} is delivered, its receiver has not taken it`)
-  check(taken.size === promised, `the receivers took ${taken.size} events, not ${promised}`)
-  const answered = attempts.filter(({ responseStatus }) => responseStatus !== null).length
-  check(
-    answered <= requests && requests <= attempts.length,
-    `the receivers saw ${requests} requests, the log has ${attempts.length} attempts of which ${answered} were answered`,
-  )
-  check(forged === 0, `${forged} requests had a wrong signature`)
-  check(order.every((n, i) => n === i + 1), `${ORDERED} is ordered and took ${numbers(order)}`)
+}
 
-  const reasons = Object.entries(Object.groupBy(facts.dead, ({ deadReason }) => String(deadReason)))
-  const given = reasons.map(([reason, rows]) => `${rows!.length} ${reason}`).join(", ")
-  const summary = [
-    { name: "accepted", text: `${count(accepted.length, "message")} for ${promised} deliveries; ${count(repeatedSends, "repeated send")} known by its key` },
-    { name: "delivered", text: `${counts.delivered}: ${counts.delivered - facts.replayed} at the first or a later try, ${facts.replayed} after the replay` },
-    { name: "dead", text: `${counts.dead} left; ${facts.dead.length} were (${given}), ${facts.replayed} replayed` },
-    { name: "attempts", text: `${attempts.length}: ${attemptsOf("succeeded")} succeeded, ${attemptsOf("failed")} failed, ${unknown} cut off by kill -9` },
-    { name: "receiver", text: `${requests} requests, ${taken.size} events taken, ${count(repeats, "duplicate")} known by webhook-id` },
-    { name: "order", text: `${ORDERED} took ${numbers(order)}, although #1 failed twice` },
+function findProblems(figures: Figures, { dead, replayed }: Facts): string[] {
+  const { counts, promised, taken, requests, attempts, answered, order } = figures
+  const open = counts.pending + counts.failed
+  const missing = figures.delivered.filter((pair) => !taken.has(pair))
+  const checks: [holds: boolean, problem: string][] = [
+    [figures.accepted.every((id) => figures.stored.has(id)), "an accepted message is not in the store"],
+    [figures.deliveries === promised, `${promised} deliveries promised, ${figures.deliveries} in the store`],
+    [open === 0, `${open} deliveries are still open`],
+    [dead.length === replayed, `${dead.length} were dead, ${replayed} were replayed`],
+    [counts.dead === 0, `${counts.dead} are dead after the replay`],
+    [counts.delivered === promised, `${counts.delivered} of ${promised} are delivered`],
+    [missing.length === 0, `delivered, but not at the receiver: ${missing.join(", ")}`],
+    [taken.size === promised, `the receivers took ${taken.size} events, not ${promised}`],
+    // A request that the kill cut off may have reached its receiver or not; every answered one has.
+    [answered <= requests && requests <= attempts, `${requests} requests seen, ${attempts} attempts logged`],
+    [figures.forged === 0, `${figures.forged} requests had a wrong signature`],
+    [order.every((n, i) => n === i + 1), `${ORDERED} is ordered and took ${numbers(order)}`],
   ]
-  return { summary, problems }
+  return checks.filter(([holds]) => !holds).map(([, problem]) => problem)
 }
 
-/** "uid message-id" of everything that a receiver has taken. */
-function takenPairs(receiver: DemoReceiver): Set<string> {
-  return new Set(CAST.flatMap(({ uid }) => [...receiver.tally(uid).taken.keys()].map((id) => `${uid} ${id}`)))
-}
-
-function deliveredPairs({ books, uids }: Show): string[] {
-  const delivered = books.deliveries.filter(({ status }) => status === "delivered")
-  return delivered.map(({ endpointId, messageId }) => `${uids.get(endpointId) ?? APP} ${messageId}`)
-}
-
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? "" : "s"}`
+function summarise(figures: Figures, { receipts, dead, replayed }: Facts): Audit["summary"] {
+  const { counts, accepted, promised, attempts, succeeded, failed, cutOff, requests, taken } = figures
+  const atOnce = counts.delivered - replayed
+  const repeated = receipts.length - accepted.length
+  const byReason = Object.entries(Object.groupBy(dead, ({ deadReason }) => String(deadReason)))
+  const reasons = byReason.map(([reason, rows]) => `${rows!.length} ${reason}`).join(", ")
+  const rows = {
+    accepted: `${accepted.length} messages for ${promised} deliveries; ${repeated} repeat known by its key`,
+    delivered: `${counts.delivered}: ${atOnce} at the first or a later try, ${replayed} after the replay`,
+    dead: `${counts.dead} left; ${dead.length} were (${reasons}), ${replayed} replayed`,
+    attempts: `${attempts}: ${succeeded} succeeded, ${failed} failed, ${cutOff} cut off by kill -9`,
+    receiver: `${requests} requests: ${taken.size} events, ${figures.duplicates} duplicates known by id`,
+    order: `${ORDERED} took ${numbers(figures.order)}, although #1 failed twice`,
+  }
+  return Object.entries(rows).map(([name, text]) => ({ name, text }))
 }
 
 function numbers(order: readonly number[]): string {

@@ -1,6 +1,6 @@
 /**
- * The program that the demo kills: Posthorn as a library inside a process of its own. It sends what it is told over IPC, delivers,
- * and reports every event. Nothing but the file knows what it has accepted.
+ * The program that the demo kills: Posthorn as a library inside a process of its own. It sends what it is
+ * told over IPC, delivers, and reports every event. Nothing but the file knows what it has accepted.
  */
 import { type MessageInput, openPosthorn, TOPIC, type WebhookEvent } from "../../index.ts"
 

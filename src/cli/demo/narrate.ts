@@ -1,10 +1,10 @@
 /** Turns what the engine publishes into lines for people. */
-import type { WebhookEvent } from "../../index.ts"
+import type { Delivery, WebhookEvent } from "../../index.ts"
 import { printable } from "../text.ts"
 import { EVENTS } from "./cast.ts"
 import type { Show } from "./show.ts"
 
-/** One line for each attempt: `delivered` says nothing that the attempt has not said, and `dead` says it better. */
+/** One line for each attempt: `delivered` adds nothing to the attempt, and `dead` says it better. */
 export function narrate(show: Show, event: WebhookEvent): void {
   const who = show.uids.get(event.webhook_id) ?? ""
   const what = `${eventName(show, event.message_id)} try ${event.attempt_count}`
@@ -26,6 +26,25 @@ export function narrate(show: Show, event: WebhookEvent): void {
     }
     default:
       return event satisfies never
+  }
+}
+
+/** No event tells of these: nobody was left to publish it. The engine found them when it started again. */
+export function narrateCutOffs(show: Show): void {
+  for (const { id, status, endpointId, messageId, attemptNumber } of show.books.attempts) {
+    if (status !== "unknown" || show.cutOffs.has(id)) continue
+    show.cutOffs.add(id)
+    const what = `try ${attemptNumber}  was cut off: sent again, same webhook-id`
+    show.say("wait", show.uids.get(endpointId) ?? "", `${eventName(show, messageId)} ${what}`)
+  }
+}
+
+export function narrateDead(show: Show, dead: readonly Delivery[]): void {
+  show.say("loud", "", `${dead.length} dead letters, each with its reason; everything else has arrived`)
+  for (const { endpointId, messageId, deadReason, attemptCount, errorDetail } of dead.toReversed()) {
+    const tries = attemptCount === 1 ? "1 try" : `${attemptCount} tries`
+    const why = `${deadReason} after ${tries}: ${printable(errorDetail ?? "")}`
+    show.say("bad", show.uids.get(endpointId) ?? "", `${eventName(show, messageId)} ${why}`)
   }
 }
 

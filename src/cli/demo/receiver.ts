@@ -1,4 +1,4 @@
-/** The customers' side: one HTTP server that verifies, takes each event once, and misbehaves as its part in the cast says. */
+/** The customers' side: verifies, takes each event once, and misbehaves as the cast says. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { PosthornError, verifySignature } from "../../index.ts"
@@ -9,7 +9,8 @@ export interface Tally {
   readonly secret: string
   /** Message id → which event; in the order in which they were taken. */
   readonly taken: Map<string, number>
-  readonly tries: Map<string, number>
+  /** Which events have come, and how often each: 1 to 4. */
+  readonly seen: Map<number, number>
   requests: number
   /** Came again after it had been taken: known by its id, and not taken twice. */
   repeats: number
@@ -19,7 +20,6 @@ export interface Tally {
 export class DemoReceiver {
   readonly #server: Server
   readonly #tallies = new Map<string, Tally>()
-  readonly #watchers = new Set<() => void>()
   #mended = false
 
   private constructor() {
@@ -42,7 +42,7 @@ export class DemoReceiver {
 
   /** From now on this endpoint's requests must be signed with the secret. */
   expect(uid: string, secret: string): void {
-    const tally = { secret, taken: new Map(), tries: new Map(), requests: 0, repeats: 0, forged: 0 }
+    const tally = { secret, taken: new Map(), seen: new Map(), requests: 0, repeats: 0, forged: 0 }
     this.#tallies.set(uid, tally)
   }
 
@@ -59,31 +59,17 @@ export class DemoReceiver {
     return [...this.#tallies.values()].reduce((sum, tally) => sum + count(tally), 0)
   }
 
-  /** Resolves when some event has come to this endpoint so many times. */
-  tried(uid: string, times: number): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (![...this.tally(uid).tries.values()].some((tries) => tries >= times)) return
-        this.#watchers.delete(check)
-        resolve()
-      }
-      this.#watchers.add(check)
-      check()
-    })
-  }
-
   #receive(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
     const part = CAST.find(({ uid }) => request.url === `/${uid}`)
     const tally = part && this.#tallies.get(part.uid)
     if (part === undefined || tally === undefined) return void response.writeHead(404).end()
     tally.requests++
     const answer = this.#judge(part, tally, request, body)
-    for (const watcher of this.#watchers) watcher()
     if (answer === "hang") return
     if (answer === "drop") return void request.socket.destroy()
     const { status, body: text, retryAfterSeconds } = answer
-    response.writeHead(status, retryAfterSeconds === undefined ? {} : { "retry-after": retryAfterSeconds })
-    response.end(text)
+    if (retryAfterSeconds !== undefined) response.setHeader("retry-after", retryAfterSeconds)
+    response.writeHead(status).end(text)
   }
 
   #judge(part: Part, tally: Tally, request: IncomingMessage, body: Buffer): Answer {
@@ -96,8 +82,8 @@ export class DemoReceiver {
     }
     const id = String(request.headers["webhook-id"])
     const { n } = JSON.parse(body.toString()) as { n: number }
-    const tries = (tally.tries.get(id) ?? 0) + 1
-    tally.tries.set(id, tries)
+    const tries = (tally.seen.get(n) ?? 0) + 1
+    tally.seen.set(n, tries)
     const answer = part.answer({ n, tries, requests: tally.requests, mended: this.#mended })
     const takes = answer === "hang" || (answer !== "drop" && answer.status < 300)
     if (takes && tally.taken.has(id)) tally.repeats++

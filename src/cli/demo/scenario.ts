@@ -4,17 +4,18 @@ import type { Posthorn } from "../../index.ts"
 import { type Audit, audit } from "./audit.ts"
 import { APP, CAST, EVENTS, MOVED, message, SLEEPY } from "./cast.ts"
 import type { Receipt } from "./engine.ts"
-import type { EngineProcess } from "./engine-process.ts"
-import { narrate } from "./narrate.ts"
+import { EngineProcess } from "./engine-process.ts"
+import { narrate, narrateCutOffs, narrateDead } from "./narrate.ts"
 import type { DemoReceiver } from "./receiver.ts"
-import { type Books, readBooks, type Show } from "./show.ts"
+import { readBooks, type Show } from "./show.ts"
 
 export interface Stage {
   readonly show: Show
-  /** An operator's look at the same file, beside the process that delivers. */
+  /** An operator's hand on the same file, beside the process that delivers. */
   readonly operator: Posthorn
   readonly receiver: DemoReceiver
-  startEngine(onEvent: Parameters<typeof EngineProcess.start>[1]): Promise<EngineProcess>
+  /** The process that delivers, and is killed. */
+  engine: EngineProcess | null
 }
 
 /** Time for people to see what happened. */
@@ -24,45 +25,28 @@ const REFRESH_MS = 80
 const PATIENCE_MS = 60_000
 
 export async function play(stage: Stage): Promise<Audit> {
-  const { show, operator, receiver } = stage
+  const { show, receiver } = stage
   await createEndpoints(stage)
-  let engine = await start(stage)
-  const watch = new AbortController()
-  const watching = refresh(stage, watch.signal)
-  try {
-    const receipts = await send(stage, engine)
+  const pid = await startEngine(stage)
+  show.say("loud", "", `an empty SQLite file, ${CAST.length} endpoints, the engine as process ${pid}`)
+  const receipts = await sendAll(stage)
+  await killInTheMiddle(stage)
 
-    await receiver.tried(SLEEPY, 2)
-    await sleep(BEAT_MS)
-    show.chapter = "kill -9"
-    await engine.kill()
-    show.engine = "killed"
-    const open = show.books.counts.pending + show.books.counts.failed
-    show.say("loud", "", `kill -9 in the middle of it: ${open} deliveries open, one request under way`)
-    await sleep(2 * BEAT_MS)
-    engine = await start(stage)
-    show.say("loud", "", "started again: the file knows what is due and what was cut off")
+  show.chapter = "retry"
+  await until(stage, "the retries to end", () => isSettled(show))
+  show.chapter = "dead letters"
+  const dead = show.books.deliveries.filter(({ status }) => status === "dead")
+  narrateDead(show, dead)
+  await pause(stage, 5 * BEAT_MS)
 
-    show.chapter = "retry"
-    await until(stage, engine, "the retries to end", isSettled)
-    show.chapter = "dead letters"
-    const dead = show.books.deliveries.filter(({ status }) => status === "dead")
-    show.say("loud", "", `${dead.length} dead letters, each with its reason; everything else arrived`)
-    await sleep(4 * BEAT_MS)
-
-    show.chapter = "replay"
-    const replayed = await replay(stage, engine)
-    await until(stage, engine, "the replay to end", isSettled)
-    await engine.close()
-    show.engine = "stopped"
-    show.books = await readBooks(operator)
-    show.chapter = "audit"
-    return audit(show, receiver, { receipts, dead, replayed })
-  } finally {
-    watch.abort()
-    await watching
-    engine.killNow()
-  }
+  show.chapter = "replay"
+  const replayed = await replay(stage)
+  await until(stage, "the replay to end", () => isSettled(show))
+  await pause(stage, BEAT_MS)
+  await stage.engine?.close()
+  show.engine = "stopped"
+  show.chapter = "audit"
+  return audit(show, receiver, { receipts, dead, replayed })
 }
 
 async function createEndpoints({ operator, receiver, show }: Stage): Promise<void> {
@@ -74,70 +58,84 @@ async function createEndpoints({ operator, receiver, show }: Stage): Promise<voi
   }
 }
 
-async function start(stage: Stage): Promise<EngineProcess> {
+async function startEngine(stage: Stage): Promise<number> {
   const { show } = stage
   show.engine = "starting"
-  const engine = await stage.startEngine((event) => narrate(show, event))
-  show.engine = `running, pid ${engine.pid}`
-  return engine
+  stage.engine = await EngineProcess.start(show.file, (event) => narrate(show, event))
+  show.engine = `running, pid ${stage.engine.pid}`
+  return stage.engine.pid
 }
 
-/** Each event once, and the first one a second time, as a client does that lost the answer. */
-async function send({ show }: Stage, engine: EngineProcess): Promise<Receipt[]> {
+/** Each event, and the first one a second time, as a client does that lost the answer. */
+async function sendAll(stage: Stage): Promise<Receipt[]> {
+  const { show, engine } = stage
   const receipts: Receipt[] = []
-  for (const n of [...EVENTS.keys()].map((i) => i + 1).concat(1)) {
-    const receipt = await engine.send(message(n))
+  for (const n of [1, 2, 3, 1, 4]) {
+    const receipt = await engine!.send(message(n))
     show.numbers.set(receipt.id, n)
     receipts.push(receipt)
-    const what = receipt.duplicate
-      ? `send #${n} again, same idempotency key: recognised, nothing new is sent`
-      : `send #${n} invoice.${EVENTS[n - 1]}: on disk, for ${receipt.matched} endpoints`
     if (!receipt.duplicate) show.accepted++
-    show.say("loud", "", what)
-    await sleep(BEAT_MS)
+    show.say(
+      "loud",
+      "",
+      receipt.duplicate
+        ? `send #${n} again with its idempotency key: recognised, nothing new`
+        : `send #${n} invoice.${EVENTS[n - 1]}: on disk, for ${receipt.matched} endpoints`,
+    )
+    await pause(stage, BEAT_MS)
   }
   return receipts
 }
 
-/** What an operator does when the receivers are well again: enable what a 410 disabled, look how many, send them again. */
-async function replay({ operator, receiver, show }: Stage, engine: EngineProcess): Promise<number> {
+/** While a receiver keeps a request waiting: nobody can know whether that one arrived. */
+async function killInTheMiddle(stage: Stage): Promise<void> {
+  const { show, receiver } = stage
+  const last = EVENTS.length
+  await until(stage, "the last event to hang", () => receiver.tally(SLEEPY).seen.has(last))
+  await pause(stage, BEAT_MS)
+  show.chapter = "kill -9"
+  await stage.engine?.kill()
+  show.engine = "killed"
+  const { pending, failed } = show.books.counts
+  show.say("loud", "", `kill -9: ${pending + failed} deliveries open, ${SLEEPY}'s request under way`)
+  await pause(stage, 3 * BEAT_MS)
+  const pid = await startEngine(stage)
+  show.say("loud", "", `process ${pid} takes over: the file knows what is due and what was cut off`)
+}
+
+/** What an operator does when the receivers are well again: enable what a 410 disabled, count, send again. */
+async function replay(stage: Stage): Promise<number> {
+  const { operator, receiver, show } = stage
   receiver.mend()
   await operator.endpoints.update(APP, MOVED, { disabled: false })
   const found = await operator.dead.count({ app: APP })
   show.say("loud", "", `receivers mended, ${MOVED} enabled: replay ${found} dead letters`)
-  const { id } = await operator.dead.retryMany({ app: APP })
+  let task = await operator.dead.retryMany({ app: APP })
+  await until(stage, "the replay to begin", async () => {
+    task = await operator.tasks.get(task.id)
+    return task.status !== "running"
+  })
+  return task.changed
+}
+
+function isSettled({ books: { counts } }: Show): boolean {
+  return counts.pending + counts.failed === 0
+}
+
+async function pause(stage: Stage, ms: number): Promise<void> {
+  const end = Date.now() + ms
+  await until(stage, "time to pass", () => Date.now() >= end)
+}
+
+/** Every wait goes through here, so that what the audience sees is in step with the store. */
+async function until(stage: Stage, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS
   for (;;) {
-    const task = await operator.tasks.get(id)
-    if (task.status !== "running") return task.changed
-    if (engine.failure !== null) throw engine.failure
-    if (Date.now() > deadline) throw new Error("the demo waited in vain for the replay to begin")
-    await sleep(REFRESH_MS)
-  }
-}
-
-/** Keeps what the audience sees in step with the store. */
-async function refresh({ operator, show }: Stage, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    show.books = await readBooks(operator)
-    await sleep(REFRESH_MS)
-  }
-}
-
-async function until(
-  { operator, show }: Stage,
-  engine: EngineProcess,
-  what: string,
-  holds: (books: Books) => boolean,
-): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
-  while (!holds(await readBooks(operator).then((books) => (show.books = books)))) {
-    if (engine.failure !== null) throw engine.failure
+    stage.show.books = await readBooks(stage.operator)
+    narrateCutOffs(stage.show)
+    if (await holds()) return
+    if (stage.engine?.failure) throw stage.engine.failure
     if (Date.now() > deadline) throw new Error(`the demo waited in vain for ${what}`)
     await sleep(REFRESH_MS)
   }
-}
-
-function isSettled({ counts }: Books): boolean {
-  return counts.pending + counts.failed === 0
 }

@@ -1,4 +1,4 @@
-/** What the audience can see of the demo at one moment; the scenario writes it, the screen and the plain lines read it. */
+/** What the audience can see of the demo at one moment: the scenario writes it, screen and lines read it. */
 import type { Attempt, Delivery, Posthorn, StatusCounts } from "../../index.ts"
 import { APP } from "./cast.ts"
 
@@ -12,7 +12,7 @@ export interface Books {
   readonly counts: StatusCounts
 }
 
-export type Tone = "plain" | "good" | "wait" | "bad" | "loud"
+export type Tone = "good" | "wait" | "bad" | "loud"
 
 export interface Line {
   readonly atMs: number
@@ -29,6 +29,8 @@ export class Show {
   readonly uids = new Map<string, string>()
   readonly numbers = new Map<string, number>()
   readonly lines: Line[] = []
+  /** The attempts cut off by the kill that have been told of. */
+  readonly cutOffs = new Set<string>()
   chapter: Chapter = "send"
   engine = "starting"
   accepted = 0

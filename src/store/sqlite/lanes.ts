@@ -44,13 +44,14 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
   const { endpointId } = lane
   const state = context.connection
     .sql(
-      "SELECT version, disabled OR paused OR deleted_at IS NOT NULL AS stopped, hold_until FROM endpoints WHERE id = ?",
+      "SELECT version, disabled OR paused AS stopped, deleted_at IS NOT NULL AS deleted, hold_until FROM endpoints WHERE id = ?",
     )
     .get(endpointId)
-  const idle = { endpointId, endpoint: null, held: null, deliveries: [], nextDueAt: null }
-  if (state === undefined || state.stopped === 1) return { ...idle, held: { until: null } }
+  const deleted = state?.deleted === 1
+  const idle = { endpointId, endpoint: null, held: null, deleted, deliveries: [], nextDueAt: null }
+  if (state === undefined || (state.stopped === 1 && !deleted)) return { ...idle, held: { until: null } }
   const holdUntil = state.hold_until as number | null
-  if (holdUntil !== null && holdUntil > now) return { ...idle, held: { until: holdUntil } }
+  if (holdUntil !== null && holdUntil > now && !deleted) return { ...idle, held: { until: holdUntil } }
 
   const endpoint = state.version === lane.knownVersion ? null : readEndpoint(context, endpointId)
   const waiting = queues(context, endpointId)

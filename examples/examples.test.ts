@@ -1,0 +1,49 @@
+/** The examples run as a newcomer runs them: each in a process of its own, to its end. */
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { expect, test } from "vitest"
+
+const PATIENCE_MS = 120_000
+
+/** Rejects when the exit code is not 0. */
+async function run(example: string): Promise<string[]> {
+  const file = new URL(example, import.meta.url).pathname
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file])
+  expect(stderr).toBe("")
+  return stdout.trimEnd().split("\n")
+}
+
+test("send.ts: a send is accepted once, retried and delivered", { timeout: PATIENCE_MS }, async () => {
+  const lines = await run("send.ts")
+  expect(lines).toContain("accepted for 1 endpoint")
+  expect(lines).toContain("sent twice, accepted once: true")
+  expect(lines.filter((line) => line.startsWith("attempt"))).toEqual([
+    "attempt 1: HTTP 503",
+    "attempt 2: HTTP 200",
+  ])
+  expect(lines.at(-1)).toBe("delivered 1, waiting 0, dead 0")
+})
+
+test("receive.ts: a forged request is refused and a repeated one is not taken twice", {
+  timeout: PATIENCE_MS,
+}, async () => {
+  expect(await run("receive.ts")).toEqual([
+    "refused: no signature fits the body",
+    "the forger got HTTP 401",
+    "taken: INV-2041",
+    "known already, not taken again",
+    "delivered; events taken: 1",
+  ])
+})
+
+test("ordered.ts: nothing overtakes a message that fails", { timeout: PATIENCE_MS }, async () => {
+  expect(await run("ordered.ts")).toEqual([
+    "created  HTTP 200",
+    "sent     HTTP 500",
+    "sent     HTTP 500",
+    "sent     HTTP 200",
+    "paid     HTTP 200",
+    "archived HTTP 200",
+    "the ledger took: created, sent, paid, archived",
+  ])
+})

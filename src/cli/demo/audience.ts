@@ -1,0 +1,59 @@
+/** Who watches: a terminal, redrawn in place, or a pipe, which gets a line for each event. */
+import type { WriteStream } from "node:tty"
+import type { Audit } from "./audit.ts"
+import type { Show } from "./show.ts"
+import { heading, logLine, table, verdict } from "./view.ts"
+
+export interface Audience {
+  /** What stays on the screen. */
+  end(audit: Audit): void
+  /** Gives the terminal back as it was; safe at any time, and more than once. */
+  leave(): void
+}
+
+const FRAME_MS = 100
+const SMALLEST = { columns: 80, rows: 20 }
+const ESC = "\x1b["
+// The other screen, no cursor, no wrapping of lines that are a column too long; and all of that undone.
+const ENTER = `${ESC}?1049h${ESC}?25l${ESC}?7l`
+const LEAVE = `${ESC}?7h${ESC}?25h${ESC}?1049l`
+
+export function audienceOf(output: WriteStream, show: Show): Audience {
+  const large = output.columns >= SMALLEST.columns && output.rows >= SMALLEST.rows
+  return output.isTTY && large && process.env.TERM !== "dumb" ? onScreen(output, show) : inLines(output, show)
+}
+
+function onScreen(output: WriteStream, show: Show): Audience {
+  let left = false
+  const draw = () => {
+    const top = [...heading(show, Date.now()), "", ...table(show, Date.now()), ""]
+    const first = Math.max(0, show.lines.length - Math.max(0, output.rows - top.length))
+    const log = show.lines.slice(first).map((line) => logLine(line, output.columns))
+    output.write(`${ESC}H${[...top, ...log].map((line) => `${ESC}K${line}`).join("\n")}${ESC}J`)
+  }
+  output.write(ENTER)
+  draw()
+  const timer = setInterval(draw, FRAME_MS)
+  const leave = () => {
+    if (left) return
+    left = true
+    clearInterval(timer)
+    output.write(LEAVE)
+  }
+  return {
+    leave,
+    end(audit) {
+      leave()
+      output.write(`${[...table(show, Date.now()), "", ...verdict(audit)].join("\n")}\n`)
+    },
+  }
+}
+
+function inLines(output: WriteStream, show: Show): Audience {
+  output.write(`posthorn demo on ${show.file}\n`)
+  show.onLine((line) => output.write(`${logLine(line, Number.POSITIVE_INFINITY)}\n`))
+  return {
+    leave() {},
+    end: (audit) => void output.write(`\n${verdict(audit).join("\n")}\n`),
+  }
+}

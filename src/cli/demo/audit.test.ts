@@ -1,0 +1,125 @@
+/** Books that do not balance are found out, whichever page is wrong. */
+import { expect, onTestFinished, test } from "vitest"
+import type { Attempt, Delivery } from "../../index.ts"
+import { audit, type Facts } from "./audit.ts"
+import { CAST, ORDERED } from "./cast.ts"
+import { DemoReceiver } from "./receiver.ts"
+import { Show } from "./show.ts"
+import { verdict } from "./view.ts"
+
+/** Two messages that every endpoint got at the first try; one delivery of them was dead and replayed. */
+async function balanced() {
+  const receiver = await DemoReceiver.start()
+  onTestFinished(() => receiver.close())
+  const show = new Show("posthorn.db")
+  const deliveries: Partial<Delivery>[] = []
+  const attempts: Partial<Attempt>[] = []
+  for (const { uid } of CAST) {
+    receiver.expect(uid, "whsec_")
+    show.uids.set(`ep_${uid}`, uid)
+    for (const n of [1, 2]) {
+      deliveries.push({ endpointId: `ep_${uid}`, messageId: `msg_${n}`, status: "delivered" })
+      attempts.push({ endpointId: `ep_${uid}`, status: "succeeded", responseStatus: 200 })
+      receiver.tally(uid).taken.set(`msg_${n}`, n)
+      receiver.tally(uid).requests++
+    }
+  }
+  const counts = { pending: 0, failed: 0, delivered: deliveries.length, dead: 0 }
+  show.books = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
+  const facts: Facts = {
+    receipts: [1, 2].map((n) => ({ id: `msg_${n}`, matched: CAST.length, duplicate: false })),
+    dead: [{ deadReason: "gone" } as Delivery],
+    replayed: 1,
+  }
+  return { show, receiver, facts }
+}
+
+type Books = Awaited<ReturnType<typeof balanced>>
+
+test("books that agree have no problem", async () => {
+  const { show, receiver, facts } = await balanced()
+  const result = audit(show, receiver, facts)
+  expect(result.problems).toEqual([])
+  expect(verdict(result).at(-1)).toContain("The books balance")
+})
+
+const CASES: [name: string, problem: RegExp, spoil: (books: Books) => Partial<Books>][] = [
+  [
+    "an accepted message that the store does not know",
+    /an accepted message is not in the store/,
+    ({ facts }) => ({
+      facts: { ...facts, receipts: [...facts.receipts, { id: "msg_lost", matched: 0, duplicate: false }] },
+    }),
+  ],
+  [
+    "a delivery that was promised and never written",
+    /16 deliveries promised, 15 in the store/,
+    ({ show }) => {
+      show.books = { ...show.books, deliveries: show.books.deliveries.slice(1) }
+      return {}
+    },
+  ],
+  [
+    "a delivery that is still open",
+    /1 deliveries are still open/,
+    ({ show }) => {
+      show.books = { ...show.books, counts: { ...show.books.counts, failed: 1 } }
+      return {}
+    },
+  ],
+  [
+    "a dead letter that was not replayed",
+    /1 were dead, 0 were replayed/,
+    ({ facts }) => ({ facts: { ...facts, replayed: 0 } }),
+  ],
+  [
+    "a delivery that no receiver has",
+    /delivered, but not at the receiver: steady msg_2/,
+    ({ receiver }) => {
+      receiver.tally("steady").taken.delete("msg_2")
+      return {}
+    },
+  ],
+  [
+    "an event that a receiver took and nobody sent",
+    /the receivers took 17 events, not 16/,
+    ({ receiver }) => {
+      receiver.tally("steady").taken.set("msg_9", 9)
+      return {}
+    },
+  ],
+  [
+    "a request that is in no log",
+    /17 requests seen, 16 attempts logged/,
+    ({ receiver }) => {
+      receiver.tally("flaky").requests++
+      return {}
+    },
+  ],
+  [
+    "a request that was not signed",
+    /1 requests had a wrong signature/,
+    ({ receiver }) => {
+      receiver.tally("flaky").forged++
+      return {}
+    },
+  ],
+  [
+    "an order that was not kept",
+    /ledger is ordered and took #2 #1/,
+    ({ receiver }) => {
+      const { taken } = receiver.tally(ORDERED)
+      taken.delete("msg_1")
+      taken.set("msg_1", 1)
+      return {}
+    },
+  ],
+]
+
+test.each(CASES)("%s is a problem", async (_name, problem, spoil) => {
+  const books = await balanced()
+  const { show, receiver, facts } = { ...books, ...spoil(books) }
+  const result = audit(show, receiver, facts)
+  expect(result.problems.join("\n")).toMatch(problem)
+  expect(verdict(result).at(-1)).toMatch(/The books do not balance/)
+})

@@ -1,0 +1,129 @@
+/** Draws the demo: a show goes in, lines come out. */
+import { styleText } from "node:util"
+import type { Delivery } from "../../index.ts"
+import { column, columnRight } from "../text.ts"
+import type { Audit } from "./audit.ts"
+import { CAST, EVENTS, type Part } from "./cast.ts"
+import { seconds } from "./narrate.ts"
+import { CHAPTERS, type Line, type Show, type Tone } from "./show.ts"
+
+type Style = Parameters<typeof styleText>[0]
+
+const UID = 9
+const STORY = 29
+const CELL = 4
+const ANSWER = 16
+const NEXT = 8
+const NAME = 11
+
+/** Drops the colours by itself for NO_COLOR and where the output is no terminal. */
+function paint(style: Style, text: string): string {
+  return styleText(style, text, { stream: process.stdout })
+}
+
+export function heading(show: Show, nowMs: number): string[] {
+  const engine = columnRight(`engine ${show.engine}`, 36)
+  const time = columnRight(seconds(nowMs - show.startedAt), 29)
+  const state = show.engine === "killed" ? paint(["bold", "red"], engine) : engine
+  return [
+    ` ${paint("bold", "posthorn demo")}${state}${time}`,
+    ` ${paint("dim", show.file)}`,
+    ` ${chapters(show)}`,
+  ]
+}
+
+/** The brackets show where we are without colours too. */
+function chapters(show: Show): string {
+  const now = CHAPTERS.indexOf(show.chapter)
+  const names = CHAPTERS.map((name, i) => {
+    if (i === now) return paint(["bold", "cyan"], `[${name}]`)
+    return paint(i < now ? "reset" : "dim", ` ${name} `)
+  })
+  return names.join(paint("dim", "›"))
+}
+
+export function table(show: Show, nowMs: number): string[] {
+  const { pending, failed, delivered, dead } = show.books.counts
+  const events = EVENTS.map((_, i) => column(`#${i + 1}`, CELL)).join("")
+  const answers = column("last answer", ANSWER) + columnRight("next try", NEXT)
+  const totals = [
+    paint("bold", `${show.accepted} messages`),
+    paint("green", `✓ ${delivered} delivered`),
+    paint("yellow", `↻ ${pending + failed} open`),
+    paint("red", `✗ ${dead} dead`),
+    `${show.books.attempts.length} attempts`,
+  ]
+  return [
+    paint("dim", ` ${column("endpoint", UID)}${column("its receiver", STORY)}${events}${answers}`),
+    ...CAST.map((part) => row(show, part, nowMs)),
+    "",
+    ` ${totals.join("   ")}`,
+  ]
+}
+
+function row(show: Show, { uid, story }: Part, nowMs: number): string {
+  const mine = show.books.deliveries.filter(({ endpointId }) => show.uids.get(endpointId) === uid)
+  const cells = EVENTS.map((_, i) =>
+    cell(mine.find(({ messageId }) => show.numbers.get(messageId) === i + 1)),
+  )
+  const name = paint("bold", column(uid, UID)) + column(story, STORY)
+  return ` ${name}${cells.join("")}${lastAnswer(show, uid)}${nextTry(mine, nowMs)}`
+}
+
+/** How it stands and after how many attempts. */
+function cell(delivery: Delivery | undefined): string {
+  if (delivery === undefined) return " ".repeat(CELL)
+  const { status, attemptCount } = delivery
+  switch (status) {
+    case "pending":
+      return paint("dim", column("·", CELL))
+    case "failed":
+      return paint("yellow", column(`↻${attemptCount}`, CELL))
+    case "delivered":
+      return paint("green", column(`✓${attemptCount}`, CELL))
+    case "dead":
+      return paint("red", column(`✗${attemptCount}`, CELL))
+    default:
+      return status satisfies never
+  }
+}
+
+/** Attempts come newest first. */
+function lastAnswer(show: Show, uid: string): string {
+  const last = show.books.attempts.find(({ endpointId }) => show.uids.get(endpointId) === uid)
+  if (last === undefined) return " ".repeat(ANSWER)
+  if (last.status === "unknown") return paint("red", column("cut off", ANSWER))
+  const text = last.responseStatus === null ? `${last.error}` : `HTTP ${last.responseStatus}`
+  return paint(last.status === "succeeded" ? "green" : "yellow", column(text, ANSWER))
+}
+
+function nextTry(mine: readonly Delivery[], nowMs: number): string {
+  const due = mine.flatMap(({ status, nextRetryAt }) =>
+    status === "failed" && nextRetryAt ? [nextRetryAt.getTime()] : [],
+  )
+  if (due.length === 0) return " ".repeat(NEXT)
+  const waitMs = Math.min(...due) - nowMs
+  return paint("yellow", columnRight(waitMs > 0 ? seconds(waitMs) : "now", NEXT))
+}
+
+const TONES: { readonly [tone in Tone]: Style } = {
+  good: "green",
+  wait: "yellow",
+  bad: "red",
+  loud: ["bold", "cyan"],
+}
+
+export function logLine({ atMs, tone, who, what }: Line, width: number): string {
+  const time = columnRight(seconds(atMs), 6)
+  const text = ` ${time}  ${who === "" ? what : column(who, UID) + what}`
+  return paint(TONES[tone], [...text].length > width ? column(text, width) : text)
+}
+
+export function verdict({ summary, problems }: Audit): string[] {
+  const rows = summary.map(({ name, text }) => ` ${paint("bold", column(name, NAME))}${text}`)
+  const end =
+    problems.length === 0
+      ? [paint(["bold", "green"], " The books balance: nothing lost, nothing taken twice, order kept.")]
+      : problems.map((problem) => paint(["bold", "red"], ` The books do not balance: ${problem}.`))
+  return [...rows, "", ...end]
+}

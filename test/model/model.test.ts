@@ -1,0 +1,109 @@
+/**
+ * Random lives of a Posthorn: sends, crashes, lost answers, clock jumps, pauses, retries, deletes. Whatever happens, what was
+ * accepted ends as delivered or dead, what is delivered was received, and lines keep their order. A failure prints its seed;
+ * POSTHORN_MODEL_SEED repeats it, POSTHORN_MODEL_RUNS makes more of them.
+ */
+import { join } from "node:path"
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import { temporaryFolder } from "../support/harness.ts"
+import { allCommands, type Model } from "./commands.ts"
+import { World } from "./world.ts"
+
+const RUNS = Number(process.env.POSTHORN_MODEL_RUNS ?? 15)
+const SEED = process.env.POSTHORN_MODEL_SEED
+
+test("nothing accepted is lost, whatever happens", { timeout: 240_000 }, async () => {
+  const folder = temporaryFolder()
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(allCommands, async (commands) => {
+      const world = new World(join(folder, `${run++}.db`))
+      await world.open()
+      await world.posthorn.applications.create({ uid: "acme", name: "Acme" })
+      const model: Model = { endpoints: new Map(), accepted: new Map(), touched: new Set() }
+      try {
+        await fc.asyncModelRun(() => ({ model, real: world }), commands)
+        await drain(world, model)
+        await examine(world, model)
+      } finally {
+        await world.end()
+      }
+    }),
+    {
+      numRuns: RUNS,
+      ...(SEED === undefined ? {} : { seed: Number(SEED) }),
+      endOnFailure: SEED === undefined,
+    },
+  )
+})
+
+/** Everything is mended, and hours pass: nothing may wait any more. */
+async function drain(world: World, model: Model): Promise<void> {
+  world.heal()
+  for (const { id, deleted } of model.endpoints.values()) {
+    if (deleted) continue
+    await world.posthorn.endpoints.resume("acme", id)
+    await world.posthorn.endpoints.update("acme", id, { disabled: false })
+  }
+  for (let hours = 0; hours < 20; hours++) {
+    await world.quiet()
+    const { pending, failed } = await world.posthorn.stats()
+    if (pending + failed === 0) return
+    world.clock.advance(3_600_000)
+  }
+  expect.fail(
+    `still waiting after 20 hours: ${JSON.stringify(world.rows("status IN ('pending', 'failed')"))}`,
+  )
+}
+
+async function examine(world: World, model: Model): Promise<void> {
+  const rows = world.rows()
+  const nameOf = new Map([...model.endpoints].map(([name, { id }]) => [id, name]))
+  for (const [messageId, { endpoints }] of model.accepted) {
+    const mine = rows.filter((row) => row.message_id === messageId)
+    const message = world.messages().find((row) => row.id === messageId)
+    expect(message, `accepted message ${messageId} is in the store`).toBeDefined()
+    expect(mine, "a delivery for every endpoint that matched").toHaveLength(message!.matched as number)
+    for (const name of endpoints)
+      expect(mine.filter((row) => nameOf.get(row.webhook_id as string) === name)).toHaveLength(1)
+  }
+  for (const row of rows) {
+    expect(["delivered", "dead"]).toContain(row.status)
+    expect(row.status === "dead", `a dead row has a reason: ${JSON.stringify(row)}`).toBe(
+      row.dead_reason !== null,
+    )
+    const receipts = world.receipts.filter(
+      ({ endpoint, messageId }) =>
+        endpoint === nameOf.get(row.webhook_id as string) && messageId === row.message_id,
+    )
+    if (row.status === "delivered")
+      expect(
+        receipts.some(({ ok }) => ok),
+        "what is delivered was received",
+      ).toBe(true)
+    if (row.dead_reason === "exhausted") expect(receipts.length).toBeGreaterThanOrEqual(3)
+    if (!model.touched.has(row.id as string))
+      expect(receipts.length, "every request has its attempt").toBeLessThanOrEqual(
+        world.attempts(row.id as string),
+      )
+  }
+  expect(new Set([...model.accepted.keys()]).size).toBe(model.accepted.size)
+  for (const [name, { ordered }] of model.endpoints) if (ordered) examineOrder(world, model, name)
+  expect(world.integrity()).toBe("ok")
+}
+
+/** Leaving out those that an operator touched and those that were deferred, requests came in the order of acceptance. */
+function examineOrder(world: World, model: Model, name: string): void {
+  const { id } = model.endpoints.get(name)!
+  const numbers = new Map(
+    world
+      .rows()
+      .filter((row) => row.webhook_id === id && row.deferred === 0 && !model.touched.has(row.id as string))
+      .map((row) => [row.message_id as string, row.seq as number]),
+  )
+  const sequence = world.receipts
+    .filter(({ endpoint, messageId }) => endpoint === name && numbers.has(messageId))
+    .map(({ messageId }) => numbers.get(messageId)!)
+  expect(sequence, `requests to the ordered endpoint ${name}`).toEqual([...sequence].sort((a, b) => a - b))
+}
