@@ -1,4 +1,4 @@
-/** An ordered endpoint: the order is kept although the receiver fails in between. Run it: node examples/ordered.ts */
+/** An ordered endpoint keeps its order although the receiver fails. Run it: node examples/ordered.ts */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -8,7 +8,7 @@ import { openPosthorn } from "../src/index.ts"
 
 const STEPS = ["created", "sent", "paid", "archived"]
 
-// A ledger that must never see an invoice paid before it was sent. It fails twice when it gets the second step.
+// A ledger that must never see an invoice paid before it was sent. It fails twice on the second step.
 const taken: string[] = []
 let failures = 0
 const ledger = createServer(async (request, response) => {

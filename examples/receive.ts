@@ -1,4 +1,4 @@
-/** A receiver: verifies the signature over the raw body and takes each event once. Run it: node examples/receive.ts */
+/** A receiver that verifies over the raw body and takes each event once. Run it: node examples/receive.ts */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,7 +1,7 @@
 /** `posthorn demo` as CI runs it: the real command in a process of its own, its output in a pipe. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -12,14 +12,19 @@ const MAIN = new URL("./main.ts", import.meta.url).pathname
 const PATIENCE_MS = 180_000
 
 /** With a folder for temporary files of its own, so that what is left behind shows. */
-function start(...flags: string[]): { child: ChildProcess; folder: string } {
+function start(...flags: string[]): { child: ChildProcess; folder: string; complaint(): string } {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-"))
-  const child = spawn(process.execPath, [MAIN, "demo", ...flags], { env: { ...process.env, TMPDIR: folder } })
+  const env = { ...process.env, TMPDIR: folder, FORCE_COLOR: undefined }
+  const child = spawn(process.execPath, [MAIN, "demo", ...flags], { env })
   onTestFinished(() => {
     child.kill("SIGKILL")
     rmSync(folder, { recursive: true, force: true })
   })
-  return { child, folder }
+  let complaint = ""
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complaint += text
+  })
+  return { child, folder, complaint: () => complaint }
 }
 
 /** Resolves when the output so far fits, with the output. */
@@ -82,17 +87,22 @@ test("Ctrl-C ends the demo with 130, its engine with it, and leaves nothing behi
 })
 
 test("an engine that ends by itself ends the demo with an error", { timeout: PATIENCE_MS }, async () => {
-  const { child, folder } = start()
-  let complaint = ""
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    complaint += text
-  })
+  const { child, folder, complaint } = start()
   const output = await printed(child, /send #1.*\n/)
   process.kill(Number(/process (\d+)/.exec(output)?.[1]), "SIGKILL")
   const [code] = await once(child, "close")
-  expect({ code, complaint }).toEqual({
+  expect({ code, said: complaint() }).toEqual({
     code: 1,
-    complaint: "posthorn: the engine's process ended by itself\n",
+    said: "posthorn: the engine's process ended by itself\n",
   })
-  expect(existsSync(folder) && readdirSync(folder)).toEqual([])
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test("a reader that has seen enough ends the demo in silence", { timeout: PATIENCE_MS }, async () => {
+  const { child, folder, complaint } = start()
+  await printed(child, /posthorn demo on .*\n/)
+  child.stdout?.destroy()
+  const [code] = await once(child, "close")
+  expect({ code, said: complaint() }).toEqual({ code: 141, said: "" })
+  expect(readdirSync(folder)).toEqual([])
 })

@@ -33,7 +33,13 @@ export async function run({ keep }: Flags): Promise<number> {
     stage?.engine?.killNow()
     if (!keep) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   })
-  for (const [signal, code] of Object.entries(SIGNALS)) process.once(signal, () => process.exit(code))
+  for (const [signal, code] of Object.entries(SIGNALS)) {
+    process.once(signal, async () => {
+      audience.leave()
+      await stage?.engine?.kill()
+      process.exit(code)
+    })
+  }
 
   const receiver = await DemoReceiver.start()
   const operator = await openPosthorn({ store: `sqlite:${show.file}`, deliver: false, logger: "silent" })

@@ -5,13 +5,11 @@
 import type { Timer } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
-import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
 import type { LaneClaim } from "../schedule/schedule.ts"
-import type { ClaimedDelivery, LaneWork, NewAttempt, SettleResult } from "../store/store.ts"
-import type { TransportResult } from "../transport/transport.ts"
+import type { ClaimedDelivery, LaneWork } from "../store/store.ts"
+import { attempt, type Tried, toSettlement } from "./attempt.ts"
 import type { Crew } from "./crew.ts"
 import type { LaneState } from "./lane-state.ts"
-import type { Target } from "./target.ts"
 
 /** One in five is kept for retries while first attempts keep coming. */
 const RETRY_SHARE = 5
@@ -108,8 +106,11 @@ export class LaneRun {
   }
 
   #allowed(): number {
-    const most = this.#lane.target?.endpoint.concurrency ?? this.#crew.laneConcurrency
-    return this.#isOrdered() ? 1 : this.#lane.concurrency.allowed(most)
+    return this.#isOrdered() ? 1 : this.#lane.concurrency.allowed(this.#mostAtOnce())
+  }
+
+  #mostAtOnce(): number {
+    return this.#lane.target?.endpoint.concurrency ?? this.#crew.laneConcurrency
   }
 
   async #fetch(): Promise<void> {
@@ -199,17 +200,15 @@ export class LaneRun {
 
   /** Claimed → sent → settled → reported. */
   async #deliver(delivery: ClaimedDelivery): Promise<void> {
-    const target = this.#lane.target
-    const startedAt = this.#crew.clock.now()
-    const { outcome, result } = await this.#attempt(delivery, target)
+    const tried = await attempt(this.#crew, this.#lane, delivery)
     this.#underWay--
-    if (outcome.kind === "interrupted") {
+    if (tried.outcome.kind === "interrupted") {
       this.#drainUntil(this.#crew.clock.now())
       return this.#putBack([delivery])
     }
-    if (outcome.kind === "response" || outcome.kind === "failure") this.#learn(outcome.kind === "response")
+    this.#learn(tried.outcome)
     this.#unsettled++
-    const settled = this.#settle(delivery, target, outcome, result, startedAt)
+    const settled = this.#settle(delivery, tried)
     // Behind the settle in the same moment: an ordered line's next is fetched in the transaction that settles this one.
     queueMicrotask(this.#step)
     try {
@@ -225,100 +224,31 @@ export class LaneRun {
     this.#step()
   }
 
-  async #attempt(
-    delivery: ClaimedDelivery,
-    target: Target | null,
-  ): Promise<{ outcome: Outcome; result: TransportResult | null }> {
-    try {
-      if (delivery.stalls >= MOST_STALLS) return { outcome: { kind: "stalled" }, result: null }
-      if (this.#lane.deleted) return { outcome: { kind: "cancelled" }, result: null }
-      if (target === null) return { outcome: { kind: "fault", detail: this.#lane.targetError }, result: null }
-      if (isOverdue(delivery, target.policy, this.#crew.clock.now()))
-        return { outcome: { kind: "overdue" }, result: null }
-      const result = await this.#crew.transport.send(target.request(delivery, this.#crew.clock))
-      return { outcome: result.outcome, result }
-    } catch (error) {
-      this.#crew.logger.error(
-        { err: error, delivery_id: delivery.id },
-        "Posthorn failed on a delivery; it is set back",
-      )
-      return { outcome: { kind: "fault", detail: describe(error) }, result: null }
-    }
+  #learn({ kind }: Outcome): void {
+    if (kind === "response") this.#lane.concurrency.succeeded(this.#underWay + 1, this.#mostAtOnce())
+    else if (kind === "failure") this.#lane.concurrency.failed()
   }
 
-  #learn(answered: boolean): void {
-    const most = this.#lane.target?.endpoint.concurrency ?? this.#crew.laneConcurrency
-    if (answered) this.#lane.concurrency.succeeded(this.#underWay + 1, most)
-    else this.#lane.concurrency.failed()
-  }
-
-  async #settle(
-    delivery: ClaimedDelivery,
-    target: Target | null,
-    outcome: Outcome,
-    result: TransportResult | null,
-    startedAt: number,
-  ): Promise<void> {
-    const { clock, settler, reporter, random, defaultPolicy } = this.#crew
+  async #settle(delivery: ClaimedDelivery, tried: Tried): Promise<void> {
+    const { clock, settler, reporter, transport } = this.#crew
+    const { endpointId } = this.claim
     const now = clock.now()
-    const change = settle(delivery, outcome, target?.policy ?? defaultPolicy, now, random)
-    const attempt =
-      result === null
-        ? null
-        : this.#record(
-            delivery,
-            target!,
-            change.status === "delivered",
-            result,
-            change.errorDetail,
-            startedAt,
-            now,
-          )
-    const { endpointId, token } = this.claim
-    const written = await settler.settle({
-      seq: delivery.seq,
-      endpointId,
-      token,
-      expectedAttemptCount: delivery.attemptCount,
-      change,
-      attempt,
-    })
-    this.#follow(written, change.nextRetryAt, change.holdLaneUntil)
-    if (written === "applied")
-      reporter.settled({ delivery, endpointId, change, attempt, detail: result?.detail ?? null }, now)
-    if (change.disableEndpoint && written !== "stale") this.#crew.transport.forget(endpointId)
-  }
-
-  #record(
-    delivery: ClaimedDelivery,
-    target: Target,
-    succeeded: boolean,
-    result: TransportResult,
-    error: string | null,
-    startedAt: number,
-    now: number,
-  ): NewAttempt {
-    return {
-      id: this.#crew.ids.make("atmpt", now),
-      status: succeeded ? "succeeded" : "failed",
-      attemptNumber: delivery.attemptCount + 1,
-      url: target.endpoint.url,
-      responseStatus: result.responseStatus,
-      responseBody: result.responseBody,
-      responseTruncated: result.responseTruncated,
-      error,
-      startedAt,
-      durationMs: now - startedAt,
+    const settlement = toSettlement(this.#crew, this.claim, delivery, tried)
+    const { change, attempt } = settlement
+    // Before it is written: the endpoint has just said that it wants nothing now.
+    if (change.disableEndpoint || change.holdLaneUntil !== null) this.#holdBack(change.holdLaneUntil)
+    const written = await settler.settle(settlement)
+    this.#comeBackAt(written === "applied" ? change.nextRetryAt : clock.now())
+    if (written === "applied") {
+      reporter.settled({ delivery, endpointId, change, attempt, detail: tried.result?.detail ?? null }, now)
     }
+    if (change.disableEndpoint) transport.forget(endpointId)
   }
 
-  /** When the lane must be looked at again because of this delivery. */
-  #follow(written: SettleResult, nextRetryAt: number | null, holdLaneUntil: number | null): void {
-    this.#comeBackAt(written === "applied" ? nextRetryAt : this.#crew.clock.now())
-    if (holdLaneUntil === null) return
+  #holdBack(until: number | null): void {
     this.#giveBackBuffer()
     this.#drained = true
-    this.#nextDueAt = holdLaneUntil
+    this.#nextDueAt = until
   }
 
   #giveBackBuffer(): void {

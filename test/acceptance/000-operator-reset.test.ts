@@ -43,6 +43,7 @@ test("F1: the operator's manual reset, typed as SQL, re-enables retries at the n
   const { harness, id } = await startWithDeadRow()
   harness.receiver.always("/", 200)
   harness.sql(RESET, id)
+  expect(harness.rows()[0]).toMatchObject({ status: "pending", dead_reason: null, next_retry_at: null })
   harness.clock.advance(5000)
   await harness.published("delivery.delivered", 1)
   expect(harness.rows()).toMatchObject([

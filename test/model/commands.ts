@@ -8,17 +8,21 @@ export interface Model {
   readonly endpoints: Map<string, { id: string; ordered: boolean; deleted: boolean }>
   /** Accepted messages, with the endpoints that each must reach, by name. */
   readonly accepted: Map<string, { endpoints: string[]; key: string | null }>
-  /** Deliveries that an operator's hand touched: their order and their end are the operator's. */
+  /** Messages that an operator's hand touched: their order and their end are the operator's. */
   readonly touched: Set<string>
+  /** With a short retention rows are removed while the run goes on; without, all of them are there at the end. */
+  readonly retention: boolean
 }
 
 type Command = fc.AsyncCommand<Model, World>
 
-export const RETRY = {
+const KEEP = { dead: "never", delivered: "never" } as const
+const REMOVE = { dead: { after: 7200 }, delivered: { after: 5 } } as const
+const retry = (model: Model) => ({
   delays: [1, 10],
   maxAttempts: 3,
-  retention: { dead: "never", delivered: "never" },
-} as const
+  retention: model.retention ? REMOVE : KEEP,
+})
 const MOODS: readonly Mood[] = ["fine", "broken", "hangs", "rejects", "gone", "busy"]
 
 const command = (
@@ -68,7 +72,7 @@ const commands = {
         const { id } = await world.posthorn.endpoints.create("acme", {
           url: `http://127.0.0.1:9/${name}`,
           ordered,
-          retry: RETRY,
+          retry: retry(model),
         })
         model.endpoints.set(name, { id, ordered, deleted: false })
       },
@@ -126,6 +130,15 @@ const commands = {
       hasEndpoint,
     ),
   ),
+  disable: fc.tuple(fc.nat(9), fc.boolean()).map(([pick, disabled]) =>
+    command(
+      `${disabled ? "disable" : "enable"} ${pick}`,
+      async (model, world) => {
+        await world.posthorn.endpoints.update("acme", some(model, pick)![1].id, { disabled })
+      },
+      hasEndpoint,
+    ),
+  ),
   remove: fc.nat(9).map((pick) =>
     command(
       `delete endpoint ${pick}`,
@@ -150,7 +163,7 @@ const commands = {
       const waiting = data.filter(({ status }) => status === "pending" || status === "failed")
       const chosen = waiting[pick % waiting.length]
       if (chosen === undefined) return
-      model.touched.add(chosen.id)
+      model.touched.add(chosen.messageId)
       await world.posthorn.deliveries.cancel(chosen.id).catch(() => {})
     }),
   ),
@@ -171,7 +184,7 @@ const commands = {
 
 async function touch(model: Model, world: World, status: "dead"): Promise<void> {
   const { data } = await world.posthorn.deliveries.list({ status, limit: 250 })
-  for (const { id } of data) model.touched.add(id)
+  for (const { messageId } of data) model.touched.add(messageId)
 }
 
 /** Sends weigh more than trouble: without messages there is nothing to lose. */
@@ -191,6 +204,7 @@ export const allCommands = fc.commands(
     commands.restart,
     commands.fail,
     commands.pause,
+    commands.disable,
     commands.remove,
     commands.retryDead,
     commands.cancel,

@@ -1,6 +1,7 @@
 /** The real engine and store in a world that a model test rules: receivers, time, crashes and a store that fails. */
 import { rmSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
+import { expect } from "vitest"
 import { PosthornError } from "../../src/core/errors.ts"
 import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
 import type { SqliteStore } from "../../src/store/sqlite/store.ts"
@@ -117,6 +118,11 @@ export class World {
 
   messages(): Record<string, unknown>[] {
     return this.#query("SELECT id, matched FROM messages")
+  }
+
+  expectNoPayloadMissing(): void {
+    const orphans = "message_id NOT IN (SELECT id FROM messages)"
+    expect(this.rows(orphans), "deliveries without a payload").toEqual([])
   }
 
   attempts(deliveryId: string): number {

@@ -1,6 +1,5 @@
 /** The demo's hold on the process that delivers: start it, have it send, kill it. */
 import { type ChildProcess, fork } from "node:child_process"
-import { once } from "node:events"
 import type { MessageInput, WebhookEvent } from "../../index.ts"
 import { APP } from "./cast.ts"
 import type { FromEngine, Receipt, ToEngine } from "./engine.ts"
@@ -24,22 +23,23 @@ export class EngineProcess {
   #complaint = ""
   #ending = false
 
-  private constructor(file: string, onEvent: (event: WebhookEvent) => void) {
+  /** Starts it at once; `ready` says when it delivers. */
+  constructor(file: string, onEvent: (event: WebhookEvent) => void) {
     this.#onEvent = onEvent
     this.#child = fork(PROGRAM, [file, APP], { stdio: ["ignore", "ignore", "pipe", "ipc"] })
     this.#child.stderr?.on("data", (text: Buffer) => {
       this.#complaint = (this.#complaint + text).slice(-KEPT_COMPLAINT_CHARS)
     })
     this.#child.on("message", (message: FromEngine) => this.#hear(message))
-    this.#child.on("exit", () => this.#lost())
-    this.#exited = once(this.#child, "exit")
+    this.#child.on("error", (error) => this.#lost(error.message))
+    // After the last of what it had to say.
+    this.#child.on("close", () => this.#lost(this.#complaint))
+    this.#exited = new Promise((resolve) => this.#child.once("exit", resolve))
   }
 
   /** Resolves when it has opened the file and delivers. */
-  static async start(file: string, onEvent: (event: WebhookEvent) => void): Promise<EngineProcess> {
-    const engine = new EngineProcess(file, onEvent)
-    await engine.#ready.promise
-    return engine
+  get ready(): Promise<void> {
+    return this.#ready.promise
   }
 
   get pid(): number {
@@ -92,10 +92,11 @@ export class EngineProcess {
     }
   }
 
-  #lost(): void {
-    if (this.#ending) return
-    const said = this.#complaint.trim() === "" ? "" : `: ${this.#complaint.trim()}`
-    this.#failure = new Error(`the engine's process ended by itself${said}`)
+  #lost(complaint: string): void {
+    if (this.#ending || this.#failure !== null) return
+    const lines = complaint.trim().split("\n")
+    const said = lines.find((line) => line.includes("Error: ")) ?? lines.at(-1)
+    this.#failure = new Error(`the engine's process ended by itself${said ? `: ${said}` : ""}`)
     this.#ready.reject(this.#failure)
     for (const { reject } of this.#waiting.values()) reject(this.#failure)
   }

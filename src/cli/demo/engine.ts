@@ -28,6 +28,8 @@ process.on("SIGINT", () => {})
 process.on("disconnect", () => process.exit())
 
 const posthorn = await openPosthorn({ store: `sqlite:${file}`, pollIntervalMs: 200, logger: "silent" })
+// Whoever started this may have gone while it opened the file, before anybody listened for that.
+if (!process.connected) process.exit()
 posthorn.on(TOPIC, (event) => tell({ kind: "event", event }))
 
 process.on("message", async (message: ToEngine) => {

@@ -61,7 +61,8 @@ async function createEndpoints({ operator, receiver, show }: Stage): Promise<voi
 async function startEngine(stage: Stage): Promise<number> {
   const { show } = stage
   show.engine = "starting"
-  stage.engine = await EngineProcess.start(show.file, (event) => narrate(show, event))
+  stage.engine = new EngineProcess(show.file, (event) => narrate(show, event))
+  await stage.engine.ready
   show.engine = `running, pid ${stage.engine.pid}`
   return stage.engine.pid
 }

@@ -80,7 +80,7 @@ test("what a receiver answers cannot reach the terminal as anything but text", (
     next_retry_at: NOW + 500,
   })
   const line = stripVTControlCharacters(logLine(show.lines[0]!, COLUMNS))
-  expect(line).toContain("HTTP 500: \\x1b]0;owned\\x07\\x1b[2J; again in 0.5 s".slice(0, 30))
+  expect(line).toContain("HTTP 500: \\x1b]0;owned\\x07\\x1b[2J")
   expect(logLine(show.lines[0]!, COLUMNS)).not.toContain("\x07")
   expect([...line].length).toBeLessThanOrEqual(COLUMNS)
 })

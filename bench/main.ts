@@ -1,0 +1,109 @@
+/** `npm run bench`: durable deliveries per second against a bare loop that stores nothing, in the same run. */
+import { fork } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { cpus, tmpdir } from "node:os"
+import { join } from "node:path"
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { parseArgs } from "node:util"
+import { Pool } from "undici"
+import { openPosthorn } from "../src/index.ts"
+
+const { values: flags } = parseArgs({ options: { quick: { type: "boolean" }, json: { type: "boolean" } } })
+const COUNT = flags.quick ? 10_000 : 40_000
+const PAYLOAD = { text: "x".repeat(980) }
+const IN_FLIGHT = 64
+
+const receiver = fork(new URL("./receiver.mjs", import.meta.url), { stdio: "inherit" })
+const [{ port }] = (await once(receiver, "message")) as [{ port: number }]
+const url = `http://127.0.0.1:${port}/hook`
+
+/** Resolves when the receiver has counted so many. */
+async function expectArrivals(count: number): Promise<{ reached: Promise<void> }> {
+  receiver.send({ target: count })
+  await once(receiver, "message")
+  return { reached: once(receiver, "message").then(() => {}) }
+}
+
+async function bareLoop(count: number): Promise<number> {
+  const pool = new Pool(new URL(url).origin, { connections: IN_FLIGHT, pipelining: 1 })
+  const body = Buffer.from(JSON.stringify(PAYLOAD))
+  const startedAt = performance.now()
+  let left = count
+  const worker = async () => {
+    while (left-- > 0) {
+      const response = await pool.request({ path: "/hook", method: "POST", body, headers: { "content-type": "application/json" } })
+      await response.body.dump()
+    }
+  }
+  await Promise.all(Array.from({ length: IN_FLIGHT }, worker))
+  const perSecond = count / ((performance.now() - startedAt) / 1000)
+  await pool.close()
+  return perSecond
+}
+
+interface Figures {
+  perSecond: number
+  loopP99Ms: number
+}
+
+/** From `send` to settled: 64 senders at once, each message to one endpoint of many. */
+async function deliver(endpoints: number, count: number): Promise<Figures> {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-bench-"))
+  const posthorn = await openPosthorn({ store: `sqlite:${join(folder, "bench.db")}`, logger: "error" })
+  await posthorn.applications.create({ uid: "bench", name: "Bench" })
+  for (let i = 0; i < endpoints; i++) await posthorn.endpoints.create("bench", { url, eventTypes: [`type-${i}`] })
+  const run = async (total: number): Promise<number> => {
+    const { reached } = await expectArrivals(total)
+    let settled = 0
+    let done = () => {}
+    const allSettled = new Promise<void>((resolve) => {
+      done = resolve
+    })
+    const stop = posthorn.on("delivery.delivered", () => {
+      if (++settled === total) done()
+    })
+    const startedAt = performance.now()
+    let sent = 0
+    const sender = async () => {
+      while (sent < total) await posthorn.send("bench", { eventType: `type-${sent++ % endpoints}`, payload: PAYLOAD })
+    }
+    await Promise.all([...Array.from({ length: IN_FLIGHT }, sender), reached, allSettled])
+    stop()
+    return total / ((performance.now() - startedAt) / 1000)
+  }
+  await run(Math.ceil(count / 4))
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  const perSecond = await run(count)
+  delay.disable()
+  await posthorn.close()
+  rmSync(folder, { recursive: true, force: true })
+  return { perSecond, loopP99Ms: delay.percentile(99) / 1e6 }
+}
+
+await bareLoop(COUNT)
+const bare = await bareLoop(COUNT)
+const one = await deliver(1, COUNT)
+const hundred = await deliver(100, COUNT)
+const bareAfter = await bareLoop(COUNT)
+const base = (bare + bareAfter) / 2
+
+const report = {
+  machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, SQLite ${process.versions.sqlite}`,
+  quick: flags.quick ?? false,
+  bare: { perSecond: Math.round(base) },
+  deliver: {
+    sqlite: {
+      one: { perSecond: Math.round(one.perSecond), ratio: round(one.perSecond / base), loopP99Ms: round(one.loopP99Ms) },
+      hundred: { perSecond: Math.round(hundred.perSecond), ratio: round(hundred.perSecond / base), loopP99Ms: round(hundred.loopP99Ms) },
+    },
+  },
+}
+if (flags.json) console.log(JSON.stringify(report))
+else console.log(JSON.stringify(report, null, 2))
+receiver.disconnect()
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000
+}

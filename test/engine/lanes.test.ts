@@ -1,0 +1,230 @@
+/** How lanes behave towards each other and towards what their endpoint allows. */
+import { expect, test } from "vitest"
+import { Harness } from "../support/harness.ts"
+
+const QUICK = { delays: [1], maxAttempts: 3 }
+
+test("an endpoint that hangs delays nobody else", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/hangs", () => {})
+  await harness.endpoint({}, "/hangs")
+  await harness.endpoint({}, "/fine")
+  for (let i = 0; i < 50; i++) await harness.send({ i })
+  await harness.receiver.arrived("/fine", 50)
+  await harness.published("delivery.delivered", 50)
+  expect(harness.receiver.to("/hangs")).toHaveLength(1)
+})
+
+test("a slow request does not hold up the retries and new messages of its own unordered endpoint", async () => {
+  const harness = await Harness.start()
+  const never = () => {}
+  harness.receiver.queue("/", 200, 200, never, 500)
+  await harness.endpoint({ retry: QUICK })
+  for (let i = 0; i < 2; i++) {
+    await harness.send()
+    await harness.published("delivery.delivered", i + 1)
+  }
+  await harness.send({ slow: true })
+  await harness.receiver.arrived("/", 3)
+  await harness.send({ fails: true })
+  await harness.published("delivery.attempt", 3)
+  harness.clock.advance(1000)
+  await harness.published("delivery.delivered", 3)
+  await harness.send({ another: true })
+  await harness.published("delivery.delivered", 4)
+  expect(harness.receiver.to("/")).toHaveLength(6)
+})
+
+test("100 000 rows waiting on a paused endpoint cost the others nothing", { timeout: 60_000 }, async () => {
+  const harness = await Harness.start()
+  const paused = await harness.endpoint({ eventTypes: ["flood"] }, "/paused")
+  await harness.endpoint({ eventTypes: ["invoice.paid"] }, "/fine")
+  await harness.posthorn.endpoints.pause("acme", paused)
+  const flood = Array.from({ length: 1000 }, () => ({ eventType: "flood", payload: {} }))
+  const timeOf100 = async () => {
+    const before = harness.receiver.to("/fine").length
+    const startedAt = performance.now()
+    await Promise.all(Array.from({ length: 100 }, () => harness.send()))
+    await harness.receiver.arrived("/fine", before + 100)
+    return performance.now() - startedAt
+  }
+  const fastest = async () =>
+    Math.min(await timeOf100(), await timeOf100(), await timeOf100(), await timeOf100(), await timeOf100())
+  const without = await fastest()
+  for (let i = 0; i < 100; i++) await harness.posthorn.sendBatch("acme", flood)
+  expect(await harness.posthorn.deliveries.count({ endpoint: paused, status: "pending" })).toBe(100_000)
+  const withFlood = await fastest()
+  expect(withFlood).toBeLessThan(Math.max(without * 1.5, without + 15))
+  expect(harness.receiver.to("/paused")).toHaveLength(0)
+})
+
+test("pause holds what waits and what comes, and resume sends it all", async () => {
+  const harness = await Harness.start()
+  const id = await harness.endpoint()
+  await harness.posthorn.endpoints.pause("acme", id)
+  for (let i = 0; i < 5; i++) await harness.send()
+  harness.clock.advance(40 * 86_400_000)
+  await harness.posthorn.engine!.pollOnce()
+  expect(harness.receiver.requests).toHaveLength(0)
+  await harness.posthorn.endpoints.resume("acme", id)
+  await harness.published("delivery.delivered", 5)
+})
+
+test("disabled: new messages get no row there, and what waits goes when it is enabled again", async () => {
+  const harness = await Harness.start()
+  const id = await harness.endpoint()
+  await harness.posthorn.endpoints.pause("acme", id)
+  await harness.send()
+  await harness.posthorn.endpoints.update("acme", id, { disabled: true })
+  await harness.posthorn.endpoints.resume("acme", id)
+  expect(await harness.posthorn.send("acme", { eventType: "a", payload: {} })).toMatchObject({ matched: 0 })
+  await harness.posthorn.engine!.pollOnce()
+  expect(harness.receiver.requests).toHaveLength(0)
+  await harness.posthorn.endpoints.update("acme", id, { disabled: false })
+  await harness.published("delivery.delivered", 1)
+})
+
+test("a rate limit holds in every second", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint({ rateLimit: 10 })
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 35 }, (_, i) => ({ eventType: "a", payload: { i } })),
+  )
+  for (const seconds of [1, 2, 3]) {
+    await harness.published("delivery.delivered", seconds * 10)
+    await harness.posthorn.engine!.pollOnce()
+    expect(harness.receiver.requests).toHaveLength(seconds * 10)
+    harness.clock.advance(999)
+    await harness.posthorn.engine!.pollOnce()
+    expect(harness.receiver.requests).toHaveLength(seconds * 10)
+    harness.clock.advance(1)
+  }
+  await harness.published("delivery.delivered", 35)
+})
+
+test("concurrency grows from one with each success, to what the endpoint allows and no further", async () => {
+  const harness = await Harness.start()
+  const waiting: (() => void)[] = []
+  harness.receiver.always("/", (_request, response) => void waiting.push(() => void response.end()))
+  await harness.endpoint({ concurrency: 4 })
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 40 }, () => ({ eventType: "a", payload: {} })),
+  )
+  for (const [answered, underWay] of [1, 2, 3, 4, 4, 4, 4].entries()) {
+    await harness.receiver.arrived("/", answered + underWay)
+    await harness.published("delivery.delivered", answered)
+    await harness.posthorn.engine!.pollOnce()
+    expect(waiting).toHaveLength(underWay)
+    waiting.shift()!()
+  }
+})
+
+test("retries are not starved by a stream of first attempts", async () => {
+  const harness = await Harness.start()
+  harness.receiver.queue("/", ...Array(10).fill(500))
+  await harness.endpoint({ concurrency: 1, retry: { delays: [1], maxAttempts: 5 } })
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 10 }, () => ({ eventType: "a", payload: {} })),
+  )
+  await harness.published("delivery.attempt", 10)
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 100 }, () => ({ eventType: "a", payload: {} })),
+  )
+  harness.clock.advance(1000)
+  const attempts = await harness.published("delivery.attempt", 80)
+  const retries = attempts.slice(10, 80).filter(({ attempt_count }) => attempt_count > 1)
+  expect(retries.length).toBeGreaterThanOrEqual(7)
+})
+
+test("high priority goes before normal, and normal before low", async () => {
+  const harness = await Harness.start()
+  const id = await harness.endpoint({ concurrency: 1 })
+  await harness.posthorn.endpoints.pause("acme", id)
+  for (const priority of ["low", "normal", "high"] as const) await harness.send({ priority }, { priority })
+  await harness.posthorn.endpoints.resume("acme", id)
+  await harness.published("delivery.delivered", 3)
+  expect(harness.receiver.requests.map(({ body }) => JSON.parse(body.toString()).priority)).toEqual([
+    "high",
+    "normal",
+    "low",
+  ])
+})
+
+test("priority is refused for a message that an ordered endpoint gets", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint({ ordered: true })
+  await expect(harness.send({}, { priority: "high" })).rejects.toMatchObject({
+    code: "invalid_input",
+    field: "priority",
+  })
+  expect(harness.rows()).toEqual([])
+})
+
+test("a changed URL, secret and policy apply from the next attempt, due times already written stay", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/old", 500)
+  const id = await harness.endpoint({ retry: { delays: [60, 10], maxAttempts: 5 } }, "/old")
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  harness.receiver.always("/new", 500)
+  await harness.posthorn.endpoints.update("acme", id, {
+    url: harness.receiver.url("/new"),
+    retry: { delays: [7], maxAttempts: 2 },
+  })
+  harness.clock.advance(59_999)
+  expect(harness.receiver.to("/new")).toHaveLength(0)
+  harness.clock.advance(1)
+  await harness.published("delivery.dead", 1)
+  expect(harness.receiver.to("/old")).toHaveLength(1)
+  expect(harness.receiver.to("/new")).toHaveLength(1)
+  expect(harness.rows()[0]).toMatchObject({
+    dead_reason: "exhausted",
+    attempt_count: 2,
+    target_url: harness.receiver.url("/new"),
+  })
+})
+
+test("Retry-After holds the whole lane, and 410 disables the endpoint and holds the rest", async () => {
+  const harness = await Harness.start({ random: () => 0.5 })
+  harness.receiver.queue(
+    "/",
+    (_request, response) => void response.writeHead(429, { "retry-after": "90" }).end(),
+    410,
+  )
+  await harness.endpoint({ concurrency: 1 })
+  for (let i = 0; i < 3; i++) await harness.send()
+  await harness.published("delivery.attempt", 1)
+  harness.clock.advance(89_999)
+  await harness.posthorn.engine!.pollOnce()
+  expect(harness.receiver.requests).toHaveLength(1)
+  harness.clock.advance(1)
+  const [dead] = await harness.published("delivery.dead", 1)
+  expect(dead!.reason).toBe("gone")
+  await harness.posthorn.engine!.pollOnce()
+  expect((await harness.posthorn.endpoints.list("acme")).data[0]).toMatchObject({ disabled: true })
+  expect(
+    harness
+      .rows()
+      .map(({ status }) => status)
+      .sort(),
+  ).toEqual(["dead", "failed", "pending"])
+})
+
+test("deleting an endpoint cancels what waits for it, with a record and an event for each", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/", 500)
+  const id = await harness.endpoint({ retry: "gateway" })
+  for (let i = 0; i < 250; i++) await harness.send()
+  await harness.published("delivery.attempt", 250)
+  await harness.posthorn.endpoints.delete("acme", id)
+  const dead = await harness.published("delivery.dead", 250)
+  expect(new Set(dead.map(({ reason }) => reason))).toEqual(new Set(["cancelled"]))
+  expect(await harness.posthorn.stats()).toMatchObject({ dead: 250, failed: 0, pending: 0 })
+  await expect(harness.posthorn.dead.retry(dead[0]!.webhook_delivery_id)).rejects.toMatchObject({
+    code: "conflict",
+  })
+})

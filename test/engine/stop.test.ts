@@ -1,0 +1,68 @@
+/** Stopping: what is under way finishes up to the deadline; nothing is lost and nothing is counted that did not happen. */
+import { expect, test } from "vitest"
+import { Harness } from "../support/harness.ts"
+
+test("close waits for what is under way and writes it down", async () => {
+  const harness = await Harness.start({ closeTimeoutMs: 5000 })
+  let answer = () => {}
+  harness.receiver.always("/", (_request, response) => {
+    answer = () => void response.end("late")
+  })
+  await harness.endpoint()
+  await harness.send()
+  await harness.receiver.arrived("/", 1)
+  const closing = harness.posthorn.close()
+  answer()
+  await closing
+  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 1 })
+})
+
+test("what the deadline cuts off is not an attempt, stays due, and is sent again by the next start", async () => {
+  const harness = await Harness.start({ closeTimeoutMs: 0 })
+  harness.receiver.queue("/", () => {})
+  await harness.endpoint()
+  const id = await harness.send()
+  await harness.receiver.arrived("/", 1)
+  await harness.close()
+  expect(harness.rows()[0]).toMatchObject({ status: "pending", attempt_count: 0, stalls: 0 })
+  expect(harness.sql("SELECT * FROM in_flight")).toEqual([])
+  await harness.open()
+  const [, second] = await harness.receiver.arrived("/", 2)
+  expect(second!.id).toBe(id)
+  await harness.published("delivery.delivered", 1)
+  expect(harness.sql("SELECT status FROM attempts")).toEqual([{ status: "succeeded" }])
+})
+
+test("a closed Posthorn refuses politely, twice closed is closed", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint()
+  const { posthorn } = harness
+  await posthorn.close()
+  await posthorn.close()
+  await expect(posthorn.send("acme", { eventType: "a", payload: {} })).rejects.toMatchObject({
+    code: "closed",
+  })
+})
+
+test("sends that are under way when it closes are either refused or kept", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint({ eventTypes: ["nothing"] })
+  const sends = Array.from({ length: 500 }, () => harness.send())
+  const closing = harness.posthorn.close()
+  const accepted = (await Promise.allSettled(sends)).filter(({ status }) => status === "fulfilled").length
+  await closing
+  expect(harness.sql("SELECT count(*) AS n FROM messages")).toEqual([{ n: accepted }])
+})
+
+test("a listener that throws or rejects harms nobody", async () => {
+  const harness = await Harness.start()
+  harness.posthorn.on("delivery.attempt", () => {
+    throw new Error("listener broke")
+  })
+  harness.posthorn.on("delivery.delivered", (async () => {
+    throw new Error("listener rejected")
+  }) as () => void)
+  await harness.endpoint()
+  for (let i = 0; i < 3; i++) await harness.send()
+  await harness.published("delivery.delivered", 3)
+})

@@ -1,0 +1,21 @@
+/** Faults put into the kernel's answers from outside: the program under test is the real one, and so is its file. */
+import { requireTool } from "../support/tools.ts"
+
+export interface SyncFault {
+  /** `signal=KILL` kills at the sync, before it happens; `error=EIO` makes it fail. */
+  readonly fault: "signal=KILL" | "error=EIO"
+  /** At the n-th sync of a thread. */
+  readonly at: number
+  /** Only syncs of this file count. */
+  readonly file?: string
+}
+
+/**
+ * The command that runs a program with the fault in it. Both calls are named, since it depends on how SQLite was built which of
+ * them it makes. `-D` keeps the program our own child, with its own exit code. (`--seccomp-bpf` would be faster, but with it no signal is sent.)
+ */
+export function withSyncFault({ fault, at, file }: SyncFault): string[] {
+  const only = file === undefined ? [] : ["-P", file]
+  const inject = `inject=fdatasync,fsync:${fault}:when=${at}`
+  return [requireTool("strace"), "-D", "-f", "-o", "/dev/null", ...only, "-e", "trace=fdatasync,fsync", "-e", inject]
+}
