@@ -32,7 +32,12 @@ async function bareLoop(count: number): Promise<number> {
   let left = count
   const worker = async () => {
     while (left-- > 0) {
-      const response = await pool.request({ path: "/hook", method: "POST", body, headers: { "content-type": "application/json" } })
+      const response = await pool.request({
+        path: "/hook",
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json" },
+      })
       await response.body.dump()
     }
   }
@@ -52,7 +57,8 @@ async function deliver(endpoints: number, count: number): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-bench-"))
   const posthorn = await openPosthorn({ store: `sqlite:${join(folder, "bench.db")}`, logger: "error" })
   await posthorn.applications.create({ uid: "bench", name: "Bench" })
-  for (let i = 0; i < endpoints; i++) await posthorn.endpoints.create("bench", { url, eventTypes: [`type-${i}`] })
+  for (let i = 0; i < endpoints; i++)
+    await posthorn.endpoints.create("bench", { url, eventTypes: [`type-${i}`] })
   const run = async (total: number): Promise<number> => {
     const { reached } = await expectArrivals(total)
     let settled = 0
@@ -66,7 +72,8 @@ async function deliver(endpoints: number, count: number): Promise<Figures> {
     const startedAt = performance.now()
     let sent = 0
     const sender = async () => {
-      while (sent < total) await posthorn.send("bench", { eventType: `type-${sent++ % endpoints}`, payload: PAYLOAD })
+      while (sent < total)
+        await posthorn.send("bench", { eventType: `type-${sent++ % endpoints}`, payload: PAYLOAD })
     }
     await Promise.all([...Array.from({ length: IN_FLIGHT }, sender), reached, allSettled])
     stop()
@@ -95,8 +102,16 @@ const report = {
   bare: { perSecond: Math.round(base) },
   deliver: {
     sqlite: {
-      one: { perSecond: Math.round(one.perSecond), ratio: round(one.perSecond / base), loopP99Ms: round(one.loopP99Ms) },
-      hundred: { perSecond: Math.round(hundred.perSecond), ratio: round(hundred.perSecond / base), loopP99Ms: round(hundred.loopP99Ms) },
+      one: {
+        perSecond: Math.round(one.perSecond),
+        ratio: round(one.perSecond / base),
+        loopP99Ms: round(one.loopP99Ms),
+      },
+      hundred: {
+        perSecond: Math.round(hundred.perSecond),
+        ratio: round(hundred.perSecond / base),
+        loopP99Ms: round(hundred.loopP99Ms),
+      },
     },
   },
 }

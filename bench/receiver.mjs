@@ -19,7 +19,8 @@ const server = createServer((socket) => {
       const head = rest.indexOf(END_OF_HEAD)
       if (head === -1) break
       const at = rest.indexOf(LENGTH)
-      const length = at === -1 || at > head ? 0 : Number(rest.toString("latin1", at + LENGTH.length, rest.indexOf(13, at)))
+      const length =
+        at === -1 || at > head ? 0 : Number(rest.toString("latin1", at + LENGTH.length, rest.indexOf(13, at)))
       const end = head + END_OF_HEAD.length + length
       if (rest.length < end) break
       rest = rest.subarray(end)

@@ -3,7 +3,7 @@ import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
 import type { LaneClaim } from "../schedule/schedule.ts"
-import type { ClaimedDelivery, NewAttempt, Settlement } from "../store/store.ts"
+import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement } from "../store/store.ts"
 import type { TransportResult } from "../transport/transport.ts"
 import type { Crew } from "./crew.ts"
 import type { LaneState } from "./lane-state.ts"
@@ -52,27 +52,44 @@ export function toSettlement(
     token: claim.token,
     expectedAttemptCount: delivery.attemptCount,
     change,
-    attempt:
-      tried.result === null ? null : record(crew, delivery, tried, tried.result, change.errorDetail, now),
+    attempt: toRecord(
+      crew,
+      delivery,
+      tried,
+      change.status === "delivered" ? "succeeded" : "failed",
+      change.errorDetail,
+    ),
   }
 }
 
-function record(
+/** A request that our shutdown cut off may have reached the receiver: the log says so, the delivery's count does not. */
+export function toGivenBack(
+  crew: Crew,
+  claim: LaneClaim,
+  delivery: ClaimedDelivery,
+  tried: Tried | null,
+): GivenBack {
+  const attempt = tried && toRecord(crew, delivery, tried, "unknown", "interrupted by shutdown")
+  return { seq: delivery.seq, token: claim.token, attempt }
+}
+
+function toRecord(
   crew: Crew,
   delivery: ClaimedDelivery,
-  { target, startedAt }: Tried,
-  { responseStatus, responseBody, responseTruncated }: TransportResult,
+  { target, startedAt, result }: Tried,
+  status: AttemptStatus,
   error: string | null,
-  now: number,
-): NewAttempt {
+): NewAttempt | null {
+  if (result === null) return null
+  const now = crew.clock.now()
   return {
     id: crew.ids.make("atmpt", now),
-    status: error === null ? "succeeded" : "failed",
+    status,
     attemptNumber: delivery.attemptCount + 1,
     url: target!.endpoint.url,
-    responseStatus,
-    responseBody,
-    responseTruncated,
+    responseStatus: result.responseStatus,
+    responseBody: result.responseBody,
+    responseTruncated: result.responseTruncated,
     error,
     startedAt,
     durationMs: now - startedAt,

@@ -6,8 +6,8 @@ import type { Timer } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import type { LaneClaim } from "../schedule/schedule.ts"
-import type { ClaimedDelivery, LaneWork } from "../store/store.ts"
-import { attempt, type Tried, toSettlement } from "./attempt.ts"
+import type { ClaimedDelivery, GivenBack, LaneWork } from "../store/store.ts"
+import { attempt, type Tried, toGivenBack, toSettlement } from "./attempt.ts"
 import type { Crew } from "./crew.ts"
 import type { LaneState } from "./lane-state.ts"
 
@@ -204,7 +204,7 @@ export class LaneRun {
     this.#underWay--
     if (tried.outcome.kind === "interrupted") {
       this.#drainUntil(this.#crew.clock.now())
-      return this.#putBack([delivery])
+      return this.#putBack([toGivenBack(this.#crew, this.claim, delivery, tried)])
     }
     this.#learn(tried.outcome)
     this.#unsettled++
@@ -254,13 +254,13 @@ export class LaneRun {
   #giveBackBuffer(): void {
     const buffer = this.#buffer
     this.#buffer = []
-    if (buffer.length > 0) this.#putBack(buffer)
+    if (buffer.length > 0) this.#putBack(buffer.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
   }
 
-  #putBack(deliveries: readonly ClaimedDelivery[]): void {
+  #putBack(claims: readonly GivenBack[]): void {
     this.#unsettled++
     this.#crew.store
-      .giveBack(deliveries.map(({ seq }) => ({ seq, token: this.claim.token })))
+      .giveBack(claims)
       .catch((error) =>
         this.#crew.logger.warn(
           { err: error },

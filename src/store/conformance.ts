@@ -429,7 +429,7 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       const { store, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(1)).deliveries
-      await store.giveBack([{ seq: claimed!.seq, token: 1 }])
+      await store.giveBack([{ seq: claimed!.seq, token: 1, attempt: null }])
       const [again] = (await fetch(2)).deliveries
       expect(again).toEqual(claimed)
       expect(await store.listAttempts({}, { limit: 9, before: null })).toEqual([])

@@ -168,6 +168,13 @@ export interface Settlement {
   readonly attempt: NewAttempt | null
 }
 
+export interface GivenBack {
+  readonly seq: number
+  readonly token: number
+  /** A request that was cut off: logged, not counted. */
+  readonly attempt: NewAttempt | null
+}
+
 /** `superseded`: the row was changed or finished by somebody else. `stale`: the claim was lost, or this was written before. */
 export type SettleResult = "applied" | "superseded" | "stale"
 
@@ -335,8 +342,8 @@ export interface Store {
   fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]>
   /** Applies changes with their attempts. Only a claim that still stands can settle. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>
-  /** Gives back what was fetched and not sent, or cut off by a shutdown: as if it had not been fetched. */
-  giveBack(claims: readonly { readonly seq: number; readonly token: number }[]): Promise<void>
+  /** Gives back what was fetched and not sent, or cut off by a shutdown: the delivery is as if it had not been fetched. */
+  giveBack(claims: readonly GivenBack[]): Promise<void>
 
   getDelivery(id: string): Promise<Delivery | null>
   listDeliveries(filter: DeliveryFilter, page: Page): Promise<Delivery[]>

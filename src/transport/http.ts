@@ -181,5 +181,6 @@ function causeOf(error: Error): FailureCause {
     return code === "HPE_HEADER_OVERFLOW" ? "response_too_large" : "invalid_response"
   if (code.startsWith("ERR_TLS") || code.startsWith("ERR_SSL") || code.includes("CERT") || code === "EPROTO")
     return "tls_error"
+  if (error.name === "HTTPParserError") return "invalid_response"
   return CAUSES[code] ?? "network_error"
 }

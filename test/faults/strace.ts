@@ -8,14 +8,17 @@ export interface SyncFault {
   readonly at: number
   /** Only syncs of this file count. */
   readonly file?: string
+  /** Where the syncs are written down, for a test that must know that the fault happened. */
+  readonly log?: string
 }
 
 /**
  * The command that runs a program with the fault in it. Both calls are named, since it depends on how SQLite was built which of
  * them it makes. `-D` keeps the program our own child, with its own exit code. (`--seccomp-bpf` would be faster, but with it no signal is sent.)
  */
-export function withSyncFault({ fault, at, file }: SyncFault): string[] {
+export function withSyncFault({ fault, at, file, log }: SyncFault): string[] {
   const only = file === undefined ? [] : ["-P", file]
   const inject = `inject=fdatasync,fsync:${fault}:when=${at}`
-  return [requireTool("strace"), "-D", "-f", "-o", "/dev/null", ...only, "-e", "trace=fdatasync,fsync", "-e", inject]
+  const trace = ["-e", "trace=fdatasync,fsync", "-e", inject]
+  return [requireTool("strace"), "-D", "-f", "-o", log ?? "/dev/null", ...only, ...trace]
 }

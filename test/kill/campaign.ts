@@ -9,9 +9,12 @@ import { checkOutcome, type Summary } from "./oracle-outcome.ts"
 import type { AcceptedMessage } from "./rows.ts"
 
 const CHILD = new URL("./child.ts", import.meta.url)
-const SENDERS = 8
+export const SENDERS = 8
 /** A program that takes longer than this to deliver what is left has lost sight of something. */
-const DRAIN_MS = 60_000
+const FINISH_MS = 60_000
+
+/** Only a program that ends by itself leaves its compiled code for the next to start with: one that has nothing to do is run first. */
+let warmUp: Promise<unknown> | null = null
 
 export class Campaign {
   readonly #folder = mkdtempSync(join(tmpdir(), "posthorn-kill-"))
@@ -28,24 +31,21 @@ export class Campaign {
   }
 
   static async start(random: () => number): Promise<Campaign> {
-    const campaign = new Campaign(await Ledger.start(random))
-    await campaign.#warmUp()
-    return campaign
+    warmUp ??= Program.start(CHILD, ["--file", ":memory:"]).ended
+    await warmUp
+    return new Campaign(await Ledger.start(random))
   }
 
-  /** Only a program that ends by itself leaves its compiled code for the next to start with. */
-  async #warmUp(): Promise<void> {
-    await Program.start(CHILD, ["--file", join(this.#folder, "warm.db"), "--drain"]).ended
+  /** Another life: every sender goes on after the last message that it knows to be accepted, until the program is killed. */
+  launch(under: readonly string[] = []): Program {
+    return this.#start(["--next", this.#next.join()], under)
   }
 
-  /** Another life: every sender goes on after the last message that it knows to be accepted. */
-  launch(under: readonly string[] = [], args: readonly string[] = ["--next", this.#next.join()]): Program {
+  #start(args: readonly string[], under: readonly string[] = []): Program {
+    const endpoints = ["--plain", PLAIN.join(), "--ordered", ORDERED.join()]
     this.#program = Program.start(
       CHILD,
-      [
-        ...["--file", this.file, "--receiver", this.ledger.url],
-        ...["--plain", PLAIN.join(), "--ordered", ORDERED.join(), ...args],
-      ],
+      ["--file", this.file, "--receiver", this.ledger.url, ...endpoints, ...args],
       { under },
       (line) => this.#hear(line),
     )
@@ -60,13 +60,13 @@ export class Campaign {
     this.#next[Number(sender)] = Number(n) + 1
   }
 
-  /** The last life: it delivers what is left and ends by itself. */
-  async drain(): Promise<void> {
-    const program = this.launch([], ["--drain"])
-    const deadline = setTimeout(() => program.process.kill("SIGKILL"), DRAIN_MS)
-    const { code } = await program.ended
+  /** The last life: it sends a few more or none, delivers what is left, and ends by itself. */
+  async finish(count = 0): Promise<void> {
+    const program = this.#start(["--next", this.#next.join(), "--count", String(count)])
+    const deadline = setTimeout(() => program.process.kill("SIGKILL"), FINISH_MS)
+    const { code, signal } = await program.ended
     clearTimeout(deadline)
-    if (code !== 0) throw new Error(`what was left was not delivered within ${DRAIN_MS} ms\n${program.stderr}`)
+    if (code !== 0) throw new Error(`the last start ended with ${signal ?? code}\n${program.stderr}`)
   }
 
   /** Looks at a copy, so that it is the program's next life that recovers the file itself. */

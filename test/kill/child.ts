@@ -15,8 +15,8 @@ const { values } = parseArgs({
     ordered: { type: "string", default: "" },
     /** For each sender the number of its next message. */
     next: { type: "string", default: "" },
-    /** Sends nothing; ends by itself when nothing waits. */
-    drain: { type: "boolean", default: false },
+    /** How many messages each sender sends. Then the program ends by itself, when nothing waits. */
+    count: { type: "string", default: "Infinity" },
   },
 })
 
@@ -41,19 +41,15 @@ posthorn.on("gateway:webhooks", ({ type }) => {
 live = await countLive(posthorn)
 say("open", process.pid)
 
-if (values.drain) {
-  // The next end is awaited from before the count, so that none falls in between.
-  for (let next = finished.promise; (await countLive(posthorn)) > 0; next = finished.promise) await next
-  await posthorn.close()
-  say("drained")
-} else {
-  await ensureEndpoints(posthorn)
-  say("ready")
-  await Promise.all(list(values.next).map((next, sender) => sendOn(sender, Number(next))))
-}
+await ensureEndpoints(posthorn)
+say("ready")
+await Promise.all(list(values.next).map((next, sender) => sendOn(sender, Number(next), Number(values.count))))
+// The next end is awaited from before the count, so that none falls in between.
+for (let next = finished.promise; (await countLive(posthorn)) > 0; next = finished.promise) await next
+await posthorn.close()
 
-async function sendOn(sender: number, from: number): Promise<void> {
-  for (let n = from; ; n++) {
+async function sendOn(sender: number, from: number, count: number): Promise<void> {
+  for (let n = from; n < from + count; n++) {
     while (live > MOST_LIVE) await finished.promise
     try {
       const { id, matched, duplicate } = await posthorn.send(APP, {

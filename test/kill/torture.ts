@@ -32,7 +32,7 @@ export async function torture({ rounds, seed, tell = () => {} }: TortureOptions)
       campaign.checkCopy()
       tell(`round ${round}: ${campaign.accepted.size} accepted, ${campaign.ledger.entries.length} requests`)
     }
-    await campaign.drain()
+    await campaign.finish()
     return campaign.checkOutcome()
   } catch (error) {
     throw new Error(`the torture with seed ${seed} found: ${(error as Error).message}`, { cause: error })

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { Readable } from "node:stream"
 
 export interface Ending {
   readonly code: number | null
@@ -30,20 +31,17 @@ export class Program {
   stderr = ""
   #ending: Ending | null = null
   #waiting: Waiting[] = []
-  #rest = ""
 
   private constructor(process: ChildProcess, onLine: (line: string) => void) {
     this.process = process
-    process.stdout!.setEncoding("utf8").on("data", (text: string) => {
-      const lines = (this.#rest + text).split("\n")
-      this.#rest = lines.pop()!
-      for (const line of lines) {
-        onLine(line)
-        this.#read(line)
-      }
+    byLine(process.stdout!, (line) => {
+      this.lines.push(line)
+      onLine(line)
+      this.#read(line)
     })
-    process.stderr!.setEncoding("utf8").on("data", (text: string) => {
-      this.stderr += text
+    byLine(process.stderr!, (line) => {
+      this.stderr += `${line}\n`
+      this.#read(line)
     })
     this.ended = new Promise((resolve) => {
       process.on("close", (code, signal) => {
@@ -71,9 +69,9 @@ export class Program {
     return new Program(child, onLine)
   }
 
-  /** Resolves with the first line like this, past or to come; rejects when the program ends without it. */
+  /** Resolves with the first line like this on either stream, past or to come; rejects when the program ends without it. */
   line(wanted: RegExp): Promise<string> {
-    const found = this.lines.find((line) => wanted.test(line))
+    const found = [...this.lines, ...this.stderr.split("\n")].find((line) => wanted.test(line))
     if (found !== undefined) return Promise.resolve(found)
     if (this.#ending !== null) return Promise.reject(this.#endedBefore(wanted))
     return new Promise((resolve, reject) => this.#waiting.push({ wanted, resolve, reject }))
@@ -86,7 +84,6 @@ export class Program {
   }
 
   #read(line: string): void {
-    this.lines.push(line)
     this.#waiting = this.#waiting.filter(({ wanted, resolve }) => {
       if (!wanted.test(line)) return true
       resolve(line)
@@ -100,4 +97,13 @@ export class Program {
       `the program ended (${signal ?? `code ${code}`}) without a line like ${wanted}\n${this.stderr}`,
     )
   }
+}
+
+function byLine(stream: Readable, read: (line: string) => void): void {
+  let rest = ""
+  stream.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n")
+    rest = lines.pop()!
+    for (const line of lines) read(line)
+  })
 }

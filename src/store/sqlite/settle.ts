@@ -1,5 +1,5 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under. */
-import type { Settlement, SettleResult } from "../store.ts"
+import type { GivenBack, Settlement, SettleResult } from "../store.ts"
 import { insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 import { applyChange } from "./deliveries.ts"
@@ -25,11 +25,10 @@ function settleOne(context: Context, settlement: Settlement): SettleResult {
   return applied ? "applied" : "superseded"
 }
 
-export function giveBack(
-  context: Context,
-  claims: readonly { readonly seq: number; readonly token: number }[],
-): void {
-  for (const { seq, token } of claims) dropClaim(context, seq, token)
+export function giveBack(context: Context, claims: readonly GivenBack[]): void {
+  for (const { seq, token, attempt } of claims) {
+    if (dropClaim(context, seq, token) && attempt !== null) insertAttempt(context, seq, attempt)
+  }
 }
 
 function dropClaim({ connection }: Context, seq: number, token: number): boolean {

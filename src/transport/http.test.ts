@@ -1,0 +1,169 @@
+/** Receivers that misbehave, as real sockets. */
+import { createServer as createHttpServer } from "node:http"
+import { type AddressInfo, createServer, type Socket } from "node:net"
+import { expect, onTestFinished, test } from "vitest"
+import { systemClock } from "../core/clock.ts"
+import { HttpTransport } from "./http.ts"
+
+async function rawReceiver(onRequest: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on("error", () => {})
+    socket.once("data", () => onRequest(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+}
+
+function transport(): HttpTransport {
+  const made = new HttpTransport(systemClock())
+  onTestFinished(() => made.close())
+  return made
+}
+
+const request = (url: string, timeoutMs = 5000) => ({
+  endpointId: "ep_1",
+  url,
+  headers: { "content-type": "text/plain" },
+  body: Buffer.from("hello"),
+  timeoutMs,
+  connectTimeoutMs: 1000,
+})
+
+test("a response comes back with its status, body and Retry-After", async () => {
+  const url = await rawReceiver((socket) => {
+    socket.write("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n")
+    socket.end("HTTP/1.1 429 Slow\r\nretry-after: 7\r\ncontent-length: 4\r\n\r\nwait")
+  })
+  expect(await transport().send(request(url))).toMatchObject({
+    outcome: { kind: "response", status: 429, excerpt: "wait", retryAfter: "7" },
+    responseStatus: 429,
+    responseTruncated: false,
+  })
+})
+
+test.each([301, 302, 303, 307, 308])("a redirect (%i) is an answer and is not followed", async (status) => {
+  let followed = false
+  const elsewhere = await rawReceiver(() => {
+    followed = true
+  })
+  const url = await rawReceiver(
+    (socket) =>
+      void socket.end(`HTTP/1.1 ${status} Go\r\nlocation: ${elsewhere}\r\ncontent-length: 0\r\n\r\n`),
+  )
+  expect((await transport().send(request(url))).outcome).toMatchObject({ kind: "response", status })
+  expect(followed).toBe(false)
+})
+
+test("at most 64 KiB of a body are read, then the connection is dropped", async () => {
+  let dropped = () => {}
+  const gone = new Promise<void>((resolve) => {
+    dropped = resolve
+  })
+  const url = await rawReceiver((socket) => {
+    socket.on("close", dropped)
+    socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`
+    const pour = () => {
+      while (!socket.destroyed && socket.write(chunk)) {}
+      socket.once("drain", pour)
+    }
+    pour()
+  })
+  const result = await transport().send(request(url))
+  expect(result).toMatchObject({ outcome: { kind: "response", status: 200 }, responseTruncated: true })
+  expect(result.responseBody).toHaveLength(65_536)
+  await gone
+})
+
+test.each([
+  ["never answers", () => {}],
+  [
+    "drips its body",
+    (socket: Socket) => drip(socket, "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n", "x"),
+  ],
+  ["drips its headers", (socket: Socket) => drip(socket, "HTTP/1.1 200 OK\r\n", "x-a: b\r\n")],
+  ["sends endless early hints", (socket: Socket) => drip(socket, "", "HTTP/1.1 103 Early Hints\r\n\r\n")],
+])("one that %s is cut off at the deadline", async (_what, onRequest) => {
+  const url = await rawReceiver(onRequest)
+  const startedAt = performance.now()
+  expect((await transport().send(request(url, 300))).outcome).toEqual({ kind: "failure", cause: "timeout" })
+  expect(performance.now() - startedAt).toBeLessThan(300 + 250)
+})
+
+function drip(socket: Socket, first: string, piece: string): void {
+  if (first !== "") socket.write(first)
+  const timer = setInterval(() => socket.write(piece), 20)
+  socket.on("close", () => clearInterval(timer))
+}
+
+test("a connection refused, a reset and garbage each have their cause", async () => {
+  const closed = createServer()
+  await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve))
+  const { port } = closed.address() as AddressInfo
+  await new Promise((resolve) => closed.close(resolve))
+  const cause = async (url: string) => (await transport().send(request(url))).outcome
+  expect(await cause(`http://127.0.0.1:${port}/`)).toEqual({ kind: "failure", cause: "connection_refused" })
+  expect(await cause(await rawReceiver((socket) => void socket.resetAndDestroy()))).toEqual({
+    kind: "failure",
+    cause: "connection_reset",
+  })
+  expect(await cause(await rawReceiver((socket) => void socket.end("SMTP ready\r\n\r\n")))).toEqual({
+    kind: "failure",
+    cause: "invalid_response",
+  })
+  expect(await cause("http://does-not-exist.invalid/")).toEqual({ kind: "failure", cause: "dns_error" })
+})
+
+test("headers beyond 16 KiB are refused", async () => {
+  const url = await rawReceiver(
+    (socket) => void socket.end(`HTTP/1.1 200 OK\r\nx-big: ${"x".repeat(40_000)}\r\n\r\n`),
+  )
+  expect((await transport().send(request(url))).outcome).toEqual({
+    kind: "failure",
+    cause: "response_too_large",
+  })
+})
+
+test("control characters and broken UTF-8 in a body cannot reach a log", async () => {
+  const url = await rawReceiver((socket) => {
+    const body = Buffer.concat([
+      Buffer.from("\u001b[31mred\u0007\r\n"),
+      Buffer.from([0xff, 0xfe]),
+      Buffer.from("\u202eend"),
+    ])
+    socket.write(`HTTP/1.1 500 No\r\ncontent-length: ${body.length}\r\n\r\n`)
+    socket.end(body)
+  })
+  const { outcome } = await transport().send(request(url))
+  expect(outcome).toMatchObject({ excerpt: expect.stringMatching(/^\[31mred \ufffd\ufffd end$/) })
+})
+
+test("an interruption ends what is under way, and a connection is kept alive between requests", async () => {
+  let connections = 0
+  const server = createHttpServer((incoming, response) => {
+    incoming.resume()
+    if (incoming.url === "/fast") response.end("ok")
+  })
+  server.on("connection", () => connections++)
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const http = transport()
+  for (let i = 0; i < 5; i++) await http.send(request(`${base}/fast`))
+  // Two: a request that follows in the same moment as an answer finds its connection not yet free.
+  expect(connections).toBeLessThanOrEqual(2)
+  const hanging = http.send(request(`${base}/slow`))
+  const arrived = new Promise((resolve) => server.once("request", resolve))
+  await arrived
+  http.interrupt()
+  expect((await hanging).outcome).toEqual({ kind: "interrupted" })
+})

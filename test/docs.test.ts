@@ -1,0 +1,199 @@
+/** The pages cannot rot: their program runs, their SQL finds what it says, their examples fit the types, their links lead somewhere. */
+import { execFile } from "node:child_process"
+import { copyFileSync, existsSync, globSync, readFileSync, writeFileSync } from "node:fs"
+import { basename, dirname, join, relative, resolve } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { runInNewContext } from "node:vm"
+import { expect, onTestFinished, test } from "vitest"
+import { scheduledDelay } from "../src/core/backoff.ts"
+import { PosthornError } from "../src/core/errors.ts"
+import { parsePolicy } from "../src/core/policy.ts"
+import { PRESETS, type PresetName } from "../src/core/presets.ts"
+import { Harness, temporaryFolder } from "./support/harness.ts"
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url))
+const PAGES = globSync(["*.md", "docs/**/*.md"], { cwd: ROOT }).sort()
+
+/** Runs a program with this Node; it ends with the test at the latest. */
+function run(args: readonly string[], cwd: string): Promise<{ stdout: string }> {
+  const over = new AbortController()
+  onTestFinished(() => over.abort())
+  return promisify(execFile)(process.execPath, args, { cwd, signal: over.signal })
+}
+
+const page = (name: string) => readFileSync(join(ROOT, name), "utf8")
+
+/** The code blocks of a page in one language, each with the line where it begins. */
+function blocks(name: string, language: string): { text: string; at: string }[] {
+  const found = page(name).matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))
+  return [...found].map((match) => ({
+    text: match[1]!,
+    at: `${name}:${match.input.slice(0, match.index).split("\n").length}`,
+  }))
+}
+
+test("the README's program runs as pasted, and again on the same file", async () => {
+  const [program, ...others] = blocks("README.md", "js")
+  expect(others).toEqual([])
+  const imported = '"./src/index.ts"'
+  expect(program!.text).toContain(imported)
+  const folder = temporaryFolder()
+  const source = program!.text.replace(imported, JSON.stringify(join(ROOT, "src/index.ts")))
+  writeFileSync(join(folder, "hello.mjs"), source)
+  for (let time = 0; time < 2; time++) {
+    const { stdout } = await run(["hello.mjs"], folder)
+    expect(stdout).toMatch(/^msg_\w{27} is on disk, for 1 endpoint\ndelivered: \{/)
+    expect(stdout).toContain("type: 'delivery.delivered'")
+  }
+})
+
+test("every SQL block for operators finds or changes something in a real file", async () => {
+  const { snapshot, placeholders } = await realFile()
+  const problems: string[] = []
+  const sql = blocks("docs/operations.md", "sql")
+  expect(sql.length).toBeGreaterThan(20)
+  for (const [i, { text, at }] of sql.entries()) {
+    const file = join(dirname(snapshot), `block-${i}.db`)
+    copyFileSync(snapshot, file)
+    const db = new DatabaseSync(file)
+    try {
+      const filled = text.replace(/\b[A-Z]+_ID\b|backup\.db/g, (name) => placeholders[name] ?? name)
+      for (const statement of filled.split(/;\s*$/m).filter((one) => one.trim() !== "")) {
+        const problem = tryOut(db, statement)
+        if (problem !== null) problems.push(`${at}: ${problem}`)
+      }
+    } catch (error) {
+      problems.push(`${at}: ${(error as Error).message}`)
+    } finally {
+      db.close()
+    }
+  }
+  expect(problems).toEqual([])
+})
+
+function tryOut(db: DatabaseSync, sql: string): string | null {
+  if (/^\s*VACUUM/.test(sql)) {
+    db.exec(sql)
+    return null
+  }
+  const statement = db.prepare(sql)
+  if (statement.columns().length === 0) return statement.run().changes === 0 ? "changed nothing" : null
+  const rows = statement.all()
+  if (rows.length === 0) return "found nothing"
+  return "integrity_check" in rows[0]! && rows[0].integrity_check !== "ok" ? "the file is damaged" : null
+}
+
+/** One of everything that an operator may look for, copied while it runs: delivered, waiting, dead, paused, being sent. */
+async function realFile() {
+  const harness = await Harness.start()
+  harness.receiver.always("/down", 500)
+  harness.receiver.always("/hangs", () => {})
+  const to = (path: string, more = {}) => harness.send({ path }, { eventType: path.slice(1), ...more })
+  for (const path of ["/ok", "/hangs", "/paused"])
+    await harness.endpoint({ eventTypes: [path.slice(1)] }, path)
+  const down = await harness.endpoint(
+    { eventTypes: ["down"], retry: { delays: [60], maxAttempts: 3 } },
+    "/down",
+  )
+  const { data } = await harness.posthorn.endpoints.list("acme")
+  await harness.posthorn.endpoints.pause("acme", data.find(({ url }) => url.endsWith("/paused"))!.id)
+  for (const path of ["/ok", "/paused", "/down", "/hangs"]) await to(path)
+  await to("/down", { maxAttempts: 1 })
+  const [dead] = await harness.published("delivery.dead", 1)
+  await harness.published("delivery.attempt", 3)
+  await harness.receiver.arrived("/hangs", 1)
+  const folder = temporaryFolder()
+  const snapshot = join(folder, "snapshot.db")
+  harness.sql(`VACUUM INTO '${snapshot}'`)
+  const placeholders: { [name: string]: string } = {
+    DELIVERY_ID: dead!.webhook_delivery_id,
+    ENDPOINT_ID: down,
+    SUB_ID: down,
+    "backup.db": join(folder, "backup.db"),
+  }
+  return { snapshot, placeholders }
+}
+
+test("every policy mistake in the table gives the message beside it", () => {
+  const rows = [...page("docs/policies.md").matchAll(/^\| `(\{.*\})` \| `(.*)` \|$/gm)]
+  expect(rows.length).toBeGreaterThan(10)
+  for (const [, input, message] of rows) {
+    const mistake = () => parsePolicy(runInNewContext(`(${input})`))
+    expect(mistake, input).toThrow(PosthornError)
+    expect(mistake, input).toThrow(expect.objectContaining({ message, field: message!.split(" ")[0] }))
+  }
+})
+
+test("the presets' delays in the table are the presets'", () => {
+  const rows = [...page("docs/policies.md").matchAll(/^\| `(\w+)` \| (\d+, [^|(]*)/gm)]
+  expect(rows.map(([, name]) => name)).toEqual(Object.keys(PRESETS))
+  for (const [, name, delays] of rows) {
+    const seconds = delays!.match(/\d+/g)!.map(Number)
+    const policy = PRESETS[name as PresetName]
+    expect(seconds, name).toEqual(seconds.map((_, i) => scheduledDelay(policy.delays, i + 1)))
+  }
+})
+
+test("every TypeScript example fits the types", async () => {
+  const folder = temporaryFolder()
+  const examples = PAGES.flatMap((name) => blocks(name, "ts"))
+  expect(examples.length).toBeGreaterThan(10)
+  for (const [i, { text, at }] of examples.entries())
+    writeFileSync(join(folder, `${basename(at).replace(":", "-line-")}-${i}.mts`), `${text}\nexport {}\n`)
+  writeFileSync(join(folder, "given.d.ts"), GIVEN)
+  const compilerOptions = {
+    paths: {
+      posthorn: [join(ROOT, "src/index.ts")],
+      standardwebhooks: [join(ROOT, "node_modules/standardwebhooks/dist/index.d.ts")],
+    },
+    typeRoots: [join(ROOT, "node_modules/@types")],
+    noUnusedLocals: false,
+  }
+  const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions, include: ["*"] }
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc")
+  const mistakes = await run([tsc, "-p", folder], folder).then(
+    () => "",
+    (error) => error.stdout || error.message,
+  )
+  expect(mistakes).toBe("")
+})
+
+/** What the examples take as given. */
+const GIVEN = `
+declare const posthorn: import("posthorn").Posthorn
+declare const openPosthorn: typeof import("posthorn").openPosthorn
+declare const verifySignature: typeof import("posthorn").verifySignature
+declare const url: string
+declare const id: string
+declare const body: string
+declare const headers: Record<string, string>
+`
+
+test("every relative link leads to a file, and its fragment to a heading there", () => {
+  const broken: string[] = []
+  for (const name of PAGES) {
+    const prose = page(name).replace(/^```.*?^```/gms, "")
+    for (const [, target] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target!)) continue
+      const [path = "", fragment] = target!.split("#")
+      const file = path === "" ? join(ROOT, name) : resolve(ROOT, dirname(name), path)
+      if (!existsSync(file)) broken.push(`${name}: ${target}`)
+      else if (fragment !== undefined && !headings(relative(ROOT, file)).includes(fragment))
+        broken.push(`${name}: no heading ${target}`)
+    }
+  }
+  expect(broken).toEqual([])
+})
+
+function headings(name: string): string[] {
+  const lines = page(name).matchAll(/^#+ (.*)$/gm)
+  return [...lines].map(([, text]) =>
+    text!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  )
+}

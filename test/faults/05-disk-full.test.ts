@@ -1,0 +1,95 @@
+/** Fault 5: the disk fills up, and later has room again. */
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { expect, onTestFinished, test } from "vitest"
+import { temporaryFolder } from "../support/harness.ts"
+import { Receiver } from "../support/receiver.ts"
+import { requireTool } from "../support/tools.ts"
+import { Remote } from "./remote.ts"
+
+const DISK_BYTES = 3_000_000
+
+/** A process with a small disk of its own at `folder`, which nobody else sees and which goes when the process ends. */
+function startOnSmallDisk(folder: string): Remote {
+  // Without root, a user namespace gives the right to mount.
+  const namespaces = process.getuid?.() === 0 ? ["--mount"] : ["--map-root-user", "--mount"]
+  const mount = `${requireTool("mount")} -t tmpfs -o size=${DISK_BYTES} none "${folder}" && exec "$0" "$@"`
+  return Remote.start([requireTool("unshare", "util-linux"), ...namespaces, requireTool("sh", "dash"), "-c", mount])
+}
+
+/** To the last byte, so that no write finds room by chance. */
+function fill(file: string): void {
+  const descriptor = openSync(file, "w")
+  try {
+    for (let size = 65_536; size >= 1; size = Math.floor(size / 2)) {
+      try {
+        for (;;) writeSync(descriptor, Buffer.alloc(size))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error
+      }
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+test("while the disk is full sends are refused and nothing is half-written; with room again it goes on by itself", async () => {
+  const receiver = await Receiver.start()
+  onTestFinished(() => receiver.close())
+  const disk = join(temporaryFolder(), "disk")
+  mkdirSync(disk)
+  const remote = startOnSmallDisk(disk)
+  await remote.open({ store: `sqlite:${disk}/posthorn.db`, retry: { delays: [0.05], maxAttempts: 5 } })
+  // The disk as that process sees it.
+  const seen = `/proc/${remote.program.process.pid}/root${disk}`
+  const { posthorn } = remote
+  await posthorn.applications.create({ uid: "acme", name: "Acme" })
+  await posthorn.endpoints.create("acme", { url: receiver.url("/plain") })
+  await posthorn.endpoints.create("acme", { url: receiver.url("/ordered"), ordered: true })
+  const send = (payload: unknown) => posthorn.send("acme", { eventType: "a", payload })
+
+  const held: (() => void)[] = []
+  for (const path of ["/plain", "/ordered"])
+    receiver.always(path, (_request, response) => held.push(() => response.end("ok")))
+  const accepted: string[] = []
+  for (let n = 0; n < 4; n++) accepted.push((await send({ n })).id)
+  await receiver.arrived("/plain", 1)
+  await receiver.arrived("/ordered", 1)
+  expect(await posthorn.health()).toEqual({ ready: true, problem: null })
+
+  fill(join(seen, "filler"))
+  for (const payload of [{ refused: 1 }, { refused: 2 }, "x".repeat(100_000)])
+    await expect(send(payload)).rejects.toMatchObject({
+      code: "store_full",
+      message: "the disk is full: nothing was written; free some space and try again",
+    })
+  const together = await Promise.allSettled([send({ refused: 3 }), send({ refused: 4 }), send({ refused: 5 })])
+  expect(together.map((result) => result.status === "rejected" && result.reason.code)).toEqual(
+    new Array(3).fill("store_full"),
+  )
+  expect(await posthorn.health()).toEqual({ ready: false, problem: expect.stringContaining("the disk is full") })
+  // Reading goes on, and shows what was accepted and nothing else.
+  expect((await posthorn.messages.list("acme")).data.map(({ id }) => id)).toEqual([...accepted].reverse())
+
+  // Answers come in that cannot be written down now.
+  for (const path of ["/plain", "/ordered"]) receiver.always(path, 200)
+  for (const answer of held) answer()
+  await remote.program.line(/Outcomes could not be written; they are kept/)
+
+  rmSync(join(seen, "filler"))
+  expect(await posthorn.health()).toEqual({ ready: true, problem: null })
+  for (let n = 4; n < 8; n++) accepted.push((await send({ n })).id)
+  await remote.published("delivery.delivered", accepted.length * 2)
+  expect(await posthorn.stats()).toEqual({ pending: 0, failed: 0, delivered: accepted.length * 2, dead: 0 })
+  // Once each: an answer that could not be written at first was not forgotten, and no refused message went out.
+  expect(receiver.to("/plain").map(({ id }) => id).sort()).toEqual([...accepted].sort())
+  expect(receiver.to("/ordered").map(({ id }) => id)).toEqual(accepted)
+  expect(remote.program.process.exitCode).toBeNull()
+
+  const db = new DatabaseSync(join(seen, "posthorn.db"), { timeout: 5000 })
+  expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }])
+  expect(db.prepare("SELECT count(*) AS n FROM messages").get()).toEqual({ n: accepted.length })
+  expect(db.prepare("SELECT count(*) AS n FROM webhook_deliveries").get()).toEqual({ n: accepted.length * 2 })
+  db.close()
+})
