@@ -4,7 +4,7 @@ import type { Random } from "./core/backoff.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { createIds } from "./core/ids.ts"
-import { refuseUnknown, requireObject, wholeNumber } from "./core/input.ts"
+import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
 import { type PolicyInput, parsePolicy } from "./core/policy.ts"
 import { preset } from "./core/presets.ts"
 import { createVault } from "./core/vault.ts"
@@ -12,7 +12,7 @@ import { Engine } from "./engine/engine.ts"
 import { Reporter } from "./engine/reporter.ts"
 import { encryptionKeyFor } from "./key-file.ts"
 import { EventBus, type EventMap, type Listener } from "./observe/events.ts"
-import { createLogger, type Logger, type LogLevel } from "./observe/log.ts"
+import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from "./observe/log.ts"
 import { Applications } from "./resources/applications.ts"
 import { type Core, requireApplication } from "./resources/core.ts"
 import { DeadLetters, Deliveries } from "./resources/deliveries.ts"
@@ -95,7 +95,7 @@ export async function openPosthorn(
   refuseUnknown(options, KNOWN, "options")
   const settings = parseOptions(options)
   const path = sqlitePath(options.store)
-  const logger = typeof settings.logger === "string" ? createLogger(settings.logger) : settings.logger
+  const { logger } = settings
   const clock = replacements.clock ?? systemClock()
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
   const vault = createVault(encryptionKeyFor(path, options.encryptionKey), randomBytes)
@@ -234,7 +234,7 @@ function parseOptions(options: PosthornOptions) {
   const retry = options.retry ?? "standard"
   return {
     retry: typeof retry === "string" ? preset(retry) : parsePolicy(retry),
-    deliver: options.deliver ?? true,
+    deliver: options.deliver === undefined ? true : requireBoolean(options.deliver, "deliver"),
     pollIntervalMs: number("pollIntervalMs", 5000, 10, 86_400_000),
     maxPerPoll: options.maxPerPoll === undefined ? null : number("maxPerPoll", 1, 1, 1_000_000),
     maintenanceIntervalMs: number("maintenanceIntervalMs", 3_600_000, 10, 86_400_000),
@@ -242,9 +242,15 @@ function parseOptions(options: PosthornOptions) {
     concurrency: number("concurrency", 32, 1, 1000),
     maxPayloadBytes: number("maxPayloadBytes", 1_048_576, 1, 67_108_864),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
-    logger: options.logger ?? ("warn" as const),
+    logger: parseLogger(options.logger ?? "warn"),
     onFatal: options.onFatal ?? throwUncaught,
   }
+}
+
+function parseLogger(logger: unknown): Logger {
+  if (LOG_LEVELS.includes(logger as LogLevel)) return createLogger(logger as LogLevel)
+  if (typeof (logger as Partial<Logger>)?.isLevelEnabled === "function") return logger as Logger
+  throw invalid("logger", `must be a pino logger or one of ${LOG_LEVELS.join(", ")}`)
 }
 
 /** As an uncaught exception: a program that cannot trust its store must not go on as if it could. */

@@ -127,23 +127,28 @@ export interface PayloadBytes {
 }
 
 /** A JSON value becomes its bytes here, once: what is signed is what is stored is what is sent. */
-export function payloadBytes(payload: unknown, contentType: unknown, mostBytes: number): PayloadBytes {
-  const bytes = payload instanceof Uint8Array ? payload : Buffer.from(jsonOf(payload))
+export function payloadBytes(
+  payload: unknown,
+  contentType: unknown,
+  mostBytes: number,
+  field: (name: string) => string,
+): PayloadBytes {
+  const bytes = payload instanceof Uint8Array ? payload : Buffer.from(jsonOf(payload, field("payload")))
   if (bytes.length > mostBytes) {
     throw new PosthornError(
       "payload_too_large",
       `payload is ${bytes.length} bytes, more than the limit of ${mostBytes} (maxPayloadBytes)`,
-      { field: "payload" },
+      { field: field("payload") },
     )
   }
   const fallback = payload instanceof Uint8Array ? "application/octet-stream" : "application/json"
-  const type = requireText(contentType ?? fallback, "contentType", 255)
+  const type = requireText(contentType ?? fallback, field("contentType"), 255)
   if (!/^[\x20-\x7e]+\/[\x20-\x7e]+$/.test(type))
-    throw invalid("contentType", "must be a media type such as application/json")
+    throw invalid(field("contentType"), "must be a media type such as application/json")
   return { bytes, contentType: type }
 }
 
-function jsonOf(payload: unknown): string {
+function jsonOf(payload: unknown, field: string): string {
   let text: string | undefined
   try {
     text = JSON.stringify(payload)
@@ -152,11 +157,11 @@ function jsonOf(payload: unknown): string {
       "invalid_input",
       "payload cannot be written as JSON (is it cyclic, or does it hold a BigInt?)",
       {
-        field: "payload",
+        field,
         cause,
       },
     )
   }
-  if (text === undefined) throw invalid("payload", "must be a JSON value or bytes")
+  if (text === undefined) throw invalid(field, "must be a JSON value or bytes")
   return text
 }

@@ -15,7 +15,7 @@ export interface Vault {
 
 /** The key: 32 bytes as 64 hexadecimal digits or base64. */
 export function parseEncryptionKey(text: string, field = "encryptionKey"): Uint8Array {
-  const trimmed = text.trim()
+  const trimmed = typeof text === "string" ? text.trim() : ""
   const key = Buffer.from(trimmed, /^[0-9a-fA-F]{64}$/.test(trimmed) ? "hex" : "base64")
   if (key.length !== 32) throw invalid(field, "must be 32 bytes, as 64 hexadecimal digits or base64")
   return key

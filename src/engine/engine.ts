@@ -66,6 +66,7 @@ export class Engine {
   #pollTimer: Timer | null = null
   #polling: Promise<void> = Promise.resolve()
   #looks = 0
+  #firstLook = true
   #netCursor: string | null = null
   #onIdle: (() => void) | null = null
 
@@ -94,7 +95,6 @@ export class Engine {
   /** Finds what waits, without writing a row, and begins with the first poll at once. */
   async start(): Promise<void> {
     this.#state = "running"
-    await this.#scan(null, 1)
     this.#poll()
     this.#maintenance.start()
     this.tasks.start()
@@ -150,7 +150,8 @@ export class Engine {
     try {
       this.#crew.budget.refill()
       void this.#pump()
-      if (await this.#parts.store.changedOutside()) {
+      if ((await this.#parts.store.changedOutside()) || this.#firstLook) {
+        this.#firstLook = false
         for (const run of this.#runs.values()) run.recall()
         await this.#scan(null, Number.POSITIVE_INFINITY)
         this.tasks.wake()

@@ -10,6 +10,8 @@ export interface Settled {
     readonly messageId: string
     readonly sessionId: string | null
     readonly eventType: string
+    /** The error before this change; what ends without an attempt has it for its last. */
+    readonly errorDetail: string | null
   }
   readonly endpointId: string
   readonly change: Change
@@ -61,7 +63,7 @@ export class Reporter {
         ...common,
         type: "delivery.dead",
         reason: change.deadReason!,
-        last_error: change.errorDetail,
+        last_error: change.errorDetail ?? delivery.errorDetail,
       })
     }
     this.#log(settled, now)
@@ -81,7 +83,11 @@ export class Reporter {
     }
     const httpCode = attempt?.responseStatus ?? null
     if (failed) {
-      const reasons = { final_http_code: httpCode, reason: change.deadReason, error: change.errorDetail }
+      const reasons = {
+        final_http_code: httpCode,
+        reason: change.deadReason,
+        error: change.errorDetail ?? delivery.errorDetail,
+      }
       this.#logger.error({ ...fields, ...reasons }, "Webhook delivery failed permanently")
     } else if (change.status === "delivered") {
       const result = { http_code: httpCode, success: true, duration_ms: attempt?.durationMs ?? 0 }

@@ -3,7 +3,8 @@ import pino, { type Logger } from "pino"
 
 export type { Logger } from "pino"
 
-export type LogLevel = "debug" | "info" | "warn" | "error" | "silent"
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** To standard error: a library does not write on its host's standard output. */
 export function createLogger(level: LogLevel): Logger {

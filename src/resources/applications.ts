@@ -8,6 +8,7 @@ import {
   type List,
   listById,
   newTask,
+  onlyPage,
   type PageInput,
   pageLimit,
   requireApplication,
@@ -58,7 +59,7 @@ export class Applications {
   }
 
   async list(page: PageInput = {}): Promise<List<Application>> {
-    const limit = pageLimit(page)
+    const limit = pageLimit(onlyPage(page))
     return listById(await this.#core.store.listApplications(limit, page.cursor ?? null), limit, show)
   }
 

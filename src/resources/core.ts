@@ -2,7 +2,7 @@
 import type { Clock } from "../core/clock.ts"
 import { notFound, PosthornError } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
-import { wholeNumber } from "../core/input.ts"
+import { refuseUnknown, requireObject, wholeNumber } from "../core/input.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
 import type { Reporter } from "../engine/reporter.ts"
@@ -59,7 +59,15 @@ export async function requireEndpoint(core: Core, app: string, key: string): Pro
 }
 
 export function pageLimit(input: PageInput): number {
+  requireObject(input, "page")
   return input.limit === undefined ? 50 : wholeNumber(input.limit, "limit", 1, 250)
+}
+
+/** For lists that have no filter. */
+export function onlyPage(input: PageInput): PageInput {
+  requireObject(input, "page")
+  refuseUnknown(input, ["limit", "cursor"], "")
+  return input
 }
 
 /** For lists by `seq`, newest first. */

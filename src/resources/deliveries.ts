@@ -4,6 +4,7 @@ import { refuseUnknown, requireTime } from "../core/input.ts"
 import { cancel, isLive, revive } from "../core/operate.ts"
 import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus } from "../core/settle.ts"
+import { policyOf } from "../engine/target.ts"
 import type { Attempt as AttemptRow, AttemptStatus, DeliveryFilter, Delivery as Row } from "../store/store.ts"
 import {
   type Core,
@@ -115,9 +116,12 @@ export class Deliveries {
 
   /** Calls off a delivery that waits: dead, with the reason `cancelled`. */
   async cancel(id: string): Promise<Delivery> {
+    const { appId, endpointId } = await readDelivery(this.#core, id)
+    const endpoint = await this.#core.store.getEndpoint(appId, endpointId)
+    const policy = endpoint === null ? this.#core.defaultPolicy : policyOf(endpoint, this.#core.defaultPolicy)
     const { delivery, change, now } = await this.#amend(id, (row, now) => {
       if (!isLive(row)) throw new PosthornError("conflict", `delivery "${id}" is ${row.status} already`)
-      return cancel(row, this.#core.defaultPolicy, now)
+      return cancel(row, policy, now)
     })
     this.#core.reporter.settled(
       { delivery, endpointId: delivery.endpointId, change, attempt: null, detail: null },

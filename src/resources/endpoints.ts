@@ -24,6 +24,7 @@ import {
   type List,
   listById,
   newTask,
+  onlyPage,
   type PageInput,
   pageLimit,
   requireApplication,
@@ -149,7 +150,7 @@ export class Endpoints {
 
   async list(app: string, page: PageInput = {}): Promise<List<Endpoint>> {
     const { id } = await requireApplication(this.#core, app)
-    const limit = pageLimit(page)
+    const limit = pageLimit(onlyPage(page))
     return listById(await this.#core.store.listEndpoints(id, limit, page.cursor ?? null), limit, (row) =>
       this.#show(row),
     )

@@ -132,7 +132,7 @@ export class Messages {
     if (input.payload === undefined) throw invalid(field("payload"), "is required")
     const now = this.#core.clock.now()
     const eventType = requireName(input.eventType, field("eventType"))
-    const payload = payloadBytes(input.payload, input.contentType, this.#core.maxPayloadBytes)
+    const payload = payloadBytes(input.payload, input.contentType, this.#core.maxPayloadBytes, field)
     const message = {
       id: this.#core.ids.make("msg", now),
       app,

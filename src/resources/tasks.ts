@@ -1,7 +1,7 @@
 /** Tasks: durable work on many deliveries, with progress. */
 import { notFound } from "../core/errors.ts"
 import type { Task as Row } from "../store/store.ts"
-import { type Core, date, type List, listOf, type PageInput, pageOf } from "./core.ts"
+import { type Core, date, type List, listOf, onlyPage, type PageInput, pageOf } from "./core.ts"
 
 export interface Task extends Omit<Row, "seq" | "cursor" | "upTo" | "createdAt" | "updatedAt"> {
   readonly createdAt: Date
@@ -22,7 +22,7 @@ export class Tasks {
   }
 
   async list(page: PageInput = {}): Promise<List<Task>> {
-    const parsed = pageOf(page)
+    const parsed = pageOf(onlyPage(page))
     return listOf(await this.#core.store.listTasks(null, parsed), parsed.limit, show)
   }
 

@@ -128,6 +128,8 @@ export interface ClaimedDelivery extends LiveDelivery {
   readonly eventType: string
   readonly payload: Uint8Array
   readonly contentType: string
+  /** What the attempt before this one ended with. */
+  readonly errorDetail: string | null
 }
 
 export interface LaneWork {

@@ -1,4 +1,5 @@
 /** Stopping: what is under way finishes up to the deadline; nothing is lost and nothing is counted that did not happen. */
+import { existsSync } from "node:fs"
 import { expect, test } from "vitest"
 import { Harness } from "../support/harness.ts"
 
@@ -55,6 +56,43 @@ test("sends that are under way when it closes are either refused or kept", async
   const accepted = (await Promise.allSettled(sends)).filter(({ status }) => status === "fulfilled").length
   await closing
   expect(harness.sql("SELECT count(*) AS n FROM messages")).toEqual([{ n: accepted }])
+})
+
+test("a send made while it closes never hangs", async () => {
+  for (let turns = 0; turns < 12; turns++) {
+    const harness = await Harness.start()
+    await harness.endpoint({ eventTypes: ["nothing"] })
+    const closing = harness.posthorn.close()
+    for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve))
+    const outcome = await harness.send().then(
+      () => "kept",
+      (error) => error.code,
+    )
+    await closing
+    const kept = harness.sql("SELECT count(*) AS n FROM messages")[0]!.n
+    expect(outcome).toBe(kept === 1 ? "kept" : "closed")
+  }
+})
+
+test("after a clean close everything is in the one file", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint()
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.close()
+  expect(existsSync(`${harness.file}-wal`)).toBe(false)
+})
+
+test("a restart finds what is due in more lanes than one page of the scan", { timeout: 60_000 }, async () => {
+  const harness = await Harness.start()
+  const paused = []
+  for (let i = 0; i < 1100; i++) paused.push(await harness.endpoint({}, "/many"))
+  harness.sql("UPDATE endpoints SET paused = 1")
+  await harness.send()
+  await harness.close()
+  harness.sql("UPDATE endpoints SET paused = 0")
+  await harness.open()
+  await harness.receiver.arrived("/many", 1100)
 })
 
 test("a listener that throws or rejects harms nobody", async () => {

@@ -12,8 +12,8 @@ async function startCampaign(seed: number): Promise<Campaign> {
   return campaign
 }
 
-// The file, its log, its tables, its owner, its key: then come the application and the endpoints.
-test.for([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])(
+// The file, its log, its tables, its owner, its key: what follows are commits like those of the next test.
+test.for([1, 2, 3, 4, 5, 6, 7, 8, 9])(
   "killed at sync %i of a new file, the next start goes on from what is there",
   async (at) => {
     const campaign = await startCampaign(at)

@@ -55,7 +55,7 @@ test("a sync that fails while the log is written back loses nothing: the log kee
   await campaign.finish(1)
   const log = `${campaign.file}.trace`
   const program = campaign.launch(withSyncFault({ fault: "error=EIO", at: 1, file: campaign.file, log }))
-  await program.line(/^accepted 0 40 /)
+  await program.line(/^accepted 0 30 /)
   await program.kill()
   expect(readFileSync(log, "utf8")).toContain("EIO (Input/output error) (INJECTED)")
   campaign.checkCopy()

@@ -1,5 +1,5 @@
 /** Fault 5: the disk fills up, and later has room again. */
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs"
+import { closeSync, cpSync, mkdirSync, openSync, rmSync, statSync, truncateSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test } from "vitest"
@@ -34,21 +34,25 @@ function fill(file: string): void {
   }
 }
 
-test("while the disk is full sends are refused and nothing is half-written; with room again it goes on by itself", async () => {
+async function start() {
   const receiver = await Receiver.start()
   onTestFinished(() => receiver.close())
   const disk = join(temporaryFolder(), "disk")
   mkdirSync(disk)
   const remote = startOnSmallDisk(disk)
   await remote.open({ store: `sqlite:${disk}/posthorn.db`, retry: { delays: [0.05], maxAttempts: 5 } })
-  // The disk as that process sees it.
-  const seen = `/proc/${remote.program.process.pid}/root${disk}`
   const { posthorn } = remote
   await posthorn.applications.create({ uid: "acme", name: "Acme" })
   await posthorn.endpoints.create("acme", { url: receiver.url("/plain") })
   await posthorn.endpoints.create("acme", { url: receiver.url("/ordered"), ordered: true })
   const send = (payload: unknown) => posthorn.send("acme", { eventType: "a", payload })
+  // The disk as that process sees it.
+  const seen = `/proc/${remote.program.process.pid}/root${disk}`
+  return { receiver, remote, posthorn, send, disk, seen, filler: join(seen, "filler") }
+}
 
+test("while the disk is full sends are refused and nothing is half-written; with room again it goes on by itself", async () => {
+  const { receiver, remote, posthorn, send, disk, seen, filler } = await start()
   const held: (() => void)[] = []
   for (const path of ["/plain", "/ordered"])
     receiver.always(path, (_request, response) => held.push(() => response.end("ok")))
@@ -58,7 +62,7 @@ test("while the disk is full sends are refused and nothing is half-written; with
   await receiver.arrived("/ordered", 1)
   expect(await posthorn.health()).toEqual({ ready: true, problem: null })
 
-  fill(join(seen, "filler"))
+  fill(filler)
   for (const payload of [{ refused: 1 }, { refused: 2 }, "x".repeat(100_000)])
     await expect(send(payload)).rejects.toMatchObject({
       code: "store_full",
@@ -77,7 +81,7 @@ test("while the disk is full sends are refused and nothing is half-written; with
   for (const answer of held) answer()
   await remote.program.line(/Outcomes could not be written; they are kept/)
 
-  rmSync(join(seen, "filler"))
+  rmSync(filler)
   expect(await posthorn.health()).toEqual({ ready: true, problem: null })
   for (let n = 4; n < 8; n++) accepted.push((await send({ n })).id)
   await remote.published("delivery.delivered", accepted.length * 2)
@@ -87,9 +91,23 @@ test("while the disk is full sends are refused and nothing is half-written; with
   expect(receiver.to("/ordered").map(({ id }) => id)).toEqual(accepted)
   expect(remote.program.process.exitCode).toBeNull()
 
-  const db = new DatabaseSync(join(seen, "posthorn.db"), { timeout: 5000 })
+  // A copy, since SQLite would resolve the path through /proc to this process's own root.
+  for (const ending of ["", "-wal"]) cpSync(join(seen, `posthorn.db${ending}`), `${disk}.db${ending}`)
+  const db = new DatabaseSync(`${disk}.db`)
   expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }])
   expect(db.prepare("SELECT count(*) AS n FROM messages").get()).toEqual({ n: accepted.length })
   expect(db.prepare("SELECT count(*) AS n FROM webhook_deliveries").get()).toEqual({ n: accepted.length * 2 })
   db.close()
+})
+
+test("a disk with a little room left, too little for a message, is not ready either", async () => {
+  const { posthorn, send, filler } = await start()
+  fill(filler)
+  // Two pages: what a disk that fills up by itself has left.
+  truncateSync(filler, statSync(filler).size - 8192)
+  await expect(send({ refused: 1 })).rejects.toMatchObject({ code: "store_full" })
+  expect(await posthorn.health()).toMatchObject({ ready: false })
+  rmSync(filler)
+  expect(await posthorn.health()).toMatchObject({ ready: true })
+  expect(await send({ n: 1 })).toMatchObject({ matched: 2 })
 })

@@ -1,6 +1,8 @@
 /** Posthorn in a process of its own that does what it is told over its channel; see remote.ts. */
 import { writeSync } from "node:fs"
 import { openPosthorn, type Posthorn, type PosthornOptions } from "../../src/index.ts"
+import { toPosthornError } from "../../src/store/sqlite/errors.ts"
+import { Executor, type ExecutorOptions } from "../../src/store/sqlite/executor.ts"
 
 interface Order {
   readonly number: number
@@ -9,8 +11,13 @@ interface Order {
 }
 
 let posthorn: Posthorn | null = null
+let met: Executor | null = null
 
-const ORDERS: { readonly [name: string]: (...args: never[]) => unknown } = {
+interface Methods {
+  readonly [name: string]: (...args: never[]) => unknown
+}
+
+const ORDERS: Methods = {
   async open(options: PosthornOptions) {
     posthorn = await openPosthorn(options)
     posthorn.on("gateway:webhooks", (event) => process.send!({ event }))
@@ -20,6 +27,19 @@ const ORDERS: { readonly [name: string]: (...args: never[]) => unknown } = {
     const until = performance.now() + ms
     writeSync(1, "blocked\n")
     while (performance.now() < until) {}
+  },
+  /** Opens the file in this very thread at the given time: two processes that are told the same meet within a millisecond. */
+  meet(options: ExecutorOptions, at: number) {
+    while (Date.now() < at) {}
+    try {
+      met = new Executor(options)
+    } catch (error) {
+      throw toPosthornError(error)
+    }
+  },
+  part() {
+    met?.close()
+    met = null
   },
 }
 
@@ -37,6 +57,7 @@ process.on("message", async ({ number, name, args }: Order) => {
 function methodOf(path: string): (...args: never[]) => unknown {
   const names = path.split(".")
   const method = names.pop()!
-  const owner = names.reduce((object, name) => object[name], posthorn as never)
-  return (...args) => (owner[method] as (...args: never[]) => unknown).apply(owner, args)
+  let owner = posthorn as unknown as Methods
+  for (const name of names) owner = owner[name] as unknown as Methods
+  return (...args) => owner[method]!(...args)
 }

@@ -57,6 +57,9 @@ describe("a message", () => {
     await expect(harness.posthorn.sendBatch("acme", [ok, { ...ok, eventType: "?" }])).rejects.toMatchObject({
       field: "messages[1].eventType",
     })
+    await expect(harness.posthorn.sendBatch("acme", [ok, { ...ok, payload: cyclic }])).rejects.toMatchObject({
+      field: "messages[1].payload",
+    })
     await expect(harness.posthorn.sendBatch("acme", [])).rejects.toMatchObject({ field: "messages" })
     expect(harness.sql("SELECT * FROM messages")).toEqual([])
     expect(harness.receiver.requests).toEqual([])
@@ -122,6 +125,14 @@ describe("opening", () => {
     ],
     ["a bad number", { store: "sqlite::memory:", maxPerPoll: 0 }, "invalid_input", "maxPerPoll"],
     ["an unknown preset", { store: "sqlite::memory:", retry: "fast" }, "invalid_input", "retry"],
+    ["an unknown log level", { store: "sqlite::memory:", logger: "verbose" }, "invalid_input", "logger"],
+    ["a deliver that is no boolean", { store: "sqlite::memory:", deliver: "no" }, "invalid_input", "deliver"],
+    [
+      "a key that is no text",
+      { store: "sqlite::memory:", encryptionKey: 5 },
+      "invalid_input",
+      "encryptionKey",
+    ],
     ["a short key", { store: "sqlite::memory:", encryptionKey: "abc" }, "invalid_input", "encryptionKey"],
   ]
   test.each(cases)("with %s", async (_what, options, code, field) => {
@@ -166,6 +177,7 @@ test("lists refuse what they do not know", async () => {
   await harness.endpoint()
   const { deliveries, dead, applications } = harness.posthorn
   await expect(deliveries.list({ limit: 251 })).rejects.toMatchObject({ field: "limit" })
+  await expect(applications.list({ limt: 5 } as never)).rejects.toMatchObject({ field: "limt" })
   await expect(deliveries.list({ cursor: "junk" })).rejects.toMatchObject({ field: "cursor" })
   await expect(deliveries.list({ status: "lost" as never })).rejects.toMatchObject({ field: "status" })
   await expect(deliveries.list({ enpoint: "x" } as never)).rejects.toMatchObject({ field: "enpoint" })

@@ -108,7 +108,7 @@ export class Channel {
   /** After every call that was made before. */
   async close(): Promise<void> {
     if (this.#ended !== null) return
-    const ended = new PosthornError("closed", "Posthorn is closed")
+    this.#ended = new PosthornError("closed", "Posthorn is closed")
     await new Promise<void>((resolve) => {
       this.#closed = resolve
       while (this.#outbox.length > 0) {
@@ -119,7 +119,7 @@ export class Channel {
       this.#post("close")
       this.#worker.once("exit", resolve)
     })
-    this.#ended = ended
+    for (const { reject } of this.#batches.flat()) reject(this.#ended)
     await this.#worker.terminate()
   }
 

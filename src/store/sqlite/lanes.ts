@@ -125,17 +125,32 @@ function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
   }
 }
 
-const CLAIMABLE = `
+/** What a request needs, for the deliveries that `found` names. */
+const claimable = (found: string, order: string) => `
   SELECT d.*, m.payload, m.content_type, f.token AS claimed_by, f.started_at AS claimed_at
-    FROM webhook_deliveries d INDEXED BY`
-const WITH_MESSAGE = "LEFT JOIN messages m ON m.id = d.message_id LEFT JOIN in_flight f ON f.seq = d.seq"
+    FROM (${found}) AS found
+    CROSS JOIN webhook_deliveries d ON d.seq = found.seq
+    LEFT JOIN messages m ON m.id = d.message_id
+    LEFT JOIN in_flight f ON f.seq = d.seq
+   ORDER BY ${order}`
+
+export const LINE_HEAD = claimable(
+  `SELECT seq FROM webhook_deliveries INDEXED BY deliveries_line
+    WHERE ${LIVE} AND rank = ${ORDERED_LINE} AND webhook_id = ? ORDER BY seq LIMIT 1`,
+  "found.seq",
+)
+
+// Rows under way are passed over within the index and in_flight alone: a busy lane is asked often, and has many of them.
+export const DUE_ROWS = claimable(
+  `SELECT w.seq, coalesce(w.next_retry_at, 0) AS due FROM webhook_deliveries w INDEXED BY deliveries_live
+     LEFT JOIN in_flight i ON i.seq = w.seq
+    WHERE w.${LIVE} AND w.webhook_id = ? AND w.rank = ? AND coalesce(w.next_retry_at, 0) <= ? AND i.token IS NOT ?
+    ORDER BY coalesce(w.next_retry_at, 0), w.seq LIMIT ?`,
+  "found.due, found.seq",
+)
 
 function lineHead({ connection }: Context, endpointId: string): SqlRow | undefined {
-  return connection
-    .sql(
-      `${CLAIMABLE} deliveries_line ${WITH_MESSAGE} WHERE d.${LIVE} AND d.rank = ${ORDERED_LINE} AND d.webhook_id = ? ORDER BY d.seq LIMIT 1`,
-    )
-    .get(endpointId)
+  return connection.sql(LINE_HEAD).get(endpointId)
 }
 
 function dueRows(
@@ -145,12 +160,7 @@ function dueRows(
   now: number,
   most: number,
 ): SqlRow[] {
-  return connection
-    .sql(`
-      ${CLAIMABLE} deliveries_live ${WITH_MESSAGE}
-       WHERE d.${LIVE} AND d.webhook_id = ? AND d.rank = ? AND coalesce(d.next_retry_at, 0) <= ? AND f.token IS NOT ?
-       ORDER BY coalesce(d.next_retry_at, 0), d.seq LIMIT ?`)
-    .all(lane.endpointId, rank, now, lane.token, most)
+  return connection.sql(DUE_ROWS).all(lane.endpointId, rank, now, lane.token, most)
 }
 
 function firstDueAfter(

@@ -127,6 +127,7 @@ export function toClaimed(row: SqlRow): ClaimedDelivery {
     eventType: text(row.event_type),
     payload: row.payload as Uint8Array,
     contentType: text(row.content_type),
+    errorDetail: textOrNull(row.error_detail),
     status: row.status as LiveStatus,
     attemptCount: int(row.attempt_count),
     maxAttempts: intOrNull(row.max_attempts),

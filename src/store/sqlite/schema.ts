@@ -164,7 +164,11 @@ SELECT d.id,
        'webhook_delivery' AS type,
        json_object('log_id', d.id, 'message_id', d.message_id, 'subscriber_id', d.webhook_id) AS payload_json,
        d.attempt_count AS attempts,
-       coalesce(d.max_attempts, json_extract(e.retry_policy, '$.maxAttempts')) AS max_attempts,
+       coalesce(
+         d.max_attempts,
+         json_extract(coalesce(e.retry_policy, p.policy), '$.maxAttempts'),
+         CASE e.retry_name WHEN 'standard' THEN 10 WHEN 'gateway' THEN 5 WHEN 'enterprise' THEN 6 WHEN 'jobs' THEN 6 END
+       ) AS max_attempts,
        CASE
          WHEN d.status = 'delivered' THEN 'completed'
          WHEN d.status = 'dead' THEN 'failed'
@@ -179,6 +183,7 @@ SELECT d.id,
        datetime(coalesce(d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS updated_at
   FROM webhook_deliveries d
   LEFT JOIN endpoints e ON e.id = d.webhook_id
+  LEFT JOIN policies p ON p.name = e.retry_name
   LEFT JOIN in_flight f ON f.seq = d.seq;
 
 CREATE VIEW webhook_logs AS
@@ -200,8 +205,8 @@ SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, 
          WHEN e.deleted_at IS NOT NULL THEN 'endpoint deleted'
          WHEN e.disabled THEN 'endpoint disabled'
          WHEN e.paused THEN 'endpoint paused'
-         WHEN coalesce(e.hold_until, 0) > unixepoch('now', 'subsec') * 1000 THEN 'Retry-After'
-         WHEN coalesce(d.next_retry_at, 0) > unixepoch('now', 'subsec') * 1000 THEN 'until next_retry_at'
+         WHEN coalesce(e.hold_until, 0) > (julianday('now') - 2440587.5) * 86400000 THEN 'Retry-After'
+         WHEN coalesce(d.next_retry_at, 0) > (julianday('now') - 2440587.5) * 86400000 THEN 'until next_retry_at'
          ELSE 'due'
        END AS waits_for,
        strftime('%Y-%m-%dT%H:%M:%fZ', d.next_retry_at / 1000.0, 'unixepoch') AS next_retry_at,

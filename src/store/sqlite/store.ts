@@ -41,7 +41,9 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
     ...(methods as unknown as Omit<Store, "close">),
     async close() {
       told = true
-      await Promise.all([writer.close(), reader.close()])
+      // The writer last: only it can bring what is in the log into the file.
+      await reader.close()
+      await writer.close()
     },
     async kill() {
       told = true
