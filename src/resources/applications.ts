@@ -72,7 +72,10 @@ export class Applications {
   /** Its endpoints go with it; what waits for them ends as dead with the reason `cancelled`. */
   async delete(app: string): Promise<void> {
     const { id } = await requireApplication(this.#core, app)
-    await this.#core.store.deleteApplication(id, newTask(this.#core, "cancel", { appId: id, live: true }))
+    await this.#core.store.deleteApplication(
+      id,
+      await newTask(this.#core, "cancel", { appId: id, live: true }),
+    )
     this.#core.wakeTasks()
   }
 }

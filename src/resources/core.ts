@@ -95,8 +95,9 @@ export function listById<R extends { readonly id: string }, T>(
   return { data: rows.map(show), cursor: rows.length < limit ? null : rows.at(-1)!.id }
 }
 
-/** A task before the store has counted what it is about. */
-export function newTask(core: Core, action: TaskAction, filter: DeliveryFilter): Task {
+/** A task over what fits the filter now. */
+export async function newTask(core: Core, action: TaskAction, filter: DeliveryFilter): Promise<Task> {
+  const total = await core.store.countDeliveries(filter)
   const now = core.clock.now()
   return {
     seq: 0,
@@ -104,7 +105,7 @@ export function newTask(core: Core, action: TaskAction, filter: DeliveryFilter):
     action,
     filter,
     status: "running",
-    total: 0,
+    total,
     done: 0,
     changed: 0,
     cursor: 0,

@@ -195,7 +195,9 @@ export class DeadLetters {
   }
 
   async #start(action: "retry" | "discard", query: DeadQuery): Promise<Task> {
-    const task = await this.#core.store.createTask(newTask(this.#core, action, await this.#filter(query)))
+    const task = await this.#core.store.createTask(
+      await newTask(this.#core, action, await this.#filter(query)),
+    )
     this.#core.wakeTasks()
     return showTask(task)
   }

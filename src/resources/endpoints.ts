@@ -180,7 +180,10 @@ export class Endpoints {
   /** What waits ends as dead with the reason `cancelled`. */
   async delete(app: string, endpoint: string): Promise<void> {
     const { id, appId } = await requireEndpoint(this.#core, app, endpoint)
-    await this.#core.store.deleteEndpoint(id, newTask(this.#core, "cancel", { endpointId: id, live: true }))
+    await this.#core.store.deleteEndpoint(
+      id,
+      await newTask(this.#core, "cancel", { endpointId: id, live: true }),
+    )
     this.#core.endpointChanged(id, appId)
     this.#core.wakeTasks()
   }

@@ -488,7 +488,7 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       const under = await setUp()
       await killOff(under, 5)
       const filter = { status: "dead" as const, undiscarded: true }
-      const task = await under.store.createTask(sample.task({ filter }))
+      const task = await under.store.createTask(sample.task({ filter, total: 5 }))
       expect(task).toMatchObject({ total: 5, done: 0, status: "running" })
       const rows = await under.store.readTask(task.id, 3)
       const amendments = rows.map((row) => ({

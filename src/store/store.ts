@@ -357,7 +357,7 @@ export interface Store {
   /** Applies what still fits its expectation; says for each whether it did. */
   amend(amendments: readonly Amendment[]): Promise<boolean[]>
 
-  /** `seq`, `total` and `upTo` are filled in by the store. */
+  /** `seq` and `upTo` are filled in by the store; `total` was counted before, so that a long count holds up no write. */
   createTask(task: Task): Promise<Task>
   getTask(id: string): Promise<Task | null>
   listTasks(status: TaskStatus | null, page: Page): Promise<Task[]>

@@ -12,13 +12,11 @@ async function startCampaign(seed: number): Promise<Campaign> {
   return campaign
 }
 
-async function expectClearEnd(program: Program): Promise<void> {
+async function expectClearEnd(program: Program, problem: RegExp): Promise<void> {
   const { code, signal } = await program.ended
   expect(signal).toBeNull()
   expect(code).not.toBe(0)
-  expect(program.stderr).toContain("the database file failed (disk I/O error, code 1034): stopping")
-  expect(program.stderr).toContain("a restart recovers from the file")
-  expect(program.stderr).toContain("store_failed")
+  expect(program.stderr).toMatch(problem)
 }
 
 test.for([10, 11, 12])(
@@ -27,7 +25,10 @@ test.for([10, 11, 12])(
     const campaign = await startCampaign(at)
     await campaign.finish(1)
     const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
-    await expectClearEnd(program)
+    await expectClearEnd(
+      program,
+      /PosthornError: the database file failed \(disk I\/O error, code 1034\): stopping; a restart recovers from the file/,
+    )
     campaign.checkCopy()
     // Each sender has a send under way, always: none is left without an answer.
     expect(program.lines).toContain("ready")
@@ -43,7 +44,7 @@ test.for([1, 5])(
   async (at) => {
     const campaign = await startCampaign(at)
     const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
-    await expectClearEnd(program)
+    await expectClearEnd(program, /PosthornError: the .* (failed \(disk I\/O error|cannot be read or created: EIO)/)
     expect(program.lines).toEqual([])
     await campaign.finish(1)
     campaign.checkOutcome()

@@ -2,7 +2,7 @@
 import { notFound } from "../../core/errors.ts"
 import type { Delivery, Page, Task, TaskStatus, TaskStep } from "../store.ts"
 import type { Context } from "./context.ts"
-import { amend, countDeliveries, rangeOfDeliveries } from "./deliveries.ts"
+import { amend, rangeOfDeliveries } from "./deliveries.ts"
 import { toTask } from "./rows.ts"
 
 export function createTask(context: Context, task: Task): Task {
@@ -17,7 +17,7 @@ export function createTask(context: Context, task: Task): Task {
       task.id,
       task.action,
       JSON.stringify(task.filter),
-      countDeliveries(context, task.filter),
+      task.total,
       newest,
       task.createdAt,
       task.createdAt,
