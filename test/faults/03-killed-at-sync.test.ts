@@ -13,16 +13,15 @@ async function startCampaign(seed: number): Promise<Campaign> {
 }
 
 // The file, its log, its tables, its owner, its key: what follows are commits like those of the next test.
-test.for([1, 2, 3, 4, 5, 6, 7, 8, 9])(
-  "killed at sync %i of a new file, the next start goes on from what is there",
-  async (at) => {
-    const campaign = await startCampaign(at)
-    expect(await campaign.launch(withSyncFault({ fault: "signal=KILL", at })).ended).toEqual(KILLED)
-    campaign.checkCopy()
-    await campaign.finish(1)
-    expect(campaign.checkOutcome().messages).toBeGreaterThan(0)
-  },
-)
+test.for([
+  1, 2, 3, 4, 5, 6, 7, 8, 9,
+])("killed at sync %i of a new file, the next start goes on from what is there", async (at) => {
+  const campaign = await startCampaign(at)
+  expect(await campaign.launch(withSyncFault({ fault: "signal=KILL", at })).ended).toEqual(KILLED)
+  campaign.checkCopy()
+  await campaign.finish(1)
+  expect(campaign.checkOutcome().messages).toBeGreaterThan(0)
+})
 
 test("killed at one sync after another of a start that sends, nothing accepted is missing and no message is without its deliveries", async () => {
   const campaign = await startCampaign(100)

@@ -19,37 +19,38 @@ async function expectClearEnd(program: Program, problem: RegExp): Promise<void> 
   expect(program.stderr).toMatch(problem)
 }
 
-test.for([10, 11, 12])(
-  "when sync %i fails every send under way is refused with store_failed, the process ends, and a restart recovers",
-  async (at) => {
-    const campaign = await startCampaign(at)
-    await campaign.finish(1)
-    const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
-    await expectClearEnd(
-      program,
-      /PosthornError: the database file failed \(disk I\/O error, code 1034\): stopping; a restart recovers from the file/,
-    )
-    campaign.checkCopy()
-    // Each sender has a send under way, always: none is left without an answer.
-    expect(program.lines).toContain("ready")
-    const codes = campaign.refused.map((line) => line.split(" ").at(-1))
-    expect(codes).toEqual(new Array(SENDERS).fill("store_failed"))
-    await campaign.finish()
-    campaign.checkOutcome()
-  },
-)
+test.for([
+  10, 11, 12,
+])("when sync %i fails every send under way is refused with store_failed, the process ends, and a restart recovers", async (at) => {
+  const campaign = await startCampaign(at)
+  await campaign.finish(1)
+  const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
+  await expectClearEnd(
+    program,
+    /PosthornError: the database file failed \(disk I\/O error, code 1034\): stopping; a restart recovers from the file/,
+  )
+  campaign.checkCopy()
+  // Each sender has a send under way, always: none is left without an answer.
+  expect(program.lines).toContain("ready")
+  const codes = campaign.refused.map((line) => line.split(" ").at(-1))
+  expect(codes).toEqual(new Array(SENDERS).fill("store_failed"))
+  await campaign.finish()
+  campaign.checkOutcome()
+})
 
-test.for([1, 5])(
-  "when sync %i of a new file fails it is not opened, the process ends with a clear error, and a restart recovers",
-  async (at) => {
-    const campaign = await startCampaign(at)
-    const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
-    await expectClearEnd(program, /PosthornError: the .* (failed \(disk I\/O error|cannot be read or created: EIO)/)
-    expect(program.lines).toEqual([])
-    await campaign.finish(1)
-    campaign.checkOutcome()
-  },
-)
+test.for([
+  1, 5,
+])("when sync %i of a new file fails it is not opened, the process ends with a clear error, and a restart recovers", async (at) => {
+  const campaign = await startCampaign(at)
+  const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
+  await expectClearEnd(
+    program,
+    /PosthornError: the .* (failed \(disk I\/O error|cannot be read or created: EIO)/,
+  )
+  expect(program.lines).toEqual([])
+  await campaign.finish(1)
+  campaign.checkOutcome()
+})
 
 test("a sync that fails while the log is written back loses nothing: the log keeps it", async () => {
   const campaign = await startCampaign(200)

@@ -8,14 +8,20 @@ import { Receiver } from "../support/receiver.ts"
 import { requireTool } from "../support/tools.ts"
 import { Remote } from "./remote.ts"
 
-const DISK_BYTES = 3_000_000
+const DISK_BYTES = 16 * 1024 * 1024
 
 /** A process with a small disk of its own at `folder`, which nobody else sees and which goes when the process ends. */
 function startOnSmallDisk(folder: string): Remote {
   // Without root, a user namespace gives the right to mount.
   const namespaces = process.getuid?.() === 0 ? ["--mount"] : ["--map-root-user", "--mount"]
   const mount = `${requireTool("mount")} -t tmpfs -o size=${DISK_BYTES} none "${folder}" && exec "$0" "$@"`
-  return Remote.start([requireTool("unshare", "util-linux"), ...namespaces, requireTool("sh", "dash"), "-c", mount])
+  return Remote.start([
+    requireTool("unshare", "util-linux"),
+    ...namespaces,
+    requireTool("sh", "dash"),
+    "-c",
+    mount,
+  ])
 }
 
 /** To the last byte, so that no write finds room by chance. */
@@ -68,11 +74,18 @@ test("while the disk is full sends are refused and nothing is half-written; with
       code: "store_full",
       message: "the disk is full: nothing was written; free some space and try again",
     })
-  const together = await Promise.allSettled([send({ refused: 3 }), send({ refused: 4 }), send({ refused: 5 })])
+  const together = await Promise.allSettled([
+    send({ refused: 3 }),
+    send({ refused: 4 }),
+    send({ refused: 5 }),
+  ])
   expect(together.map((result) => result.status === "rejected" && result.reason.code)).toEqual(
     new Array(3).fill("store_full"),
   )
-  expect(await posthorn.health()).toEqual({ ready: false, problem: expect.stringContaining("the disk is full") })
+  expect(await posthorn.health()).toEqual({
+    ready: false,
+    problem: expect.stringContaining("the disk is full"),
+  })
   // Reading goes on, and shows what was accepted and nothing else.
   expect((await posthorn.messages.list("acme")).data.map(({ id }) => id)).toEqual([...accepted].reverse())
 
@@ -87,7 +100,12 @@ test("while the disk is full sends are refused and nothing is half-written; with
   await remote.published("delivery.delivered", accepted.length * 2)
   expect(await posthorn.stats()).toEqual({ pending: 0, failed: 0, delivered: accepted.length * 2, dead: 0 })
   // Once each: an answer that could not be written at first was not forgotten, and no refused message went out.
-  expect(receiver.to("/plain").map(({ id }) => id).sort()).toEqual([...accepted].sort())
+  expect(
+    receiver
+      .to("/plain")
+      .map(({ id }) => id)
+      .sort(),
+  ).toEqual([...accepted].sort())
   expect(receiver.to("/ordered").map(({ id }) => id)).toEqual(accepted)
   expect(remote.program.process.exitCode).toBeNull()
 

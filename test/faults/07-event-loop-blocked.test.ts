@@ -26,7 +26,11 @@ async function start(): Promise<{ remote: Remote; receiver: Receiver }> {
 }
 
 /** Sends, blocks the loop as soon as requests are under way everywhere, and runs `meanwhile` while it is blocked. */
-async function blockInTheMiddle(remote: Remote, receiver: Receiver, meanwhile: () => void): Promise<string[]> {
+async function blockInTheMiddle(
+  remote: Remote,
+  receiver: Receiver,
+  meanwhile: () => void,
+): Promise<string[]> {
   const ids: string[] = []
   for (let n = 0; n < MESSAGES; n++)
     ids.push((await remote.posthorn.send("acme", { eventType: "a", payload: { n } })).id)
@@ -55,7 +59,12 @@ test("answers that arrive while the loop is blocked count, though their deadline
   })
   expect(held.length).toBeGreaterThanOrEqual(PLAIN + 1)
   for (let i = 0; i < PLAIN; i++)
-    expect(receiver.to(`/plain-${i}`).map(({ id }) => id).sort()).toEqual([...ids].sort())
+    expect(
+      receiver
+        .to(`/plain-${i}`)
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual([...ids].sort())
   expect(receiver.to("/ordered").map(({ id }) => id)).toEqual(ids)
 })
 

@@ -25,10 +25,12 @@ async function startReceiver(): Promise<Receiver> {
 test("a second process is refused with store_in_use and told who owns the file", async () => {
   const store = newStore()
   const owner = await Remote.start().open({ store })
-  const error: PosthornError = await Remote.start().open({ store }).then(
-    () => expect.unreachable("the second one opened"),
-    (error) => error,
-  )
+  const error: PosthornError = await Remote.start()
+    .open({ store })
+    .then(
+      () => expect.unreachable("the second one opened"),
+      (error) => error,
+    )
   expect(error.code).toBe("store_in_use")
   expect(error.message).toContain(
     `is in use by another Posthorn (process ${owner.program.process.pid} on ${hostname()}): stop it`,
@@ -62,7 +64,8 @@ test("a process that does not deliver lists, sends and retries beside the owner,
   await owner.posthorn.applications.create({ uid: "acme", name: "Acme" })
   await owner.posthorn.endpoints.create("acme", { url: receiver.url("/") })
   const dead: string[] = []
-  for (let n = 0; n < 3; n++) dead.push((await owner.posthorn.send("acme", { eventType: "a", payload: n })).id)
+  for (let n = 0; n < 3; n++)
+    dead.push((await owner.posthorn.send("acme", { eventType: "a", payload: n })).id)
   await owner.published("delivery.dead", 3)
   receiver.always("/", 200)
 
@@ -135,6 +138,17 @@ test("two that open a new file within the same millisecond do not get into each 
     else expect(met.map(describeResult)).toEqual(["opened", "opened"])
     expectMigratedOnce(store)
     await Promise.all([one.order("part"), two.order("part")])
+  }
+})
+
+test("two that make the key beside a new file within the same millisecond have the same key", async () => {
+  const [one, two] = [Remote.start(), Remote.start()]
+  for (let round = 0; round < 40; round++) {
+    const path = newStore().slice("sqlite:".length)
+    const at = Date.now() + 10
+    const [key, other] = await Promise.all([one.order("key", path, at), two.order("key", path, at)])
+    expect(key).toMatch(/^[0-9a-f]{64}$/)
+    expect(other).toBe(key)
   }
 })
 

@@ -1,6 +1,12 @@
 /** A Posthorn in another process, used as if it were here. */
 import { onTestFinished } from "vitest"
-import { type ErrorCode, type Posthorn, PosthornError, type PosthornOptions, type WebhookEvent } from "../../src/index.ts"
+import {
+  type ErrorCode,
+  type Posthorn,
+  PosthornError,
+  type PosthornOptions,
+  type WebhookEvent,
+} from "../../src/index.ts"
 import { Program } from "../support/process.ts"
 
 type Reply =
@@ -22,7 +28,8 @@ export class Remote {
     this.program = program
     program.process.on("message", (reply: Reply) => this.#hear(reply))
     void program.ended.then(() => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the process ended\n${program.stderr}`))
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`the process ended\n${program.stderr}`))
     })
   }
 
@@ -74,7 +81,8 @@ export class Remote {
   #door(path: string): unknown {
     return new Proxy(() => {}, {
       // A promise would take it for one of its own if it had a `then`.
-      get: (_, name) => (name === "then" ? undefined : this.#door(path === "" ? String(name) : `${path}.${String(name)}`)),
+      get: (_, name) =>
+        name === "then" ? undefined : this.#door(path === "" ? String(name) : `${path}.${String(name)}`),
       apply: (_target, _this, args) => this.order(path, ...args),
     })
   }

@@ -23,3 +23,9 @@ export function withSyncFault({ fault, at, file, log }: SyncFault): string[] {
   const fast = fault === "signal=KILL" ? [] : ["--seccomp-bpf"]
   return [requireTool("strace"), "-D", "-f", ...fast, "-o", log ?? "/dev/null", ...only, ...trace]
 }
+
+/** The command that runs a program and writes down, with their content, its writes and syncs. */
+export function withTrace(log: string): string[] {
+  const calls = "trace=write,pwrite64,fdatasync,fsync"
+  return [requireTool("strace"), "-D", "-f", "--seccomp-bpf", "-y", "-s", "4096", "-o", log, "-e", calls]
+}

@@ -61,8 +61,8 @@ export class Campaign {
   }
 
   /** The last life: it sends a few more or none, delivers what is left, and ends by itself. */
-  async finish(count = 0): Promise<void> {
-    const program = this.#start(["--next", this.#next.join(), "--count", String(count)])
+  async finish(count = 0, under: readonly string[] = []): Promise<void> {
+    const program = this.#start(["--next", this.#next.join(), "--count", String(count)], under)
     const deadline = setTimeout(() => program.process.kill("SIGKILL"), FINISH_MS)
     const { code, signal } = await program.ended
     clearTimeout(deadline)

@@ -79,7 +79,10 @@ function checkLog(
   for (const { id, status, response_status, response_body } of attempts) {
     if (response_body === null) continue
     const number = Number(Buffer.from(response_body).toString())
-    assert.ok(unnamed.delete(number), say(delivery, `attempt ${id} names request ${number}, not one of its own`))
+    assert.ok(
+      unnamed.delete(number),
+      say(delivery, `attempt ${id} names request ${number}, not one of its own`),
+    )
     assert.equal(response_status, requests.get(number)!.status, say(delivery, `status of request ${number}`))
     assert.equal(status, response_status === 200 ? "succeeded" : "failed", say(delivery, `attempt ${id}`))
   }

@@ -53,7 +53,9 @@ if (import.meta.main) {
       seed: { type: "string", default: String(Date.now() % 2 ** 31) },
     },
   })
-  console.log(`torture: ${values.rounds} rounds, seed ${values.seed}`)
-  const options = { rounds: Number(values.rounds), seed: Number(values.seed), tell: console.log }
-  console.log(await torture(options))
+  const [rounds, seed] = [Number(values.rounds), Number(values.seed)]
+  if (!(Number.isInteger(rounds) && rounds > 0 && Number.isInteger(seed)))
+    throw new Error("--rounds and --seed are whole numbers, and there is at least one round")
+  console.log(`torture: ${rounds} rounds, seed ${seed}`)
+  console.log(await torture({ rounds, seed, tell: console.log }))
 }

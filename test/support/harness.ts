@@ -26,6 +26,7 @@ export class Harness {
   readonly receiver: Receiver
   readonly file: string
   readonly events: WebhookEvent[] = []
+  readonly #counts = new Map<WebhookEvent["type"], number>()
   readonly #options: HarnessOptions
   readonly #watchers = new Set<() => void>()
   #posthorn: Posthorn | null = null
@@ -66,6 +67,7 @@ export class Harness {
     )
     this.#posthorn.on("gateway:webhooks", (event) => {
       this.events.push(event)
+      this.#counts.set(event.type, (this.#counts.get(event.type) ?? 0) + 1)
       for (const watcher of this.#watchers) watcher()
     })
     return this.#posthorn
@@ -103,7 +105,7 @@ export class Harness {
       this.events.filter((event): event is Extract<WebhookEvent, { type: T }> => event.type === type)
     await new Promise<void>((resolve) => {
       const check = () => {
-        if (found().length < count) return
+        if ((this.#counts.get(type) ?? 0) < count) return
         this.#watchers.delete(check)
         resolve()
       }

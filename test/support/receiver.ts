@@ -15,6 +15,7 @@ export type Answer = number | ((request: Received, response: ServerResponse) => 
 
 export class Receiver {
   readonly requests: Received[] = []
+  readonly #byPath = new Map<string, Received[]>()
   readonly #server: Server
   readonly #watchers = new Set<() => void>()
   readonly #queued = new Map<string, Answer[]>()
@@ -33,6 +34,7 @@ export class Receiver {
           at: performance.now(),
         }
         this.requests.push(received)
+        this.#at(received.path).push(received)
         this.#answer(received, response)
         for (const watcher of this.#watchers) watcher()
       })
@@ -70,12 +72,18 @@ export class Receiver {
   }
 
   to(path: string): Received[] {
-    return this.requests.filter((request) => request.path === path)
+    return [...this.#at(path)]
+  }
+
+  #at(path: string): Received[] {
+    const received = this.#byPath.get(path) ?? []
+    this.#byPath.set(path, received)
+    return received
   }
 
   /** Resolves when at least so many requests have come to the path. */
   async arrived(path: string, count: number): Promise<Received[]> {
-    await this.#until(() => this.to(path).length >= count)
+    await this.#until(() => this.#at(path).length >= count)
     return this.to(path)
   }
 

@@ -7,11 +7,15 @@ const FOLDERS = [...(process.env.PATH ?? "").split(delimiter), "/usr/bin", "/bin
 
 /** The tool's path. `inPackage` is the Debian package that brings it. */
 export function requireTool(name: string, inPackage = name): string {
-  const found = find(name) ?? install(name, inPackage)
-  if (found !== null) return found
-  throw new Error(
-    `this test needs ${name}, which is not on this machine and could not be installed: on Debian or Ubuntu run "apt-get install ${inPackage}" as root`,
-  )
+  let cause: unknown
+  try {
+    const found = find(name) ?? install(name, inPackage)
+    if (found !== null) return found
+  } catch (error) {
+    cause = error
+  }
+  const text = `this test needs ${name}, which is not on this machine and could not be installed`
+  throw new Error(`${text}: on Debian or Ubuntu run "apt-get install ${inPackage}" as root`, { cause })
 }
 
 function find(name: string): string | null {
@@ -30,12 +34,7 @@ function find(name: string): string | null {
 function install(name: string, inPackage: string): string | null {
   const apt = find("apt-get")
   if (apt === null || process.getuid?.() !== 0) return null
-  const run = (...args: string[]) => execFileSync(apt, ["-qq", "-o", "DPkg::Lock::Timeout=120", ...args])
-  try {
-    run("update")
-    run("install", "-y", inPackage)
-  } catch (error) {
-    throw new Error(`this test needs ${name}; installing the package ${inPackage} failed`, { cause: error })
-  }
+  for (const command of [["update"], ["install", "-y", inPackage]])
+    execFileSync(apt, ["-qq", "-o", "DPkg::Lock::Timeout=120", ...command], { stdio: "pipe" })
   return find(name)
 }
