@@ -11,7 +11,7 @@ async function stoppedWithFailedRows(count: number, options: HarnessOptions = {}
   await harness.published("delivery.attempt", count)
   await harness.close()
   harness.receiver.always("/", 200)
-  harness.receiver.requests.length = 0
+  harness.receiver.clear()
   return harness
 }
 

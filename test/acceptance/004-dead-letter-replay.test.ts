@@ -17,7 +17,7 @@ async function startWithDead(
   }
   await harness.published("delivery.dead", 2 * count)
   for (const path of ["/a", "/b"]) harness.receiver.always(path, 200)
-  harness.receiver.requests.length = 0
+  harness.receiver.clear()
   return { harness, a }
 }
 

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest"
 import { Campaign } from "../kill/campaign.ts"
 import { seeded } from "../kill/random.ts"
-import { withSyncFault } from "./strace.ts"
+import { killedAtWriteTo, withSyncFault } from "./strace.ts"
 
 const KILLED = { code: null, signal: "SIGKILL" }
 
@@ -45,4 +45,14 @@ test("killed while the log is written back into the file, nothing accepted is mi
   }
   await campaign.finish()
   expect(campaign.checkOutcome().messages).toBeGreaterThan(8)
+})
+
+test("killed while the key is made, the next start makes one", async () => {
+  const campaign = await startCampaign(300)
+  const program = campaign.launch(killedAtWriteTo(`${campaign.file}.key`))
+  // A key that is written under another name first is never seen half-made: then nothing kills the program here.
+  await Promise.race([program.ended, program.line(/^accepted/).catch(() => {})])
+  await program.kill()
+  await campaign.finish(1)
+  campaign.checkOutcome()
 })

@@ -141,17 +141,6 @@ test("two that open a new file within the same millisecond do not get into each 
   }
 })
 
-test("two that make the key beside a new file within the same millisecond have the same key", async () => {
-  const [one, two] = [Remote.start(), Remote.start()]
-  for (let round = 0; round < 40; round++) {
-    const path = newStore().slice("sqlite:".length)
-    const at = Date.now() + 10
-    const [key, other] = await Promise.all([one.order("key", path, at), two.order("key", path, at)])
-    expect(key).toMatch(/^[0-9a-f]{64}$/)
-    expect(other).toBe(key)
-  }
-})
-
 function describeResult(result: PromiseSettledResult<unknown>): string {
   return result.status === "fulfilled" ? "opened" : `${result.reason.code}: ${result.reason.message}`
 }

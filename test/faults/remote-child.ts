@@ -1,7 +1,6 @@
 /** Posthorn in a process of its own that does what it is told over its channel; see remote.ts. */
 import { writeSync } from "node:fs"
 import { openPosthorn, type Posthorn, type PosthornOptions } from "../../src/index.ts"
-import { encryptionKeyFor } from "../../src/key-file.ts"
 import { toPosthornError } from "../../src/store/sqlite/errors.ts"
 import { Executor, type ExecutorOptions } from "../../src/store/sqlite/executor.ts"
 
@@ -37,11 +36,6 @@ const ORDERS: Methods = {
     } catch (error) {
       throw toPosthornError(error)
     }
-  },
-  /** The key beside the file, made at the given time if there is none. */
-  key(path: string, at: number) {
-    while (Date.now() < at) {}
-    return Buffer.from(encryptionKeyFor(path, undefined)).toString("hex")
   },
   part() {
     met?.close()

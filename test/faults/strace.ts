@@ -24,6 +24,12 @@ export function withSyncFault({ fault, at, file, log }: SyncFault): string[] {
   return [requireTool("strace"), "-D", "-f", ...fast, "-o", log ?? "/dev/null", ...only, ...trace]
 }
 
+/** The command that runs a program and kills it at its first write into this file, which then exists and is empty. */
+export function killedAtWriteTo(file: string): string[] {
+  const calls = ["-e", "trace=write,pwrite64", "-e", "inject=write,pwrite64:signal=KILL:when=1"]
+  return [requireTool("strace"), "-D", "-f", "-o", "/dev/null", "-P", file, ...calls]
+}
+
 /** The command that runs a program and writes down, with their content, its writes and syncs. */
 export function withTrace(log: string): string[] {
   const calls = "trace=write,pwrite64,fdatasync,fsync"

@@ -81,6 +81,12 @@ export class Receiver {
     return received
   }
 
+  /** Begins the ledger anew. */
+  clear(): void {
+    this.requests.length = 0
+    this.#byPath.clear()
+  }
+
   /** Resolves when at least so many requests have come to the path. */
   async arrived(path: string, count: number): Promise<Received[]> {
     await this.#until(() => this.#at(path).length >= count)
