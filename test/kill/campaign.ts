@@ -62,17 +62,20 @@ export class Campaign {
 
   /** The last life: it sends a few more or none, delivers what is left, and ends by itself. */
   async finish(count = 0, under: readonly string[] = []): Promise<void> {
+    const refused = this.refused.length
     const program = this.#start(["--next", this.#next.join(), "--count", String(count)], under)
     const deadline = setTimeout(() => program.process.kill("SIGKILL"), FINISH_MS)
     const { code, signal } = await program.ended
     clearTimeout(deadline)
     if (code !== 0) throw new Error(`the last start ended with ${signal ?? code}\n${program.stderr}`)
+    if (this.refused.length > refused)
+      throw new Error(`the last start refused: ${this.refused.slice(refused)}`)
   }
 
   /** Looks at a copy, so that it is the program's next life that recovers the file itself. */
   checkCopy(): void {
     const copy = join(this.#folder, "copy.db")
-    for (const ending of ["", "-wal"]) {
+    for (const ending of ["", "-wal", "-journal"]) {
       rmSync(copy + ending, { force: true })
       if (existsSync(this.file + ending)) cpSync(this.file + ending, copy + ending)
     }

@@ -1,14 +1,14 @@
 /** Applications: who owns endpoints and messages. */
-import { notFound, PosthornError } from "../../core/errors.ts"
+import { notFound } from "../../core/errors.ts"
 import type { Application, ApplicationPatch, Task } from "../store.ts"
 import type { Context } from "./context.ts"
-import { isUniqueViolation } from "./errors.ts"
+import { orConflict } from "./errors.ts"
 import { toApplication, toJson } from "./rows.ts"
 import { createTask } from "./tasks.ts"
 
 export function createApplication({ connection }: Context, application: Application): void {
   const { id, uid, name, metadata, createdAt, updatedAt } = application
-  refuseSameUid(uid, () =>
+  orConflict("uid", `an application with uid "${uid}" exists already`, () =>
     connection
       .sql(
         "INSERT INTO applications (id, uid, name, metadata, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -46,7 +46,7 @@ export function updateApplication(
   const before = getApplication(context, id)
   if (before === null) throw notFound("application", id)
   const after: Application = { ...before, ...patch, updatedAt: now }
-  refuseSameUid(after.uid, () =>
+  orConflict("uid", `an application with uid "${after.uid}" exists already`, () =>
     context.connection
       .sql("UPDATE applications SET uid = ?, name = ?, metadata = ?, updated_at = ? WHERE id = ?")
       .run(after.uid, after.name, toJson(after.metadata), now, before.id),
@@ -67,15 +67,4 @@ export function deleteApplication(context: Context, id: string, task: Task): voi
     .run(now, id)
   createTask(context, task)
   context.forget()
-}
-
-function refuseSameUid(uid: string | null, write: () => void): void {
-  try {
-    write()
-  } catch (error) {
-    if (isUniqueViolation(error)) {
-      throw new PosthornError("conflict", `an application with uid "${uid}" exists already`, { field: "uid" })
-    }
-    throw error
-  }
 }

@@ -2,7 +2,7 @@
 import { notFound, PosthornError } from "../../core/errors.ts"
 import type { Endpoint, EndpointPatch, Task } from "../store.ts"
 import type { Context } from "./context.ts"
-import { isUniqueViolation } from "./errors.ts"
+import { orConflict } from "./errors.ts"
 import { toEndpoint, toJson } from "./rows.ts"
 import { createTask } from "./tasks.ts"
 
@@ -12,7 +12,7 @@ const SELECT = `
     FROM endpoints e LEFT JOIN policies p ON p.name = e.retry_name`
 
 export function createEndpoint(context: Context, endpoint: Endpoint): void {
-  refuseSameUid(endpoint.uid, () =>
+  orConflict("uid", `the application has an endpoint with uid "${endpoint.uid}" already`, () =>
     context.connection
       .sql(`
         INSERT INTO endpoints (
@@ -89,7 +89,7 @@ export function updateEndpoint(
     throw new PosthornError("conflict", `endpoint "${id}" was changed by somebody else; read it again`)
   }
   const after: Endpoint = { ...before, ...patch, version: before.version + 1, updatedAt: now }
-  refuseSameUid(after.uid, () => {
+  orConflict("uid", `the application has an endpoint with uid "${after.uid}" already`, () => {
     const { changes } = connection
       .sql(`
         UPDATE endpoints
@@ -118,17 +118,4 @@ export function deleteEndpoint(context: Context, id: string, task: Task): void {
   if (changes === 0) throw notFound("endpoint", id)
   createTask(context, task)
   context.forget()
-}
-
-function refuseSameUid(uid: string | null, write: () => void): void {
-  try {
-    write()
-  } catch (error) {
-    if (isUniqueViolation(error)) {
-      throw new PosthornError("conflict", `the application has an endpoint with uid "${uid}" already`, {
-        field: "uid",
-      })
-    }
-    throw error
-  }
 }

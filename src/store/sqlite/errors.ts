@@ -14,8 +14,14 @@ export function sqliteCode(error: unknown): number {
   return (error as { errcode?: number } | null)?.errcode ?? 0
 }
 
-export function isUniqueViolation(error: unknown): boolean {
-  return sqliteCode(error) === CONSTRAINT_UNIQUE
+/** Writes something that a unique index may refuse; then it is the caller's conflict, in words. */
+export function orConflict(field: string, problem: string, write: () => void): void {
+  try {
+    write()
+  } catch (error) {
+    if (sqliteCode(error) !== CONSTRAINT_UNIQUE) throw error
+    throw new PosthornError("conflict", problem, { field })
+  }
 }
 
 export function toPosthornError(error: unknown): PosthornError {

@@ -3,7 +3,7 @@ import { notFound, PosthornError } from "../../core/errors.ts"
 import { wants } from "../../core/match.ts"
 import type { Accepted, LaneWake, Message, MessageFilter, NewMessage, Page } from "../store.ts"
 import type { Context, Recipients } from "./context.ts"
-import { isUniqueViolation } from "./errors.ts"
+import { orConflict } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
 import { priorityNumber, toJson, toMessage } from "./rows.ts"
 
@@ -64,7 +64,7 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
 }
 
 function insertMessage({ connection }: Context, message: NewMessage, appId: string, matched: number): void {
-  try {
+  orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () =>
     connection
       .sql(`
         INSERT INTO messages (
@@ -87,13 +87,8 @@ function insertMessage({ connection }: Context, message: NewMessage, appId: stri
         message.deliverAt,
         matched,
         matched === 0 ? message.purgeUnmatchedAt : null,
-      )
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error
-    throw new PosthornError("conflict", `a message with eventId "${message.eventId}" exists already`, {
-      field: "eventId",
-    })
-  }
+      ),
+  )
 }
 
 function answerAgain({ connection }: Context, messageId: string, same: boolean, now: number): Accepted {
