@@ -1,6 +1,6 @@
 /** Where the key that secrets are encrypted with comes from: given, from the environment, or a file beside the database. */
 import { randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { describe, PosthornError } from "./core/errors.ts"
 import { parseEncryptionKey } from "./core/vault.ts"
@@ -26,12 +26,19 @@ export function encryptionKeyFor(databasePath: string, given: string | undefined
   }
 }
 
-/** For its owner only, and never over one that another process has just made. */
+/**
+ * For its owner only, and never over one that another process has just made. It is written and synced under another name first:
+ * a crash in between must not leave an empty key that nothing can be opened with.
+ */
 function createKeyFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true })
+  const draft = `${file}.${randomBytes(6).toString("hex")}`
+  writeFileSync(draft, `${randomBytes(BYTES).toString("hex")}\n`, { mode: 0o600, flag: "wx", flush: true })
   try {
-    writeFileSync(file, `${randomBytes(BYTES).toString("hex")}\n`, { mode: 0o600, flag: "wx" })
+    linkSync(draft, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+  } finally {
+    unlinkSync(draft)
   }
 }

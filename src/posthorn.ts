@@ -253,9 +253,12 @@ function parseLogger(logger: unknown): Logger {
   throw invalid("logger", `must be a pino logger or one of ${LOG_LEVELS.join(", ")}`)
 }
 
-/** As an uncaught exception: a program that cannot trust its store must not go on as if it could. */
+/**
+ * As an uncaught exception: a program that cannot trust its store must not go on as if it could. A turn later, so that the
+ * sends that were waiting are refused first.
+ */
 function throwUncaught(error: PosthornError): void {
-  process.nextTick(() => {
+  setImmediate(() => {
     throw error
   })
 }

@@ -82,8 +82,9 @@ export class Channel {
 
   #receive(message: FromThread): void {
     if (message === "closed") return this.#closed?.()
-    if (typeof message !== "object" || !("answers" in message)) return
-    const batch = this.#batches.shift()!
+    // What was refused when the store was lost may be answered all the same.
+    const batch = this.#batches.shift()
+    if (batch === undefined || typeof message !== "object" || !("answers" in message)) return
     this.#flush()
     for (const [i, answer] of message.answers.entries()) this.#answer(batch[i]!, answer)
   }

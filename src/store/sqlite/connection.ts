@@ -1,6 +1,7 @@
 /** One connection to the file, with its prepared statements. */
 import { DatabaseSync, type StatementSync } from "node:sqlite"
 import { PosthornError } from "../../core/errors.ts"
+import { isBusy } from "./errors.ts"
 
 export type Row = { readonly [column: string]: never }
 
@@ -14,12 +15,24 @@ export class Connection {
   constructor(path: string, options: { readOnly?: boolean } = {}) {
     refuseOldSqlite(process.versions.sqlite ?? "0")
     this.db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: options.readOnly ?? false })
-    // FULL syncs every commit: a send that resolved survives a power cut.
-    if (!options.readOnly)
-      this.db.exec(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864",
-      )
+    if (!options.readOnly) {
+      this.#waitForWal()
+      // FULL syncs every commit: a send that resolved survives a power cut.
+      this.db.exec("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864")
+    }
     this.db.exec("PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
+  }
+
+  /** On a new file that another process opens at the same moment, SQLite answers "busy" to this at once, whatever the timeout. */
+  #waitForWal(): void {
+    for (let waitedMs = 0; ; waitedMs += 5) {
+      try {
+        return this.db.exec("PRAGMA journal_mode = WAL")
+      } catch (error) {
+        if (!isBusy(error) || waitedMs >= BUSY_TIMEOUT_MS) throw error
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+      }
+    }
   }
 
   /** Prepares each text once. */

@@ -10,7 +10,11 @@ const NOTADB = 26
 const IOERR_SHMSIZE = 4874
 const CONSTRAINT_UNIQUE = 2067
 
-export function sqliteCode(error: unknown): number {
+export function isBusy(error: unknown): boolean {
+  return (sqliteCode(error) & 0xff) === BUSY
+}
+
+function sqliteCode(error: unknown): number {
   return (error as { errcode?: number } | null)?.errcode ?? 0
 }
 

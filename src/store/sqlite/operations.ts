@@ -1,4 +1,6 @@
 /** Every operation of the store's contract, as it runs on SQLite's thread. */
+import { statfsSync } from "node:fs"
+import { dirname } from "node:path"
 import { PosthornError } from "../../core/errors.ts"
 import type { Store, StoreHealth } from "../store.ts"
 import * as applications from "./applications.ts"
@@ -89,8 +91,17 @@ function bindEncryptionKey({ connection }: Context, fingerprint: string): void {
   }
 }
 
-/** A write that changes nothing, but needs the lock and the disk as every other. */
+/** Room for one large message and what is written with it: below this a send may be refused. */
+const LEAST_FREE_BYTES = 2 * 1024 * 1024
+
+/** A write that needs the lock and the disk as every other, and a look at how much room is left. */
 function check({ connection }: Context): StoreHealth {
   connection.sql("INSERT INTO meta VALUES ('checked', '0') ON CONFLICT DO UPDATE SET value = 1 - value").run()
+  const file = connection.db.location()
+  if (file !== null) {
+    const { bavail, bsize } = statfsSync(dirname(file))
+    if (bavail * bsize < LEAST_FREE_BYTES)
+      throw new PosthornError("store_full", "the disk is full: less than 2 MiB are left; free some space")
+  }
   return { kind: "sqlite", version: process.versions.sqlite ?? "" }
 }

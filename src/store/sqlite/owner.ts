@@ -6,9 +6,7 @@ import { hostname } from "node:os"
 import { DatabaseSync } from "node:sqlite"
 import { PosthornError } from "../../core/errors.ts"
 import type { Connection } from "./connection.ts"
-import { sqliteCode } from "./errors.ts"
-
-const BUSY = 5
+import { isBusy } from "./errors.ts"
 
 export interface Ownership {
   release(): void
@@ -21,7 +19,7 @@ export function takeOwnership(path: string, connection: Connection): Ownership {
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
   } catch (error) {
     lock.close()
-    if ((sqliteCode(error) & 0xff) !== BUSY) throw error
+    if (!isBusy(error)) throw error
     const row = connection.db.prepare("SELECT value FROM meta WHERE key = 'owner'").get() as
       | { value: string }
       | undefined
