@@ -8,8 +8,17 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { parseArgs } from "node:util"
 import { Pool } from "undici"
 import { openPosthorn } from "../src/index.ts"
+import type { Transport } from "../src/transport/transport.ts"
+import { measureGuard, type Runner } from "./guard.ts"
 
-const { values: flags } = parseArgs({ options: { quick: { type: "boolean" }, json: { type: "boolean" } } })
+const { values: flags } = parseArgs({
+  options: { quick: { type: "boolean" }, json: { type: "boolean" }, only: { type: "string" } },
+})
+const PARTS = ["deliver", "guard"]
+if (flags.only !== undefined && !PARTS.includes(flags.only)) {
+  console.error(`--only takes one of ${PARTS.join(", ")}`)
+  process.exit(2)
+}
 const COUNT = flags.quick ? 10_000 : 40_000
 const PAYLOAD = { text: "x".repeat(980) }
 const IN_FLIGHT = 64
@@ -53,9 +62,12 @@ interface Figures {
 }
 
 /** From `send` to settled: 64 senders at once, each message to one endpoint of many. */
-async function deliver(endpoints: number, count: number): Promise<Figures> {
+async function openRunner(endpoints: number, transport?: Transport): Promise<Runner> {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-bench-"))
-  const posthorn = await openPosthorn({ store: `sqlite:${join(folder, "bench.db")}`, logger: "error" })
+  const posthorn = await openPosthorn(
+    { store: `sqlite:${join(folder, "bench.db")}`, logger: "error", egress: { allow: ["127.0.0.0/8"] } },
+    transport === undefined ? {} : { transport },
+  )
   await posthorn.applications.create({ uid: "bench", name: "Bench" })
   for (let i = 0; i < endpoints; i++)
     await posthorn.endpoints.create("bench", { url, eventTypes: [`type-${i}`] })
@@ -79,45 +91,60 @@ async function deliver(endpoints: number, count: number): Promise<Figures> {
     stop()
     return total / ((performance.now() - startedAt) / 1000)
   }
+  const close = async () => {
+    await posthorn.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { run, close }
+}
+
+async function deliver(endpoints: number, count: number): Promise<Figures> {
+  const { run, close } = await openRunner(endpoints)
   await run(Math.ceil(count / 4))
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   const perSecond = await run(count)
   delay.disable()
-  await posthorn.close()
-  rmSync(folder, { recursive: true, force: true })
+  await close()
   return { perSecond, loopP99Ms: delay.percentile(99) / 1e6 }
 }
-
-await bareLoop(COUNT)
-const bare = await bareLoop(COUNT)
-const one = await deliver(1, COUNT)
-const hundred = await deliver(100, COUNT)
-const bareAfter = await bareLoop(COUNT)
-const base = (bare + bareAfter) / 2
 
 const report = {
   machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, SQLite ${process.versions.sqlite}`,
   quick: flags.quick ?? false,
-  bare: { perSecond: Math.round(base) },
-  deliver: {
-    sqlite: {
-      one: {
-        perSecond: Math.round(one.perSecond),
-        ratio: round(one.perSecond / base),
-        loopP99Ms: round(one.loopP99Ms),
-      },
-      hundred: {
-        perSecond: Math.round(hundred.perSecond),
-        ratio: round(hundred.perSecond / base),
-        loopP99Ms: round(hundred.loopP99Ms),
-      },
-    },
-  },
+  ...(flags.only === "guard" ? {} : await throughput()),
+  ...(flags.only === "deliver" ? {} : { egress: { guard: await guardCost() } }),
 }
 if (flags.json) console.log(JSON.stringify(report))
 else console.log(JSON.stringify(report, null, 2))
 receiver.disconnect()
+
+async function throughput() {
+  await bareLoop(COUNT)
+  const bare = await bareLoop(COUNT)
+  const one = await deliver(1, COUNT)
+  const hundred = await deliver(100, COUNT)
+  const base = (bare + (await bareLoop(COUNT))) / 2
+  const figures = ({ perSecond, loopP99Ms }: Figures) => ({
+    perSecond: Math.round(perSecond),
+    ratio: round(perSecond / base),
+    loopP99Ms: round(loopP99Ms),
+  })
+  return {
+    bare: { perSecond: Math.round(base) },
+    deliver: { sqlite: { one: figures(one), hundred: figures(hundred) } },
+  }
+}
+
+/** The ratio must stay at 0.95 or above. */
+async function guardCost() {
+  const figures = await measureGuard((transport) => openRunner(100, transport), COUNT / 8)
+  return {
+    perSecond: Math.round(figures.guardedPerSecond),
+    plainPerSecond: Math.round(figures.plainPerSecond),
+    ratio: round(figures.ratio),
+  }
+}
 
 function round(value: number): number {
   return Math.round(value * 1000) / 1000

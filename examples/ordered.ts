@@ -20,7 +20,7 @@ const ledger = createServer(async (request, response) => {
 })
 await once(ledger.listen(0, "127.0.0.1"), "listening")
 
-const posthorn = await openPosthorn({ store: "sqlite::memory:" })
+const posthorn = await openPosthorn({ store: "sqlite::memory:", egress: { allow: ["127.0.0.0/8"] } })
 await posthorn.applications.create({ uid: "acme", name: "Acme" })
 await posthorn.endpoints.create("acme", {
   url: `http://127.0.0.1:${(ledger.address() as AddressInfo).port}/ledger`,

@@ -45,7 +45,7 @@ const headers = {
 const forged = await fetch(url, { method: "POST", headers, body: '{"invoice":"INV-0"}' })
 console.log(`the forger got HTTP ${forged.status}`)
 
-const posthorn = await openPosthorn({ store: "sqlite::memory:" })
+const posthorn = await openPosthorn({ store: "sqlite::memory:", egress: { allow: ["127.0.0.0/8"] } })
 await posthorn.applications.create({ uid: "acme", name: "Acme" })
 await posthorn.endpoints.create("acme", { url, secret: SECRET, retry: { delays: [0.2], maxAttempts: 3 } })
 const delivered = new Promise((resolve) => posthorn.on("delivery.delivered", resolve))

@@ -18,7 +18,11 @@ const url = `http://127.0.0.1:${(customer.address() as AddressInfo).port}/webhoo
 
 // A program of yours keeps its file: store: "sqlite:posthorn.db".
 const folder = mkdtempSync(join(tmpdir(), "posthorn-send-"))
-const posthorn = await openPosthorn({ store: `sqlite:${join(folder, "posthorn.db")}` })
+const posthorn = await openPosthorn({
+  store: `sqlite:${join(folder, "posthorn.db")}`,
+  // The receiver of this example is on this machine; webhooks go to public addresses only, unless a range is opened.
+  egress: { allow: ["127.0.0.0/8"] },
+})
 
 await posthorn.applications.create({ uid: "acme", name: "Acme" })
 await posthorn.endpoints.create("acme", {

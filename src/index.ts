@@ -1,4 +1,5 @@
 /** Posthorn's public API. Everything else may change. */
+export type { Auth, ClientTls, OAuth2 } from "./core/auth.ts"
 export { type ErrorCode, PosthornError } from "./core/errors.ts"
 export type { DeadReason, Policy, PolicyInput } from "./core/policy.ts"
 export { PRESETS, type PresetName } from "./core/presets.ts"
@@ -21,3 +22,4 @@ export type { Message, MessageInput, SendResult } from "./resources/messages.ts"
 export type { NamedPolicy } from "./resources/policies.ts"
 export type { Task } from "./resources/tasks.ts"
 export type { AttemptStatus, Priority, StatusCounts, TaskAction, TaskStatus } from "./store/store.ts"
+export type { EgressInput } from "./transport/egress/settings.ts"

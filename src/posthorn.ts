@@ -23,6 +23,8 @@ import { Tasks } from "./resources/tasks.ts"
 import { MemorySchedule } from "./schedule/memory.ts"
 import { openSqliteStore } from "./store/sqlite/store.ts"
 import type { StatusCounts, Store } from "./store/store.ts"
+import { Guard } from "./transport/egress/guard.ts"
+import { type EgressInput, parseEgress } from "./transport/egress/settings.ts"
 import { HttpTransport } from "./transport/http.ts"
 import type { Transport } from "./transport/transport.ts"
 import { VERSION } from "./version.ts"
@@ -50,6 +52,8 @@ export interface PosthornOptions {
   closeTimeoutMs?: number
   /** 32 bytes as hex or base64. Else POSTHORN_ENCRYPTION_KEY, else a file beside the database, created at first use. */
   encryptionKey?: string
+  /** Where webhooks may go. Public addresses only, unless ranges are opened here or by POSTHORN_EGRESS_ALLOW. */
+  egress?: EgressInput
   /** A pino logger, or a level for one that writes to standard error. `warn`. */
   logger?: Logger | LogLevel
   /** Told when the file can no longer be trusted (a failed sync). Left out, the error is thrown and ends the process. */
@@ -83,6 +87,7 @@ const KNOWN: readonly (keyof PosthornOptions)[] = [
   "maxPayloadBytes",
   "closeTimeoutMs",
   "encryptionKey",
+  "egress",
   "logger",
   "onFatal",
 ]
@@ -97,6 +102,7 @@ export async function openPosthorn(
   const path = sqlitePath(options.store)
   const { logger } = settings
   const clock = replacements.clock ?? systemClock()
+  const guard = new Guard(settings.egress, clock)
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
   const vault = createVault(encryptionKeyFor(path, options.encryptionKey), randomBytes)
 
@@ -118,7 +124,7 @@ export async function openPosthorn(
           {
             ...shared,
             schedule: new MemorySchedule(await store.openTokens()),
-            transport: replacements.transport ?? new HttpTransport(clock),
+            transport: replacements.transport ?? new HttpTransport(clock, guard),
             random: replacements.random ?? Math.random,
             bus,
             logger,
@@ -131,6 +137,7 @@ export async function openPosthorn(
       randomBytes,
       reporter: new Reporter(bus, logger),
       maxPayloadBytes: settings.maxPayloadBytes,
+      objectionTo: (url, endpointId) => guard.objection(url, endpointId),
       wake: (lanes) => engine?.wake(lanes),
       endpointChanged: (endpointId, appId) => engine?.endpointChanged(endpointId, appId),
       wakeTasks: () => engine?.tasks.wake(),
@@ -241,6 +248,7 @@ function parseOptions(options: PosthornOptions) {
     maxInFlight: number("maxInFlight", 2048, 1, 100_000),
     concurrency: number("concurrency", 32, 1, 1000),
     maxPayloadBytes: number("maxPayloadBytes", 1_048_576, 1, 67_108_864),
+    egress: parseEgress(options.egress, process.env),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
     logger: parseLogger(options.logger ?? "warn"),
     onFatal: options.onFatal ?? throwUncaught,

@@ -9,8 +9,11 @@ import { runInNewContext } from "node:vm"
 import { expect, onTestFinished, test } from "vitest"
 import { scheduledDelay } from "../src/core/backoff.ts"
 import { PosthornError } from "../src/core/errors.ts"
+import { FAILURE_CAUSES } from "../src/core/outcome.ts"
 import { parsePolicy } from "../src/core/policy.ts"
 import { PRESETS, type PresetName } from "../src/core/presets.ts"
+import { parseEgress } from "../src/transport/egress/settings.ts"
+import { vetUrl } from "../src/transport/egress/targets.ts"
 import { Harness, temporaryFolder } from "./support/harness.ts"
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url))
@@ -134,6 +137,31 @@ test("the presets' delays in the table are the presets'", () => {
     const policy = PRESETS[name as PresetName]
     expect(seconds, name).toEqual(seconds.map((_, i) => scheduledDelay(policy.delays, i + 1)))
   }
+})
+
+/** The rows of the table under a heading of the security page that begins with these words. */
+function securityTable(head: string): string[] {
+  const [, rows = ""] = page("docs/security.md").split(`\n| ${head} |`, 2)
+  return rows.split("\n\n", 1)[0]!.split("\n").slice(2)
+}
+
+test("what the security page lists as refused is refused", () => {
+  const { rules } = parseEgress()
+  const ports = securityTable("what | ports").flatMap((row) => row.match(/\d+/g) ?? [])
+  const addresses = securityTable("IPv4, refused").flatMap((row) => row.match(/\d+\.\d+\.\d+\.\d+/g) ?? [])
+  expect([ports.length, addresses.length]).toEqual([39, 19])
+  const targets = [...ports.map((port) => `example.com:${port}`), ...addresses]
+  expect(targets.filter((target) => vetUrl(`http://${target}/`, rules).ok)).toEqual([])
+})
+
+test("the security page has every cause and every setting", () => {
+  const words = (rows: readonly string[]) => rows.flatMap((row) => row.split("|")[1]!.match(/\w+/g)!)
+  expect(words(securityTable("cause")).sort()).toEqual([...FAILURE_CAUSES].sort())
+  const settings = securityTable("`egress.…`")
+  const unknown = () => parseEgress({ known: true } as never)
+  expect(unknown).toThrow(`known are ${words(settings).join(", ")}`)
+  for (const variable of settings.map((row) => row.match(/POSTHORN_\w+/)![0]))
+    for (const name of ["docs/api.md", "docs/operations.md"]) expect(page(name)).toContain(`\`${variable}\``)
 })
 
 test("every TypeScript example fits the types", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { openPosthorn } from "../index.ts"
 import { audienceOf } from "./demo/audience.ts"
-import { DemoReceiver } from "./demo/receiver.ts"
+import { DemoReceiver, LOOPBACK } from "./demo/receiver.ts"
 import { play, type Stage } from "./demo/scenario.ts"
 import { Show } from "./demo/show.ts"
 import type { Flags } from "./options.ts"
@@ -42,7 +42,12 @@ export async function run({ keep }: Flags): Promise<number> {
   }
 
   const receiver = await DemoReceiver.start()
-  const operator = await openPosthorn({ store: `sqlite:${show.file}`, deliver: false, logger: "silent" })
+  const operator = await openPosthorn({
+    store: `sqlite:${show.file}`,
+    deliver: false,
+    egress: LOOPBACK,
+    logger: "silent",
+  })
   try {
     stage = { show, operator, receiver, engine: null }
     const audit = await play(stage)

@@ -12,6 +12,7 @@ export const FAILURE_CAUSES = [
   "response_too_large",
   "invalid_response",
   "network_error",
+  "auth_error",
 ] as const
 export type FailureCause = (typeof FAILURE_CAUSES)[number]
 

@@ -7,6 +7,7 @@ import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement 
 import type { TransportResult } from "../transport/transport.ts"
 import type { Crew } from "./crew.ts"
 import type { LaneState } from "./lane-state.ts"
+import type { TokenAnswer } from "./oauth.ts"
 import type { Target } from "./target.ts"
 
 export interface Tried {
@@ -27,7 +28,17 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
     if (lane.deleted) return unsent({ kind: "cancelled" })
     if (target === null) return unsent({ kind: "fault", detail: lane.targetError })
     if (isOverdue(delivery, target.policy, startedAt)) return unsent({ kind: "overdue" })
-    const result = await crew.transport.send(target.request(delivery, crew.clock))
+    const { oauth, endpoint } = target
+    const timeoutMs = target.policy.timeout * 1000
+    const answer =
+      oauth === null ? null : await crew.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
+    if (answer !== null && "outcome" in answer)
+      return { outcome: answer.outcome, result: noResponse(answer), target, startedAt }
+    // The token is fetched within the attempt's one deadline.
+    const leftMs = Math.max(1, timeoutMs - (crew.clock.now() - startedAt))
+    const request = target.request(delivery, crew.clock, answer?.token ?? null)
+    const result = await crew.transport.send({ ...request, timeoutMs: leftMs })
+    if (oauth !== null && result.responseStatus === 401) crew.tokens.forget(endpoint.id)
     return { outcome: result.outcome, result, target, startedAt }
   } catch (error) {
     crew.logger.error(
@@ -36,6 +47,11 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
     )
     return unsent({ kind: "fault", detail: describe(error) })
   }
+}
+
+/** The token was not to be had: the receiver was never asked, but the attempt counts as one that failed. */
+function noResponse({ outcome, detail }: Extract<TokenAnswer, { outcome: unknown }>): TransportResult {
+  return { outcome, responseStatus: null, responseBody: null, responseTruncated: false, detail }
 }
 
 export function toSettlement(

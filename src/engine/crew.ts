@@ -6,6 +6,7 @@ import type { Policy } from "../core/policy.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Endpoint, Store } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
+import type { OAuthTokens } from "./oauth.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Settler } from "./settler.ts"
 import type { Slots } from "./slots.ts"
@@ -18,6 +19,7 @@ export interface Crew {
   readonly random: Random
   readonly ids: Ids
   readonly logger: Logger
+  readonly tokens: OAuthTokens
   readonly settler: Settler
   readonly reporter: Reporter
   readonly slots: Slots

@@ -16,6 +16,7 @@ import { type Crew, PollBudget } from "./crew.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { Maintenance } from "./maintenance.ts"
+import { OAuthTokens } from "./oauth.ts"
 import { Reporter } from "./reporter.ts"
 import { Settler } from "./settler.ts"
 import { Slots } from "./slots.ts"
@@ -79,6 +80,7 @@ export class Engine {
     const reporter = new Reporter(parts.bus, logger)
     this.#crew = {
       ...parts,
+      tokens: new OAuthTokens(parts.transport, clock),
       settler,
       reporter,
       slots: new Slots(options.maxInFlight, clock, () => settler.unsettled < MOST_UNSETTLED),
@@ -111,6 +113,7 @@ export class Engine {
   /** The endpoint was changed by this process: what is not under way is fetched anew, as it is now. */
   endpointChanged(endpointId: string, appId: string): void {
     this.#parts.transport.forget(endpointId)
+    this.#crew.tokens.forget(endpointId)
     this.#runs.get(endpointId)?.recall()
     this.wake([{ endpointId, appId, dueAt: this.#parts.clock.now() }])
   }

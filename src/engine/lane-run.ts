@@ -28,6 +28,8 @@ export class LaneRun {
   #started = 0
   #fetching = false
   #wokenMeanwhile = false
+  /** Goes up when what was fetched before must not be sent any more. */
+  #round = 0
   /** All that was due is fetched; the lane is looked at again at `nextDueAt`, or when it is woken. */
   #drained = false
   /** No more is fetched: others wait for this run's place. */
@@ -117,6 +119,7 @@ export class LaneRun {
     this.#fetching = true
     const { store, clock, budget } = this.#crew
     const limit = budget.take(this.#allowed() * 2)
+    const round = this.#round
     let found = 0
     try {
       if (limit === 0) return this.#drainUntil(clock.now())
@@ -125,7 +128,8 @@ export class LaneRun {
         clock.now(),
       )
       found = work!.deliveries.length
-      this.#take(work!)
+      if (round === this.#round) this.#take(work!)
+      else this.#putBack(work!.deliveries.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
     } catch (error) {
       this.#crew.logger.warn(
         { err: error, endpoint_id: this.claim.endpointId },
@@ -252,6 +256,8 @@ export class LaneRun {
   }
 
   #giveBackBuffer(): void {
+    // What a fetch brings that is under way now was read before, and goes back as well.
+    this.#round++
     const buffer = this.#buffer
     this.#buffer = []
     if (buffer.length > 0) this.#putBack(buffer.map((one) => toGivenBack(this.#crew, this.claim, one, null)))

@@ -1,4 +1,5 @@
 /** An endpoint made ready for sending: its policy, its keys and its headers, worked out once for each version. */
+import { type Auth, authorization, type ClientTls, type OAuth2 } from "../core/auth.ts"
 import type { Clock } from "../core/clock.ts"
 import type { Policy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
@@ -7,17 +8,24 @@ import type { Vault } from "../core/vault.ts"
 import type { ClaimedDelivery, Endpoint } from "../store/store.ts"
 import type { OutboundRequest } from "../transport/transport.ts"
 
-/** A secret as it is sealed in the store; an old one signs beside the new one until it expires. */
+/** A signing secret; an old one signs beside the new one until it expires. */
 export interface StoredSecret {
   readonly key: string
   readonly expiresAt: number | null
 }
 
-export function openSecrets(vault: Vault, endpoint: Pick<Endpoint, "id" | "secrets">): StoredSecret[] {
+/** Everything about an endpoint that is sealed in the store, the newest signing secret first. */
+export interface StoredSecrets {
+  readonly signing: readonly StoredSecret[]
+  readonly auth: Auth | null
+  readonly tls: ClientTls | null
+}
+
+export function openSecrets(vault: Vault, endpoint: Pick<Endpoint, "id" | "secrets">): StoredSecrets {
   return JSON.parse(vault.open(endpoint.secrets, endpoint.id))
 }
 
-export function sealSecrets(vault: Vault, endpointId: string, secrets: readonly StoredSecret[]): Uint8Array {
+export function sealSecrets(vault: Vault, endpointId: string, secrets: StoredSecrets): Uint8Array {
   return vault.seal(JSON.stringify(secrets), endpointId)
 }
 
@@ -33,24 +41,28 @@ export class Target {
   readonly policy: Policy
   readonly #secrets: readonly { readonly signing: SigningKey; readonly expiresAt: number | null }[]
   readonly #fixedHeaders: { readonly [name: string]: string }
+  readonly #tls: ClientTls
+  /** Set when a token has to be fetched before each request. */
+  readonly oauth: OAuth2 | null
 
   constructor(endpoint: Endpoint, vault: Vault, fallback: Policy, userAgent: string) {
     this.endpoint = endpoint
     this.policy = policyOf(endpoint, fallback)
-    this.#secrets = openSecrets(vault, endpoint).map(({ key, expiresAt }) => ({
-      signing: parseSigningKey(key),
-      expiresAt,
-    }))
+    const { signing, auth, tls } = openSecrets(vault, endpoint)
+    this.#secrets = signing.map(({ key, expiresAt }) => ({ signing: parseSigningKey(key), expiresAt }))
+    this.#tls = tls ?? {}
+    this.oauth = auth?.type === "oauth2" ? auth : null
     this.#fixedHeaders = {
       "user-agent": userAgent,
       "accept-encoding": "identity",
       accept: "*/*",
       ...endpoint.headers,
+      ...(auth === null || auth.type === "oauth2" ? {} : { authorization: authorization(auth) }),
     }
   }
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
-  request(delivery: ClaimedDelivery, clock: Clock): OutboundRequest {
+  request(delivery: ClaimedDelivery, clock: Clock, token: string | null): OutboundRequest {
     const wallMs = clock.wallNow()
     const timestamp = Math.floor(wallMs / 1000)
     const keys = this.#secrets
@@ -59,9 +71,11 @@ export class Target {
     const signature = signatureHeader(keys, delivery.messageId, timestamp, delivery.payload)
     return {
       endpointId: this.endpoint.id,
+      version: this.endpoint.version,
       url: this.endpoint.url,
       headers: {
         ...this.#fixedHeaders,
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
         "content-type": delivery.contentType,
         "idempotency-key": delivery.messageId,
         "webhook-id": delivery.messageId,
@@ -74,6 +88,7 @@ export class Target {
       body: delivery.payload,
       timeoutMs: this.policy.timeout * 1000,
       connectTimeoutMs: this.policy.connectTimeout * 1000,
+      tls: this.#tls,
     }
   }
 }

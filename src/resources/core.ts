@@ -26,6 +26,8 @@ export interface Core {
   readonly reporter: Reporter
   readonly defaultPolicy: Policy
   readonly maxPayloadBytes: number
+  /** A sentence that says why webhooks cannot go to this URL, or null. */
+  objectionTo(url: string, endpointId: string): Promise<string | null>
   /** These do nothing in a process that does not deliver: the one that does finds the changes in the store. */
   wake(lanes: readonly LaneWake[]): void
   endpointChanged(endpointId: string, appId: string): void

@@ -1,4 +1,5 @@
 /** Endpoints: where webhooks go, and how. */
+import { type Auth, type ClientTls, parseAuth, parseClientTls } from "../core/auth.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import {
   nameList,
@@ -67,6 +68,10 @@ export interface EndpointInput {
   rateLimit?: number | null
   /** Gets no new messages; what waits is held. */
   disabled?: boolean
+  /** Basic, bearer or OAuth 2.0 client credentials; kept encrypted and never shown again. */
+  auth?: Auth | null
+  /** Client certificate and authorities, as PEM; kept encrypted and never shown again. */
+  tls?: ClientTls | null
   /** `whsec_…` or `whsk_…`; made for you when left out. */
   secret?: string
 }
@@ -84,6 +89,8 @@ const FIELDS = [
   "concurrency",
   "rateLimit",
   "disabled",
+  "auth",
+  "tls",
 ] as const
 
 const SECRET_BYTES = 32
@@ -111,10 +118,12 @@ export class Endpoints {
     if (input.url === undefined) throw invalid("url", "is required")
     const secret = input.secret ?? this.#newSecret()
     parseSigningKey(secret)
+    const { auth = null, tls = null } = parseSecrets(input)
     const patch = await this.#parse(input)
     const application = await requireApplication(this.#core, app)
     const now = clock.now()
     const id = ids.make("ep", now)
+    await this.#vet(patch.url, auth, id)
     const endpoint: Row = {
       id,
       appId: application.id,
@@ -134,7 +143,7 @@ export class Endpoints {
       paused: false,
       holdUntil: null,
       ...patch,
-      secrets: sealSecrets(vault, id, [{ key: secret, expiresAt: null }]),
+      secrets: sealSecrets(vault, id, { signing: [{ key: secret, expiresAt: null }], auth, tls }),
       version: 1,
       createdAt: now,
       updatedAt: now,
@@ -164,17 +173,35 @@ export class Endpoints {
   ): Promise<Endpoint> {
     requireObject(input, "endpoint")
     refuseUnknown(input, FIELDS, "")
-    return this.#change(app, endpoint, await this.#parse(input))
+    const secrets = parseSecrets(input)
+    const patch = await this.#parse(input)
+    const row = await requireEndpoint(this.#core, app, endpoint)
+    await this.#vet(patch.url, secrets.auth ?? null, row.id)
+    if (Object.keys(secrets).length === 0) return this.#change(row, patch)
+    const sealed = sealSecrets(this.#core.vault, row.id, {
+      ...openSecrets(this.#core.vault, row),
+      ...secrets,
+    })
+    return this.#change(row, { ...patch, secrets: sealed }, row.version)
+  }
+
+  /** Every URL that requests for this endpoint will go to. */
+  async #vet(url: string | undefined, auth: Auth | null, endpointId: string): Promise<void> {
+    const tokenUrl = auth?.type === "oauth2" ? auth.tokenUrl : undefined
+    for (const [field, target] of Object.entries({ url, "auth.tokenUrl": tokenUrl })) {
+      const objection = target === undefined ? null : await this.#core.objectionTo(target, endpointId)
+      if (objection !== null) throw invalid(field, objection)
+    }
   }
 
   /** Holds what waits and what comes; discards nothing. */
-  pause(app: string, endpoint: string): Promise<Endpoint> {
-    return this.#change(app, endpoint, { paused: true })
+  async pause(app: string, endpoint: string): Promise<Endpoint> {
+    return this.#change(await requireEndpoint(this.#core, app, endpoint), { paused: true })
   }
 
   /** Also ends a Retry-After that the endpoint had asked for. */
-  resume(app: string, endpoint: string): Promise<Endpoint> {
-    return this.#change(app, endpoint, { paused: false, holdUntil: null })
+  async resume(app: string, endpoint: string): Promise<Endpoint> {
+    return this.#change(await requireEndpoint(this.#core, app, endpoint), { paused: false, holdUntil: null })
   }
 
   /** What waits ends as dead with the reason `cancelled`. */
@@ -194,7 +221,7 @@ export class Endpoints {
     endpoint: string,
   ): Promise<{ readonly key: string; readonly publicKey: string | null }> {
     const row = await requireEndpoint(this.#core, app, endpoint)
-    const { key } = openSecrets(this.#core.vault, row)[0]!
+    const { key } = openSecrets(this.#core.vault, row).signing[0]!
     return { key, publicKey: publicKeyOf(parseSigningKey(key)) }
   }
 
@@ -212,7 +239,8 @@ export class Endpoints {
     )
     const row = await requireEndpoint(this.#core, app, endpoint)
     const nowMs = clock.wallNow()
-    const old = openSecrets(vault, row)
+    const stored = openSecrets(vault, row)
+    const old = stored.signing
       .map(
         (secret): StoredSecret => ({ ...secret, expiresAt: secret.expiresAt ?? nowMs + graceSeconds * 1000 }),
       )
@@ -223,9 +251,8 @@ export class Endpoints {
         `${old.length} old secrets are still in their grace period; wait until one has expired`,
       )
     }
-    const secrets = sealSecrets(vault, row.id, [{ key, expiresAt: null }, ...old])
-    await this.#core.store.updateEndpoint(row.id, { secrets }, clock.now(), row.version)
-    this.#core.endpointChanged(row.id, row.appId)
+    const secrets = sealSecrets(vault, row.id, { ...stored, signing: [{ key, expiresAt: null }, ...old] })
+    await this.#change(row, { secrets }, row.version)
   }
 
   async stats(app: string, endpoint: string): Promise<StatusCounts> {
@@ -233,10 +260,9 @@ export class Endpoints {
     return this.#core.store.countByStatus({ endpointId: id })
   }
 
-  async #change(app: string, endpoint: string, patch: EndpointPatch): Promise<Endpoint> {
-    const { store, clock } = this.#core
-    const { id, appId } = await requireEndpoint(this.#core, app, endpoint)
-    const row = await store.updateEndpoint(id, patch, clock.now())
+  /** What was computed from the row (its secrets) names the version that it was computed from. */
+  async #change({ id, appId }: Row, patch: EndpointPatch, ifVersion?: number): Promise<Endpoint> {
+    const row = await this.#core.store.updateEndpoint(id, patch, this.#core.clock.now(), ifVersion)
     this.#core.endpointChanged(id, appId)
     return this.#show(row)
   }
@@ -291,5 +317,13 @@ export class Endpoints {
       createdAt: date(row.createdAt),
       updatedAt: date(row.updatedAt),
     }
+  }
+}
+
+/** Only what was given; null takes it away. */
+function parseSecrets(input: Partial<EndpointInput>): { auth?: Auth | null; tls?: ClientTls | null } {
+  return {
+    ...(input.auth === undefined ? {} : { auth: parseAuth(input.auth) }),
+    ...(input.tls === undefined ? {} : { tls: parseClientTls(input.tls) }),
   }
 }

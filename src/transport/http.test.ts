@@ -2,6 +2,7 @@
 import { createServer as createHttpServer } from "node:http"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
+import { loopbackGuard } from "../../test/support/harness.ts"
 import { systemClock } from "../core/clock.ts"
 import { HttpTransport } from "./http.ts"
 
@@ -21,18 +22,21 @@ async function rawReceiver(onRequest: (socket: Socket) => void): Promise<string>
 }
 
 function transport(): HttpTransport {
-  const made = new HttpTransport(systemClock())
+  const clock = systemClock()
+  const made = new HttpTransport(clock, loopbackGuard(clock))
   onTestFinished(() => made.close())
   return made
 }
 
 const request = (url: string, timeoutMs = 5000) => ({
   endpointId: "ep_1",
+  version: 1,
   url,
   headers: { "content-type": "text/plain" },
   body: Buffer.from("hello"),
   timeoutMs,
   connectTimeoutMs: 1000,
+  tls: {},
 })
 
 test("a response comes back with its status, body and Retry-After", async () => {

@@ -3,6 +3,7 @@ import type { Dispatcher } from "undici"
 import type { Clock } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import type { FailureCause } from "../core/outcome.ts"
+import { EgressError, type Guard } from "./egress/guard.ts"
 import { Pools } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
 
@@ -11,17 +12,20 @@ const EXCERPT_BYTES = 512
 
 export class HttpTransport implements Transport {
   readonly #clock: Clock
+  readonly #guard: Guard
   readonly #pools: Pools
   readonly #underWay = new Set<Exchange>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, guard: Guard) {
     this.#clock = clock
-    this.#pools = new Pools(clock)
+    this.#guard = guard
+    this.#pools = new Pools(clock, guard)
   }
 
   send(request: OutboundRequest): Promise<TransportResult> {
+    if (!this.#guard.accepts(request.url)) return Promise.resolve(forbidden(request.url))
     const { origin, pathname, search } = new URL(request.url)
-    const { pool, release } = this.#pools.borrow(request.endpointId, origin, request.connectTimeoutMs)
+    const { pool, release } = this.#pools.borrow(request, origin)
     return new Promise((resolve) => {
       const deadline = this.#clock.setTimer(request.timeoutMs, () => {
         // A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts.
@@ -52,7 +56,18 @@ export class HttpTransport implements Transport {
 
   async close(): Promise<void> {
     this.interrupt()
+    this.#guard.close()
     await this.#pools.close()
+  }
+}
+
+function forbidden(url: string): TransportResult {
+  return {
+    outcome: { kind: "failure", cause: "target_forbidden" },
+    responseStatus: null,
+    responseBody: null,
+    responseTruncated: false,
+    detail: `${url} is not where webhooks may go`,
   }
 }
 
@@ -68,6 +83,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #cutBy: Error | null = null
   #told = false
   #status = 0
+  #location: string | null = null
   #retryAfter: string | null = null
   #bytes = 0
   #truncated = false
@@ -97,6 +113,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     // Interim answers (100, 103) are not the answer.
     if (status < 200) return
     this.#status = status
+    // A redirect is never followed; where it pointed is worth more to whoever mends it than its body.
+    if (status < 400 && status >= 300 && typeof headers.location === "string")
+      this.#location = headers.location
     const retryAfter = headers["retry-after"]
     this.#retryAfter = typeof retryAfter === "string" ? retryAfter : null
   }
@@ -125,7 +144,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       outcome: {
         kind: "response",
         status: this.#status,
-        excerpt: excerpt(body),
+        excerpt: this.#excerpt(body),
         retryAfter: this.#retryAfter,
       },
       responseStatus: this.#status,
@@ -133,6 +152,10 @@ class Exchange implements Dispatcher.DispatchHandler {
       responseTruncated: this.#truncated,
       detail: null,
     })
+  }
+
+  #excerpt(body: Buffer): string {
+    return excerpt(this.#location === null ? body : Buffer.from(`redirects to ${this.#location}`))
   }
 
   #fail(error: Error): void {
@@ -157,7 +180,7 @@ function excerpt(body: Buffer): string {
   return body
     .subarray(0, EXCERPT_BYTES)
     .toString("utf8")
-    .replace(/[\p{Cc}\p{Cf}]+/gu, " ")
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, " ")
     .trim()
 }
 
@@ -174,12 +197,25 @@ const CAUSES: { readonly [code: string]: FailureCause } = {
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "invalid_response",
 }
 
+/** What OpenSSL says of a certificate without saying "CERT". */
+const TLS_CODES = new Set(
+  "EPROTO UNABLE_TO_VERIFY_LEAF_SIGNATURE INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED HOSTNAME_MISMATCH".split(
+    " ",
+  ),
+)
+
 function causeOf(error: Error): FailureCause {
   if (error === TIMED_OUT) return "timeout"
+  if (error instanceof EgressError) return error.failure
   const code = (error as { code?: string }).code ?? ""
   if (code.startsWith("HPE_"))
     return code === "HPE_HEADER_OVERFLOW" ? "response_too_large" : "invalid_response"
-  if (code.startsWith("ERR_TLS") || code.startsWith("ERR_SSL") || code.includes("CERT") || code === "EPROTO")
+  if (
+    code.startsWith("ERR_TLS") ||
+    code.startsWith("ERR_SSL") ||
+    code.includes("CERT") ||
+    TLS_CODES.has(code)
+  )
     return "tls_error"
   if (error.name === "HTTPParserError") return "invalid_response"
   return CAUSES[code] ?? "network_error"

@@ -1,14 +1,18 @@
 /** How a request leaves: over HTTP here; a relay agent's connection is another transport with the same outcome. */
+import type { ClientTls } from "../core/auth.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
 
 export interface OutboundRequest {
   readonly endpointId: string
+  /** Of the endpoint: connections made for an older version are not used. */
+  readonly version: number
   readonly url: string
   readonly headers: { readonly [name: string]: string }
   readonly body: Uint8Array
   /** One deadline for the whole attempt, from name resolution to the last byte of the body. */
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
+  readonly tls: ClientTls
 }
 
 export interface TransportResult {

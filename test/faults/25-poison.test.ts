@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { HttpTransport } from "../../src/transport/http.ts"
 import type { OutboundRequest, Transport } from "../../src/transport/transport.ts"
 import { TestClock } from "../support/clock.ts"
-import { Harness } from "../support/harness.ts"
+import { Harness, loopbackGuard } from "../support/harness.ts"
 
 /** The real transport, but for one payload on which it throws as a bug of ours would. */
 class PoisonedTransport extends HttpTransport implements Transport {
@@ -16,7 +16,10 @@ class PoisonedTransport extends HttpTransport implements Transport {
 
 test("it is tried again a few times, then dead with the reason error, and is never an attempt", async () => {
   const clock = new TestClock()
-  const harness = await Harness.start({ clock, transport: new PoisonedTransport(clock) })
+  const harness = await Harness.start({
+    clock,
+    transport: new PoisonedTransport(clock, loopbackGuard(clock)),
+  })
   await harness.endpoint()
   await harness.send("poison")
   for (let i = 0; i < 10; i++) await harness.send({ i })
@@ -38,7 +41,10 @@ test("it is tried again a few times, then dead with the reason error, and is nev
 
 test("an ordered line goes on behind it", async () => {
   const clock = new TestClock()
-  const harness = await Harness.start({ clock, transport: new PoisonedTransport(clock) })
+  const harness = await Harness.start({
+    clock,
+    transport: new PoisonedTransport(clock, loopbackGuard(clock)),
+  })
   await harness.endpoint({ ordered: true })
   await harness.send("poison")
   await harness.send({ next: true })

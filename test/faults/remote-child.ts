@@ -19,7 +19,7 @@ interface Methods {
 
 const ORDERS: Methods = {
   async open(options: PosthornOptions) {
-    posthorn = await openPosthorn(options)
+    posthorn = await openPosthorn({ egress: { allow: ["127.0.0.0/8"] }, ...options })
     posthorn.on("gateway:webhooks", (event) => process.send!({ event }))
   },
   /** Holds up the event loop; says so on standard output, which a blocked loop cannot delay. */

@@ -29,7 +29,12 @@ const MOST_LIVE = 300
 // Straight into the pipe: what was written there is the reader's, whatever happens to this process next.
 const say = (...words: (string | number)[]) => void writeSync(1, `${words.join(" ")}\n`)
 
-const posthorn = await openPosthorn({ store: `sqlite:${values.file}`, retry: RETRY, logger: "silent" })
+const posthorn = await openPosthorn({
+  store: `sqlite:${values.file}`,
+  retry: RETRY,
+  egress: { allow: ["127.0.0.0/8"] },
+  logger: "silent",
+})
 let live = 0
 let finished = Promise.withResolvers<void>()
 posthorn.on("gateway:webhooks", ({ type }) => {

@@ -125,6 +125,36 @@ describe("opening", () => {
     ],
     ["a bad number", { store: "sqlite::memory:", maxPerPoll: 0 }, "invalid_input", "maxPerPoll"],
     ["an unknown preset", { store: "sqlite::memory:", retry: "fast" }, "invalid_input", "retry"],
+    [
+      "a name server that is none",
+      { store: "sqlite::memory:", egress: { dns: ["nonsense"] } },
+      "invalid_input",
+      "egress.dns",
+    ],
+    [
+      "a range that is none",
+      { store: "sqlite::memory:", egress: { allow: ["10.0.0.0/99"] } },
+      "invalid_input",
+      "egress.allow",
+    ],
+    [
+      "a port that is none",
+      { store: "sqlite::memory:", egress: { ports: [70_000] } },
+      "invalid_input",
+      "egress.ports",
+    ],
+    [
+      "a proxy that is none",
+      { store: "sqlite::memory:", egress: { proxy: "socks://x:1" } },
+      "invalid_input",
+      "egress.proxy",
+    ],
+    [
+      "an unknown egress setting",
+      { store: "sqlite::memory:", egress: { alow: [] } },
+      "invalid_input",
+      "egress.alow",
+    ],
     ["an unknown log level", { store: "sqlite::memory:", logger: "verbose" }, "invalid_input", "logger"],
     ["a deliver that is no boolean", { store: "sqlite::memory:", deliver: "no" }, "invalid_input", "deliver"],
     [

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, test } from "vitest"
 import { VERSION } from "../../src/version.ts"
-import { Harness } from "../support/harness.ts"
+import { Harness, LOOPBACK } from "../support/harness.ts"
 
 test("the version in the user agent is the package's", async () => {
   expect(JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version).toBe(
@@ -143,7 +143,12 @@ test("the same file beside the one that delivers: looks, sends and operates, and
   const harness = await Harness.start()
   await harness.endpoint()
   const { openPosthorn } = await import("../../src/index.ts")
-  const beside = await openPosthorn({ store: `sqlite:${harness.file}`, deliver: false, logger: "silent" })
+  const beside = await openPosthorn({
+    store: `sqlite:${harness.file}`,
+    deliver: false,
+    egress: LOOPBACK,
+    logger: "silent",
+  })
   await beside.endpoints.create("acme", { url: harness.receiver.url("/second") })
   expect(await beside.send("acme", { eventType: "a", payload: {}, deliverAt: 0 })).toMatchObject({
     matched: 2,

@@ -50,6 +50,7 @@ export class World {
         closeTimeoutMs: 0,
         encryptionKey: "00".repeat(32),
         onFatal() {},
+        egress: { allow: ["127.0.0.0/8"], ports: "any" },
       },
       {
         clock: this.clock,

@@ -72,10 +72,7 @@ function writeRecord({ name, type, data, ttl }: DnsRecord): Buffer {
 
 function writeName(name: string): Buffer {
   const labels = name.split(".").map((label) => Buffer.from(label, "latin1"))
-  return Buffer.concat([
-    ...labels.flatMap((label) => [Buffer.from([label.length]), label]),
-    Buffer.from([0]),
-  ])
+  return Buffer.concat([...labels.flatMap((label) => [Buffer.from([label.length]), label]), Buffer.from([0])])
 }
 
 function writeIpv4(address: string): Buffer {

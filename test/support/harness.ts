@@ -4,9 +4,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { onTestFinished } from "vitest"
+import type { Clock } from "../../src/core/clock.ts"
 import type { AttemptEvent, WebhookEvent } from "../../src/observe/events.ts"
 import { openPosthorn, type Posthorn, type PosthornOptions, type Replacements } from "../../src/posthorn.ts"
 import type { EndpointInput } from "../../src/resources/endpoints.ts"
+import { Guard } from "../../src/transport/egress/guard.ts"
+import { type EgressInput, parseEgress } from "../../src/transport/egress/settings.ts"
 import { TestClock } from "./clock.ts"
 import { Receiver } from "./receiver.ts"
 
@@ -15,10 +18,17 @@ export interface HarnessOptions extends Partial<PosthornOptions>, Replacements {
   open?: boolean
 }
 
+/** The receivers of tests are on this machine, on any port. */
+export const LOOPBACK: EgressInput = { allow: ["127.0.0.0/8"], ports: "any" }
+
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+export function loopbackGuard(clock: Clock): Guard {
+  return new Guard(parseEgress(LOOPBACK), clock)
 }
 
 export class Harness {
@@ -57,7 +67,14 @@ export class Harness {
   async open(more: Partial<PosthornOptions> = {}): Promise<Posthorn> {
     const { open: _open, clock: _clock, random, transport, wrapStore, ...options } = this.#options
     this.#posthorn = await openPosthorn(
-      { store: `sqlite:${this.file}`, logger: "silent", closeTimeoutMs: 0, ...options, ...more },
+      {
+        store: `sqlite:${this.file}`,
+        logger: "silent",
+        closeTimeoutMs: 0,
+        egress: LOOPBACK,
+        ...options,
+        ...more,
+      },
       {
         clock: this.clock,
         ...(random === undefined ? {} : { random }),

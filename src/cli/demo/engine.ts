@@ -3,6 +3,7 @@
  * told over IPC, delivers, and reports every event. Nothing but the file knows what it has accepted.
  */
 import { type MessageInput, openPosthorn, TOPIC, type WebhookEvent } from "../../index.ts"
+import { LOOPBACK } from "./receiver.ts"
 
 export type ToEngine =
   | { readonly kind: "send"; readonly ref: number; readonly message: MessageInput }
@@ -27,7 +28,12 @@ const tell = (message: FromEngine) => void process.send?.(message)
 process.on("SIGINT", () => {})
 process.on("disconnect", () => process.exit())
 
-const posthorn = await openPosthorn({ store: `sqlite:${file}`, pollIntervalMs: 200, logger: "silent" })
+const posthorn = await openPosthorn({
+  store: `sqlite:${file}`,
+  pollIntervalMs: 200,
+  egress: LOOPBACK,
+  logger: "silent",
+})
 // Whoever started this may have gone while it opened the file, before anybody listened for that.
 if (!process.connected) process.exit()
 posthorn.on(TOPIC, (event) => tell({ kind: "event", event }))

@@ -17,6 +17,9 @@ export interface Tally {
   forged: number
 }
 
+/** The demo's receivers are on this machine, which is not where webhooks may go unless it is opened on purpose. */
+export const LOOPBACK = { allow: ["127.0.0.0/8"] } as const
+
 export class DemoReceiver {
   readonly #server: Server
   readonly #tallies = new Map<string, Tally>()

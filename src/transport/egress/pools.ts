@@ -1,41 +1,46 @@
 /**
- * The only place that opens outbound connections: keep-alive pools, one for each endpoint and origin, dropped when idle.
- * Every connection passes through `connect` here, which is where addresses are vetted.
+ * The only place that opens outbound connections: keep-alive pools, one for each endpoint and origin, dropped when idle, when their
+ * endpoint changes, and when they are old, so that a change of DNS or of the rules takes effect.
  */
-import { buildConnector, Pool } from "undici"
+import { Pool } from "undici"
 import type { Clock, Timer } from "../../core/clock.ts"
+import type { OutboundRequest } from "../transport.ts"
+import { guardedConnector } from "./connect.ts"
+import type { Guard } from "./guard.ts"
 
 const IDLE_MS = 30_000
+const MOST_AGE_MS = 300_000
 const KEEP_ALIVE_MS = 10_000
 const MOST_HEADER_BYTES = 16_384
 
 interface Entry {
   readonly pool: Pool
   readonly key: string
+  readonly openedAt: number
   usedAt: number
   active: number
 }
 
 export class Pools {
   readonly #clock: Clock
+  readonly #guard: Guard
   readonly #entries = new Map<string, Entry>()
   #sweep: Timer | null = null
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, guard: Guard) {
     this.#clock = clock
+    this.#guard = guard
   }
 
-  /** The pool for an endpoint; the caller says when its request is over. */
-  borrow(
-    endpointId: string,
-    origin: string,
-    connectTimeoutMs: number,
-  ): { readonly pool: Pool; release(): void } {
-    const key = `${origin} ${connectTimeoutMs}`
+  /** The pool for a request; the caller says when the request is over. */
+  borrow(request: OutboundRequest, origin: string): { readonly pool: Pool; release(): void } {
+    const { endpointId } = request
+    const key = `${origin} ${request.version} ${request.connectTimeoutMs}`
+    const now = this.#clock.now()
     let entry = this.#entries.get(endpointId)
-    if (entry?.key !== key) {
+    if (entry === undefined || entry.key !== key || now - entry.openedAt >= MOST_AGE_MS) {
       this.forget(endpointId)
-      entry = { pool: this.#open(origin, connectTimeoutMs), key, usedAt: 0, active: 0 }
+      entry = { pool: this.#open(request, origin), key, openedAt: now, usedAt: now, active: 0 }
       this.#entries.set(endpointId, entry)
       this.#sweep ??= this.#clock.setTimer(IDLE_MS, () => this.#dropIdle())
     }
@@ -50,15 +55,16 @@ export class Pools {
     }
   }
 
-  #open(origin: string, connectTimeoutMs: number): Pool {
+  #open({ endpointId, connectTimeoutMs, tls }: OutboundRequest, origin: string): Pool {
     return new Pool(origin, {
-      connect: buildConnector({ timeout: connectTimeoutMs }),
+      connect: guardedConnector(this.#guard, endpointId, connectTimeoutMs, tls),
       // The attempt has one absolute deadline of its own; undici's timers are idle timers, which a drip of bytes defeats.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: MOST_HEADER_BYTES,
       pipelining: 1,
+      allowH2: false,
     })
   }
 

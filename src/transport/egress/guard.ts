@@ -1,0 +1,112 @@
+/**
+ * Decides where a connection may go. A URL is judged when it is given and again before every connection; a name is resolved once
+ * for a connection, every address that it has must be allowed, and the connection goes to one of these and no other.
+ */
+import type { Clock } from "../../core/clock.ts"
+import { invalid } from "../../core/errors.ts"
+import type { FailureCause } from "../../core/outcome.ts"
+import { isAllowed } from "./addresses.ts"
+import { NameResolver } from "./resolver.ts"
+import type { EgressSettings } from "./settings.ts"
+import { vetUrl } from "./targets.ts"
+
+const RESOLVE_MS = 5000
+const OBJECTION_MS = 1000
+
+/** Why no connection was made: the word that a tenant sees, and the detail for the operator's log. */
+export class EgressError extends Error {
+  readonly failure: FailureCause
+
+  constructor(failure: FailureCause, detail: string) {
+    super(detail)
+    this.name = "EgressError"
+    this.failure = failure
+  }
+}
+
+export class Guard {
+  readonly settings: EgressSettings
+  readonly #resolver: NameResolver
+  readonly #clock: Clock
+
+  constructor(settings: EgressSettings, clock: Clock) {
+    this.settings = settings
+    this.#clock = clock
+    this.#resolver = openResolver(settings.dns, clock)
+  }
+
+  /**
+   * A sentence that says why the URL cannot be used, or null. A name that does not resolve now may do so later, and is judged
+   * again before every connection: only one that is known to lead inside is refused.
+   */
+  async objection(url: string, endpointId: string): Promise<string | null> {
+    const verdict = vetUrl(url, this.settings.rules)
+    if (!verdict.ok) return verdict.reason
+    if (verdict.literal) return null
+    const forbidden = await this.#withPatience(this.#forbids(verdict.url.hostname, endpointId))
+    return forbidden ? "must not lead to an address that is not public" : null
+  }
+
+  #forbids(name: string, endpointId: string): Promise<boolean> {
+    return this.addressOf(name, endpointId).then(
+      () => false,
+      (error) => error instanceof EgressError && error.failure === "target_forbidden",
+    )
+  }
+
+  /** Whoever creates an endpoint does not wait for a name server that does not answer. */
+  #withPatience(answer: Promise<boolean>): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.setTimer(OBJECTION_MS, () => resolve(false))
+      void answer.then(resolve).finally(() => timer.cancel())
+    })
+  }
+
+  /** The address that a connection to this URL goes to, and the name it is for, if it has one; rejects with an EgressError. */
+  async vet(
+    url: URL,
+    endpointId: string,
+  ): Promise<{ readonly address: string; readonly name: string | null }> {
+    const verdict = vetUrl(url.href, this.settings.rules)
+    if (!verdict.ok) throw new EgressError("target_forbidden", `${url.host} ${verdict.reason}`)
+    const { hostname } = verdict.url
+    // `URL` writes IPv6 addresses in brackets, sockets take them without.
+    if (verdict.literal) return { address: hostname.replace(/^\[|\]$/g, ""), name: null }
+    return { address: await this.addressOf(hostname, endpointId), name: hostname }
+  }
+
+  /** What can be said of a URL without resolving its name; for those that never came through `objection`. */
+  accepts(url: string): boolean {
+    return vetUrl(url, this.settings.rules).ok
+  }
+
+  async addressOf(name: string, endpointId: string): Promise<string> {
+    // The one name that no name server knows; it passes only where the operator opened loopback.
+    if (name === "localhost") return this.allows("127.0.0.1") ? "127.0.0.1" : "::1"
+    const answer = await this.#resolver.resolve(name, endpointId)
+    if ("problem" in answer) throw new EgressError(answer.problem, `${name}: ${answer.detail}`)
+    // One bad address among good ones is how a guard is talked past: the lot is refused.
+    const forbidden = answer.addresses.filter((address) => !this.allows(address))
+    if (forbidden.length > 0) throw new EgressError("target_forbidden", `${name} has ${forbidden.join(", ")}`)
+    const four = answer.addresses.filter((address) => !address.includes(":"))
+    const usable = four.length > 0 ? four : answer.addresses
+    if (usable.length === 0) throw new EgressError("dns_error", `${name} has no address`)
+    return usable[Math.floor(Math.random() * usable.length)]!
+  }
+
+  allows(address: string | undefined): boolean {
+    return address !== undefined && isAllowed(address, this.settings.rules.addresses)
+  }
+
+  close(): void {
+    this.#resolver.close()
+  }
+}
+
+function openResolver(servers: readonly string[] | null, clock: Clock): NameResolver {
+  try {
+    return new NameResolver({ servers, timeoutMs: RESOLVE_MS, clock })
+  } catch {
+    throw invalid("egress.dns", 'must be addresses of name servers such as "10.0.0.53" or "127.0.0.1:5353"')
+  }
+}

@@ -1,0 +1,105 @@
+/** Judges a URL before anything is resolved or connected: its scheme, user info, port and host. */
+import { isIP } from "node:net"
+import { type AddressRules, isAllowed } from "./addresses.ts"
+
+/** `"default"` refuses the ports of well-known services, `"any"` none, a list all others; none opens 0. */
+export type PortRules = "default" | "any" | readonly number[]
+
+export interface TargetRules {
+  /** Whether `http://` is allowed beside `https://`. */
+  readonly http: boolean
+  readonly ports: PortRules
+  readonly addresses: AddressRules
+}
+
+/** `url` is the only form to go on with. A `literal` host is judged; a name's addresses are yet to be. */
+type Verdict =
+  | { readonly ok: true; readonly url: URL; readonly literal: boolean }
+  /** `reason` reads after the name of the field: "url must not use port 0". */
+  | { readonly ok: false; readonly reason: string }
+
+export function vetUrl(url: string, rules: TargetRules): Verdict {
+  const parsed = URL.parse(url)
+  if (parsed === null || !(parsed.protocol === "https:" || (rules.http && parsed.protocol === "http:"))) {
+    return refuse(`must be a full ${rules.http ? "http:// or https://" : "https://"} address`)
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    return refuse("must not carry a user name or password; use headers")
+  }
+  const reason = portProblem(portOf(parsed), rules.ports)
+  if (reason !== null) return refuse(reason)
+
+  const address = parsed.hostname.replace(/^\[(.*)\]$/, "$1")
+  if (isIP(address) !== 0) {
+    // One sentence for all, so that it does not tell this machine's own addresses from other closed ones.
+    if (!isAllowed(address, rules.addresses)) return refuse("must not lead to an address that is not public")
+    return { ok: true, url: parsed, literal: true }
+  }
+  // "name." is the same host as "name", but no certificate and no SNI is written with the dot. Judged before
+  // it is set: of "127.0.0.1..", which is a name, the setter would make an address.
+  const name = parsed.hostname.replace(/\.$/, "")
+  const problem = nameProblem(name, rules.addresses)
+  if (problem !== null) return refuse(problem)
+  parsed.hostname = name
+  return { ok: true, url: parsed, literal: false }
+}
+
+function refuse(reason: string): Verdict {
+  return { ok: false, reason }
+}
+
+function portOf({ port, protocol }: URL): number {
+  if (port !== "") return Number(port)
+  return protocol === "https:" ? 443 : 80
+}
+
+/**
+ * Ports above 1023 where a request does harm: what listens there obeys whoever reaches it, or takes the lines
+ * of a body for commands. What people run receivers on stays open (3000, 5000, 8080, 8443 …), and so does
+ * what systems hand out by themselves (from 32768 on): a receiver on a free port is never refused.
+ */
+const SERVICE_PORTS: ReadonlySet<number> = new Set([
+  // Databases: SQL Server, Oracle, MySQL, PostgreSQL, CouchDB, Cassandra, Elasticsearch (2), MongoDB (3).
+  ...[1433, 1521, 3306, 5432, 5984, 9042, 9200, 9300, 27017, 27018, 27019],
+  // Caches and queues: AMQP (TLS, plain), Redis and its sentinel, Kafka, memcached, RabbitMQ's management.
+  ...[5671, 5672, 6379, 26379, 9092, 11211, 15672],
+  // What runs machines: Docker (2), etcd (2), Erlang's port mapper, Kubernetes, Consul, kubelet (2).
+  ...[2375, 2376, 2379, 2380, 4369, 6443, 8500, 10250, 10255],
+  // Files and screens: NFS, remote desktop, VNC, X11.
+  ...[2049, 3389, 5900, 6000],
+  // Lines of text that others act on, which browsers refuse too: SIP, IRC.
+  ...[5060, 5061, 6665, 6666, 6667, 6668, 6669, 6697],
+])
+
+function portProblem(port: number, rules: PortRules): string | null {
+  if (port === 0) return "must not use port 0"
+  if (rules === "any") return null
+  if (rules !== "default")
+    return rules.includes(port) ? null : `must use one of the ports ${rules.join(", ")}`
+  // Below 1024 are the system's services (22 SSH, 25 mail, 53 DNS, 445 files …), of which two are the web's.
+  if (port < 1024 ? port === 80 || port === 443 : !SERVICE_PORTS.has(port)) return null
+  return `must not use port ${port}, which belongs to another service`
+}
+
+/**
+ * Reserved for what is near: this machine (RFC 6761), the local link (RFC 6762), private networks (ICANN) and
+ * homes (RFC 8375). `.lan`, `.corp` and the like are nobody's: they are judged by the addresses that they
+ * have, as every name is, so that an operator who opened a private range can use them.
+ */
+const NEARBY = /(^|\.)(localhost|local|internal|home\.arpa)$/
+
+function nameProblem(name: string, addresses: AddressRules): string | null {
+  if (name === "localhost" && isLoopbackOpen(addresses)) return null
+  const labels = name.split(".")
+  if (name.length > 253 || !labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label))) {
+    return "must have a host name that can exist: labels of 1 to 63 letters, digits and hyphens"
+  }
+  if (NEARBY.test(name)) return "must not name a host of a local or private network"
+  // A single label is completed with the machine's search domains, which are its own network.
+  return labels.length === 1 ? "must have a full host name such as hooks.example.com" : null
+}
+
+/** Neither address is public, so either is allowed only because the operator opened it. */
+function isLoopbackOpen(addresses: AddressRules): boolean {
+  return isAllowed("127.0.0.1", addresses) || isAllowed("::1", addresses)
+}

@@ -1,0 +1,198 @@
+/** OAuth 2.0 client credentials: a token is fetched when it is needed, kept while it is good, and never from a closed address. */
+import { describe, expect, test } from "vitest"
+import type { EndpointInput } from "../../src/resources/endpoints.ts"
+import { Harness } from "../support/harness.ts"
+import type { Answer, Receiver } from "../support/receiver.ts"
+import { Canary, OPEN } from "./canary.ts"
+import { Site } from "./site.ts"
+
+const CLIENT = { type: "oauth2", clientId: "acme/7", clientSecret: "s:cret " } as const
+
+/** Tokens are numbered in the order that they are given out. */
+function givesTokens(receiver: Receiver, expiresIn?: number): void {
+  let given = 0
+  receiver.always("/token", (_request, response) => {
+    response.end(
+      JSON.stringify({ access_token: `token-${++given}`, token_type: "bearer", expires_in: expiresIn }),
+    )
+  })
+}
+
+async function withOauth(input: Partial<EndpointInput> = {}) {
+  const harness = await Harness.start()
+  givesTokens(harness.receiver, 3600)
+  const auth = { ...CLIENT, tokenUrl: harness.receiver.url("/token") }
+  const id = await harness.endpoint({ auth, retry: "jobs", ...input })
+  return { harness, receiver: harness.receiver, auth, id }
+}
+
+const tokens = (receiver: Receiver) => receiver.to("/").map(({ headers }) => headers.authorization)
+
+test("a token is asked for as the client, with scope and audience, and sent with the webhook", async () => {
+  const { harness, receiver, auth, id } = await withOauth()
+  await harness.posthorn.endpoints.update("acme", id, {
+    auth: { ...auth, scope: "hooks a", audience: "api" },
+  })
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  const [asked] = receiver.to("/token")
+  expect(asked?.headers).toMatchObject({
+    authorization: `Basic ${btoa("acme%2F7:s%3Acret%20")}`,
+    "content-type": "application/x-www-form-urlencoded",
+  })
+  expect(Object.fromEntries(new URLSearchParams(asked?.body.toString()))).toEqual({
+    grant_type: "client_credentials",
+    scope: "hooks a",
+    audience: "api",
+  })
+  expect(tokens(receiver)).toEqual(["Bearer token-1"])
+})
+
+test("one token serves many deliveries, those that need it at the same moment too", async () => {
+  const { harness, receiver } = await withOauth({ concurrency: 10 })
+  const message = { eventType: "a.b", payload: {} }
+  await harness.posthorn.sendBatch("acme", new Array(40).fill(message))
+  await harness.published("delivery.delivered", 40)
+  await harness.send()
+  await harness.published("delivery.delivered", 41)
+  expect(receiver.to("/token")).toHaveLength(1)
+  expect(new Set(tokens(receiver))).toEqual(new Set(["Bearer token-1"]))
+})
+
+test("a token is fetched anew a minute before it expires", async () => {
+  const { harness, receiver } = await withOauth()
+  const sendAfter = async (ms: number, count: number) => {
+    harness.clock.advance(ms)
+    await harness.send()
+    await harness.published("delivery.delivered", count)
+  }
+  await sendAfter(0, 1)
+  await sendAfter(3_539_000, 2)
+  await sendAfter(1000, 3)
+  expect(tokens(receiver)).toEqual(["Bearer token-1", "Bearer token-1", "Bearer token-2"])
+})
+
+test("a token that the receiver refuses is not used again", async () => {
+  const { harness, receiver } = await withOauth()
+  receiver.queue("/", 200, 401)
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.send()
+  expect((await harness.published("delivery.attempt", 2))[1]).toMatchObject({ response_status: 401 })
+  expect(await harness.attemptAfter(1000)).toMatchObject({ success: true })
+  expect(tokens(receiver)).toEqual(["Bearer token-1", "Bearer token-1", "Bearer token-2"])
+})
+
+test("a changed endpoint fetches its own token", async () => {
+  const { harness, receiver, auth, id } = await withOauth()
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.posthorn.endpoints.update("acme", id, { auth: { ...auth, clientId: "other" } })
+  await harness.send()
+  await harness.published("delivery.delivered", 2)
+  expect(tokens(receiver)).toEqual(["Bearer token-1", "Bearer token-2"])
+})
+
+test("a token that was under way when the endpoint changed is not used for what it has become", async () => {
+  const { harness, receiver, auth, id } = await withOauth({ concurrency: 1 })
+  let release = () => {}
+  const held = new Promise<void>((asked) => {
+    receiver.queue("/token", (_request, response) => {
+      release = () =>
+        void response.end(JSON.stringify({ access_token: "of-the-old-client", expires_in: 3600 }))
+      asked()
+    })
+  })
+  await harness.send()
+  await held
+  await harness.posthorn.endpoints.update("acme", id, {
+    auth: { ...auth, clientId: "other" },
+    url: receiver.url("/new"),
+  })
+  release()
+  await harness.published("delivery.attempt", 1)
+  await harness.send()
+  await harness.published("delivery.attempt", 2)
+  const used = receiver.to("/new").map(({ headers }) => headers.authorization)
+  expect(used.at(-1)).toBe("Bearer token-1")
+})
+
+describe("a token endpoint that gives no token fails the attempt, which is tried again", () => {
+  test.each<[string, Answer]>([
+    ["an error", 500],
+    ["a refusal", 401],
+    ["no JSON", (_request, response) => void response.end("<html>")],
+    ["JSON without a token", (_request, response) => void response.end("{}")],
+    ["null", (_request, response) => void response.end("null")],
+    [
+      "a token with a line break",
+      (_request, response) => void response.end('{"access_token":"a\\r\\nx: y"}'),
+    ],
+    [
+      "an endless token",
+      (_request, response) => void response.end(`{"access_token":"${"x".repeat(70_000)}"}`),
+    ],
+    [
+      "one that has expired",
+      (_request, response) => void response.end('{"access_token":"a","expires_in":0}'),
+    ],
+  ])("%s", async (_what, answer) => {
+    const { harness, receiver } = await withOauth()
+    receiver.queue("/token", answer)
+    await harness.send()
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([
+      { error: "auth_error", success: false, response_status: null, attempt_count: 1 },
+    ])
+    expect(receiver.to("/")).toEqual([])
+    expect(await harness.attemptAfter(1000)).toMatchObject({ success: true, attempt_count: 2 })
+    expect(tokens(receiver)).toEqual(["Bearer token-1"])
+  })
+
+  test("one that never answers does not hold the attempt beyond its deadline", async () => {
+    const { harness, receiver } = await withOauth({ retry: { delays: [10], maxAttempts: 2, timeout: 2 } })
+    const release = receiver.hold("/token")
+    await harness.send()
+    await receiver.arrived("/token", 1)
+    harness.clock.advance(2000)
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: "timeout" }])
+    release(500)
+  })
+})
+
+describe("the guard stands before the token endpoint too", () => {
+  async function guarded() {
+    const canary = await Canary.start()
+    const site = await Site.start()
+    const harness = await Harness.start({ egress: { allow: [`${OPEN}/32`] } })
+    return { canary, site, harness }
+  }
+
+  test("a closed one is refused when it is given, and nothing is written", async () => {
+    const { canary, site, harness } = await guarded()
+    const auth = { ...CLIENT, tokenUrl: canary.url() }
+    const refusal = { code: "invalid_input", field: "auth.tokenUrl" }
+    await expect(harness.endpoint({ url: site.url(), auth })).rejects.toMatchObject(refusal)
+    const id = await harness.endpoint({ url: site.url() })
+    await expect(harness.posthorn.endpoints.update("acme", id, { auth })).rejects.toMatchObject(refusal)
+    expect(harness.sql("SELECT version FROM endpoints")).toEqual([{ version: 1 }])
+  })
+
+  test("one that was open when it was given is refused when it is used", async () => {
+    const { canary, site, harness } = await guarded()
+    await harness.restart({ egress: { allow: ["127.0.0.0/8"] } })
+    await harness.endpoint({ url: site.url(), auth: { ...CLIENT, tokenUrl: canary.url() } })
+    await harness.restart({ egress: { allow: [`${OPEN}/32`] } })
+    await harness.send()
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: "target_forbidden" }])
+    expect(site.visits).toEqual([])
+  })
+
+  test("a redirect from it is not followed", async () => {
+    const { canary, site, harness } = await guarded()
+    site.answer = (_visit, response) => void response.writeHead(307, { location: canary.url() }).end()
+    await harness.endpoint({ url: site.url("/hook"), auth: { ...CLIENT, tokenUrl: site.url("/token") } })
+    await harness.send()
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: "auth_error" }])
+    expect(site.visits.map(({ path }) => path)).toEqual(["/token"])
+  })
+})
