@@ -18,6 +18,8 @@ export interface GuardFigures {
   readonly guardedPerSecond: number
   readonly plainPerSecond: number
   readonly ratio: number
+  /** The same of the processor's time, which a busy machine disturbs less. */
+  readonly cpuRatio: number
 }
 
 /** `open` takes the transport to use, or none for Posthorn's own. */
@@ -27,20 +29,33 @@ export async function measureGuard(
 ): Promise<GuardFigures> {
   const guarded = await open()
   const plain = await open(new PlainTransport(systemClock()))
-  const rounds: { readonly guarded: number; readonly plain: number }[] = []
+  const rounds: { readonly guarded: Round; readonly plain: Round }[] = []
   for (let round = -2; round < ROUNDS; round++) {
     // Short rounds by turns, each first every other time: both see the same machine, and what disturbs one round is one of many.
-    const first = round % 2 === 0 ? await guarded.run(count) : null
-    const figures = { plain: await plain.run(count), guarded: first ?? (await guarded.run(count)) }
+    const first = round % 2 === 0 ? await timed(guarded, count) : null
+    const figures = { plain: await timed(plain, count), guarded: first ?? (await timed(guarded, count)) }
     if (round >= 0) rounds.push(figures)
   }
   await guarded.close()
   await plain.close()
   return {
-    guardedPerSecond: median(rounds.map((round) => round.guarded)),
-    plainPerSecond: median(rounds.map((round) => round.plain)),
-    ratio: median(rounds.map((round) => round.guarded / round.plain)),
+    guardedPerSecond: median(rounds.map((round) => round.guarded.perSecond)),
+    plainPerSecond: median(rounds.map((round) => round.plain.perSecond)),
+    ratio: median(rounds.map((round) => round.guarded.perSecond / round.plain.perSecond)),
+    cpuRatio: median(rounds.map((round) => round.plain.cpuMs / round.guarded.cpuMs)),
   }
+}
+
+interface Round {
+  readonly perSecond: number
+  readonly cpuMs: number
+}
+
+async function timed(runner: Runner, count: number): Promise<Round> {
+  const before = process.cpuUsage()
+  const perSecond = await runner.run(count)
+  const { user, system } = process.cpuUsage(before)
+  return { perSecond, cpuMs: (user + system) / 1000 }
 }
 
 function median(values: readonly number[]): number {

@@ -143,6 +143,7 @@ async function guardCost() {
     perSecond: Math.round(figures.guardedPerSecond),
     plainPerSecond: Math.round(figures.plainPerSecond),
     ratio: round(figures.ratio),
+    cpuRatio: round(figures.cpuRatio),
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import { type Answer, DnsServer } from "../support/dns-server.ts"
 import { Harness } from "../support/harness.ts"
 import { OPEN } from "./canary.ts"
+import { plant } from "./planted.ts"
 import { siteBesideCanary } from "./site.ts"
 
 const NAME = "hooks.example.com"
@@ -78,7 +79,9 @@ describe("when an endpoint is created or changed", () => {
       for (const call of [endpoints.create("acme", { url }), endpoints.update("acme", id, { url })]) {
         const refused = await call.catch((error) => error)
         expect(refused, host).toMatchObject({ code: "invalid_input", field: "url" })
-        expect(refused.message).toBe("url must not lead to an address that is not public")
+        expect(refused.message).toBe(
+          "url must not lead to an address that is not public, unless egress.allow opens it",
+        )
       }
     }
     expect(harness.sql("SELECT url, version FROM endpoints")).toEqual(before)
@@ -155,7 +158,7 @@ describe("rebinding", () => {
     expect(site.connections).toBe(1)
   })
 
-  test("a change of the endpoint ends its connections", async () => {
+  test("a change of the endpoint ends its connections, whoever made it", async () => {
     const { site, harness } = await world()
     const id = await harness.endpoint({ url: site.url("/", NAME) })
     await harness.send()
@@ -164,6 +167,10 @@ describe("rebinding", () => {
     await harness.send()
     await harness.published("delivery.delivered", 2)
     expect(site.connections).toBe(2)
+    plant(harness, id, site.url("/other", NAME))
+    await harness.send()
+    await harness.published("delivery.delivered", 3)
+    expect(site.connections).toBe(3)
   })
 })
 

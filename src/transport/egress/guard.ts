@@ -44,7 +44,7 @@ export class Guard {
     if (!verdict.ok) return verdict.reason
     if (verdict.literal) return null
     const forbidden = await this.#withPatience(this.#forbids(verdict.url.hostname, endpointId))
-    return forbidden ? "must not lead to an address that is not public" : null
+    return forbidden ? "must not lead to an address that is not public, unless egress.allow opens it" : null
   }
 
   #forbids(name: string, endpointId: string): Promise<boolean> {
