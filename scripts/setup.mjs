@@ -9,7 +9,9 @@ import { fileURLToPath } from "node:url"
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const stampFile = join(root, "node_modules", ".posthorn-setup")
 const lock = readFileSync(join(root, "package-lock.json"))
-const wantedMajor = Number(/\d+/.exec(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).engines.node)[0])
+const wantedMajor = Number(
+  /\d+/.exec(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).engines.node)[0],
+)
 const stamp = createHash("sha256").update(lock).digest("hex")
 
 // npm puts node_modules/.bin first on the path of its scripts, so an earlier setup's Node may be the one running this.
@@ -33,12 +35,16 @@ try {
     npm("ci")
   }
   if (runningMajor < wantedMajor && !existsSync(bundledNode)) {
-    console.log(`posthorn setup: this is Node ${process.versions.node}; fetching Node ${wantedMajor} beside the dependencies`)
+    console.log(
+      `posthorn setup: this is Node ${process.versions.node}; fetching Node ${wantedMajor} beside the dependencies`,
+    )
     npm("install", "--no-save", `node-${process.platform}-${process.arch}@${wantedMajor}`)
   }
   if (!fresh) writeFileSync(stampFile, stamp)
 } catch (error) {
   console.error(`posthorn setup failed: ${error.message}`)
-  console.error(`Check that npm can reach its registry, or install Node ${wantedMajor} and run "npm ci" yourself.`)
+  console.error(
+    `Check that npm can reach its registry, or install Node ${wantedMajor} and run "npm ci" yourself.`,
+  )
   process.exit(1)
 }

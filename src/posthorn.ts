@@ -137,7 +137,7 @@ export async function openPosthorn(
       randomBytes,
       reporter: new Reporter(bus, logger),
       maxPayloadBytes: settings.maxPayloadBytes,
-      objectionTo: (url, endpointId) => guard.objection(url, endpointId),
+      guard,
       wake: (lanes) => engine?.wake(lanes),
       endpointChanged: (endpointId, appId) => engine?.endpointChanged(endpointId, appId),
       wakeTasks: () => engine?.tasks.wake(),
@@ -226,6 +226,7 @@ export class Posthorn {
   async #close(): Promise<void> {
     await this.#engine?.stop(this.#closeTimeoutMs)
     await this.#engine?.transport.close()
+    this.#core.guard.close()
     await this.#core.store.close()
   }
 

@@ -16,6 +16,7 @@ import type {
   Task,
   TaskAction,
 } from "../store/store.ts"
+import type { Guard } from "../transport/egress/guard.ts"
 
 export interface Core {
   readonly store: Store
@@ -26,8 +27,7 @@ export interface Core {
   readonly reporter: Reporter
   readonly defaultPolicy: Policy
   readonly maxPayloadBytes: number
-  /** A sentence that says why webhooks cannot go to this URL, or null. */
-  objectionTo(url: string, endpointId: string): Promise<string | null>
+  readonly guard: Guard
   /** These do nothing in a process that does not deliver: the one that does finds the changes in the store. */
   wake(lanes: readonly LaneWake[]): void
   endpointChanged(endpointId: string, appId: string): void

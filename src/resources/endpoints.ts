@@ -189,7 +189,7 @@ export class Endpoints {
   async #vet(url: string | undefined, auth: Auth | null, endpointId: string): Promise<void> {
     const tokenUrl = auth?.type === "oauth2" ? auth.tokenUrl : undefined
     for (const [field, target] of Object.entries({ url, "auth.tokenUrl": tokenUrl })) {
-      const objection = target === undefined ? null : await this.#core.objectionTo(target, endpointId)
+      const objection = target === undefined ? null : await this.#core.guard.objection(target, endpointId)
       if (objection !== null) throw invalid(field, objection)
     }
   }

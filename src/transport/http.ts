@@ -8,6 +8,9 @@ import { Pools } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
 
 const MOST_BODY_BYTES = 65_536
+const MOST_CHUNKS = 64
+const MOST_HEADERS = 256
+const MOST_INTERIM_ANSWERS = 20
 const EXCERPT_BYTES = 512
 
 export class HttpTransport implements Transport {
@@ -56,7 +59,6 @@ export class HttpTransport implements Transport {
 
   async close(): Promise<void> {
     this.interrupt()
-    this.#guard.close()
     await this.#pools.close()
   }
 }
@@ -78,10 +80,11 @@ const LONG_ENOUGH = new Error("the rest of the body is not read")
 /** One request under way; tells its result exactly once, whatever the receiver does. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #tell: (result: TransportResult) => void
-  readonly #chunks: Buffer[] = []
+  #chunks: Buffer[] = []
   #controller: Dispatcher.DispatchController | null = null
   #cutBy: Error | null = null
   #told = false
+  #interimAnswers = 0
   #status = 0
   #location: string | null = null
   #retryAfter: string | null = null
@@ -106,11 +109,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(
-    _controller: unknown,
+    controller: Dispatcher.DispatchController,
     status: number,
     headers: { readonly [name: string]: string | string[] | undefined },
   ): void {
-    // Interim answers (100, 103) are not the answer.
+    // undici bounds the bytes of the headers, not their number.
+    const tooMany = Object.values(headers).flat().length > MOST_HEADERS
+    // Interim answers (100, 103) are not the answer; a receiver that pours them is cut off before the deadline.
+    const pours = status < 200 && ++this.#interimAnswers > MOST_INTERIM_ANSWERS
+    if (tooMany || pours) return this.#refuse(controller)
     if (status < 200) return
     this.#status = status
     // A redirect is never followed; where it pointed is worth more to whoever mends it than its body.
@@ -124,10 +131,18 @@ class Exchange implements Dispatcher.DispatchHandler {
     const room = MOST_BODY_BYTES - this.#bytes
     this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
     this.#bytes += Math.min(chunk.length, room)
+    // A body in pieces of one byte would else be kept as 65 536 buffers: 7 MB for one request.
+    if (this.#chunks.length >= MOST_CHUNKS) this.#chunks = [Buffer.concat(this.#chunks)]
     if (chunk.length <= room) return
     this.#truncated = true
     this.#succeed()
     controller.abort(LONG_ENOUGH)
+  }
+
+  #refuse(controller: Dispatcher.DispatchController): void {
+    const error = new EgressError("response_too_large", "more headers or interim answers than are read")
+    this.#fail(error)
+    controller.abort(error)
   }
 
   onResponseEnd(): void {
@@ -164,7 +179,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       responseStatus: this.#status === 0 ? null : this.#status,
       responseBody: this.#bytes === 0 ? null : Buffer.concat(this.#chunks),
       responseTruncated: this.#bytes > 0,
-      detail: describe(error),
+      detail: excerpt(Buffer.from(describe(error))),
     })
   }
 
@@ -175,7 +190,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The start of a body as one line of text: control characters and broken UTF-8 cannot reach a terminal or a log from here. */
+/** The start of a text from outside as one line: control characters and broken UTF-8 cannot reach a terminal or a log from here. */
 function excerpt(body: Buffer): string {
   return body
     .subarray(0, EXCERPT_BYTES)

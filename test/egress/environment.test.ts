@@ -65,7 +65,9 @@ test("without it, loopback is closed", async () => {
   const { posthorn } = await remote({ POSTHORN_EGRESS_ALLOW: "" })
   await expect(posthorn.endpoints.create("acme", { url: site.url() })).rejects.toMatchObject({
     code: "invalid_input",
-    message: expect.stringContaining("url must not lead to an address that is not public, unless egress.allow opens it"),
+    message: expect.stringContaining(
+      "url must not lead to an address that is not public, unless egress.allow opens it",
+    ),
   })
 })
 

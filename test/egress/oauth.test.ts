@@ -186,6 +186,24 @@ describe("a token endpoint that gives no token fails the attempt, which is tried
   })
 })
 
+test("the time that a token takes is part of the attempt's own", async () => {
+  const { harness, receiver } = await withOauth({ retry: { delays: [10], maxAttempts: 2, timeout: 2 } })
+  const late = Promise.withResolvers<void>()
+  receiver.queue("/token", (_request, response) => {
+    void late.promise.then(() => response.end('{"access_token":"late"}'))
+  })
+  receiver.always("/", () => {})
+  await harness.send()
+  await receiver.arrived("/token", 1)
+  harness.clock.advance(1500)
+  late.resolve()
+  await receiver.arrived("/", 1)
+  harness.clock.advance(500)
+  expect(await harness.published("delivery.attempt", 1)).toMatchObject([
+    { error: "timeout", duration_ms: 2000 },
+  ])
+})
+
 describe("the guard stands before the token endpoint too", () => {
   async function guarded() {
     const canary = await Canary.start()

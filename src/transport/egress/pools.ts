@@ -35,7 +35,7 @@ export class Pools {
   /** The pool for a request; the caller says when the request is over. */
   borrow(request: OutboundRequest, origin: string): { readonly pool: Pool; release(): void } {
     const { endpointId } = request
-    const key = `${origin} ${request.version} ${request.connectTimeoutMs}`
+    const key = `${origin} ${request.version} ${connectMs(request)}`
     const now = this.#clock.now()
     let entry = this.#entries.get(endpointId)
     if (entry === undefined || entry.key !== key || now - entry.openedAt >= MOST_AGE_MS) {
@@ -55,9 +55,9 @@ export class Pools {
     }
   }
 
-  #open({ endpointId, connectTimeoutMs, tls }: OutboundRequest, origin: string): Pool {
+  #open(request: OutboundRequest, origin: string): Pool {
     return new Pool(origin, {
-      connect: guardedConnector(this.#guard, endpointId, connectTimeoutMs, tls),
+      connect: guardedConnector(this.#guard, request.endpointId, connectMs(request), request.tls),
       // The attempt has one absolute deadline of its own; undici's timers are idle timers, which a drip of bytes defeats.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -91,4 +91,9 @@ export class Pools {
     this.#entries.clear()
     await Promise.all(pools.map((pool) => pool.destroy()))
   }
+}
+
+/** A connection that takes longer than the whole attempt may is of no use to it. */
+function connectMs({ connectTimeoutMs, timeoutMs }: OutboundRequest): number {
+  return Math.min(connectTimeoutMs, timeoutMs)
 }

@@ -12,28 +12,29 @@ export function openTunnel(proxy: URL, address: string, port: number, timeoutMs:
     const socket = connect({ host: proxy.hostname.replace(/^\[|\]$/g, ""), port: Number(proxy.port || 80) })
     let answer = Buffer.alloc(0)
     const fail = (detail: string) => {
+      clearTimeout(deadline)
       socket.destroy()
       reject(new EgressError("network_error", `the proxy ${proxy.host}: ${detail}`))
     }
     const onError = (error: Error) => fail(error.message)
     const onClose = () => fail("closed the connection")
-    const onTimeout = () => fail("did not answer in time")
+    // Not the socket's own timer, which a proxy that drips its answer would set back with every byte.
+    const deadline = setTimeout(() => fail("did not answer in time"), timeoutMs)
     const onData = (chunk: Buffer) => {
       answer = Buffer.concat([answer, chunk])
       const end = answer.indexOf(END_OF_HEAD)
       if (end === -1)
         return answer.length > MOST_ANSWER_BYTES ? fail("answered at too great length") : undefined
       const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer.toString("latin1"))?.[1]
-      if (status !== "200") return fail(`answered ${status ?? "nonsense"} to CONNECT`)
-      socket.setTimeout(0)
-      socket.off("data", onData).off("error", onError).off("close", onClose).off("timeout", onTimeout)
+      if (!status?.startsWith("2")) return fail(`answered ${status ?? "nonsense"} to CONNECT`)
+      clearTimeout(deadline)
+      socket.off("data", onData).off("error", onError).off("close", onClose)
       socket.pause()
       const rest = answer.subarray(end + END_OF_HEAD.length)
       if (rest.length > 0) socket.unshift(rest)
       resolve(socket)
     }
-    socket.setTimeout(timeoutMs)
-    socket.on("data", onData).on("error", onError).on("close", onClose).on("timeout", onTimeout)
+    socket.on("data", onData).on("error", onError).on("close", onClose)
     socket.once("connect", () =>
       socket.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n${login}\r\n`),
     )
