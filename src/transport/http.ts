@@ -8,10 +8,10 @@ import { Pools } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
 
 const MOST_BODY_BYTES = 65_536
-const MOST_CHUNKS = 64
 const MOST_HEADERS = 256
 const MOST_INTERIM_ANSWERS = 20
 const EXCERPT_BYTES = 512
+const NOTHING = Buffer.alloc(0)
 
 export class HttpTransport implements Transport {
   readonly #clock: Clock
@@ -80,7 +80,8 @@ const LONG_ENOUGH = new Error("the rest of the body is not read")
 /** One request under way; tells its result exactly once, whatever the receiver does. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #tell: (result: TransportResult) => void
-  #chunks: Buffer[] = []
+  /** Grows with what comes: kept as the pieces it came in, a body of single bytes took 7 MB for one request. */
+  #body: Buffer = NOTHING
   #controller: Dispatcher.DispatchController | null = null
   #cutBy: Error | null = null
   #told = false
@@ -129,14 +130,21 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const room = MOST_BODY_BYTES - this.#bytes
-    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
-    this.#bytes += Math.min(chunk.length, room)
-    // A body in pieces of one byte would else be kept as 65 536 buffers: 7 MB for one request.
-    if (this.#chunks.length >= MOST_CHUNKS) this.#chunks = [Buffer.concat(this.#chunks)]
+    const taken = Math.min(chunk.length, room)
+    this.#makeRoom(this.#bytes + taken)
+    chunk.copy(this.#body, this.#bytes, 0, taken)
+    this.#bytes += taken
     if (chunk.length <= room) return
     this.#truncated = true
     this.#succeed()
     controller.abort(LONG_ENOUGH)
+  }
+
+  #makeRoom(bytes: number): void {
+    if (bytes <= this.#body.length) return
+    const larger = Buffer.allocUnsafe(Math.max(bytes, Math.min(this.#body.length * 2, MOST_BODY_BYTES)))
+    this.#body.copy(larger)
+    this.#body = larger
   }
 
   #refuse(controller: Dispatcher.DispatchController): void {
@@ -154,7 +162,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #succeed(): void {
-    const body = Buffer.concat(this.#chunks)
+    const body = this.#body.subarray(0, this.#bytes)
     this.#end({
       outcome: {
         kind: "response",
@@ -177,7 +185,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#end({
       outcome: error === INTERRUPTED ? { kind: "interrupted" } : { kind: "failure", cause: causeOf(error) },
       responseStatus: this.#status === 0 ? null : this.#status,
-      responseBody: this.#bytes === 0 ? null : Buffer.concat(this.#chunks),
+      responseBody: this.#bytes === 0 ? null : this.#body.subarray(0, this.#bytes),
       responseTruncated: this.#bytes > 0,
       detail: excerpt(Buffer.from(describe(error))),
     })
