@@ -9,14 +9,14 @@ import { fileURLToPath } from "node:url"
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const stampFile = join(root, "node_modules", ".posthorn-setup")
 const lock = readFileSync(join(root, "package-lock.json"))
-const wantedMajor = Number(
-  /\d+/.exec(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).engines.node)[0],
-)
+const wanted = /\d+\.\d+/.exec(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).engines.node)[0]
+const [wantedMajor, wantedMinor] = wanted.split(".").map(Number)
 const stamp = createHash("sha256").update(lock).digest("hex")
 
 // npm puts node_modules/.bin first on the path of its scripts, so an earlier setup's Node may be the one running this.
 const bundledNode = join(root, "node_modules", ".bin", process.platform === "win32" ? "node.cmd" : "node")
-const runningMajor = Number(process.versions.node.split(".")[0])
+const [major, minor] = process.versions.node.split(".").map(Number)
+const tooOld = major < wantedMajor || (major === wantedMajor && minor < wantedMinor)
 
 function npm(...args) {
   const cli = process.env.npm_execpath
@@ -34,7 +34,7 @@ try {
     console.log("posthorn setup: installing dependencies")
     npm("ci")
   }
-  if (runningMajor < wantedMajor && !existsSync(bundledNode)) {
+  if (tooOld && !existsSync(bundledNode)) {
     console.log(
       `posthorn setup: this is Node ${process.versions.node}; fetching Node ${wantedMajor} beside the dependencies`,
     )
@@ -44,7 +44,7 @@ try {
 } catch (error) {
   console.error(`posthorn setup failed: ${error.message}`)
   console.error(
-    `Check that npm can reach its registry, or install Node ${wantedMajor} and run "npm ci" yourself.`,
+    `Check that npm can reach its registry, or install Node ${wanted} or newer and run "npm ci" yourself.`,
   )
   process.exit(1)
 }

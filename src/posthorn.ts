@@ -1,5 +1,6 @@
 /** The library's front door: open, send, on, close. */
 import { getRandomValues } from "node:crypto"
+import { existsSync, realpathSync } from "node:fs"
 import type { Random } from "./core/backoff.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
@@ -140,6 +141,7 @@ export async function openPosthorn(
       guard,
       wake: (lanes) => engine?.wake(lanes),
       endpointChanged: (endpointId, appId) => engine?.endpointChanged(endpointId, appId),
+      recall: (which) => engine?.recall(which),
       wakeTasks: () => engine?.tasks.wake(),
     }
     posthorn = new Posthorn(core, engine, bus, settings.closeTimeoutMs)
@@ -276,5 +278,7 @@ function sqlitePath(store: unknown): string {
   if (typeof store !== "string" || !store.startsWith("sqlite:") || store.length === "sqlite:".length) {
     throw invalid("store", 'must be "sqlite:" and a path, such as "sqlite:posthorn.db"')
   }
-  return store.slice("sqlite:".length)
+  const path = store.slice("sqlite:".length)
+  // By another name it is the same file: the lock and the key beside it must be the same too.
+  return path !== ":memory:" && existsSync(path) ? realpathSync(path) : path
 }

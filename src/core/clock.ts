@@ -32,6 +32,7 @@ export class SteadyTime {
   readonly #source: TimeSource
   #steadyMs: number
   #monotonicMs: number
+  #lastMs = 0
 
   constructor(source: TimeSource) {
     this.#source = source
@@ -48,9 +49,14 @@ export class SteadyTime {
       const offsetMs = this.#source.wallMs() - expectedMs
       const mostMs = Math.abs(offsetMs) < STEP_MS ? passedMs : passedMs * SLEW
       this.#steadyMs = expectedMs + Math.max(-mostMs, Math.min(mostMs, offsetMs))
-      return Math.round(this.#steadyMs)
+      return this.#neverBack(this.#steadyMs)
     }
-    return Math.round(this.#steadyMs + passedMs)
+    return this.#neverBack(this.#steadyMs + passedMs)
+  }
+
+  #neverBack(ms: number): number {
+    this.#lastMs = Math.max(this.#lastMs, Math.round(ms))
+    return this.#lastMs
   }
 }
 

@@ -133,7 +133,8 @@ export function payloadBytes(
   mostBytes: number,
   field: (name: string) => string,
 ): PayloadBytes {
-  const bytes = payload instanceof Uint8Array ? payload : Buffer.from(jsonOf(payload, field("payload")))
+  const raw = rawBytes(payload)
+  const bytes = raw ?? Buffer.from(jsonOf(payload, field("payload")))
   if (bytes.length > mostBytes) {
     throw new PosthornError(
       "payload_too_large",
@@ -141,11 +142,18 @@ export function payloadBytes(
       { field: field("payload") },
     )
   }
-  const fallback = payload instanceof Uint8Array ? "application/octet-stream" : "application/json"
+  const fallback = raw !== null ? "application/octet-stream" : "application/json"
   const type = requireText(contentType ?? fallback, field("contentType"), 255)
   if (!/^[\x20-\x7e]+\/[\x20-\x7e]+$/.test(type))
     throw invalid(field("contentType"), "must be a media type such as application/json")
   return { bytes, contentType: type }
+}
+
+/** A copy: the caller may go on with the buffer, and a view of a large one would take all of it along. */
+function rawBytes(payload: unknown): Uint8Array | null {
+  if (payload instanceof ArrayBuffer) return new Uint8Array(payload.slice(0))
+  if (!ArrayBuffer.isView(payload)) return null
+  return new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength).slice()
 }
 
 function jsonOf(payload: unknown, field: string): string {

@@ -101,7 +101,7 @@ export function isOverdue(delivery: LiveDelivery, policy: Policy, nowMs: number)
 }
 
 function ageEndsAt(ageFrom: number | null, policy: Policy): number | null {
-  return policy.maxAge === null || ageFrom === null ? null : ageFrom + policy.maxAge * 1000
+  return policy.maxAge === null || ageFrom === null ? null : ageFrom + Math.round(policy.maxAge * 1000)
 }
 
 function afterAttempt(
@@ -203,5 +203,5 @@ function purgeAt(
     last_attempted_at: delivery.lastAttemptedAt ?? nowMs,
     received_at: delivery.receivedAt,
   }[rule.from]
-  return fromMs + rule.after * 1000
+  return fromMs + Math.round(rule.after * 1000)
 }

@@ -54,14 +54,16 @@ function noResponse({ outcome, detail }: Extract<TokenAnswer, { outcome: unknown
   return { outcome, responseStatus: null, responseBody: null, responseTruncated: false, detail }
 }
 
+/** A policy that was changed while the request was under way applies to what becomes of it. */
 export function toSettlement(
   crew: Crew,
   claim: LaneClaim,
   delivery: ClaimedDelivery,
   tried: Tried,
+  policy = crew.defaultPolicy,
 ): Settlement {
   const now = crew.clock.now()
-  const change = settle(delivery, tried.outcome, tried.target?.policy ?? crew.defaultPolicy, now, crew.random)
+  const change = settle(delivery, tried.outcome, policy, now, crew.random)
   return {
     seq: delivery.seq,
     endpointId: claim.endpointId,

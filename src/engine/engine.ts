@@ -67,7 +67,7 @@ export class Engine {
   #pollTimer: Timer | null = null
   #polling: Promise<void> = Promise.resolve()
   #looks = 0
-  #firstLook = true
+  #scanDue = true
   #netCursor: string | null = null
   #onIdle: (() => void) | null = null
 
@@ -106,7 +106,11 @@ export class Engine {
   wake(lanes: readonly LaneWake[]): void {
     const now = this.#parts.clock.now()
     this.#parts.schedule.wake(lanes)
-    for (const { endpointId, dueAt } of lanes) if (dueAt <= now) this.#runs.get(endpointId)?.wake()
+    for (const { endpointId, dueAt } of lanes) {
+      const run = this.#runs.get(endpointId)
+      if (dueAt <= now) run?.wake()
+      else run?.wakeAt(dueAt)
+    }
     void this.#pump()
   }
 
@@ -116,6 +120,13 @@ export class Engine {
     this.#crew.tokens.forget(endpointId)
     this.#runs.get(endpointId)?.recall()
     this.wake([{ endpointId, appId, dueAt: this.#parts.clock.now() }])
+  }
+
+  /** Deliveries of these lanes were called off: what waits in a lane's hands is put back and looked at again. */
+  recall(which: { readonly endpointId?: string; readonly appId?: string }): void {
+    for (const run of this.#runs.values()) {
+      if (run.claim.endpointId === which.endpointId || run.claim.appId === which.appId) run.recall()
+    }
   }
 
   /** Resolves when nothing is under way or claimed; for tests and for a graceful stop. */
@@ -153,11 +164,13 @@ export class Engine {
     try {
       this.#crew.budget.refill()
       void this.#pump()
-      if ((await this.#parts.store.changedOutside()) || this.#firstLook) {
-        this.#firstLook = false
+      // Kept until the scan is through: one that fails is made again at the next poll.
+      this.#scanDue = (await this.#parts.store.changedOutside()) || this.#scanDue
+      if (this.#scanDue) {
+        this.tasks.wake()
         for (const run of this.#runs.values()) run.recall()
         await this.#scan(null, Number.POSITIVE_INFINITY)
-        this.tasks.wake()
+        this.#scanDue = false
       } else {
         this.#netCursor = await this.#scan(this.#netCursor, 1)
       }
@@ -259,7 +272,10 @@ export class Engine {
     this.#alarm?.cancel()
     this.#pollTimer?.cancel()
     this.#maintenance.stop()
-    const deadline = this.#parts.clock.setTimer(deadlineMs, () => this.#parts.transport.interrupt())
+    const deadline = this.#parts.clock.setTimer(deadlineMs, () => {
+      this.#parts.transport.interrupt()
+      this.#crew.settler.giveUp()
+    })
     for (const run of this.#runs.values()) run.recall()
     await Promise.all([this.whenIdle(), this.tasks.stop(), this.#polling])
     deadline.cancel()

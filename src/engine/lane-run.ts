@@ -60,6 +60,12 @@ export class LaneRun {
     this.#step()
   }
 
+  /** Something will be due: looked at then, also while requests are under way. */
+  wakeAt(dueAt: number): void {
+    this.#comeBackAt(dueAt)
+    this.#step()
+  }
+
   /** The endpoint changed, or the process stops: what is not under way goes back, to be fetched as things are then. */
   recall(): void {
     this.#giveBackBuffer()
@@ -124,7 +130,13 @@ export class LaneRun {
     try {
       if (limit === 0) return this.#drainUntil(clock.now())
       const [work] = await store.fetch(
-        [{ ...this.#lane.nextShare(limit, RETRY_SHARE), token: this.claim.token }],
+        [
+          {
+            ...this.#lane.nextShare(limit, RETRY_SHARE),
+            token: this.claim.token,
+            starting: Math.max(0, this.#allowed() - this.#underWay - this.#buffer.length),
+          },
+        ],
         clock.now(),
       )
       found = work!.deliveries.length
@@ -225,19 +237,24 @@ export class LaneRun {
       this.#leaving = true
     }
     this.#unsettled--
+    // A line whose head was under way when it was asked found nothing; now there may be a next.
+    if (this.#isOrdered()) this.#drained = false
     this.#step()
   }
 
-  #learn({ kind }: Outcome): void {
-    if (kind === "response") this.#lane.concurrency.succeeded(this.#underWay + 1, this.#mostAtOnce())
-    else if (kind === "failure") this.#lane.concurrency.failed()
+  #learn(outcome: Outcome): void {
+    if (outcome.kind === "failure") this.#lane.concurrency.failed()
+    else if (outcome.kind === "response" && outcome.status < 300) {
+      this.#lane.concurrency.succeeded(this.#underWay + 1, this.#mostAtOnce())
+    }
   }
 
   async #settle(delivery: ClaimedDelivery, tried: Tried): Promise<void> {
     const { clock, settler, reporter, transport } = this.#crew
     const { endpointId } = this.claim
     const now = clock.now()
-    const settlement = toSettlement(this.#crew, this.claim, delivery, tried)
+    const policy = (this.#lane.target ?? tried.target)?.policy
+    const settlement = toSettlement(this.#crew, this.claim, delivery, tried, policy)
     const { change, attempt } = settlement
     // Before it is written: the endpoint has just said that it wants nothing now.
     if (change.disableEndpoint || change.holdLaneUntil !== null) this.#holdBack(change.holdLaneUntil)

@@ -17,6 +17,7 @@ interface Waiting {
 
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 2000
+const LOG_EVERY = 100
 
 export class Settler {
   readonly #store: Store
@@ -27,6 +28,8 @@ export class Settler {
   #unsettled = 0
   #flushQueued = false
   #failures = 0
+  #givenUp = false
+  readonly #retries = new Set<() => void>()
 
   constructor(store: Store, clock: Clock, random: Random, logger: Logger) {
     this.#store = store
@@ -55,7 +58,10 @@ export class Settler {
     this.#flushQueued = false
     const batch = this.#queue
     this.#queue = []
-    if (batch.length === 0) return
+    if (batch.length > 0) await this.#write(batch)
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
     try {
       const results = await this.#store.settle(batch.map(({ settlement }) => settlement))
       this.#failures = 0
@@ -66,21 +72,35 @@ export class Settler {
     }
   }
 
-  #failed(batch: Waiting[], error: unknown): void {
+  #failed(batch: readonly Waiting[], error: unknown): void {
     if (error instanceof PosthornError && (error.code === "store_failed" || error.code === "closed")) {
-      this.#unsettled -= batch.length
-      for (const waiting of batch) waiting.reject(error)
-      return
+      return this.#refuse(batch, error)
     }
+    if (this.#givenUp) return this.#refuse(batch, error)
     const longestMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#failures++, 10), LONGEST_RETRY_MS)
-    if (this.#failures === 1)
+    if (this.#failures % LOG_EVERY === 1)
       this.#logger.error(
         { err: error, outcomes: batch.length },
         "Outcomes could not be written; they are kept",
       )
-    this.#clock.setTimer(longestMs * (0.5 + this.#random() / 2), () => {
-      this.#queue = [...batch, ...this.#queue]
-      void this.#flush()
-    })
+    const retry = () => {
+      this.#retries.delete(retry)
+      timer.cancel()
+      // One by one: an outcome that cannot be written must not keep the others from it.
+      for (const waiting of batch) void this.#write([waiting])
+    }
+    const timer = this.#clock.setTimer(longestMs * (0.5 + this.#random() / 2), retry)
+    this.#retries.add(retry)
+  }
+
+  #refuse(batch: readonly Waiting[], error: unknown): void {
+    this.#unsettled -= batch.length
+    for (const waiting of batch) waiting.reject(error)
+  }
+
+  /** The process stops: what cannot be written now is repeated after the next start, as after a crash. */
+  giveUp(): void {
+    this.#givenUp = true
+    for (const retry of this.#retries) retry()
   }
 }

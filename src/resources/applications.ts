@@ -76,6 +76,7 @@ export class Applications {
       id,
       await newTask(this.#core, "cancel", { appId: id, live: true }),
     )
+    this.#core.recall({ appId: id })
     this.#core.wakeTasks()
   }
 }

@@ -31,6 +31,7 @@ export interface Core {
   /** These do nothing in a process that does not deliver: the one that does finds the changes in the store. */
   wake(lanes: readonly LaneWake[]): void
   endpointChanged(endpointId: string, appId: string): void
+  recall(which: { readonly endpointId?: string; readonly appId?: string }): void
   wakeTasks(): void
 }
 

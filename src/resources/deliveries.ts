@@ -123,6 +123,7 @@ export class Deliveries {
       if (!isLive(row)) throw new PosthornError("conflict", `delivery "${id}" is ${row.status} already`)
       return cancel(row, policy, now)
     })
+    this.#core.recall({ endpointId: delivery.endpointId })
     this.#core.reporter.settled(
       { delivery, endpointId: delivery.endpointId, change, attempt: null, detail: null },
       now,

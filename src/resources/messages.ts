@@ -148,7 +148,10 @@ export class Messages {
       receivedAt: now,
       deliverAt: deliverAt(input, now, field),
       purgeUnmatchedAt:
-        now + (this.#core.defaultPolicy.retention.delivered ?? STANDARD_RETENTION.delivered!).after * 1000,
+        now +
+        Math.round(
+          (this.#core.defaultPolicy.retention.delivered ?? STANDARD_RETENTION.delivered!).after * 1000,
+        ),
     }
     if (!PRIORITIES.includes(message.priority))
       throw invalid(field("priority"), "must be high, normal or low")

@@ -16,10 +16,12 @@ interface Alarm {
   readonly lane: Lane
 }
 
+const SPARE_ALARMS = 1000
+
 export class MemorySchedule implements Schedule {
   readonly #lanes = new Map<string, Lane>()
   /** Lanes whose time has not come. An alarm whose time is no longer the lane's is ignored when it comes up. */
-  readonly #alarms = new Heap<Alarm>()
+  #alarms = new Heap<Alarm>()
   /** Lanes whose time has come: for each application a line, and the applications in turn. */
   readonly #ready = new Map<string, Lane[]>()
   readonly #turns: string[] = []
@@ -44,6 +46,14 @@ export class MemorySchedule implements Schedule {
   #add(lane: Lane): void {
     this.#lanes.set(lane.endpointId, lane)
     this.#alarms.push({ at: lane.dueAt, lane })
+    if (this.#alarms.size > 2 * this.#lanes.size + SPARE_ALARMS) this.#dropStaleAlarms()
+  }
+
+  /** A busy lane with a retry tomorrow leaves an alarm for tomorrow behind at every turn. */
+  #dropStaleAlarms(): void {
+    this.#alarms = new Heap<Alarm>()
+    for (const lane of this.#lanes.values())
+      if (lane.state === "later") this.#alarms.push({ at: lane.dueAt, lane })
   }
 
   async claim(most: number, now: number): Promise<LaneClaim[]> {
@@ -110,6 +120,11 @@ export class MemorySchedule implements Schedule {
       this.#alarms.pop()
     }
     return null
+  }
+
+  /** How many alarms are set, stale ones too; they must not pile up. */
+  get alarms(): number {
+    return this.#alarms.size
   }
 
   hasWaiting(now: number): boolean {

@@ -156,7 +156,10 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       (await store.accept([sample.message(application.id, message)]))[0]!
     const fetch = async (token: number, limit = 10, now = NOW, retryShare = 0): Promise<LaneWork> =>
       (
-        await store.fetch([{ endpointId: endpoint.id, token, limit, retryShare, knownVersion: null }], now)
+        await store.fetch(
+          [{ endpointId: endpoint.id, token, limit, starting: 99, retryShare, knownVersion: null }],
+          now,
+        )
       )[0]!
     return { ...under, application, endpoint, send, fetch }
   }
@@ -286,7 +289,7 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       const ask = async (knownVersion: number | null) =>
         (
           await store.fetch(
-            [{ endpointId: endpoint.id, token: 1, limit: 1, retryShare: 0, knownVersion }],
+            [{ endpointId: endpoint.id, token: 1, limit: 1, starting: 99, retryShare: 0, knownVersion }],
             NOW,
           )
         )[0]!
@@ -443,7 +446,7 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       const token = await again.openTokens()
       expect(token).toBeGreaterThan(1)
       const [work] = await again.fetch(
-        [{ endpointId: endpoint.id, token, limit: 5, retryShare: 0, knownVersion: null }],
+        [{ endpointId: endpoint.id, token, limit: 5, starting: 99, retryShare: 0, knownVersion: null }],
         NOW,
       )
       expect(work!.deliveries).toMatchObject([{ attemptCount: 0, stalls: 1 }])
@@ -565,7 +568,7 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       expect(await store.listAttempts({ deliveryId: claimed!.id }, { limit: 9, before: null })).toEqual([])
       expect(await store.getMessage(application.id, messageId)).not.toBeNull()
       const [work] = await store.fetch(
-        [{ endpointId: other.id, token: 2, limit: 1, retryShare: 0, knownVersion: null }],
+        [{ endpointId: other.id, token: 2, limit: 1, starting: 99, retryShare: 0, knownVersion: null }],
         NOW,
       )
       await store.settle([settlement(other.id, 2, work!.deliveries[0]!, 200)])

@@ -113,6 +113,8 @@ export interface LaneFetch {
   readonly endpointId: string
   readonly token: number
   readonly limit: number
+  /** How many of them are sent at once; the others wait for their turn, and a crash in between is not theirs. */
+  readonly starting: number
   /** How many of the limit are kept for retries, so that first attempts do not starve them. */
   readonly retryShare: number
   /** The version that the caller has; a newer one comes with the answer. */

@@ -68,11 +68,19 @@ export class Channel {
     })
   }
 
-  #flush(): void {
-    while (this.#outbox.length > 0 && this.#batches.length < MOST_BATCHES) {
-      const batch = this.#outbox.splice(0, MOST_CALLS)
-      this.#batches.push(batch)
+  #flush(most = MOST_BATCHES): void {
+    while (this.#outbox.length > 0 && this.#batches.length < most)
+      this.#postBatch(this.#outbox.splice(0, MOST_CALLS))
+  }
+
+  #postBatch(batch: Waiting[]): void {
+    try {
       this.#post({ calls: batch.map(({ call }) => call) })
+      this.#batches.push(batch)
+    } catch (cause) {
+      // An argument that cannot be copied to the thread, such as a function: only the call that has it is refused.
+      if (batch.length > 1) for (const waiting of batch) this.#postBatch([waiting])
+      else batch[0]?.reject(new PosthornError("invalid_input", "an argument is not plain data", { cause }))
     }
   }
 
@@ -112,11 +120,7 @@ export class Channel {
     this.#ended = new PosthornError("closed", "Posthorn is closed")
     await new Promise<void>((resolve) => {
       this.#closed = resolve
-      while (this.#outbox.length > 0) {
-        const batch = this.#outbox.splice(0, MOST_CALLS)
-        this.#batches.push(batch)
-        this.#post({ calls: batch.map(({ call }) => call) })
-      }
+      this.#flush(Number.POSITIVE_INFINITY)
       this.#post("close")
       this.#worker.once("exit", resolve)
     })

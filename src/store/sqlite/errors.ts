@@ -28,6 +28,11 @@ export function orConflict(field: string, problem: string, write: () => void): v
   }
 }
 
+/** Whether the file or its lock is the matter, so that nothing else of the same transaction can be trusted to be written. */
+export function isFileTrouble(error: unknown): boolean {
+  return [BUSY, IOERR, CORRUPT, FULL, NOTADB].includes(sqliteCode(error) & 0xff)
+}
+
 export function toPosthornError(error: unknown): PosthornError {
   if (error instanceof PosthornError) return error
   const extended = sqliteCode(error)

@@ -4,7 +4,7 @@ import { describe, type ErrorCode, type PosthornError } from "../../core/errors.
 import { createIds } from "../../core/ids.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
-import { toPosthornError } from "./errors.ts"
+import { isFileTrouble, toPosthornError } from "./errors.ts"
 import { OPERATIONS, type OperationName } from "./operations.ts"
 import { type Ownership, takeOwnership } from "./owner.ts"
 import { migrate } from "./schema.ts"
@@ -24,7 +24,9 @@ export interface Failure {
   readonly field: string | undefined
   readonly cause: string | undefined
 }
-export type Answer = { readonly value: unknown } | { readonly failure: Failure }
+export type Answer =
+  | { readonly value: unknown }
+  | { readonly failure: Failure; readonly fileTrouble: boolean }
 
 export class Executor {
   readonly #options: ExecutorOptions
@@ -53,7 +55,7 @@ export class Executor {
         : transact(connection, context, calls)
     } catch (error) {
       const failure = toFailure(toPosthornError(error))
-      return calls.map(() => ({ failure }))
+      return calls.map(() => ({ failure, fileTrouble: true }))
     }
   }
 
@@ -92,7 +94,7 @@ function transact(connection: Connection, context: Context, calls: readonly Call
       connection.sql("SAVEPOINT call").run()
       const answer = attempt(context, call)
       if ("failure" in answer) {
-        if (isTrouble(answer.failure) || !connection.db.isTransaction) throw answer.failure
+        if (answer.fileTrouble || !connection.db.isTransaction) throw answer.failure
         context.forget()
         connection.sql("ROLLBACK TO call").run()
       }
@@ -105,7 +107,7 @@ function transact(connection: Connection, context: Context, calls: readonly Call
     context.forget()
     const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
     rollBack(connection)
-    return calls.map(() => ({ failure }))
+    return calls.map(() => ({ failure, fileTrouble: true }))
   }
 }
 
@@ -114,7 +116,7 @@ function attempt(context: Context, [name, args]: Call): Answer {
     const operation = OPERATIONS[name] as (context: Context, ...args: readonly unknown[]) => unknown
     return { value: operation(context, ...args) }
   } catch (error) {
-    return { failure: toFailure(toPosthornError(error)) }
+    return { failure: toFailure(toPosthornError(error)), fileTrouble: isFileTrouble(error) }
   }
 }
 
@@ -124,10 +126,6 @@ function rollBack({ db }: Connection): void {
   } catch {
     // The failure that led here is the one to report; a transaction that cannot be rolled back ends with the connection.
   }
-}
-
-function isTrouble(failure: Failure): boolean {
-  return failure.code.startsWith("store_")
 }
 
 function isFailure(error: unknown): error is Failure {

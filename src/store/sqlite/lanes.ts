@@ -90,7 +90,7 @@ function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Que
   const take = (rank: number, most: number) => {
     if (most <= 0) return
     for (const row of dueRows(context, lane, rank, now, most))
-      deliveries.push(claim(context, row, lane.token, now))
+      deliveries.push(claim(context, row, lane.token, now, deliveries.length < lane.starting))
   }
   for (const { rank } of due) if (isRetryRank(rank)) take(rank, lane.retryShare - deliveries.length)
   for (const { rank } of due) take(rank, lane.limit - deliveries.length)
@@ -115,8 +115,9 @@ function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
     deferred !== undefined && (head === undefined || (deferred.seq as number) < (head.seq as number))
   const next = deferredFirst ? deferred : head
   if (next !== undefined && dueOf(next) <= now) {
-    if (next.claimed_by === lane.token) return { deliveries: [], nextDueAt: now }
-    return { deliveries: [claim(context, next, lane.token, now)], nextDueAt: now }
+    // Under way: whoever settles it asks again.
+    if (next.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
+    return { deliveries: [claim(context, next, lane.token, now, true)], nextDueAt: now }
   }
   const headDue = head === undefined ? null : dueOf(head)
   return {
@@ -180,12 +181,14 @@ function firstDueAfter(
 }
 
 /** Writes down that the delivery is about to be sent. What an earlier claim left there is an attempt of unknown outcome. */
-function claim(context: Context, row: SqlRow, token: number, now: number): ClaimedDelivery {
+function claim(context: Context, row: SqlRow, token: number, now: number, starts: boolean): ClaimedDelivery {
   const delivery = toClaimed(row)
+  const startedAt = starts ? now : 0
   context.connection
     .sql("INSERT OR REPLACE INTO in_flight (seq, token, started_at) VALUES (?, ?, ?)")
-    .run(delivery.seq, token, now)
-  if (row.claimed_by === null) return delivery
+    .run(delivery.seq, token, startedAt)
+  // One that only waited for its turn when its worker stopped was not the cause, and no request was made.
+  if (row.claimed_by === null || row.claimed_at === 0) return delivery
   context.connection.sql("UPDATE webhook_deliveries SET stalls = stalls + 1 WHERE seq = ?").run(delivery.seq)
   insertAttempt(context, delivery.seq, {
     id: context.ids.make("atmpt", now),

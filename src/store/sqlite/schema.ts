@@ -120,7 +120,14 @@ BEGIN
    WHERE seq = NEW.seq;
 END;
 
--- What is being sent right now, and with which claim. A row that outlives its claim is an attempt whose outcome nobody knows.
+-- However it comes back to life, it stands where its endpoint has it now: an endpoint may have become ordered meanwhile, or ceased to be.
+CREATE TRIGGER deliveries_rejoin AFTER UPDATE OF status ON webhook_deliveries
+WHEN OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed')
+BEGIN
+  UPDATE webhook_deliveries SET ordered = coalesce((SELECT ordered FROM endpoints WHERE id = NEW.webhook_id), ordered) WHERE seq = NEW.seq;
+END;
+
+-- What is claimed, and with which claim; started_at 0 only waits for its turn. A row that outlives its claim is an attempt whose outcome nobody knows.
 CREATE TABLE in_flight (seq INTEGER PRIMARY KEY, token INTEGER NOT NULL, started_at INTEGER NOT NULL) STRICT;
 
 CREATE TABLE attempts (

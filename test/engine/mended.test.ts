@@ -1,0 +1,200 @@
+/** Cases that a careful reader broke once; each stays mended. */
+import { symlinkSync } from "node:fs"
+import { expect, test } from "vitest"
+import { PosthornError } from "../../src/index.ts"
+import { openPosthorn } from "../../src/posthorn.ts"
+import { MemorySchedule } from "../../src/schedule/memory.ts"
+import type { Store } from "../../src/store/store.ts"
+import { Harness, LOOPBACK } from "../support/harness.ts"
+
+test("fractions of seconds in a policy are written as whole milliseconds", async () => {
+  const harness = await Harness.start()
+  const retention = { delivered: { after: 86_400 / 7 } }
+  await harness.endpoint({ retry: { delays: [1 / 3], maxAge: 1000 / 7, retention } })
+  harness.receiver.queue("/", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  harness.clock.advance(334)
+  await harness.published("delivery.delivered", 1)
+  expect(harness.rows()[0]!.purge_at).toBe(harness.clock.now() + Math.round((86_400 / 7) * 1000))
+})
+
+test("a call that fails in the store fails alone, whatever the reason", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint()
+  const [first, bad, worse, last] = await Promise.allSettled([
+    harness.send(),
+    harness.posthorn.tasks.cancel(undefined as never),
+    harness.posthorn.tasks.cancel((() => {}) as never),
+    harness.send(),
+  ])
+  expect([first.status, bad.status, worse.status, last.status]).toEqual([
+    "fulfilled",
+    "rejected",
+    "rejected",
+    "fulfilled",
+  ])
+  for (const one of [bad, worse]) expect((one as PromiseRejectedResult).reason).toBeInstanceOf(PosthornError)
+  await harness.published("delivery.delivered", 2)
+})
+
+test("a busy lane with a retry far ahead does not pile up alarms", async () => {
+  const schedule = new MemorySchedule(0)
+  const tomorrow = 86_400_000
+  schedule.wake([{ endpointId: "a", appId: "app", dueAt: 0 }])
+  for (let i = 0; i < 20_000; i++) {
+    const [claim] = await schedule.claim(1, i)
+    schedule.wake([{ endpointId: "a", appId: "app", dueAt: i }])
+    await schedule.release(claim!, tomorrow, i)
+    if (i % 2 === 0) schedule.wake([{ endpointId: "a", appId: "app", dueAt: tomorrow - i }])
+  }
+  expect(schedule.alarms).toBeLessThan(2000)
+})
+
+test("a dead letter from before an endpoint ceased to be ordered blocks nobody when it is retried", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/", 500)
+  const id = await harness.endpoint({ ordered: true, retry: { delays: [86_400], maxAttempts: 1 } })
+  await harness.send()
+  const [dead] = await harness.published("delivery.dead", 1)
+  await harness.posthorn.endpoints.update("acme", id, {
+    ordered: false,
+    retry: { delays: [86_400], maxAttempts: 5 },
+  })
+  await harness.posthorn.dead.retry(dead!.webhook_delivery_id)
+  await harness.published("delivery.attempt", 2)
+  harness.receiver.always("/", 200)
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  expect(harness.rows()[0]).toMatchObject({ status: "failed", ordered: 0 })
+})
+
+test("what only waited for its turn when the process died is not counted against it", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/", () => {})
+  await harness.endpoint({ rateLimit: 1 })
+  for (let i = 0; i < 3; i++) await harness.send({ i })
+  await harness.receiver.arrived("/", 1)
+  await harness.posthorn.engine!.pollOnce()
+  const claims = harness.sql("SELECT seq, started_at > 0 AS started FROM in_flight ORDER BY seq")
+  expect(claims.filter(({ started }) => started === 1)).toHaveLength(1)
+  // The claims as a crash leaves them, for the next start to find.
+  await harness.close()
+  harness.sql("INSERT INTO in_flight VALUES (1, 1, 5), (2, 1, 0)")
+  await harness.open()
+  await harness.receiver.arrived("/", 2)
+  expect(
+    harness.sql("SELECT stalls FROM webhook_deliveries ORDER BY seq").map(({ stalls }) => stalls),
+  ).toEqual([1, 0, 0])
+})
+
+test("close comes to an end though the store cannot be written; what was not written is sent again", async () => {
+  let full = false
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    settle: (settlements) =>
+      full ? Promise.reject(new PosthornError("store_full", "full")) : store.settle(settlements),
+  })
+  const harness = await Harness.start({ wrapStore })
+  await harness.endpoint()
+  full = true
+  await harness.send()
+  await harness.receiver.arrived("/", 1)
+  await harness.close()
+  full = false
+  await harness.open()
+  await harness.receiver.arrived("/", 2)
+  await harness.published("delivery.delivered", 1)
+})
+
+test("what was cancelled is not sent, also when a lane had it in hand", async () => {
+  const harness = await Harness.start()
+  const release = harness.receiver.hold("/")
+  await harness.endpoint({ concurrency: 1 })
+  for (let i = 0; i < 3; i++) await harness.send({ i })
+  await harness.receiver.arrived("/", 1)
+  await harness.posthorn.engine!.pollOnce()
+  const { data } = await harness.posthorn.deliveries.list()
+  for (const { id } of data.slice(0, 2)) await harness.posthorn.deliveries.cancel(id)
+  release(200)
+  await harness.published("delivery.delivered", 1)
+  await harness.posthorn.engine!.pollOnce()
+  expect(harness.receiver.to("/")).toHaveLength(1)
+})
+
+test("a file has one owner, also under another name", async () => {
+  const harness = await Harness.start({ encryptionKey: "ab".repeat(32) })
+  symlinkSync(harness.file, `${harness.file}.link`)
+  const again = openPosthorn({
+    store: `sqlite:${harness.file}.link`,
+    encryptionKey: "ab".repeat(32),
+    egress: LOOPBACK,
+  })
+  await expect(again).rejects.toMatchObject({ code: "store_in_use" })
+})
+
+test("a deferred message is sent on time, also while its lane is busy with a slow request", async () => {
+  const harness = await Harness.start({ pollIntervalMs: 3_600_000 })
+  harness.receiver.queue("/", 200, () => {})
+  await harness.endpoint({ concurrency: 2 })
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.send({ slow: true })
+  await harness.receiver.arrived("/", 2)
+  await harness.send({ deferred: true }, { delaySeconds: 1 })
+  harness.clock.advance(1000)
+  await harness.receiver.arrived("/", 3)
+})
+
+test("errors do not open more connections: concurrency grows with success only", async () => {
+  const harness = await Harness.start()
+  let most = 0
+  let underWay = 0
+  harness.receiver.always("/", (_request, response) => {
+    most = Math.max(most, ++underWay)
+    setImmediate(() => {
+      underWay--
+      response.writeHead(503).end()
+    })
+  })
+  await harness.endpoint({ retry: { delays: [3600], maxAttempts: 5 } })
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 50 }, () => ({ eventType: "a", payload: {} })),
+  )
+  await harness.published("delivery.attempt", 50)
+  expect(most).toBe(1)
+})
+
+test("any view of bytes is sent as its bytes, and copied before the caller goes on with it", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint()
+  const large = new Uint8Array(1000).fill(7)
+  const sends = [
+    harness.send(large.subarray(10, 13)),
+    harness.send(new Uint16Array([258])),
+    harness.send(new ArrayBuffer(2)),
+  ]
+  large.fill(0)
+  await Promise.all(sends)
+  const received = await harness.receiver.arrived("/", 3)
+  expect(received.map(({ body }) => [...body]).sort()).toEqual([
+    [0, 0],
+    [2, 1],
+    [7, 7, 7],
+  ])
+})
+
+test("a policy that is changed while a request is under way decides what becomes of it", async () => {
+  const harness = await Harness.start()
+  const release = harness.receiver.hold("/")
+  const id = await harness.endpoint({ concurrency: 1, retry: { delays: [10], maxAttempts: 5 } })
+  await harness.send()
+  await harness.receiver.arrived("/", 1)
+  await harness.posthorn.endpoints.update("acme", id, { retry: { delays: [1000], maxAttempts: 5 } })
+  await harness.send()
+  await harness.posthorn.engine!.pollOnce()
+  release(500)
+  await harness.published("delivery.attempt", 1)
+  expect(harness.rows()[0]).toMatchObject({ next_retry_at: harness.clock.now() + 1_000_000 })
+})
