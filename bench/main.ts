@@ -7,14 +7,16 @@ import { join } from "node:path"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { parseArgs } from "node:util"
 import { Pool } from "undici"
-import { openPosthorn } from "../src/index.ts"
+import { openPosthorn } from "../src/posthorn.ts"
+import type { Store } from "../src/store/store.ts"
 import type { Transport } from "../src/transport/transport.ts"
 import { measureGuard, type Runner } from "./guard.ts"
+import { storeOnMainThread } from "./thread.ts"
 
 const { values: flags } = parseArgs({
   options: { quick: { type: "boolean" }, json: { type: "boolean" }, only: { type: "string" } },
 })
-const PARTS = ["deliver", "guard"]
+const PARTS = ["deliver", "guard", "thread"]
 if (flags.only !== undefined && !PARTS.includes(flags.only)) {
   console.error(`--only takes one of ${PARTS.join(", ")}`)
   process.exit(2)
@@ -62,11 +64,14 @@ interface Figures {
 }
 
 /** From `send` to settled: 64 senders at once, each message to one endpoint of many. */
-async function openRunner(endpoints: number, transport?: Transport): Promise<Runner> {
+async function openRunner(endpoints: number, transport?: Transport, onMainThread = false): Promise<Runner> {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-bench-"))
   const posthorn = await openPosthorn(
     { store: `sqlite:${join(folder, "bench.db")}`, logger: "error", egress: { allow: ["127.0.0.0/8"] } },
-    transport === undefined ? {} : { transport },
+    {
+      ...(transport === undefined ? {} : { transport }),
+      ...(onMainThread ? { wrapStore: (store) => besides(store, join(folder, "main-thread.db")) } : {}),
+    },
   )
   await posthorn.applications.create({ uid: "bench", name: "Bench" })
   for (let i = 0; i < endpoints; i++)
@@ -98,8 +103,20 @@ async function openRunner(endpoints: number, transport?: Transport): Promise<Run
   return { run, close }
 }
 
-async function deliver(endpoints: number, count: number): Promise<Figures> {
-  const { run, close } = await openRunner(endpoints)
+/** The store that was opened stays idle, and is closed with the other. */
+function besides(opened: Store, path: string): Store {
+  const store = storeOnMainThread(path)
+  return {
+    ...store,
+    close: async () => {
+      await opened.close()
+      await store.close()
+    },
+  }
+}
+
+async function deliver(endpoints: number, count: number, onMainThread = false): Promise<Figures> {
+  const { run, close } = await openRunner(endpoints, undefined, onMainThread)
   await run(Math.ceil(count / 4))
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
@@ -112,12 +129,30 @@ async function deliver(endpoints: number, count: number): Promise<Figures> {
 const report = {
   machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, SQLite ${process.versions.sqlite}`,
   quick: flags.quick ?? false,
-  ...(flags.only === "guard" ? {} : await throughput()),
-  ...(flags.only === "deliver" ? {} : { egress: { guard: await guardCost() } }),
+  ...(wanted("deliver") ? await throughput() : {}),
+  ...(wanted("guard") ? { egress: { guard: await guardCost() } } : {}),
+  ...(wanted("thread") ? { thread: await threadGain() } : {}),
 }
 if (flags.json) console.log(JSON.stringify(report))
 else console.log(JSON.stringify(report, null, 2))
 receiver.disconnect()
+
+function wanted(part: string): boolean {
+  return flags.only === undefined || flags.only === part
+}
+
+/** SQLite on a thread of its own against the main thread, one endpoint. */
+async function threadGain() {
+  const own = await deliver(1, COUNT)
+  const main = await deliver(1, COUNT, true)
+  return {
+    perSecond: Math.round(own.perSecond),
+    onMainThreadPerSecond: Math.round(main.perSecond),
+    ratio: round(own.perSecond / main.perSecond),
+    loopP99Ms: round(own.loopP99Ms),
+    onMainThreadLoopP99Ms: round(main.loopP99Ms),
+  }
+}
 
 async function throughput() {
   await bareLoop(COUNT)

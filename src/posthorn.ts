@@ -254,8 +254,13 @@ function parseOptions(options: PosthornOptions) {
     egress: parseEgress(options.egress, process.env),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
     logger: parseLogger(options.logger ?? "warn"),
-    onFatal: options.onFatal ?? throwUncaught,
+    onFatal: parseOnFatal(options.onFatal ?? throwUncaught),
   }
+}
+
+function parseOnFatal(onFatal: unknown): (error: PosthornError) => void {
+  if (typeof onFatal !== "function") throw invalid("onFatal", "must be a function")
+  return onFatal as (error: PosthornError) => void
 }
 
 function parseLogger(logger: unknown): Logger {

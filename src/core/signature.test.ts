@@ -115,3 +115,19 @@ test.each([
     expect.objectContaining({ code: "invalid_input", field: "secret" }),
   )
 })
+
+test.each([
+  ["a parsed body", () => verifySignature(secret, headersFor([secret], body), {} as never), "body"],
+  [
+    "no secret",
+    () => verifySignature(undefined as never, headersFor([secret], body), body, { nowMs: NOW }),
+    "secret",
+  ],
+  [
+    "a public key that is none",
+    () => verifySignature("whpk_abc", headersFor([secret], body), body, { nowMs: NOW }),
+    "secret",
+  ],
+])("%s is the caller's mistake, and named", (_what, verify, field) => {
+  expect(verify).toThrow(expect.objectContaining({ code: "invalid_input", field }))
+})

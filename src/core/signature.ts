@@ -96,6 +96,9 @@ export function verifySignature(
   body: string | Uint8Array,
   options: VerifyOptions = {},
 ): void {
+  if (typeof body !== "string" && !(body instanceof Uint8Array)) {
+    throw invalid("body", "must be the raw text or bytes of the request, not what was parsed from it")
+  }
   const id = header(headers, "id")
   const timestamp = header(headers, "timestamp")
   const signatures = header(headers, "signature").split(" ")
@@ -108,7 +111,7 @@ export function verifySignature(
   }
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const prefix = `${id}.${timestamp}.`
-  for (const one of typeof secret === "string" ? [secret] : secret) {
+  for (const one of Array.isArray(secret) ? secret : [secret]) {
     if (signatures.some((signature) => fits(one, signature, prefix, bytes))) return
   }
   throw new PosthornError("signature_invalid", "no signature fits the body", { field: "webhook-signature" })
@@ -133,10 +136,11 @@ function lookUp(
 
 function fits(secret: string, signature: string, prefix: string, body: Uint8Array): boolean {
   const [version, encoded = ""] = signature.split(",", 2)
-  if (secret.startsWith(PUBLIC)) {
+  if (typeof secret === "string" && secret.startsWith(PUBLIC)) {
+    const raw = Buffer.from(secret.slice(PUBLIC.length), "base64")
+    if (raw.length !== 32) throw invalid("secret", "must be whpk_ and the base64 of an ed25519 public key")
     if (version !== "v1a") return false
-    const der = Buffer.concat([SPKI_ED25519, Buffer.from(secret.slice(PUBLIC.length), "base64")])
-    const key = createPublicKey({ key: der, format: "der", type: "spki" })
+    const key = createPublicKey({ key: Buffer.concat([SPKI_ED25519, raw]), format: "der", type: "spki" })
     return verifyBytes(null, Buffer.concat([Buffer.from(prefix), body]), key, Buffer.from(encoded, "base64"))
   }
   const signingKey = parseSigningKey(secret)

@@ -45,8 +45,6 @@ export interface EngineParts {
   readonly defaultPolicy: Policy
 }
 
-/** Sending waits while this many outcomes are not written. */
-const MOST_UNSETTLED = 5000
 const SCAN_PAGE = 500
 /** How many lanes' states are kept while they are not worked on. */
 const MOST_IDLE_LANES = 10_000
@@ -83,7 +81,7 @@ export class Engine {
       tokens: new OAuthTokens(parts.transport, clock),
       settler,
       reporter,
-      slots: new Slots(options.maxInFlight, clock, () => settler.unsettled < MOST_UNSETTLED),
+      slots: new Slots(options.maxInFlight, clock),
       budget: new PollBudget(options.maxPerPoll),
       laneConcurrency: options.laneConcurrency,
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),

@@ -25,7 +25,6 @@ export class Settler {
   readonly #random: Random
   readonly #logger: Logger
   #queue: Waiting[] = []
-  #unsettled = 0
   #flushQueued = false
   #failures = 0
   #givenUp = false
@@ -38,14 +37,8 @@ export class Settler {
     this.#logger = logger
   }
 
-  /** How many outcomes are not written yet; sending waits while this is high. */
-  get unsettled(): number {
-    return this.#unsettled
-  }
-
   /** Resolves when the outcome is committed; rejects only when the store has ended. */
   settle(settlement: Settlement): Promise<SettleResult> {
-    this.#unsettled++
     return new Promise((resolve, reject) => {
       this.#queue.push({ settlement, resolve, reject })
       if (this.#flushQueued) return
@@ -65,7 +58,6 @@ export class Settler {
     try {
       const results = await this.#store.settle(batch.map(({ settlement }) => settlement))
       this.#failures = 0
-      this.#unsettled -= batch.length
       for (const [i, waiting] of batch.entries()) waiting.resolve(results[i]!)
     } catch (error) {
       this.#failed(batch, error)
@@ -94,7 +86,6 @@ export class Settler {
   }
 
   #refuse(batch: readonly Waiting[], error: unknown): void {
-    this.#unsettled -= batch.length
     for (const waiting of batch) waiting.reject(error)
   }
 

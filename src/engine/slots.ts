@@ -1,4 +1,7 @@
-/** The requests that may be under way at once in this process, shared by all lanes. */
+/**
+ * The requests that may be under way at once in this process, shared by all lanes. A place is taken until the outcome is written,
+ * so that a store that cannot keep up slows the sending down.
+ */
 import type { Clock, Timer } from "../core/clock.ts"
 
 /** A lane may have a fifth of what is free, so that many slow receivers together cannot take it all. */
@@ -14,20 +17,13 @@ export interface Slot {
 export class Slots {
   readonly #most: number
   readonly #clock: Clock
-  readonly #mayStart: () => boolean
   readonly #waiting = new Set<() => void>()
   #taken = 0
   #suspect: Timer | null = null
 
-  /** `mayStart` is asked before each start: false while too much is unsettled. */
-  constructor(most: number, clock: Clock, mayStart: () => boolean) {
+  constructor(most: number, clock: Clock) {
     this.#most = most
     this.#clock = clock
-    this.#mayStart = mayStart
-  }
-
-  get taken(): number {
-    return this.#taken
   }
 
   /** Null when none is free for this lane now; `retry` is then called once, when one may be. */
@@ -35,7 +31,7 @@ export class Slots {
     const free = this.#most - this.#taken
     const fair = underWayInLane === 0 || underWayInLane < free / SHARE
     const isSuspect = stalls >= SUSPECT_STALLS
-    if (free <= 0 || !fair || !this.#mayStart() || (isSuspect && this.#suspect !== null)) {
+    if (free <= 0 || !fair || (isSuspect && this.#suspect !== null)) {
       this.#waiting.add(retry)
       return null
     }

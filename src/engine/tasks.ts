@@ -78,14 +78,30 @@ export class TaskRunner {
   async #step(task: Task): Promise<void> {
     const { store, clock } = this.#parts
     const deliveries = await store.readTask(task.id, STEP)
+    const meant = task.action === "retry" ? await this.#withEndpoint(deliveries) : deliveries
     const now = clock.now()
-    const amendments = deliveries.map((delivery) => this.#amendment(task, delivery, now))
+    const amendments = meant.map((delivery) => this.#amendment(task, delivery, now))
     const cursor = deliveries.length < STEP ? null : deliveries.at(-1)!.seq
-    const applied = await store.stepTask({ taskId: task.id, amendments, cursor, now })
+    const applied = await store.stepTask({
+      taskId: task.id,
+      amendments,
+      looked: deliveries.length,
+      cursor,
+      now,
+    })
     if (applied === null) return
-    for (const [i, delivery] of deliveries.entries()) {
+    for (const [i, delivery] of meant.entries()) {
       if (applied[i]) this.#follow(task, delivery, amendments[i]!, now)
     }
+  }
+
+  /** Without those whose endpoint is gone: sent again they would only be cancelled, and their reason lost. */
+  async #withEndpoint(deliveries: readonly Delivery[]): Promise<Delivery[]> {
+    const gone = new Set<string>()
+    for (const { appId, endpointId } of new Map(deliveries.map((one) => [one.endpointId, one])).values()) {
+      if ((await this.#parts.store.getEndpoint(appId, endpointId)) === null) gone.add(endpointId)
+    }
+    return deliveries.filter(({ endpointId }) => !gone.has(endpointId))
   }
 
   #amendment(task: Task, delivery: Delivery, now: number): Amendment {

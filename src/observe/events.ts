@@ -1,4 +1,5 @@
 /** A typed bus for what happens to deliveries. Everything is also published on the topic `gateway:webhooks`. */
+import { invalid } from "../core/errors.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { Logger } from "./log.ts"
 
@@ -48,6 +49,8 @@ export interface EventMap {
   [TOPIC]: WebhookEvent
 }
 
+const NAMES: readonly (keyof EventMap)[] = ["delivery.dead", "delivery.delivered", "delivery.attempt", TOPIC]
+
 export type Listener<E> = (event: E) => void
 
 export class EventBus {
@@ -60,6 +63,7 @@ export class EventBus {
 
   /** Returns a function that ends the subscription. */
   on<N extends keyof EventMap>(name: N, listener: Listener<EventMap[N]>): () => void {
+    if (!NAMES.includes(name)) throw invalid("event", `must be one of ${NAMES.join(", ")}`)
     const listeners = this.#listeners.get(name) ?? new Set()
     this.#listeners.set(name, listeners)
     listeners.add(listener as Listener<never>)

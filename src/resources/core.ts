@@ -77,7 +77,7 @@ export function onlyPage(input: PageInput): PageInput {
 export function pageOf(input: PageInput): Page {
   const { cursor } = input
   if (cursor === undefined || cursor === null) return { limit: pageLimit(input), before: null }
-  if (!/^\d{1,15}$/.test(cursor))
+  if (typeof cursor !== "string" || !/^\d{1,15}$/.test(cursor))
     throw new PosthornError("invalid_input", "cursor must be one that a list returned", { field: "cursor" })
   return { limit: pageLimit(input), before: Number(cursor) }
 }

@@ -1,6 +1,6 @@
 /** Deliveries, their attempts, the dead letters, and what an operator does with them. */
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
-import { refuseUnknown, requireTime } from "../core/input.ts"
+import { refuseUnknown, requireObject, requireText, requireTime } from "../core/input.ts"
 import { cancel, isLive, revive } from "../core/operate.ts"
 import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus } from "../core/settle.ts"
@@ -61,6 +61,7 @@ export interface AttemptQuery extends PageInput {
 
 const FIELDS = ["app", "endpoint", "message", "status", "deadReason", "eventType", "since", "until"] as const
 const STATUSES: readonly DeliveryStatus[] = ["pending", "failed", "delivered", "dead"]
+const ATTEMPT_STATUSES: readonly AttemptStatus[] = ["succeeded", "failed", "unknown"]
 const MOST_TRIES = 10
 
 export class Deliveries {
@@ -77,6 +78,7 @@ export class Deliveries {
 
   /** Newest first. */
   async list(query: DeliveryQuery & PageInput = {}): Promise<List<Delivery>> {
+    requireObject(query, "query")
     const { limit: _limit, cursor: _cursor, ...filter } = query
     const page = pageOf(query)
     return listOf(
@@ -92,7 +94,12 @@ export class Deliveries {
 
   /** Newest first. */
   async attempts(query: AttemptQuery = {}): Promise<List<Attempt>> {
+    requireObject(query, "query")
     refuseUnknown(query, ["delivery", "endpoint", "message", "status", "limit", "cursor"], "")
+    for (const field of ["delivery", "endpoint", "message"] as const) optionalText(query[field], field)
+    if (query.status !== undefined && !ATTEMPT_STATUSES.includes(query.status)) {
+      throw invalid("status", `must be one of ${ATTEMPT_STATUSES.join(", ")}`)
+    }
     const page = pageOf(query)
     const filter = {
       deliveryId: query.delivery,
@@ -161,6 +168,7 @@ export class DeadLetters {
   }
 
   async list(query: DeadQuery & PageInput = {}): Promise<List<Delivery>> {
+    requireObject(query, "query")
     const { limit: _limit, cursor: _cursor, ...filter } = query
     const page = pageOf(query)
     return listOf(await this.#core.store.listDeliveries(await this.#filter(filter), page), page.limit, show)
@@ -204,9 +212,14 @@ export class DeadLetters {
   }
 
   async #filter(query: DeadQuery): Promise<DeliveryFilter> {
+    requireObject(query, "query")
     if ("status" in query) throw invalid("status", "is always dead here")
     return { ...(await parseQuery(this.#core, query)), status: "dead", undiscarded: true }
   }
+}
+
+function optionalText(value: unknown, field: string): void {
+  if (value !== undefined) requireText(value, field, 256)
 }
 
 async function readDelivery(core: Core, id: string): Promise<Row> {
@@ -216,7 +229,9 @@ async function readDelivery(core: Core, id: string): Promise<Row> {
 }
 
 async function parseQuery(core: Core, query: DeliveryQuery): Promise<DeliveryFilter> {
+  requireObject(query, "query")
   refuseUnknown(query, FIELDS, "")
+  for (const field of ["app", "endpoint", "message", "eventType"] as const) optionalText(query[field], field)
   if (query.status !== undefined && !STATUSES.includes(query.status))
     throw invalid("status", `must be one of ${STATUSES.join(", ")}`)
   if (query.deadReason !== undefined && !DEAD_REASONS.includes(query.deadReason)) {

@@ -228,6 +228,7 @@ export class Endpoints {
   /** A new secret signs first; the old one signs beside it until the grace period ends. */
   async rotateSecret(app: string, endpoint: string, input: RotateInput = {}): Promise<void> {
     const { clock, vault } = this.#core
+    requireObject(input, "options")
     refuseUnknown(input, ["secret", "gracePeriodSeconds"], "")
     const key = input.secret ?? this.#newSecret()
     parseSigningKey(key)

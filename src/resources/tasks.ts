@@ -1,5 +1,6 @@
 /** Tasks: durable work on many deliveries, with progress. */
 import { notFound } from "../core/errors.ts"
+import { requireText } from "../core/input.ts"
 import type { Task as Row } from "../store/store.ts"
 import { type Core, date, type List, listOf, onlyPage, type PageInput, pageOf } from "./core.ts"
 
@@ -16,6 +17,7 @@ export class Tasks {
   }
 
   async get(id: string): Promise<Task> {
+    requireText(id, "task", 256)
     const row = await this.#core.store.getTask(id)
     if (row === null) throw notFound("task", id)
     return show(row)
@@ -28,6 +30,7 @@ export class Tasks {
 
   /** What it has done stays done. */
   async cancel(id: string): Promise<Task> {
+    requireText(id, "task", 256)
     return show(await this.#core.store.cancelTask(id, this.#core.clock.now()))
   }
 }

@@ -501,12 +501,18 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
         change: revive(row, NOW + 1),
       }))
       expect(
-        await under.store.stepTask({ taskId: task.id, amendments, cursor: rows.at(-1)!.seq, now: NOW }),
+        await under.store.stepTask({
+          taskId: task.id,
+          amendments,
+          looked: 3,
+          cursor: rows.at(-1)!.seq,
+          now: NOW,
+        }),
       ).toEqual([true, true, true])
       const again = await under.reopen()
       expect(await again.getTask(task.id)).toMatchObject({ done: 3, changed: 3, status: "running" })
       expect(await again.readTask(task.id, 9)).toHaveLength(2)
-      await again.stepTask({ taskId: task.id, amendments: [], cursor: null, now: NOW })
+      await again.stepTask({ taskId: task.id, amendments: [], looked: 0, cursor: null, now: NOW })
       expect(await again.getTask(task.id)).toMatchObject({ status: "finished" })
       expect(await again.countByStatus({})).toMatchObject({ pending: 3, dead: 2 })
     })
@@ -517,7 +523,7 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       const task = await under.store.createTask(sample.task({ filter: { status: "dead" } }))
       expect(await under.store.cancelTask(task.id, NOW)).toMatchObject({ status: "cancelled" })
       expect(
-        await under.store.stepTask({ taskId: task.id, amendments: [], cursor: null, now: NOW }),
+        await under.store.stepTask({ taskId: task.id, amendments: [], looked: 0, cursor: null, now: NOW }),
       ).toBeNull()
       expect(await under.store.readTask(task.id, 9)).toEqual([])
     })

@@ -285,6 +285,8 @@ export interface Amendment {
 export interface TaskStep {
   readonly taskId: string
   readonly amendments: readonly Amendment[]
+  /** How many deliveries were looked at for them. */
+  readonly looked: number
   /** The last `seq` looked at; null when none are left, which finishes the task. */
   readonly cursor: number | null
   readonly now: number

@@ -26,8 +26,9 @@ export class HttpTransport implements Transport {
   }
 
   send(request: OutboundRequest): Promise<TransportResult> {
-    if (!this.#guard.accepts(request.url)) return Promise.resolve(forbidden(request.url))
-    const { origin, pathname, search } = new URL(request.url)
+    const target = this.#guard.target(request.url)
+    if (target === null) return Promise.resolve(forbidden(request.url))
+    const { origin, path } = target
     const { pool, release } = this.#pools.borrow(request, origin)
     return new Promise((resolve) => {
       const deadline = this.#clock.setTimer(request.timeoutMs, () => {
@@ -43,7 +44,7 @@ export class HttpTransport implements Transport {
       this.#underWay.add(exchange)
       const { headers, body } = request
       pool.dispatch(
-        { origin, path: pathname + search, method: "POST", headers: headers as Record<string, string>, body },
+        { origin, path, method: "POST", headers: headers as Record<string, string>, body },
         exchange,
       )
     })

@@ -198,3 +198,21 @@ test("a policy that is changed while a request is under way decides what becomes
   await harness.published("delivery.attempt", 1)
   expect(harness.rows()[0]).toMatchObject({ next_retry_at: harness.clock.now() + 1_000_000 })
 })
+
+test("retrying many leaves the dead letters of a deleted endpoint as they are", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/gone", 400)
+  harness.receiver.queue("/here", 400)
+  const gone = await harness.endpoint({ retry: "enterprise" }, "/gone")
+  await harness.endpoint({ retry: "enterprise" }, "/here")
+  await harness.send()
+  await harness.published("delivery.dead", 2)
+  await harness.posthorn.endpoints.delete("acme", gone)
+  const { id } = await harness.posthorn.dead.retryMany({})
+  await harness.published("delivery.delivered", 1)
+  await harness.quiet()
+  expect(await harness.posthorn.tasks.get(id)).toMatchObject({ status: "finished", done: 2, changed: 1 })
+  expect(await harness.posthorn.dead.list()).toMatchObject({
+    data: [{ deadReason: "rejected", attemptCount: 1 }],
+  })
+})

@@ -163,6 +163,7 @@ describe("opening", () => {
       "invalid_input",
       "encryptionKey",
     ],
+    ["an onFatal that is no function", { store: "sqlite::memory:", onFatal: 5 }, "invalid_input", "onFatal"],
     ["a short key", { store: "sqlite::memory:", encryptionKey: "abc" }, "invalid_input", "encryptionKey"],
   ]
   test.each(cases)("with %s", async (_what, options, code, field) => {
@@ -208,6 +209,14 @@ test("lists refuse what they do not know", async () => {
   const { deliveries, dead, applications } = harness.posthorn
   await expect(deliveries.list({ limit: 251 })).rejects.toMatchObject({ field: "limit" })
   await expect(applications.list({ limt: 5 } as never)).rejects.toMatchObject({ field: "limt" })
+  await expect(deliveries.list(null as never)).rejects.toMatchObject({ field: "query" })
+  await expect(deliveries.list({ message: {} } as never)).rejects.toMatchObject({ field: "message" })
+  await expect(deliveries.attempts({ status: "success" } as never)).rejects.toMatchObject({ field: "status" })
+  await expect(dead.retryMany(undefined as never)).rejects.toMatchObject({ field: "query" })
+  expect(() => harness.posthorn.on("delivery.died" as never, () => {})).toThrow(
+    expect.objectContaining({ field: "event" }),
+  )
+  await expect(deliveries.list({ cursor: {} } as never)).rejects.toMatchObject({ field: "cursor" })
   await expect(deliveries.list({ cursor: "junk" })).rejects.toMatchObject({ field: "cursor" })
   await expect(deliveries.list({ status: "lost" as never })).rejects.toMatchObject({ field: "status" })
   await expect(deliveries.list({ enpoint: "x" } as never)).rejects.toMatchObject({ field: "enpoint" })

@@ -43,7 +43,8 @@ export class Channel {
     await new Promise<void>((resolve, reject) => {
       worker.once("error", reject)
       worker.once("message", (message: FromThread) => {
-        if (typeof message === "object" && "openFailed" in message) reject(toError(message.openFailed))
+        if (typeof message === "object" && "openFailed" in message)
+          reject(cannotOpen(options.path, message.openFailed))
         else resolve()
       })
     })
@@ -137,6 +138,17 @@ export class Channel {
 
 function toError({ code, message, field, cause }: Failure): PosthornError {
   return new PosthornError(code, message, { field, cause })
+}
+
+/** What went wrong at the start, with the file that it went wrong with. */
+function cannotOpen(path: string, failure: Failure): PosthornError {
+  const { code, cause } = failure
+  if (code !== "store_failed" && code !== "store_unavailable") return toError(failure)
+  return new PosthornError(
+    code,
+    `${path} cannot be opened as a Posthorn database: ${cause ?? failure.message}`,
+    { cause },
+  )
 }
 
 function lost(cause: unknown): PosthornError {

@@ -52,7 +52,10 @@ export function readTask(context: Context, id: string, limit: number): Delivery[
   return rangeOfDeliveries(context, task.filter, task.cursor, task.upTo, limit)
 }
 
-export function stepTask(context: Context, { taskId, amendments, cursor, now }: TaskStep): boolean[] | null {
+export function stepTask(
+  context: Context,
+  { taskId, amendments, looked, cursor, now }: TaskStep,
+): boolean[] | null {
   const task = getTask(context, taskId)
   if (task === null || task.status !== "running") return null
   const applied = amend(context, amendments)
@@ -62,7 +65,7 @@ export function stepTask(context: Context, { taskId, amendments, cursor, now }: 
     )
     .run(
       cursor === null ? "finished" : "running",
-      amendments.length,
+      looked,
       applied.filter(Boolean).length,
       cursor ?? task.cursor,
       now,
