@@ -80,7 +80,7 @@ test("what only waited for its turn when the process died is not counted against
   expect(claims.filter(({ started }) => started === 1)).toHaveLength(1)
   // The claims as a crash leaves them, for the next start to find.
   await harness.close()
-  harness.sql("INSERT INTO in_flight VALUES (1, 1, 5), (2, 1, 0)")
+  harness.sql("INSERT INTO in_flight VALUES (1, 1, 5), (2, 1, -5)")
   await harness.open()
   await harness.receiver.arrived("/", 2)
   expect(

@@ -45,7 +45,7 @@ test.for([
   const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
   await expectClearEnd(
     program,
-    /PosthornError: the .* (failed \(disk I\/O error|cannot be read or created: EIO)/,
+    /PosthornError: .* (failed \(disk I\/O error|cannot be opened as a Posthorn database: disk I\/O error|cannot be read or created: EIO)/,
   )
   expect(program.lines).toEqual([])
   await campaign.finish(1)

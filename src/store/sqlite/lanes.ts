@@ -183,13 +183,18 @@ function firstDueAfter(
 /** Writes down that the delivery is about to be sent. What an earlier claim left there is an attempt of unknown outcome. */
 function claim(context: Context, row: SqlRow, token: number, now: number, starts: boolean): ClaimedDelivery {
   const delivery = toClaimed(row)
-  const startedAt = starts ? now : 0
+  const startedAt = starts ? now : -now
   context.connection
     .sql("INSERT OR REPLACE INTO in_flight (seq, token, started_at) VALUES (?, ?, ?)")
     .run(delivery.seq, token, startedAt)
-  // One that only waited for its turn when its worker stopped was not the cause, and no request was made.
-  if (row.claimed_by === null || row.claimed_at === 0) return delivery
-  context.connection.sql("UPDATE webhook_deliveries SET stalls = stalls + 1 WHERE seq = ?").run(delivery.seq)
+  if (row.claimed_by === null) return delivery
+  // One that was claimed to wait for its turn may have been sent since, so the log has it; but it is not counted as the cause.
+  const claimedAt = row.claimed_at as number
+  const stalls = claimedAt > 0 ? 1 : 0
+  if (stalls > 0)
+    context.connection
+      .sql("UPDATE webhook_deliveries SET stalls = stalls + 1 WHERE seq = ?")
+      .run(delivery.seq)
   insertAttempt(context, delivery.seq, {
     id: context.ids.make("atmpt", now),
     status: "unknown",
@@ -199,10 +204,10 @@ function claim(context: Context, row: SqlRow, token: number, now: number, starts
     responseBody: null,
     responseTruncated: false,
     error: "the worker stopped before it wrote down how this attempt ended",
-    startedAt: row.claimed_at as number,
+    startedAt: Math.abs(claimedAt),
     durationMs: 0,
   })
-  return { ...delivery, stalls: delivery.stalls + 1 }
+  return { ...delivery, stalls: delivery.stalls + stalls }
 }
 
 function dueOf(row: SqlRow | undefined): number {

@@ -127,7 +127,7 @@ BEGIN
   UPDATE webhook_deliveries SET ordered = coalesce((SELECT ordered FROM endpoints WHERE id = NEW.webhook_id), ordered) WHERE seq = NEW.seq;
 END;
 
--- What is claimed, and with which claim; started_at 0 only waits for its turn. A row that outlives its claim is an attempt whose outcome nobody knows.
+-- What is claimed, and with which claim. A negative started_at: claimed at that time, to wait for its turn. A row that outlives its claim is an attempt whose outcome nobody knows.
 CREATE TABLE in_flight (seq INTEGER PRIMARY KEY, token INTEGER NOT NULL, started_at INTEGER NOT NULL) STRICT;
 
 CREATE TABLE attempts (
@@ -185,7 +185,7 @@ SELECT d.id,
        END AS status,
        datetime(coalesce(d.next_retry_at, d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS available_at,
        f.token AS locked_by,
-       datetime(f.started_at / 1000, 'unixepoch') AS locked_at,
+       datetime(abs(f.started_at) / 1000, 'unixepoch') AS locked_at,
        d.error_detail AS error_text,
        datetime(d.received_at / 1000, 'unixepoch') AS created_at,
        datetime(coalesce(d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS updated_at
