@@ -19,25 +19,6 @@ test("fractions of seconds in a policy are written as whole milliseconds", async
   expect(harness.rows()[0]!.purge_at).toBe(harness.clock.now() + Math.round((86_400 / 7) * 1000))
 })
 
-test("a call that fails in the store fails alone, whatever the reason", async () => {
-  const harness = await Harness.start()
-  await harness.endpoint()
-  const [first, bad, worse, last] = await Promise.allSettled([
-    harness.send(),
-    harness.posthorn.tasks.cancel(undefined as never),
-    harness.posthorn.tasks.cancel((() => {}) as never),
-    harness.send(),
-  ])
-  expect([first.status, bad.status, worse.status, last.status]).toEqual([
-    "fulfilled",
-    "rejected",
-    "rejected",
-    "fulfilled",
-  ])
-  for (const one of [bad, worse]) expect((one as PromiseRejectedResult).reason).toBeInstanceOf(PosthornError)
-  await harness.published("delivery.delivered", 2)
-})
-
 test("a busy lane with a retry far ahead does not pile up alarms", async () => {
   const schedule = new MemorySchedule(0)
   const tomorrow = 86_400_000

@@ -138,3 +138,19 @@ test("the hot statements use their indexes and sort nothing", async () => {
   for (const text of [due, head, purge]) expect(text).not.toContain("TEMP B-TREE")
   db.close()
 })
+
+test.each([
+  ["the database refuses", {}],
+  ["cannot be copied to the thread", () => {}],
+])("a call that %s fails alone", async (_what, argument) => {
+  const store = await open(temporaryFile())
+  const application = sample.application()
+  await store.createApplication(application)
+  const results = await Promise.allSettled([
+    store.accept([sample.message(application.id)]),
+    store.cancelTask(argument as never, NOW),
+    store.accept([sample.message(application.id)]),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
+  expect(await store.listMessages({ appId: application.id }, { limit: 9, before: null })).toHaveLength(2)
+})
