@@ -1,13 +1,23 @@
-import { configDefaults, defineConfig } from "vitest/config"
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
 
 /** Tests that compare times run by themselves, one after the other, so that the others do not disturb them. */
 const TIMING = "**/*.timing.test.ts"
+/** What the engine promises must hold on every store and schedule: these run over each combination. */
+const ENGINE = "test/{acceptance,engine,kill,library,model}/**/*.test.ts"
 const timeouts = { testTimeout: 30_000, hookTimeout: 30_000 }
+const exclude = [...configDefaults.exclude, TIMING]
+
+function engineOn(name: "postgres" | "redis"): TestProjectInlineConfiguration {
+  return { test: { ...timeouts, name, include: [ENGINE], exclude, env: { POSTHORN_TEST_ON: name } } }
+}
 
 export default defineConfig({
   test: {
+    globalSetup: "test/support/servers/global-setup.ts",
     projects: [
-      { test: { ...timeouts, name: "behaviour", exclude: [...configDefaults.exclude, TIMING] } },
+      { test: { ...timeouts, name: "behaviour", exclude } },
+      engineOn("postgres"),
+      engineOn("redis"),
       { test: { ...timeouts, name: "timing", include: [TIMING], fileParallelism: false } },
     ],
   },

@@ -63,17 +63,26 @@ function median(values: readonly number[]): number {
   return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
 }
 
+function read(url: string): { readonly origin: string; readonly path: string } {
+  const { origin, pathname, search } = new URL(url)
+  return { origin, path: pathname + search }
+}
+
 /** The least that sends a request and tells what came back: a pool for each endpoint, a deadline, nothing vetted or limited. */
 class PlainTransport implements Transport {
   readonly #clock: Clock
   readonly #pools = new Map<string, Pool>()
+  readonly #targets = new Map<string, { readonly origin: string; readonly path: string }>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
   send({ endpointId, url, headers, body, timeoutMs }: OutboundRequest): Promise<TransportResult> {
-    const { origin, pathname, search } = new URL(url)
+    // Kept as the guard keeps it: reading it anew for every request flattered the guard.
+    const target = this.#targets.get(url) ?? read(url)
+    this.#targets.set(url, target)
+    const { origin, path } = target
     const pool = this.#pools.get(endpointId) ?? new Pool(origin, { pipelining: 1 })
     this.#pools.set(endpointId, pool)
     return new Promise((resolve, reject) => {
@@ -105,7 +114,6 @@ class PlainTransport implements Transport {
           reject(error)
         },
       }
-      const path = pathname + search
       pool.dispatch(
         { origin, path, method: "POST", headers: headers as Record<string, string>, body },
         handler,

@@ -7,10 +7,16 @@ import { parseEncryptionKey } from "./core/vault.ts"
 
 const BYTES = 32
 
-export function encryptionKeyFor(databasePath: string, given: string | undefined): Uint8Array {
+/** Null when neither an option nor the environment says. */
+export function givenEncryptionKey(given: string | undefined): Uint8Array | null {
   if (given !== undefined) return parseEncryptionKey(given)
   const fromEnvironment = process.env.POSTHORN_ENCRYPTION_KEY
-  if (fromEnvironment !== undefined) return parseEncryptionKey(fromEnvironment, "POSTHORN_ENCRYPTION_KEY")
+  return fromEnvironment === undefined ? null : parseEncryptionKey(fromEnvironment, "POSTHORN_ENCRYPTION_KEY")
+}
+
+export function encryptionKeyFor(databasePath: string, option: string | undefined): Uint8Array {
+  const given = givenEncryptionKey(option)
+  if (given !== null) return given
   if (databasePath === ":memory:") return randomBytes(BYTES)
   const file = `${databasePath}.key`
   try {

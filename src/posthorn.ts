@@ -1,6 +1,6 @@
 /** The library's front door: open, send, on, close. */
 import { getRandomValues } from "node:crypto"
-import { existsSync, realpathSync } from "node:fs"
+import { openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
@@ -11,18 +11,17 @@ import { preset } from "./core/presets.ts"
 import { createVault } from "./core/vault.ts"
 import { Engine } from "./engine/engine.ts"
 import { Reporter } from "./engine/reporter.ts"
-import { encryptionKeyFor } from "./key-file.ts"
+import type { Bulletin, Note } from "./observe/bulletin.ts"
 import { EventBus, type EventMap, type Listener } from "./observe/events.ts"
+import { EventExchange } from "./observe/exchange.ts"
 import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from "./observe/log.ts"
 import { Applications } from "./resources/applications.ts"
 import { type Core, requireApplication } from "./resources/core.ts"
 import { DeadLetters, Deliveries } from "./resources/deliveries.ts"
 import { Endpoints } from "./resources/endpoints.ts"
-import { type MessageInput, Messages, type SendResult } from "./resources/messages.ts"
+import { type MessageInput, Messages, type SendOptions, type SendResult } from "./resources/messages.ts"
 import { Policies } from "./resources/policies.ts"
 import { Tasks } from "./resources/tasks.ts"
-import { MemorySchedule } from "./schedule/memory.ts"
-import { openSqliteStore } from "./store/sqlite/store.ts"
 import type { StatusCounts, Store } from "./store/store.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { type EgressInput, parseEgress } from "./transport/egress/settings.ts"
@@ -31,11 +30,13 @@ import type { Transport } from "./transport/transport.ts"
 import { VERSION } from "./version.ts"
 
 export interface PosthornOptions {
-  /** `sqlite:<path>`, or `sqlite::memory:` for a trial that keeps nothing. */
+  /** `sqlite:<path>`, `sqlite::memory:` for a trial that keeps nothing, or `postgres://…`, which many processes can share. */
   store: string
+  /** `redis://…` as the delay queue of a store on PostgreSQL, which keeps it by itself unless told. */
+  schedule?: string
   /** The policy of endpoints that have none: a preset's name or a policy. `standard` unless told. */
   retry?: string | PolicyInput
-  /** False opens the file beside the process that delivers, to look, send and operate; nothing is delivered from here. */
+  /** False opens the store beside the process that delivers, to look, send and operate; nothing is delivered from here. */
   deliver?: boolean
   /** How often the store is looked through for what no wake announced. 5000. */
   pollIntervalMs?: number
@@ -51,7 +52,7 @@ export interface PosthornOptions {
   maxPayloadBytes?: number
   /** How long `close` waits for requests under way before it cuts them off. 10 000. */
   closeTimeoutMs?: number
-  /** 32 bytes as hex or base64. Else POSTHORN_ENCRYPTION_KEY, else a file beside the database, created at first use. */
+  /** 32 bytes as hex or base64. Else POSTHORN_ENCRYPTION_KEY, else a key made at first use: a file beside SQLite's, a row in PostgreSQL. */
   encryptionKey?: string
   /** Where webhooks may go. Public addresses only, unless ranges are opened here or by POSTHORN_EGRESS_ALLOW. */
   egress?: EgressInput
@@ -68,6 +69,8 @@ export interface Replacements {
   readonly transport?: Transport
   /** Wraps the store, to make it fail. */
   readonly wrapStore?: (store: Store) => Store
+  /** How long a worker that shares its store has after its last sign of life. */
+  readonly leaseMs?: number | undefined
 }
 
 export interface Health {
@@ -78,6 +81,7 @@ export interface Health {
 
 const KNOWN: readonly (keyof PosthornOptions)[] = [
   "store",
+  "schedule",
   "retry",
   "deliver",
   "pollIntervalMs",
@@ -100,12 +104,11 @@ export async function openPosthorn(
   requireObject(options, "options")
   refuseUnknown(options, KNOWN, "options")
   const settings = parseOptions(options)
-  const path = sqlitePath(options.store)
   const { logger } = settings
   const clock = replacements.clock ?? systemClock()
+  const random = replacements.random ?? Math.random
   const guard = new Guard(settings.egress, clock)
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
-  const vault = createVault(encryptionKeyFor(path, options.encryptionKey), randomBytes)
 
   let posthorn: Posthorn | null = null
   const onLost = (error: PosthornError) => {
@@ -113,20 +116,32 @@ export async function openPosthorn(
     posthorn?.abandon()
     settings.onFatal(error)
   }
-  const opened = await openSqliteStore({ path, own: settings.deliver, onLost })
-  const store = replacements.wrapStore?.(opened) ?? opened
+  const { encryptionKey, schedule } = options
+  const backend = await openBackend({
+    ...settings,
+    store: options.store,
+    schedule,
+    encryptionKey,
+    random,
+    leaseMs: replacements.leaseMs,
+    onLost,
+  })
+  const { bulletin } = backend
+  const store = replacements.wrapStore?.(backend.store) ?? backend.store
   try {
+    const vault = createVault(backend.encryptionKey, randomBytes)
     await store.bindEncryptionKey(vault.fingerprint)
     const bus = new EventBus(logger)
+    const exchange = new EventExchange(bus, bulletin)
     const ids = createIds(randomBytes)
     const shared = { store, clock, ids, vault, defaultPolicy: settings.retry }
     const engine = settings.deliver
       ? new Engine(
           {
             ...shared,
-            schedule: new MemorySchedule(await store.openTokens()),
+            schedule: await backend.openSchedule(store),
             transport: replacements.transport ?? new HttpTransport(clock, guard),
-            random: replacements.random ?? Math.random,
+            random,
             bus,
             logger,
           },
@@ -139,18 +154,55 @@ export async function openPosthorn(
       reporter: new Reporter(bus, logger),
       maxPayloadBytes: settings.maxPayloadBytes,
       guard,
-      wake: (lanes) => engine?.wake(lanes),
-      endpointChanged: (endpointId, appId) => engine?.endpointChanged(endpointId, appId),
-      recall: (which) => engine?.recall(which),
-      wakeTasks: () => engine?.tasks.wake(),
+      wake(lanes) {
+        engine?.wake(lanes)
+        bulletin.post({ kind: "due" })
+      },
+      endpointChanged(endpointId, appId) {
+        engine?.endpointChanged(endpointId, appId)
+        bulletin.post({ kind: "changed", endpointId, appId })
+      },
+      recall(which) {
+        engine?.recall(which)
+        bulletin.post({ kind: "recall", ...which })
+      },
+      wakeTasks() {
+        engine?.tasks.wake()
+        bulletin.post({ kind: "tasks" })
+      },
     }
-    posthorn = new Posthorn(core, engine, bus, settings.closeTimeoutMs)
+    posthorn = new Posthorn(core, engine, bus, { ...settings, bulletin, exchange })
+    await bulletin.start((note) => hear(note, engine, exchange))
     await engine?.start()
     return posthorn
   } catch (error) {
+    await bulletin.close()
     await store.close()
     throw error
   }
+}
+
+/** What another process has to say. */
+function hear(note: Note, engine: Engine | null, exchange: EventExchange): void {
+  switch (note.kind) {
+    case "due":
+      return engine?.hint()
+    case "changed":
+      return engine?.endpointChanged(note.endpointId, note.appId)
+    case "recall":
+      return engine?.recall(note)
+    case "tasks":
+      return engine?.tasks.wake()
+    case "listening":
+    case "events":
+      return exchange.hear(note)
+  }
+}
+
+interface Ending {
+  readonly closeTimeoutMs: number
+  readonly bulletin: Bulletin
+  readonly exchange: EventExchange
 }
 
 /** An open Posthorn. Every method rejects with a `PosthornError`. */
@@ -165,15 +217,15 @@ export class Posthorn {
   readonly #core: Core
   readonly #engine: Engine | null
   readonly #bus: EventBus
-  readonly #closeTimeoutMs: number
+  readonly #ending: Ending
   #closing: Promise<void> | null = null
 
   /** Use `openPosthorn`. */
-  constructor(core: Core, engine: Engine | null, bus: EventBus, closeTimeoutMs: number) {
+  constructor(core: Core, engine: Engine | null, bus: EventBus, ending: Ending) {
     this.#core = core
     this.#engine = engine
     this.#bus = bus
-    this.#closeTimeoutMs = closeTimeoutMs
+    this.#ending = ending
     this.applications = new Applications(core)
     this.endpoints = new Endpoints(core)
     this.policies = new Policies(core)
@@ -183,14 +235,14 @@ export class Posthorn {
     this.tasks = new Tasks(core)
   }
 
-  /** Resolves when the message and its deliveries are on disk. */
-  send(app: string, message: MessageInput): Promise<SendResult> {
-    return this.messages.send(app, message)
+  /** Resolves when the message and its deliveries are on disk; with `tx`, when they are part of that transaction. */
+  send(app: string, message: MessageInput, options?: SendOptions): Promise<SendResult> {
+    return this.messages.send(app, message, options)
   }
 
   /** All or none, in this order. */
-  sendBatch(app: string, messages: readonly MessageInput[]): Promise<SendResult[]> {
-    return this.messages.sendBatch(app, messages)
+  sendBatch(app: string, messages: readonly MessageInput[], options?: SendOptions): Promise<SendResult[]> {
+    return this.messages.sendBatch(app, messages, options)
   }
 
   /** Listens; the function that comes back stops it. `gateway:webhooks` gets everything. */
@@ -226,8 +278,10 @@ export class Posthorn {
   }
 
   async #close(): Promise<void> {
-    await this.#engine?.stop(this.#closeTimeoutMs)
+    await this.#engine?.stop(this.#ending.closeTimeoutMs)
     await this.#engine?.transport.close()
+    this.#ending.exchange.close()
+    await this.#ending.bulletin.close()
     this.#core.guard.close()
     await this.#core.store.close()
   }
@@ -235,6 +289,8 @@ export class Posthorn {
   /** The store is lost. */
   abandon(): void {
     this.#engine?.abandon()
+    this.#ending.exchange.close()
+    void this.#ending.bulletin.close()
   }
 }
 
@@ -277,13 +333,4 @@ function throwUncaught(error: PosthornError): void {
   setImmediate(() => {
     throw error
   })
-}
-
-function sqlitePath(store: unknown): string {
-  if (typeof store !== "string" || !store.startsWith("sqlite:") || store.length === "sqlite:".length) {
-    throw invalid("store", 'must be "sqlite:" and a path, such as "sqlite:posthorn.db"')
-  }
-  const path = store.slice("sqlite:".length)
-  // By another name it is the same file: the lock and the key beside it must be the same too.
-  return path !== ":memory:" && existsSync(path) ? realpathSync(path) : path
 }

@@ -109,7 +109,7 @@ async function realFile() {
   await harness.receiver.arrived("/hangs", 1)
   const folder = temporaryFolder()
   const snapshot = join(folder, "snapshot.db")
-  harness.sql(`VACUUM INTO '${snapshot}'`)
+  await harness.sql(`VACUUM INTO '${snapshot}'`)
   const placeholders: { [name: string]: string } = {
     DELIVERY_ID: dead!.webhook_delivery_id,
     ENDPOINT_ID: down,

@@ -19,6 +19,14 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; load(): P
     summary: "the engine against a receiver that misbehaves, live, in ten seconds",
     load: () => import("./demo.ts"),
   },
+  worker: {
+    summary: "a process that delivers what waits in a store, and nothing else",
+    load: () => import("./worker.ts"),
+  },
+  migrate: {
+    summary: "moves a store from an SQLite file to PostgreSQL",
+    load: () => import("./migrate.ts"),
+  },
 }
 
 const GLOBAL = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const

@@ -1,6 +1,7 @@
 /** How an endpoint's receiver wants to be spoken to: who we say we are, and whom we trust. */
 import { createPrivateKey, X509Certificate } from "node:crypto"
-import { invalid } from "./errors.ts"
+import { createSecureContext } from "node:tls"
+import { describe, invalid } from "./errors.ts"
 import { refuseUnknown, requireObject, requireText, requireUrl } from "./input.ts"
 
 export type Auth =
@@ -34,18 +35,22 @@ export function parseAuth(input: unknown, at = "auth"): Auth | null {
   if (input === null) return null
   requireObject(input, at)
   const auth = input as Auth
-  const text = (value: unknown, field: string) => {
+  const printable = (value: unknown, field: string) => {
     const checked = requireText(value, `${at}.${field}`, MOST_TEXT)
-    if (checked === "" || /[^\x20-\x7e]/.test(checked))
-      throw invalid(`${at}.${field}`, "must be printable ASCII and not empty")
+    if (/[^\x20-\x7e]/.test(checked)) throw invalid(`${at}.${field}`, "must be printable ASCII")
     return checked
+  }
+  const text = (value: unknown, field: string) => {
+    if (value === "") throw invalid(`${at}.${field}`, "must not be empty")
+    return printable(value, field)
   }
   switch (auth.type) {
     case "basic":
       refuseUnknown(auth, ["type", "username", "password"], at)
       if (text(auth.username, "username").includes(":"))
         throw invalid(`${at}.username`, "must not contain a colon")
-      return { type: "basic", username: auth.username, password: text(auth.password, "password") }
+      // Who takes an API key as the user name wants no password.
+      return { type: "basic", username: auth.username, password: printable(auth.password, "password") }
     case "bearer":
       refuseUnknown(auth, ["type", "token"], at)
       return { type: "bearer", token: text(auth.token, "token") }
@@ -75,8 +80,22 @@ export function parseClientTls(input: unknown, at = "tls"): ClientTls | null {
   if (certificate !== null && privateKey !== null && !certificate.checkPrivateKey(privateKey)) {
     throw invalid(`${at}.key`, "does not belong to the certificate")
   }
-  if (ca !== undefined) parse(`${at}.ca`, ca, () => new X509Certificate(ca))
-  return { ...(cert === undefined ? {} : { cert, key: key! }), ...(ca === undefined ? {} : { ca }) }
+  if (ca !== undefined) parse(`${at}.ca`, ca, () => readAuthorities(ca))
+  const tls = { ...(cert === undefined ? {} : { cert, key: key! }), ...(ca === undefined ? {} : { ca }) }
+  try {
+    createSecureContext(tls)
+  } catch (error) {
+    throw invalid(at, `cannot be used for a connection: ${describe(error)}`)
+  }
+  return tls
+}
+
+/** Each of them: OpenSSL stops in silence at the first that it cannot read, and does not trust those behind it. */
+function readAuthorities(pem: string): X509Certificate[] {
+  const [before = "", ...blocks] = pem.split(/(?=-----BEGIN )/)
+  const certificates = before.startsWith("-----BEGIN ") ? [before, ...blocks] : blocks
+  if (certificates.length === 0) throw new Error("no certificate")
+  return certificates.map((block) => new X509Certificate(block))
 }
 
 function parse<T>(field: string, pem: unknown, read: () => T): T {

@@ -3,7 +3,14 @@ import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
 import type { LaneClaim } from "../schedule/schedule.ts"
-import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement } from "../store/store.ts"
+import type {
+  AttemptStatus,
+  Claimed,
+  ClaimedDelivery,
+  GivenBack,
+  NewAttempt,
+  Settlement,
+} from "../store/store.ts"
 import type { TransportResult } from "../transport/transport.ts"
 import type { Crew } from "./crew.ts"
 import type { LaneState } from "./lane-state.ts"
@@ -65,9 +72,7 @@ export function toSettlement(
   const now = crew.clock.now()
   const change = settle(delivery, tried.outcome, policy, now, crew.random)
   return {
-    seq: delivery.seq,
-    endpointId: claim.endpointId,
-    token: claim.token,
+    ...toClaimed(claim, delivery),
     expectedAttemptCount: delivery.attemptCount,
     change,
     attempt: toRecord(
@@ -88,7 +93,11 @@ export function toGivenBack(
   tried: Tried | null,
 ): GivenBack {
   const attempt = tried && toRecord(crew, delivery, tried, "unknown", "interrupted by shutdown")
-  return { seq: delivery.seq, token: claim.token, attempt }
+  return { ...toClaimed(claim, delivery), attempt }
+}
+
+function toClaimed({ endpointId, token }: LaneClaim, { seq, id, messageId }: ClaimedDelivery): Claimed {
+  return { seq, deliveryId: id, messageId, endpointId, token }
 }
 
 function toRecord(

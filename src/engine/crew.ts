@@ -29,6 +29,8 @@ export interface Crew {
   readonly laneConcurrency: number
   target(endpoint: Endpoint): Target
   stopping(): boolean
+  /** Whether this process may still send for the lanes that it claimed. */
+  holds(): boolean
   /** Whether lanes wait that find no place because of those being worked on. */
   othersWait(): boolean
 }

@@ -45,7 +45,8 @@ export interface EngineParts {
   readonly defaultPolicy: Policy
 }
 
-const SCAN_PAGE = 500
+/** How soon a schedule that could not be reached is asked again. */
+const CLAIM_RETRY_MS = 500
 /** How many lanes' states are kept while they are not worked on. */
 const MOST_IDLE_LANES = 10_000
 
@@ -65,8 +66,7 @@ export class Engine {
   #pollTimer: Timer | null = null
   #polling: Promise<void> = Promise.resolve()
   #looks = 0
-  #scanDue = true
-  #netCursor: string | null = null
+  #sweepDue = true
   #onIdle: (() => void) | null = null
 
   constructor(parts: EngineParts, options: EngineOptions) {
@@ -86,6 +86,7 @@ export class Engine {
       laneConcurrency: options.laneConcurrency,
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
       stopping: () => this.#state !== "running",
+      holds: () => schedule.holds(),
       othersWait: () => this.#runs.size >= options.maxInFlight && schedule.hasWaiting(clock.now()),
     }
     this.#maintenance = new Maintenance(store, clock, logger, options.maintenanceIntervalMs)
@@ -94,6 +95,7 @@ export class Engine {
 
   /** Finds what waits, without writing a row, and begins with the first poll at once. */
   async start(): Promise<void> {
+    await this.#parts.schedule.start({ due: () => void this.#pump(), lost: () => this.#lose() })
     this.#state = "running"
     this.#poll()
     this.#maintenance.start()
@@ -104,15 +106,23 @@ export class Engine {
   wake(lanes: readonly LaneWake[]): void {
     const now = this.#parts.clock.now()
     this.#parts.schedule.wake(lanes)
+    let unclaimed = false
     for (const { endpointId, dueAt } of lanes) {
       const run = this.#runs.get(endpointId)
-      if (dueAt <= now) run?.wake()
-      else run?.wakeAt(dueAt)
+      if (run === undefined) unclaimed = true
+      else if (dueAt <= now) run.wake()
+      else run.wakeAt(dueAt)
     }
+    // A lane that is being worked on needs no claim: on a busy endpoint every send would ask for one.
+    if (unclaimed) void this.#pump()
+  }
+
+  /** Another process says that something may be due. */
+  hint(): void {
     void this.#pump()
   }
 
-  /** The endpoint was changed by this process: what is not under way is fetched anew, as it is now. */
+  /** The endpoint was changed: what is not under way is fetched anew, as it is now. */
   endpointChanged(endpointId: string, appId: string): void {
     this.#parts.transport.forget(endpointId)
     this.#crew.tokens.forget(endpointId)
@@ -127,9 +137,9 @@ export class Engine {
     }
   }
 
-  /** Resolves when nothing is under way or claimed; for tests and for a graceful stop. */
+  /** Resolves when nothing is under way, claimed or being looked for; for tests and for a graceful stop. */
   whenIdle(): Promise<void> {
-    if (this.#runs.size === 0) return Promise.resolve()
+    if (this.#isIdle()) return Promise.resolve()
     return new Promise((resolve) => {
       const before = this.#onIdle
       this.#onIdle = () => {
@@ -142,8 +152,18 @@ export class Engine {
   /** One poll now; resolves when what it found is woken. */
   pollOnce(): Promise<void> {
     this.#looks++
-    this.#polling = this.#polling.then(() => this.#look()).finally(() => this.#looks--)
+    this.#polling = this.#polling
+      .then(() => this.#look())
+      .finally(() => {
+        this.#looks--
+        this.#tellIfIdle()
+      })
     return this.#polling
+  }
+
+  /** Whether a claim or a poll is under way; for tests. */
+  get isLooking(): boolean {
+    return this.#pumping || this.#looks > 0
   }
 
   maintainOnce(): Promise<void> {
@@ -162,33 +182,19 @@ export class Engine {
     try {
       this.#crew.budget.refill()
       void this.#pump()
-      // Kept until the scan is through: one that fails is made again at the next poll.
-      this.#scanDue = (await this.#parts.store.changedOutside()) || this.#scanDue
-      if (this.#scanDue) {
-        this.tasks.wake()
-        for (const run of this.#runs.values()) run.recall()
-        await this.#scan(null, Number.POSITIVE_INFINITY)
-        this.#scanDue = false
-      } else {
-        this.#netCursor = await this.#scan(this.#netCursor, 1)
-      }
+      // Kept until the sweep is through: one that fails is made again at the next poll.
+      this.#sweepDue = (await this.#parts.store.changedOutside()) || this.#sweepDue
+      if (this.#sweepDue) for (const run of this.#runs.values()) run.recall()
+      await this.#parts.schedule.sweep(this.#sweepDue)
+      this.#sweepDue = false
+      void this.#pump()
+      // Some that another process began, or that somebody's crash left in the middle.
+      this.tasks.wake()
       this.#crew.slots.offer()
     } catch (error) {
       if (this.#state === "running")
         this.#parts.logger.warn({ err: error }, "The poll could not read the store; trying again")
     }
-  }
-
-  /** Wakes the lanes that have something waiting, page by page; returns where it stopped, or null at the end. */
-  async #scan(after: string | null, pages: number): Promise<string | null> {
-    for (let cursor = after; pages > 0; pages--) {
-      const lanes = await this.#parts.store.scanLanes(cursor, SCAN_PAGE)
-      this.wake(lanes)
-      if (lanes.length < SCAN_PAGE) return null
-      cursor = lanes.at(-1)!.endpointId
-      if (pages === 1) return cursor
-    }
-    return null
   }
 
   async #pump(): Promise<void> {
@@ -202,40 +208,69 @@ export class Engine {
         this.#pumpAgain = false
         await this.#claimDue()
       } while (this.#pumpAgain)
-    } finally {
       this.#pumping = false
-      this.#arm()
+      this.#arm(this.#parts.schedule.nextDueAt())
+      this.#tellIfIdle()
+    } catch (error) {
+      this.#pumping = false
+      this.#tellIfIdle()
+      if (this.#state !== "running") return
+      this.#parts.logger.warn({ err: error }, "Lanes could not be claimed; trying again")
+      this.#arm(this.#parts.clock.now() + CLAIM_RETRY_MS * (1 + this.#parts.random()))
     }
   }
 
   async #claimDue(): Promise<void> {
     const { schedule, clock } = this.#parts
-    const room = this.#options.maxInFlight - this.#runs.size
-    if (this.#state !== "running" || room <= 0 || this.#crew.budget.isSpent) return
-    for (const claim of await schedule.claim(room, clock.now())) this.#run(claim)
+    if (this.#state !== "running") return
+    // Without room too: what is given back goes with the claim, and so does the news of lanes that we have.
+    const room = this.#crew.budget.isSpent ? 0 : Math.max(0, this.#options.maxInFlight - this.#runs.size)
+    const claims = await schedule.claim(room, clock.now())
+    // Claimed while the process began to stop: given back with everything else.
+    if (this.#state === "running") for (const claim of claims) this.#run(claim)
   }
 
   #run(claim: LaneClaim): void {
     const { endpointId } = claim
+    const current = this.#runs.get(endpointId)
+    if (current?.claim.token === claim.token) return current.wake()
+    current?.lose()
     const lane = this.#lanes.get(endpointId) ?? new LaneState(endpointId)
     // Put last: the map's order is then that of use, and the first are the ones to forget.
     this.#lanes.delete(endpointId)
     this.#lanes.set(endpointId, lane)
-    const run = new LaneRun(this.#crew, claim, lane, (nextDueAt) => void this.#finished(claim, nextDueAt))
+    const run = new LaneRun(this.#crew, claim, lane, (nextDueAt) => this.#finished(claim, nextDueAt))
     this.#runs.set(endpointId, run)
     run.start()
   }
 
-  async #finished(claim: LaneClaim, nextDueAt: number | null): Promise<void> {
+  #finished(claim: LaneClaim, nextDueAt: number | null): void {
     this.#runs.delete(claim.endpointId)
-    await this.#parts.schedule.release(claim, nextDueAt, this.#parts.clock.now())
+    // Not waited for: it goes with the claim that follows.
+    void this.#parts.schedule.release(claim, nextDueAt, this.#parts.clock.now())
     this.#forgetIdleLanes()
-    if (this.#runs.size === 0) {
-      const onIdle = this.#onIdle
-      this.#onIdle = null
-      onIdle?.()
-    }
     void this.#pump()
+    this.#tellIfIdle()
+  }
+
+  /** The lease ran out while this process was paused or cut off: the lanes are somebody else's, and so is what they had in hand. */
+  #lose(): void {
+    this.#parts.logger.warn({ lanes: this.#runs.size }, "The lease ran out; other workers have taken over")
+    for (const run of this.#runs.values()) run.lose()
+    this.#runs.clear()
+    void this.#pump()
+    this.#tellIfIdle()
+  }
+
+  #isIdle(): boolean {
+    return this.#runs.size === 0 && !this.isLooking
+  }
+
+  #tellIfIdle(): void {
+    if (!this.#isIdle()) return
+    const onIdle = this.#onIdle
+    this.#onIdle = null
+    onIdle?.()
   }
 
   #forgetIdleLanes(): void {
@@ -248,11 +283,9 @@ export class Engine {
   }
 
   /** Sets the alarm for the next lane whose time comes. */
-  #arm(): void {
+  #arm(dueAt: number | null): void {
     this.#alarm?.cancel()
     this.#alarm = null
-    const { schedule, clock } = this.#parts
-    const dueAt = schedule.nextDueAt()
     if (
       dueAt === null ||
       this.#state !== "running" ||
@@ -260,6 +293,7 @@ export class Engine {
       this.#runs.size >= this.#options.maxInFlight
     )
       return
+    const { clock } = this.#parts
     this.#alarm = clock.setTimer(Math.max(0, dueAt - clock.now()), () => void this.#pump())
   }
 
@@ -276,6 +310,7 @@ export class Engine {
     })
     for (const run of this.#runs.values()) run.recall()
     await Promise.all([this.whenIdle(), this.tasks.stop(), this.#polling])
+    await this.#parts.schedule.stop()
     deadline.cancel()
     this.#state = "stopped"
   }
@@ -287,6 +322,7 @@ export class Engine {
     this.#pollTimer?.cancel()
     this.#maintenance.stop()
     void this.tasks.stop()
+    this.#parts.schedule.abandon()
     this.#parts.transport.interrupt()
   }
 }

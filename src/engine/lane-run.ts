@@ -16,6 +16,8 @@ const RETRY_SHARE = 5
 /** After this many a lane gives way, if others wait for its place. */
 const QUANTUM = 100
 const STORE_RETRY_MS = 500
+/** A lease that could not be renewed in time may yet be. */
+const LEASE_RETRY_MS = 500
 
 export class LaneRun {
   readonly claim: LaneClaim
@@ -37,7 +39,7 @@ export class LaneRun {
   #over = false
   #nextDueAt: number | null = null
   #dueTimer: Timer | null = null
-  #rateTimer: Timer | null = null
+  #startTimer: Timer | null = null
 
   constructor(crew: Crew, claim: LaneClaim, lane: LaneState, finished: (nextDueAt: number | null) => void) {
     this.#crew = crew
@@ -70,6 +72,14 @@ export class LaneRun {
   recall(): void {
     this.#giveBackBuffer()
     this.wake()
+  }
+
+  /** The lane is somebody else's now. What is under way comes to its end, and the store refuses to write it down. */
+  lose(): void {
+    this.#over = true
+    this.#buffer = []
+    this.#dueTimer?.cancel()
+    this.#startTimer?.cancel()
   }
 
   /** Does whatever can be done now; called after every change. */
@@ -140,8 +150,9 @@ export class LaneRun {
         clock.now(),
       )
       found = work!.deliveries.length
+      if (work!.lost) return this.#finish()
       if (round === this.#round) this.#take(work!)
-      else this.#putBack(work!.deliveries.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
+      else void this.#putBack(work!.deliveries.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
     } catch (error) {
       this.#crew.logger.warn(
         { err: error, endpoint_id: this.claim.endpointId },
@@ -199,19 +210,24 @@ export class LaneRun {
       return false
     }
     if (this.#underWay >= this.#allowed()) return false
+    if (!this.#crew.holds()) return this.#tryAgainIn(LEASE_RETRY_MS)
     const slot = this.#crew.slots.take(this.#underWay, this.#buffer[0]!.stalls, this.#step)
     if (slot === null) return false
     const waitMs = this.#lane.rateWait(this.#crew.clock.now())
     if (waitMs > 0) {
       slot.release()
-      this.#rateTimer?.cancel()
-      this.#rateTimer = this.#crew.clock.setTimer(waitMs, this.#step)
-      return false
+      return this.#tryAgainIn(waitMs)
     }
     this.#underWay++
     this.#started++
     void this.#deliver(this.#buffer.shift()!).finally(() => slot.release())
     return true
+  }
+
+  #tryAgainIn(waitMs: number): false {
+    this.#startTimer?.cancel()
+    this.#startTimer = this.#crew.clock.setTimer(waitMs, this.#step)
+    return false
   }
 
   /** Claimed → sent → settled → reported. */
@@ -277,29 +293,35 @@ export class LaneRun {
     this.#round++
     const buffer = this.#buffer
     this.#buffer = []
-    if (buffer.length > 0) this.#putBack(buffer.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
+    if (buffer.length > 0)
+      void this.#putBack(buffer.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
   }
 
-  #putBack(claims: readonly GivenBack[]): void {
+  async #putBack(claims: readonly GivenBack[]): Promise<void> {
     this.#unsettled++
-    this.#crew.store
-      .giveBack(claims)
-      .catch((error) =>
-        this.#crew.logger.warn(
-          { err: error },
-          "Unsent deliveries could not be given back; they will be fetched again",
-        ),
-      )
-      .finally(() => {
-        this.#unsettled--
-        this.#step()
-      })
+    while (!(await this.#wasPutBack(claims)) && !this.#over && !this.#crew.stopping()) {
+      const waitMs = STORE_RETRY_MS * (1 + this.#crew.random())
+      await new Promise<void>((resolve) => this.#crew.clock.setTimer(waitMs, resolve))
+    }
+    this.#unsettled--
+    this.#step()
+  }
+
+  async #wasPutBack(claims: readonly GivenBack[]): Promise<boolean> {
+    try {
+      await this.#crew.store.giveBack(claims)
+      return true
+    } catch (error) {
+      this.#crew.logger.warn({ err: error }, "Unsent deliveries could not be given back; trying again")
+      return false
+    }
   }
 
   #finish(): void {
+    if (this.#over) return
     this.#over = true
     this.#dueTimer?.cancel()
-    this.#rateTimer?.cancel()
+    this.#startTimer?.cancel()
     this.#finished(this.#nextDueAt)
   }
 }

@@ -45,6 +45,7 @@ export class OAuthTokens {
   /** The receiver refused it, or the endpoint was changed: the next attempt fetches a new one. */
   forget(endpointId: string): void {
     this.#tokens.delete(endpointId)
+    this.#transport.forget(`${endpointId}/token`)
   }
 
   async #fetch(endpointId: string, version: number, auth: OAuth2, timeoutMs: number): Promise<TokenAnswer> {

@@ -54,7 +54,6 @@ export class Target {
     this.oauth = auth?.type === "oauth2" ? auth : null
     this.#fixedHeaders = {
       "user-agent": userAgent,
-      "accept-encoding": "identity",
       accept: "*/*",
       ...endpoint.headers,
       ...(auth === null || auth.type === "oauth2" ? {} : { authorization: authorization(auth) }),
@@ -87,7 +86,8 @@ export class Target {
       },
       body: delivery.payload,
       timeoutMs: this.policy.timeout * 1000,
-      connectTimeoutMs: this.policy.connectTimeout * 1000,
+      // A connection that takes longer than the whole attempt may is of no use to it.
+      connectTimeoutMs: Math.min(this.policy.connectTimeout, this.policy.timeout) * 1000,
       tls: this.#tls,
     }
   }

@@ -84,6 +84,7 @@ export class TaskRunner {
     const cursor = deliveries.length < STEP ? null : deliveries.at(-1)!.seq
     const applied = await store.stepTask({
       taskId: task.id,
+      expectedCursor: task.cursor,
       amendments,
       looked: deliveries.length,
       cursor,

@@ -56,6 +56,9 @@ export type Listener<E> = (event: E) => void
 export class EventBus {
   readonly #listeners = new Map<keyof EventMap, Set<Listener<never>>>()
   readonly #logger: Logger
+  /** Told of every event of this process, and when somebody here begins to listen. */
+  onPublished: (event: WebhookEvent) => void = () => {}
+  onListening: () => void = () => {}
 
   constructor(logger: Logger) {
     this.#logger = logger
@@ -67,10 +70,17 @@ export class EventBus {
     const listeners = this.#listeners.get(name) ?? new Set()
     this.#listeners.set(name, listeners)
     listeners.add(listener as Listener<never>)
+    this.onListening()
     return () => listeners.delete(listener as Listener<never>)
   }
 
   publish(event: WebhookEvent): void {
+    this.tell(event)
+    this.onPublished(event)
+  }
+
+  /** To the listeners of this process only. */
+  tell(event: WebhookEvent): void {
     this.#tell(event.type, event)
     this.#tell(TOPIC, event)
   }

@@ -123,7 +123,7 @@ export class Endpoints {
     const application = await requireApplication(this.#core, app)
     const now = clock.now()
     const id = ids.make("ep", now)
-    await this.#vet(patch.url, auth, id)
+    await this.#vet(patch.url, auth)
     const endpoint: Row = {
       id,
       appId: application.id,
@@ -176,7 +176,7 @@ export class Endpoints {
     const secrets = parseSecrets(input)
     const patch = await this.#parse(input)
     const row = await requireEndpoint(this.#core, app, endpoint)
-    await this.#vet(patch.url, secrets.auth ?? null, row.id)
+    await this.#vet(patch.url, secrets.auth ?? null)
     if (Object.keys(secrets).length === 0) return this.#change(row, patch)
     const sealed = sealSecrets(this.#core.vault, row.id, {
       ...openSecrets(this.#core.vault, row),
@@ -186,10 +186,10 @@ export class Endpoints {
   }
 
   /** Every URL that requests for this endpoint will go to. */
-  async #vet(url: string | undefined, auth: Auth | null, endpointId: string): Promise<void> {
+  async #vet(url: string | undefined, auth: Auth | null): Promise<void> {
     const tokenUrl = auth?.type === "oauth2" ? auth.tokenUrl : undefined
     for (const [field, target] of Object.entries({ url, "auth.tokenUrl": tokenUrl })) {
-      const objection = target === undefined ? null : await this.#core.guard.objection(target, endpointId)
+      const objection = target === undefined ? null : await this.#core.guard.objection(target)
       if (objection !== null) throw invalid(field, objection)
     }
   }

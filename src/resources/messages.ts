@@ -55,6 +55,11 @@ const FIELDS = [
   "priority",
 ] as const
 
+export interface SendOptions {
+  /** A client of the package `pg` in a transaction on the store's own database: the message exists if and only if it commits. */
+  tx?: unknown
+}
+
 export interface SendResult {
   /** The message's id: what receivers see as `webhook-id`. */
   readonly id: string
@@ -85,23 +90,35 @@ export class Messages {
     this.#core = core
   }
 
-  async send(app: string, input: MessageInput): Promise<SendResult> {
-    const [result] = await this.#accept([this.#parse(app, input, "")])
+  async send(app: string, input: MessageInput, options: SendOptions = {}): Promise<SendResult> {
+    const [result] = await this.#accept([this.#parse(app, input, "")], options)
     return result!
   }
 
   /** All or none, in this order. */
-  async sendBatch(app: string, inputs: readonly MessageInput[]): Promise<SendResult[]> {
+  async sendBatch(
+    app: string,
+    inputs: readonly MessageInput[],
+    options: SendOptions = {},
+  ): Promise<SendResult[]> {
     if (!Array.isArray(inputs) || inputs.length === 0 || inputs.length > MOST_IN_A_BATCH) {
       throw invalid("messages", `must be a list of 1 to ${MOST_IN_A_BATCH} messages`)
     }
-    return this.#accept(inputs.map((input, i) => this.#parse(app, input, `messages[${i}]`)))
+    return this.#accept(
+      inputs.map((input, i) => this.#parse(app, input, `messages[${i}]`)),
+      options,
+    )
   }
 
-  async #accept(messages: readonly NewMessage[]): Promise<SendResult[]> {
-    const accepted = await this.#core.store.accept(messages)
+  async #accept(messages: readonly NewMessage[], options: SendOptions): Promise<SendResult[]> {
+    requireObject(options, "options")
+    refuseUnknown(options, ["tx"], "options")
+    const { tx } = options
+    if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
+    const accepted = await this.#core.store.accept(messages, tx)
     const lanes = accepted.flatMap((one) => one.lanes)
-    if (lanes.length > 0) this.#core.wake(lanes)
+    // In somebody's transaction nothing is there to be found yet: the poll finds it when that commits.
+    if (lanes.length > 0 && tx === undefined) this.#core.wake(lanes)
     return accepted.map(showAccepted)
   }
 

@@ -1,14 +1,34 @@
 /** What every schedule must do, run over each implementation. */
 import { describe, expect, test } from "vitest"
-import type { Schedule } from "./schedule.ts"
+import type { LaneWake } from "../store/store.ts"
+import type { LaneClaim, Schedule } from "./schedule.ts"
+
+export interface ScheduleUnderTest {
+  readonly schedule: Schedule
+  /** Writes down that these lanes have something to do, as a send does, and hints at it. */
+  wake(lanes: readonly LaneWake[]): Promise<void>
+  /** What the store finds waiting, by endpoint id. */
+  waiting(lanes: readonly LaneWake[]): void
+}
 
 const lane = (endpointId: string, dueAt: number, appId = "app") => ({ endpointId, appId, dueAt })
 
-export function scheduleConformance(name: string, make: () => Promise<Schedule>): void {
+const ids = (claims: readonly LaneClaim[]) => claims.map(({ endpointId }) => endpointId)
+
+async function claimAll(schedule: Schedule, now: number): Promise<LaneClaim[]> {
+  const all: LaneClaim[] = []
+  for (;;) {
+    const claims = await schedule.claim(100_000, now)
+    if (claims.length === 0) return all
+    all.push(...claims)
+  }
+}
+
+export function scheduleConformance(name: string, make: () => Promise<ScheduleUnderTest>): void {
   describe(`${name}: a schedule`, () => {
     test("offers a woken lane once its time has come, and to one worker only", async () => {
-      const schedule = await make()
-      schedule.wake([lane("a", 100)])
+      const { schedule, wake } = await make()
+      await wake([lane("a", 100)])
       expect(await schedule.claim(9, 99)).toEqual([])
       expect(schedule.nextDueAt()).toBe(100)
       expect(await schedule.claim(9, 100)).toMatchObject([{ endpointId: "a", appId: "app" }])
@@ -17,9 +37,10 @@ export function scheduleConformance(name: string, make: () => Promise<Schedule>)
     })
 
     test("gives every claim a higher token", async () => {
-      const schedule = await make()
-      schedule.wake([lane("a", 0), lane("b", 0)])
-      const [first, second] = await schedule.claim(9, 1)
+      const { schedule, wake } = await make()
+      await wake([lane("a", 0), lane("b", 0)])
+      const [first] = await schedule.claim(1, 1)
+      const [second] = await schedule.claim(1, 1)
       await schedule.release(first!, 1, 1)
       const [third] = await schedule.claim(9, 1)
       expect(second!.token).toBeGreaterThan(first!.token)
@@ -28,36 +49,46 @@ export function scheduleConformance(name: string, make: () => Promise<Schedule>)
     })
 
     test("keeps the earliest of several wakes", async () => {
-      const schedule = await make()
-      schedule.wake([lane("a", 500), lane("a", 300), lane("a", 400)])
+      const { schedule, wake } = await make()
+      await wake([lane("a", 500), lane("a", 300), lane("a", 400)])
       expect(schedule.nextDueAt()).toBe(300)
       expect(await schedule.claim(9, 300)).toHaveLength(1)
       expect(await schedule.claim(9, 1000)).toHaveLength(0)
     })
 
     test("a wake while the lane is worked on is not lost", async () => {
-      const schedule = await make()
-      schedule.wake([lane("a", 0)])
+      const { schedule, wake } = await make()
+      await wake([lane("a", 0)])
       const [claim] = await schedule.claim(1, 0)
-      schedule.wake([lane("a", 50)])
+      await wake([lane("a", 50)])
       await schedule.release(claim!, null, 10)
       expect(schedule.nextDueAt()).toBe(50)
       expect(await schedule.claim(1, 50)).toHaveLength(1)
     })
 
     test("a lane given back with nothing to do is forgotten until it is woken", async () => {
-      const schedule = await make()
-      schedule.wake([lane("a", 0)])
+      const { schedule, wake } = await make()
+      await wake([lane("a", 0)])
       const [claim] = await schedule.claim(1, 0)
       await schedule.release(claim!, null, 10)
       expect(schedule.nextDueAt()).toBeNull()
-      schedule.wake([lane("a", 20)])
+      await wake([lane("a", 20)])
       expect(await schedule.claim(1, 20)).toHaveLength(1)
     })
 
+    test("a lane given back until later comes up then, and not before", async () => {
+      const { schedule, wake } = await make()
+      await wake([lane("a", 0)])
+      const [claim] = await schedule.claim(1, 0)
+      await schedule.release(claim!, 70, 10)
+      expect(await schedule.claim(1, 69)).toEqual([])
+      expect(schedule.nextDueAt()).toBe(70)
+      expect(await schedule.claim(1, 70)).toHaveLength(1)
+    })
+
     test("a lane given back goes to the end of the line", async () => {
-      const schedule = await make()
-      schedule.wake([lane("a", 1), lane("b", 2), lane("c", 3)])
+      const { schedule, wake } = await make()
+      await wake([lane("a", 1), lane("b", 2), lane("c", 3)])
       const order: string[] = []
       for (let now = 10; now < 16; now++) {
         const [claim] = await schedule.claim(1, now)
@@ -68,28 +99,57 @@ export function scheduleConformance(name: string, make: () => Promise<Schedule>)
     })
 
     test("applications take turns, however many lanes one of them has", async () => {
-      const schedule = await make()
-      schedule.wake(Array.from({ length: 50 }, (_, i) => lane(`big-${i}`, 0, "big")))
-      schedule.wake([lane("small", 1, "small")])
+      const { schedule, wake } = await make()
+      await wake(Array.from({ length: 1500 }, (_, i) => lane(`big-${i}`, 0, "big")))
+      await wake([lane("small", 1, "small")])
       const claims = await schedule.claim(3, 1)
       expect(claims.map(({ appId }) => appId)).toContain("small")
     })
 
     test("says whether any lane waits for its turn", async () => {
-      const schedule = await make()
-      schedule.wake([lane("a", 5)])
+      const { schedule, wake } = await make()
+      await wake([lane("a", 5), lane("b", 5)])
       expect(schedule.hasWaiting(4)).toBe(false)
+      expect(schedule.hasWaiting(5)).toBe(true)
+      await schedule.claim(1, 5)
       expect(schedule.hasWaiting(5)).toBe(true)
       await schedule.claim(1, 5)
       expect(schedule.hasWaiting(5)).toBe(false)
     })
 
-    test("a hundred thousand waiting lanes are offered in order of their time", async () => {
-      const schedule = await make()
-      const due = Array.from({ length: 100_000 }, (_, i) => (i * 7919) % 100_000)
-      schedule.wake(due.map((at, i) => lane(`ep-${i}`, at, `app-${i % 10}`)))
-      expect(await schedule.claim(100_000, 49_999)).toHaveLength(50_000)
-      expect(schedule.nextDueAt()).toBe(50_000)
+    test("thousands of waiting lanes are offered when their time has come", async () => {
+      const { schedule, wake } = await make()
+      const due = Array.from({ length: 5000 }, (_, i) => (i * 7919) % 5000)
+      await wake(due.map((at, i) => lane(`ep-${i}`, at, `app-${i % 10}`)))
+      expect(new Set(ids(await claimAll(schedule, 2499))).size).toBe(2500)
+      expect(schedule.nextDueAt()).toBe(2500)
+      expect(schedule.hasWaiting(2499)).toBe(false)
+    })
+
+    test("a sweep finds what no wake announced, all of it or the next part", async () => {
+      const { schedule, wake, waiting } = await make()
+      const lost = Array.from({ length: 1200 }, (_, i) => lane(`ep-${1000 + i}`, 5))
+      // They have been worked on before, and are not due for a long time.
+      await wake(lost.map((one) => ({ ...one, dueAt: 0 })))
+      for (const claim of await claimAll(schedule, 0)) void schedule.release(claim, 1000, 0)
+      expect(await claimAll(schedule, 10)).toEqual([])
+      waiting(lost)
+      await schedule.sweep(false)
+      const first = await claimAll(schedule, 10)
+      expect(first).toHaveLength(500)
+      for (const claim of first) void schedule.release(claim, 1000, 10)
+      await schedule.sweep(false)
+      expect(new Set([...ids(first), ...ids(await claimAll(schedule, 10))]).size).toBe(1000)
+      await schedule.sweep(true)
+      expect(await claimAll(schedule, 10)).toHaveLength(700)
+    })
+
+    test("holds what it has claimed, and has nothing to do once it has stopped", async () => {
+      const { schedule, wake } = await make()
+      await wake([lane("a", 0)])
+      expect(await schedule.claim(1, 0)).toHaveLength(1)
+      expect(schedule.holds()).toBe(true)
+      await schedule.stop()
     })
   })
 }

@@ -1,4 +1,28 @@
+import { expect, test } from "vitest"
+import type { LaneWake } from "../store/store.ts"
 import { scheduleConformance } from "./conformance.ts"
 import { MemorySchedule } from "./memory.ts"
 
-scheduleConformance("memory", async () => new MemorySchedule(0))
+function make() {
+  let found: readonly LaneWake[] = []
+  const scanLanes = async (after: string | null, limit: number) =>
+    found.filter(({ endpointId }) => endpointId > (after ?? "")).slice(0, limit)
+  const schedule = new MemorySchedule({ scanLanes }, 0)
+  return {
+    schedule,
+    wake: async (lanes: readonly LaneWake[]) => schedule.wake(lanes),
+    waiting: (lanes: readonly LaneWake[]) => {
+      found = lanes
+    },
+  }
+}
+
+scheduleConformance("memory", async () => make())
+
+test("a hundred thousand waiting lanes are offered in order of their time", async () => {
+  const { schedule } = make()
+  const due = Array.from({ length: 100_000 }, (_, i) => (i * 7919) % 100_000)
+  schedule.wake(due.map((dueAt, i) => ({ endpointId: `ep-${i}`, appId: `app-${i % 10}`, dueAt })))
+  expect(await schedule.claim(100_000, 49_999)).toHaveLength(50_000)
+  expect(schedule.nextDueAt()).toBe(50_000)
+})

@@ -1,6 +1,7 @@
 /** The schedule of a single process: lanes in memory, rebuilt from the store at start. */
-import type { LaneWake } from "../store/store.ts"
+import type { LaneWake, Store } from "../store/store.ts"
 import { Heap } from "./heap.ts"
+import { Pages } from "./pages.ts"
 import type { LaneClaim, Schedule } from "./schedule.ts"
 
 interface Lane {
@@ -25,11 +26,15 @@ export class MemorySchedule implements Schedule {
   /** Lanes whose time has come: for each application a line, and the applications in turn. */
   readonly #ready = new Map<string, Lane[]>()
   readonly #turns: string[] = []
+  readonly #pages: Pages
   #lastToken: number
 
-  constructor(firstToken: number) {
+  constructor(store: Pick<Store, "scanLanes">, firstToken: number) {
+    this.#pages = new Pages(store)
     this.#lastToken = firstToken
   }
+
+  async start(): Promise<void> {}
 
   wake(lanes: readonly LaneWake[]): void {
     for (const wake of lanes) {
@@ -130,4 +135,17 @@ export class MemorySchedule implements Schedule {
   hasWaiting(now: number): boolean {
     return (this.nextDueAt() ?? Number.POSITIVE_INFINITY) <= now
   }
+
+  /** There is no other process that could take them over. */
+  holds(): boolean {
+    return true
+  }
+
+  sweep(whole: boolean): Promise<void> {
+    return this.#pages.read(whole, (lanes) => this.wake(lanes))
+  }
+
+  async stop(): Promise<void> {}
+
+  abandon(): void {}
 }

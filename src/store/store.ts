@@ -138,6 +138,8 @@ export interface LaneWork {
   readonly endpointId: string
   /** Present when the caller's version is not the newest. */
   readonly endpoint: Endpoint | null
+  /** The claim does not stand any more: somebody else has the lane, and nothing was fetched. */
+  readonly lost: boolean
   /** Set when nothing may go out now: held until a time, or until somebody changes the endpoint. */
   readonly held: { readonly until: number | null } | null
   /** The endpoint is gone for good: what is still found waiting for it is to be cancelled. */
@@ -162,19 +164,23 @@ export interface NewAttempt {
   readonly durationMs: number
 }
 
-export interface Settlement {
+/** What was fetched, as the one who settles or gives it back names it. */
+export interface Claimed {
   readonly seq: number
+  readonly deliveryId: string
+  readonly messageId: string
   readonly endpointId: string
   readonly token: number
+}
+
+export interface Settlement extends Claimed {
   /** The count that the change was computed from: a row that somebody changed meanwhile is left as it is. */
   readonly expectedAttemptCount: number
   readonly change: Change
   readonly attempt: NewAttempt | null
 }
 
-export interface GivenBack {
-  readonly seq: number
-  readonly token: number
+export interface GivenBack extends Claimed {
   /** A request that was cut off: logged, not counted. */
   readonly attempt: NewAttempt | null
 }
@@ -284,6 +290,8 @@ export interface Amendment {
 
 export interface TaskStep {
   readonly taskId: string
+  /** Where the task stood when they were read; a step from anywhere else has been made by somebody else. */
+  readonly expectedCursor: number
   readonly amendments: readonly Amendment[]
   /** How many deliveries were looked at for them. */
   readonly looked: number
@@ -331,15 +339,17 @@ export interface Store {
   /**
    * Writes messages and the deliveries for the endpoints that want them, all or none, in call order.
    * The endpoints are those in the store at that moment: one created before the call is never missed.
+   * With `tx`, a client of the store's own database, they are written in that client's transaction and exist when it commits.
    */
-  accept(messages: readonly NewMessage[]): Promise<Accepted[]>
+  accept(messages: readonly NewMessage[], tx?: unknown): Promise<Accepted[]>
 
   /** A page of lanes that have live deliveries, by endpoint id, with their earliest due time. Reads only. */
   scanLanes(after: string | null, limit: number): Promise<LaneWake[]>
-  /** Whether anybody but this store object changed the data since the last call. */
+  /**
+   * Whether anybody but this store object changed the data since the last call, in a way that woke no lane. A store that many
+   * processes share wakes lanes by itself, and says no.
+   */
   changedOutside(): Promise<boolean>
-  /** A number above every token that was ever given out for this store. */
-  openTokens(): Promise<number>
 
   /**
    * Takes due deliveries for sending and writes down, with the token, that they are about to be sent. What an earlier
@@ -368,7 +378,7 @@ export interface Store {
   cancelTask(id: string, now: number): Promise<Task>
   /** The next deliveries that a task has to look at, oldest first, after its cursor. */
   readTask(id: string, limit: number): Promise<Delivery[]>
-  /** Applies a step with its progress, in one transaction; null when the task is no longer running. */
+  /** Applies a step with its progress, in one transaction; null when the task is no longer running, or has gone on without us. */
   stepTask(step: TaskStep): Promise<boolean[] | null>
 
   /** Removes at most `limit` finished deliveries whose time has come, then messages that nothing refers to. */

@@ -6,12 +6,12 @@ import { loopbackGuard } from "../../test/support/harness.ts"
 import { systemClock } from "../core/clock.ts"
 import { HttpTransport } from "./http.ts"
 
-async function rawReceiver(onRequest: (socket: Socket) => void): Promise<string> {
+async function rawReceiver(onRequest: (socket: Socket, chunk: Buffer) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
     socket.on("error", () => {})
-    socket.once("data", () => onRequest(socket))
+    socket.once("data", (chunk) => onRequest(socket, chunk))
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   onTestFinished(() => {
@@ -122,6 +122,100 @@ test("a connection refused, a reset and garbage each have their cause", async ()
     cause: "invalid_response",
   })
   expect(await cause("http://does-not-exist.invalid/")).toEqual({ kind: "failure", cause: "dns_error" })
+})
+
+test.each([
+  ["a switch of protocols", "101 Switching\r\nupgrade: websocket\r\nconnection: upgrade"],
+  ["a switch of protocols to none", "101 Switching"],
+  ["a status of 0", "000 None"],
+  ["a status below 100", "099 Less"],
+  // The protocol allows it; undici takes it from nobody.
+  ["leave to go on that was not asked for", "100 Continue"],
+])("%s is no answer to a webhook", async (_what, head) => {
+  const url = await rawReceiver(
+    (socket) => void socket.end(`HTTP/1.1 ${head}\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`),
+  )
+  expect(await transport().send(request(url))).toMatchObject({
+    outcome: { kind: "failure", cause: "invalid_response" },
+    responseBody: null,
+  })
+})
+
+test("what is not modified points nowhere", async () => {
+  const url = await rawReceiver(
+    (socket) => void socket.end("HTTP/1.1 304 Not Modified\r\nlocation: http://x.example/\r\n\r\n"),
+  )
+  expect((await transport().send(request(url))).outcome).toMatchObject({ status: 304, excerpt: "" })
+})
+
+test("more interim answers than a drip can bring are too many", async () => {
+  const url = await rawReceiver((socket) => {
+    socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1001))
+    socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+  })
+  const few = await rawReceiver((socket) => {
+    socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1000))
+    socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+  })
+  expect((await transport().send(request(url))).outcome).toEqual({
+    kind: "failure",
+    cause: "response_too_large",
+  })
+  expect((await transport().send(request(few))).outcome).toMatchObject({ kind: "response", status: 200 })
+})
+
+test("the bytes of an answer are counted anew for every request on a connection", async () => {
+  const hints = `HTTP/1.1 103 Early Hints\r\nx: ${"x".repeat(15_000)}\r\n\r\n`.repeat(20)
+  const sockets = new Set<Socket>()
+  const url = await rawReceiver((socket) => {
+    const answer = () => socket.write(`${hints}HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`)
+    sockets.add(socket)
+    answer()
+    socket.on("data", answer)
+  })
+  const http = transport()
+  for (let i = 0; i < 5; i++) {
+    expect((await http.send(request(url))).outcome).toMatchObject({ kind: "response", status: 200 })
+    // A connection is free for the next request in the turn after its answer.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(sockets.size).toBe(1)
+})
+
+test("the bytes of a body are its own, to be handed to another thread", async () => {
+  const url = await rawReceiver(
+    (socket) => void socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"),
+  )
+  const { responseBody } = await transport().send(request(url))
+  expect(responseBody?.buffer.byteLength).toBe(5)
+})
+
+test("the answer is asked for as it is, whatever else the headers say", async () => {
+  let head = ""
+  const url = await rawReceiver((socket, chunk) => {
+    head = chunk.toString("latin1")
+    socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+  })
+  const plain = request(url)
+  await transport().send({ ...plain, headers: { ...plain.headers, "accept-encoding": "gzip" } })
+  expect(head.match(/^accept-encoding: .*$/gim)).toEqual(["accept-encoding: identity"])
+})
+
+test("a request never waits behind another on its connection", async () => {
+  const arrived: Socket[] = []
+  const both = Promise.withResolvers<void>()
+  const url = await rawReceiver((socket) => {
+    arrived.push(socket)
+    socket.on("data", () => arrived.push(socket))
+    if (arrived.length === 2) both.resolve()
+  })
+  const http = transport()
+  const sent = [http.send(request(url)), http.send(request(url))]
+  await both.promise
+  expect(new Set(arrived).size).toBe(2)
+  for (const socket of arrived) socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+  for (const { outcome } of await Promise.all(sent)) expect(outcome.kind).toBe("response")
+  expect(arrived).toHaveLength(2)
 })
 
 test("headers beyond 16 KiB are refused", async () => {

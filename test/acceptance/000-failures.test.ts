@@ -12,7 +12,9 @@ test("any response but a 2xx is a failure and is retried", async () => {
   }
   await harness.send()
   await harness.published("delivery.attempt", 6)
-  const details = harness.sql("SELECT status, error_detail FROM webhook_deliveries ORDER BY error_detail")
+  const details = await harness.sql(
+    "SELECT status, error_detail FROM webhook_deliveries ORDER BY error_detail",
+  )
   expect(details).toEqual(
     statuses.map((status) => ({ status: "failed", error_detail: `HTTP ${status}: answer ${status}` })),
   )
@@ -31,7 +33,7 @@ test("a network error is a failure, and error_detail holds its reason", async ()
   await harness.send()
   await harness.published("delivery.attempt", 2)
   const failure = { status: "failed", attempt_count: 1, next_retry_at: harness.clock.now() + 30_000 }
-  expect(harness.sql("SELECT * FROM webhook_deliveries ORDER BY error_detail")).toMatchObject([
+  expect(await harness.sql("SELECT * FROM webhook_deliveries ORDER BY error_detail")).toMatchObject([
     { ...failure, error_detail: "connection_refused" },
     { ...failure, error_detail: "connection_reset" },
   ])
@@ -45,5 +47,9 @@ test("a receiver that does not answer within 30 seconds is a failure", async () 
   await harness.receiver.arrived("/", 1)
   harness.clock.advance(30_000)
   await harness.published("delivery.attempt", 1)
-  expect(harness.rows()[0]).toMatchObject({ status: "failed", attempt_count: 1, error_detail: "timeout" })
+  expect((await harness.rows())[0]).toMatchObject({
+    status: "failed",
+    attempt_count: 1,
+    error_detail: "timeout",
+  })
 })

@@ -9,7 +9,7 @@ test("S1: the first delivery failure schedules a 30-second retry", async () => {
   await harness.endpoint({ retry: "gateway" })
   await harness.send()
   await harness.published("delivery.attempt", 1)
-  expect(harness.rows()[0]).toMatchObject({
+  expect((await harness.rows())[0]).toMatchObject({
     status: "failed",
     attempt_count: 1,
     last_attempted_at: harness.clock.now(),
@@ -17,7 +17,7 @@ test("S1: the first delivery failure schedules a 30-second retry", async () => {
     error_detail: "HTTP 500: answer 500",
   })
   await harness.attemptAfter(30_000)
-  expect(harness.rows()[0]).toMatchObject({ status: "failed", attempt_count: 2 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "failed", attempt_count: 2 })
 })
 
 test("S2 and F1: the fifth consecutive failure marks the row dead and emits a dead-letter event", async () => {
@@ -27,10 +27,10 @@ test("S2 and F1: the fifth consecutive failure marks the row dead and emits a de
   const messageId = await harness.send({}, { sessionId: "session-7" })
   await harness.published("delivery.attempt", 1)
   for (const seconds of [30, 120, 600]) await harness.attemptAfter(seconds * 1000)
-  expect(harness.rows()[0]).toMatchObject({ status: "failed", attempt_count: 4 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "failed", attempt_count: 4 })
   expect(harness.events.some(({ type }) => type === "delivery.dead")).toBe(false)
   await harness.attemptAfter(3_600_000)
-  const [row] = harness.rows()
+  const [row] = await harness.rows()
   expect(row).toMatchObject({
     status: "dead",
     dead_reason: "exhausted",
@@ -55,14 +55,14 @@ test("F1: no further automatic retry is scheduled for a dead row, at no later po
   await harness.endpoint({ retry: "gateway" })
   await harness.send({}, { maxAttempts: 1 })
   await harness.published("delivery.dead", 1)
-  const before = harness.rows()
+  const before = await harness.rows()
   for (const seconds of [5, 30, 21_600, 30 * 86_400]) {
     harness.clock.advance(seconds * 1000)
     await harness.posthorn.engine?.pollOnce()
     await harness.quiet()
   }
   expect(harness.receiver.to("/")).toHaveLength(1)
-  expect(harness.rows()).toEqual(before)
+  expect(await harness.rows()).toEqual(before)
 })
 
 test("the retry schedule is 30, 120, 600 and 3600 seconds, to the millisecond", async () => {
@@ -85,7 +85,7 @@ test("A1: a delivery that succeeds is marked delivered, with a success event and
   await harness.send({}, { sessionId: "session-8" })
   await harness.published("delivery.attempt", 1)
   await harness.attemptAfter(30_000)
-  const [row] = harness.rows()
+  const [row] = await harness.rows()
   expect(row).toMatchObject({
     status: "delivered",
     attempt_count: 2,
@@ -113,7 +113,7 @@ test("the main success flow posts the HMAC-signed payload to target_url", async 
   const endpointId = await harness.endpoint({ retry: "gateway" }, "/hooks")
   await harness.send({ total: 12 })
   const [request] = await harness.receiver.arrived("/hooks", 1)
-  expect(harness.rows()[0]).toMatchObject({ target_url: harness.receiver.url("/hooks") })
+  expect((await harness.rows())[0]).toMatchObject({ target_url: harness.receiver.url("/hooks") })
   expect(JSON.parse(String(request!.body))).toEqual({ total: 12 })
   const { key } = await harness.posthorn.endpoints.secret("acme", endpointId)
   const nowMs = harness.clock.wallNow()

@@ -17,12 +17,12 @@ async function stoppedWithFailedRows(count: number, options: HarnessOptions = {}
 
 test("S1: a restart dispatches past-due failed rows in the first poll cycle", async () => {
   const harness = await stoppedWithFailedRows(3)
-  harness.sql("UPDATE webhook_deliveries SET next_retry_at = ?", harness.clock.now() - 60_000)
+  await harness.sql("UPDATE webhook_deliveries SET next_retry_at = ?", harness.clock.now() - 60_000)
   await harness.open()
   // No time passes on the clock: whatever is sent is sent in the first cycle.
   await harness.published("delivery.delivered", 3)
   expect(harness.receiver.to("/")).toHaveLength(3)
-  expect(harness.rows().map(({ status, attempt_count }) => [status, attempt_count])).toEqual([
+  expect((await harness.rows()).map(({ status, attempt_count }) => [status, attempt_count])).toEqual([
     ["delivered", 2],
     ["delivered", 2],
     ["delivered", 2],
@@ -34,7 +34,7 @@ test("S1: rows that came due while the process was down are dispatched in the fi
   harness.clock.advance(600_000)
   await harness.open()
   await harness.published("delivery.delivered", 3)
-  expect(harness.rows().every(({ delivered_at }) => delivered_at === harness.clock.now())).toBe(true)
+  expect((await harness.rows()).every(({ delivered_at }) => delivered_at === harness.clock.now())).toBe(true)
 })
 
 test("pending rows that were never tried are dispatched in the first poll cycle as well", async () => {
@@ -50,11 +50,11 @@ test("pending rows that were never tried are dispatched in the first poll cycle 
 test("no row is changed at startup, before the first dispatch has its answer", async () => {
   const harness = await stoppedWithFailedRows(3)
   harness.clock.advance(30_000)
-  const before = harness.rows()
+  const before = await harness.rows()
   const answer = harness.receiver.hold("/")
   await harness.open()
   await harness.receiver.arrived("/", 1)
-  expect(harness.rows()).toEqual(before)
+  expect(await harness.rows()).toEqual(before)
   answer(200)
   await harness.published("delivery.delivered", 3)
 })
@@ -62,11 +62,11 @@ test("no row is changed at startup, before the first dispatch has its answer", a
 test("future rows wait until their scheduled time", async () => {
   const harness = await stoppedWithFailedRows(2)
   const dueAt = harness.clock.now() + 30_000
-  harness.sql("UPDATE webhook_deliveries SET next_retry_at = ? WHERE seq = 2", dueAt + 10_000)
-  const before = harness.rows()
+  await harness.sql("UPDATE webhook_deliveries SET next_retry_at = ? WHERE seq = 2", dueAt + 10_000)
+  const before = await harness.rows()
   await harness.open()
   await harness.quiet()
-  expect(harness.rows()).toEqual(before)
+  expect(await harness.rows()).toEqual(before)
   const first = await harness.attemptAfter(30_000)
   const second = await harness.attemptAfter(10_000)
   expect([first, second].map(({ webhook_delivery_id }) => webhook_delivery_id)).toEqual(
@@ -80,7 +80,7 @@ test("S2 and F1: a restart does not re-queue dead rows", async () => {
   await harness.endpoint({ retry: "gateway" })
   for (let n = 1; n <= 2; n++) await harness.send({ n }, { maxAttempts: 1 })
   await harness.published("delivery.dead", 2)
-  const before = harness.rows()
+  const before = await harness.rows()
   expect(before.map(({ status }) => status)).toEqual(["dead", "dead"])
   await harness.restart()
   await harness.posthorn.engine?.pollOnce()
@@ -89,7 +89,7 @@ test("S2 and F1: a restart does not re-queue dead rows", async () => {
   await harness.posthorn.engine?.pollOnce()
   await harness.quiet()
   expect(harness.receiver.to("/")).toHaveLength(2)
-  expect(harness.rows()).toEqual(before)
+  expect(await harness.rows()).toEqual(before)
 })
 
 test("F1: a dead row that an operator reset while the process was down is dispatched at startup", async () => {
@@ -100,23 +100,23 @@ test("F1: a dead row that an operator reset while the process was down is dispat
   await harness.send({ n: 2 }, { maxAttempts: 1 })
   await harness.published("delivery.dead", 2)
   await harness.close()
-  harness.sql(
+  await harness.sql(
     "UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE message_id = ?",
     first,
   )
   await harness.open()
   await harness.published("delivery.delivered", 1)
   await harness.quiet()
-  expect(harness.rows().map(({ status }) => status)).toEqual(["delivered", "dead"])
+  expect((await harness.rows()).map(({ status }) => status)).toEqual(["delivered", "dead"])
 })
 
 test("A1: with no undelivered rows there is no dispatch, and the poll loop runs", async () => {
   const harness = await stoppedWithFailedRows(1)
-  harness.sql("UPDATE webhook_deliveries SET status = 'dead', next_retry_at = NULL")
+  await harness.sql("UPDATE webhook_deliveries SET status = 'dead', next_retry_at = NULL")
   await harness.open()
   await harness.quiet()
   expect(harness.receiver.to("/")).toHaveLength(0)
-  harness.sql("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0")
+  await harness.sql("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0")
   harness.clock.advance(5000)
   await harness.published("delivery.delivered", 1)
 })

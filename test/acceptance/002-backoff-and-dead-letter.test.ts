@@ -16,7 +16,7 @@ test("retry intervals: 1s, 2s, 4s ... max 1 hour", async () => {
   await harness.send()
   await harness.published("delivery.attempt", 1)
   for (const [i, seconds] of DELAYS.entries()) {
-    expect(harness.rows()[0]).toMatchObject({
+    expect((await harness.rows())[0]).toMatchObject({
       status: "failed",
       attempt_count: i + 1,
       next_retry_at: harness.clock.now() + seconds * 1000,
@@ -37,10 +37,10 @@ test("the delay does not overflow, not even at attempt 1000", async () => {
   await harness.send()
   await harness.published("delivery.attempt", 1)
   await harness.close()
-  harness.sql("UPDATE webhook_deliveries SET attempt_count = 999, next_retry_at = NULL")
+  await harness.sql("UPDATE webhook_deliveries SET attempt_count = 999, next_retry_at = NULL")
   await harness.open()
   await harness.published("delivery.attempt", 2)
-  expect(harness.rows()[0]).toMatchObject({
+  expect((await harness.rows())[0]).toMatchObject({
     status: "failed",
     attempt_count: 1000,
     next_retry_at: harness.clock.now() + 3_600_000,
@@ -53,7 +53,7 @@ test("pending → delivered on 2xx", async () => {
   await harness.endpoint({ retry: "relay" })
   await harness.send()
   await harness.published("delivery.delivered", 1)
-  expect(harness.rows()[0]).toMatchObject({
+  expect((await harness.rows())[0]).toMatchObject({
     status: "delivered",
     attempt_count: 1,
     delivered_at: harness.clock.now(),
@@ -73,7 +73,7 @@ test("a failed delivery (5xx, or no answer at all) retries after backoff", async
   await harness.send()
   await harness.published("delivery.attempt", 5)
   const retried = { status: "failed", attempt_count: 1, next_retry_at: harness.clock.now() + 1000 }
-  expect(harness.rows()).toMatchObject([retried, retried, retried, retried, retried])
+  expect(await harness.rows()).toMatchObject([retried, retried, retried, retried, retried])
   harness.clock.advance(1000)
   await harness.published("delivery.delivered", 4)
 })
@@ -88,7 +88,7 @@ test("a 4xx response stops retrying immediately", async () => {
   await harness.send()
   const dead = await harness.published("delivery.dead", statuses.length)
   expect(dead.every(({ reason }) => reason === "rejected")).toBe(true)
-  expect(harness.sql("SELECT * FROM webhook_deliveries ORDER BY error_detail")).toMatchObject(
+  expect(await harness.sql("SELECT * FROM webhook_deliveries ORDER BY error_detail")).toMatchObject(
     statuses.map((status) => ({
       status: "dead",
       dead_reason: "rejected",
@@ -121,7 +121,7 @@ test("webhooks pending for 7 days become dead letters, which triggers a notifica
 
   harness.clock.advance(receivedAt + 7 * DAY_MS - 1 - harness.clock.now())
   await harness.quiet()
-  expect(harness.rows()[0]).toMatchObject({ status: "failed", attempt_count: attempts })
+  expect((await harness.rows())[0]).toMatchObject({ status: "failed", attempt_count: attempts })
   harness.clock.advance(1)
   expect(await harness.published("delivery.dead", 1)).toMatchObject([
     {
@@ -132,7 +132,7 @@ test("webhooks pending for 7 days become dead letters, which triggers a notifica
       at: receivedAt + 7 * DAY_MS,
     },
   ])
-  expect(harness.rows()[0]).toMatchObject({
+  expect((await harness.rows())[0]).toMatchObject({
     status: "dead",
     dead_reason: "expired",
     attempt_count: attempts,
@@ -153,7 +153,7 @@ test("retry attempts are logged with webhook id and attempt number", async () =>
   await harness.attemptAfter(1000)
   await harness.attemptAfter(2000)
   await harness.quiet()
-  const [row] = harness.rows()
+  const [row] = await harness.rows()
   const retries = lines.filter(({ msg }) => msg === "Webhook delivery scheduled for retry")
   expect(retries).toMatchObject([
     { delivery_id: row?.id, endpoint_id: endpointId, attempts: 1, next_attempt: 2, delay_seconds: 1 },

@@ -18,7 +18,7 @@ async function pausedForEightDays(): Promise<{ harness: Harness; resume: () => P
 
 test("a webhook that a pause held past 7 days is not given up while it is held", async () => {
   const { harness } = await pausedForEightDays()
-  expect(harness.rows()[0]).toMatchObject({ status: "pending", attempt_count: 0 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "pending", attempt_count: 0 })
   expect(harness.receiver.requests).toHaveLength(0)
 })
 
@@ -26,7 +26,7 @@ test("a webhook that a pause held past 7 days gets one attempt, and is delivered
   const { harness, resume } = await pausedForEightDays()
   await resume()
   await harness.published("delivery.delivered", 1)
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 1 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "delivered", attempt_count: 1 })
 })
 
 test("a webhook that a pause held past 7 days is a dead letter when its one attempt fails", async () => {
@@ -48,7 +48,7 @@ test("a webhook whose retry fell into 8 days of downtime gets one attempt first"
   harness.clock.advance(8 * DAY_MS)
   await harness.open()
   await harness.published("delivery.delivered", 1)
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 2 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "delivered", attempt_count: 2 })
 })
 
 test("a webhook that waited 7 days in line behind another gets one attempt when its turn comes", async () => {
@@ -60,7 +60,7 @@ test("a webhook that waited 7 days in line behind another gets one attempt when 
   await harness.close()
   // As after a week of failures: the head's next step is the end of its age.
   const endsAt = harness.clock.now() + 7 * DAY_MS
-  harness.sql(
+  await harness.sql(
     "UPDATE webhook_deliveries SET attempt_count = 180, next_retry_at = ? WHERE message_id = ?",
     endsAt,
     first,
@@ -81,13 +81,19 @@ test("the seven days run from deliverAt when that is later", async () => {
   await harness.endpoint({ retry: "relay" })
   await harness.send({}, { delaySeconds: 10 * 86_400 })
   await harness.attemptAfter(10 * DAY_MS)
-  expect(harness.rows()[0]).toMatchObject({ status: "failed", next_retry_at: harness.clock.now() + 1000 })
+  expect((await harness.rows())[0]).toMatchObject({
+    status: "failed",
+    next_retry_at: harness.clock.now() + 1000,
+  })
 })
 
 const SQL_RESET = "UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0"
 
 test.each([
-  ["an operator's retry", (harness: Harness) => harness.posthorn.dead.retry(harness.rows()[0]!.id as string)],
+  [
+    "an operator's retry",
+    async (harness: Harness) => harness.posthorn.dead.retry((await harness.rows())[0]!.id as string),
+  ],
   ["an operator's reset by SQL", (harness: Harness) => harness.sql(SQL_RESET)],
 ])("%s of an expired webhook starts its seven days anew", async (_, revive) => {
   const { harness, resume } = await pausedForEightDays()
@@ -97,7 +103,7 @@ test.each([
   await revive(harness)
   await harness.posthorn.engine?.pollOnce()
   await harness.published("delivery.attempt", 2)
-  expect(harness.rows()[0]).toMatchObject({
+  expect((await harness.rows())[0]).toMatchObject({
     status: "failed",
     dead_reason: null,
     attempt_count: 1,

@@ -37,7 +37,7 @@ test("webhook N+1 is delivered as soon as webhook N has failed for good", async 
   const { harness } = await startWithLine(400)
   await harness.published("delivery.delivered", 2)
   expect(arrivals(harness)).toEqual([1, 2, 3])
-  expect(harness.rows().map(({ status }) => status)).toEqual(["dead", "delivered", "delivered"])
+  expect((await harness.rows()).map(({ status }) => status)).toEqual(["dead", "delivered", "delivered"])
 })
 
 test("webhook N+1 is not requested while the answer to webhook N is still to come", async () => {
@@ -57,8 +57,8 @@ test("webhook N+1 is not requested while the answer to webhook N is still to com
 test("each webhook is in the database as delivered before the next is requested", async () => {
   const harness = await Harness.start()
   const seen: unknown[] = []
-  harness.receiver.always("/", (_request, response) => {
-    seen.push(harness.rows().map(({ status }) => status))
+  harness.receiver.always("/", async (_request, response) => {
+    seen.push((await harness.rows()).map(({ status }) => status))
     response.end()
   })
   await harness.endpoint({ retry: "relay" })
@@ -137,9 +137,9 @@ test("a webhook with deliverAt blocks nobody before its time, and joins the line
 test("a dead webhook that an operator retries goes next, before the one that waits for its retry", async () => {
   const { harness } = await startWithLine(400, 500)
   await harness.published("delivery.attempt", 2)
-  expect(harness.rows().map(({ status }) => status)).toEqual(["dead", "failed", "pending"])
+  expect((await harness.rows()).map(({ status }) => status)).toEqual(["dead", "failed", "pending"])
   harness.clock.advance(400)
-  await harness.posthorn.dead.retry(harness.rows()[0]!.id as string)
+  await harness.posthorn.dead.retry((await harness.rows())[0]!.id as string)
   await harness.published("delivery.delivered", 1)
   await harness.quiet()
   expect(arrivals(harness)).toEqual([1, 2, 1])

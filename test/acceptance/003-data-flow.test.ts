@@ -16,7 +16,11 @@ test("success (2xx): mark complete", async () => {
   await harness.endpoint({ retry: "enterprise" })
   await harness.send()
   await harness.published("delivery.delivered", 1)
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 1, next_retry_at: null })
+  expect((await harness.rows())[0]).toMatchObject({
+    status: "delivered",
+    attempt_count: 1,
+    next_retry_at: null,
+  })
 })
 
 test("failure, not retryable (4xx): mark failed and route to the dead letters", async () => {
@@ -47,11 +51,14 @@ test("failure, retryable (5xx): schedule a retry, and repeat when it is due unti
   await harness.endpoint({ retry: "enterprise" })
   await harness.send()
   await harness.published("delivery.attempt", 1)
-  expect(harness.rows()[0]).toMatchObject({ status: "failed", next_retry_at: harness.clock.now() + 1000 })
+  expect((await harness.rows())[0]).toMatchObject({
+    status: "failed",
+    next_retry_at: harness.clock.now() + 1000,
+  })
   await harness.attemptAfter(1000)
   const last = await harness.attemptAfter(2000)
   expect(last).toMatchObject({ success: true, attempt_count: 3, next_retry_at: null })
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 3 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "delivered", attempt_count: 3 })
 })
 
 test("failure, retryable (timeout): schedule a retry", async () => {
@@ -65,7 +72,7 @@ test("failure, retryable (timeout): schedule a retry", async () => {
   expect(attempt).toMatchObject({ success: false, error: "timeout", next_retry_at: attempt!.at + 1000 })
   harness.receiver.always("/", 200)
   await harness.attemptAfter(1000)
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 2 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "delivered", attempt_count: 2 })
 })
 
 test.each([
@@ -100,7 +107,7 @@ test.each([
 ])("from the 13th failure on the delay is capped: %s", async (_, draw, expected) => {
   const harness = await startFailing(() => draw, { maxAttempts: 20 })
   for (let failure = 1; failure <= 12; failure++) {
-    harness.clock.advance((harness.rows()[0]!.next_retry_at as number) - harness.clock.now())
+    harness.clock.advance(((await harness.rows())[0]!.next_retry_at as number) - harness.clock.now())
     await harness.published("delivery.attempt", failure + 1)
   }
   const attempts = await harness.published("delivery.attempt", 13)
@@ -117,7 +124,7 @@ test("DEC-5: the idempotency-key, the webhook-id and the payload's bytes are the
   await harness.attemptAfter(1000)
 
   const requests = harness.receiver.to("/")
-  const [message] = harness.rows()
+  const [message] = await harness.rows()
   expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual([
     ...Array(6).fill(message!.message_id),
     raw,

@@ -27,7 +27,11 @@ test.each([
 ] as const)("a RetryConfig with strategy %s is obeyed: max_retries 4, base_delay 10, max_delay 60", async (strategy, expected) => {
   const { harness } = await startFailing({ max_retries: 4, base_delay: 10, max_delay: 60, strategy })
   expect(await delays(harness, 5)).toEqual(expected)
-  expect(harness.rows()[0]).toMatchObject({ status: "dead", dead_reason: "exhausted", attempt_count: 5 })
+  expect((await harness.rows())[0]).toMatchObject({
+    status: "dead",
+    dead_reason: "exhausted",
+    attempt_count: 5,
+  })
 })
 
 test("a RetryConfig is created, read, changed and taken away again with its endpoint", async () => {
@@ -54,7 +58,7 @@ test("a changed RetryConfig applies from the next settle; a due time that is wri
     retry: { max_retries: 2, base_delay: 100, strategy: "fixed" },
   })
   await harness.quiet()
-  expect(harness.rows()[0]).toMatchObject({ next_retry_at: dueAt })
+  expect((await harness.rows())[0]).toMatchObject({ next_retry_at: dueAt })
   const second = await harness.attemptAfter(10_000)
   expect(second).toMatchObject({ attempt_count: 2, next_retry_at: dueAt + 100_000 })
   await harness.attemptAfter(100_000)
@@ -74,7 +78,7 @@ test("endpoints with different RetryConfigs are retried each in its own way", as
   await harness.attemptAfter(2000)
   await harness.attemptAfter(1000)
   await harness.published("delivery.dead", 1)
-  const rows = harness.sql("SELECT status, attempt_count FROM webhook_deliveries ORDER BY target_url")
+  const rows = await harness.sql("SELECT status, attempt_count FROM webhook_deliveries ORDER BY target_url")
   expect(rows).toEqual([
     { status: "dead", attempt_count: 2 },
     { status: "failed", attempt_count: 2 },

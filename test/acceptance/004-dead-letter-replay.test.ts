@@ -44,7 +44,7 @@ test("a replay starts at attempt 0 and has all its attempts again", async () => 
   const { harness, a } = await startWithDead(1)
   harness.receiver.always("/a", 500)
   const { data } = await harness.posthorn.dead.list({ endpoint: a })
-  harness.sql("UPDATE webhook_deliveries SET max_attempts = NULL WHERE id = ?", data[0]!.id)
+  await harness.sql("UPDATE webhook_deliveries SET max_attempts = NULL WHERE id = ?", data[0]!.id)
   await harness.posthorn.dead.retry(data[0]!.id)
   await harness.published("delivery.attempt", 3)
   for (const seconds of [1, 5, 30, 120, 600]) await harness.attemptAfter(seconds * 1000)

@@ -65,7 +65,7 @@ test("batch dispatch is all or nothing", async () => {
     code: "invalid_input",
     field: "messages[1].eventType",
   })
-  expect(harness.rows()).toEqual([])
+  expect(await harness.rows()).toEqual([])
 })
 
 test("statistics are retrieved in all, by application and by subscriber", async () => {

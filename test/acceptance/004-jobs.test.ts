@@ -28,7 +28,7 @@ test("wh-006b: attempts start at 0, 1, 6, 36, 156 and 756 seconds; the sixth fai
 
 test("example 3: with max_attempts 10 the schedule goes on with 1800, then 3600 seconds", async () => {
   const harness = await startFailing({ maxAttempts: 10 })
-  expect(harness.rows()[0]).toMatchObject({ max_attempts: 10 })
+  expect((await harness.rows())[0]).toMatchObject({ max_attempts: 10 })
   for (const seconds of [1, 5, 30, 120, 600, 1800, 3600, 3600, 3600]) {
     expect(harness.events.some(({ type }) => type === "delivery.dead")).toBe(false)
     await harness.attemptAfter(seconds * 1000)
@@ -46,16 +46,20 @@ test("example 1: a delivery that failed twice is retried without manual interven
   await harness.published("delivery.attempt", 1)
   await harness.attemptAfter(1000)
   await harness.attemptAfter(5000)
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 3, next_retry_at: null })
+  expect((await harness.rows())[0]).toMatchObject({
+    status: "delivered",
+    attempt_count: 3,
+    next_retry_at: null,
+  })
 })
 
 test("a job can be enqueued with a delay in seconds", async () => {
   const harness = await Harness.start()
   await harness.endpoint({ retry: "jobs" })
   await harness.send({}, { delaySeconds: 30 })
-  expect(harness.rows()[0]).toMatchObject({ status: "pending", next_retry_at: START + 30_000 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "pending", next_retry_at: START + 30_000 })
   await harness.attemptAfter(30_000)
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", attempt_count: 1 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "delivered", attempt_count: 1 })
 })
 
 test("a job can be enqueued for a time (available_at), which a restart does not change", async () => {
@@ -65,7 +69,7 @@ test("a job can be enqueued for a time (available_at), which a restart does not 
   harness.clock.advance(600_000)
   await harness.restart()
   await harness.attemptAfter(3_000_000)
-  expect(harness.rows()[0]).toMatchObject({ status: "delivered", delivered_at: START + 3_600_000 })
+  expect((await harness.rows())[0]).toMatchObject({ status: "delivered", delivered_at: START + 3_600_000 })
 })
 
 test("a job that the worker has claimed is running, and completed when the answer has come", async () => {
@@ -74,12 +78,12 @@ test("a job that the worker has claimed is running, and completed when the answe
   await harness.endpoint({ retry: "jobs" })
   await harness.send()
   await harness.receiver.arrived("/", 1)
-  const job = () => harness.sql("SELECT status, attempts, locked_at, locked_by FROM jobs")[0]
-  expect(job()).toMatchObject({ status: "running", attempts: 0, locked_at: "2031-05-18 18:00:00" })
-  expect(job()?.locked_by).not.toBeNull()
+  const job = async () => (await harness.sql("SELECT status, attempts, locked_at, locked_by FROM jobs"))[0]
+  expect(await job()).toMatchObject({ status: "running", attempts: 0, locked_at: "2031-05-18 18:00:00" })
+  expect((await job())?.locked_by).not.toBeNull()
   answer(200)
   await harness.published("delivery.delivered", 1)
-  expect(job()).toEqual({ status: "completed", attempts: 1, locked_at: null, locked_by: null })
+  expect(await job()).toEqual({ status: "completed", attempts: 1, locked_at: null, locked_by: null })
 })
 
 test("claiming is atomic: however often the queue is polled, no job is done twice", async () => {
@@ -112,7 +116,7 @@ test("every attempt is tracked with its number, response code, body and duration
   harness.clock.advance(120)
   answer(200)
   await harness.published("delivery.delivered", 1)
-  const delivery = harness.rows()[0]!.id as string
+  const delivery = (await harness.rows())[0]!.id as string
   const { data } = await harness.posthorn.deliveries.attempts({ delivery })
   const shown = data.map(({ attemptNumber, status, responseStatus, responseBody, durationMs }) => [
     attemptNumber,

@@ -29,7 +29,7 @@ test("success, retry and permanent failure are logged in the seed's words with i
   const failedId = await harness.send({}, { maxAttempts: 1 })
   await harness.published("delivery.dead", 1)
 
-  const [delivered, failed] = harness.rows()
+  const [delivered, failed] = await harness.rows()
   const subscriber = { subscriber_id: endpointId, endpoint_id: endpointId, event_type: "invoice.paid" }
   const first = { ...subscriber, delivery_id: delivered?.id, message_id: messageId }
   expect(lines.filter(({ msg }) => String(msg).startsWith("Webhook delivery"))).toMatchObject([

@@ -11,14 +11,14 @@ test('"Retries not scheduling": the debug query shows the jobs that wait, and un
   await harness.send()
   await harness.published("delivery.delivered", 1)
   await harness.send({}, { delaySeconds: 90, maxAttempts: 3 })
-  const jobs = harness.sql(`
+  const jobs = await harness.sql(`
     SELECT id, type, attempts, max_attempts, available_at, status
     FROM jobs
     WHERE type = 'webhook_delivery'
     AND status = 'pending'
     ORDER BY available_at DESC
     LIMIT 10;`)
-  const [failed, , delayed] = harness.rows()
+  const [failed, , delayed] = await harness.rows()
   const waiting = { type: "webhook_delivery", status: "pending" }
   expect(jobs).toEqual([
     { ...waiting, id: delayed?.id, attempts: 0, max_attempts: 3, available_at: "2031-05-18 18:01:30" },
@@ -35,7 +35,7 @@ test("\"Max attempts not exceeded\": a job's max_attempts is its policy's when t
   await harness.endpoint({ retry: { delays: [60], maxAttempts: 4 } }, "/own")
   await harness.send()
   await harness.published("delivery.delivered", 3)
-  const jobs = harness.sql(`
+  const jobs = await harness.sql(`
     SELECT d.target_url, j.max_attempts FROM jobs j JOIN webhook_deliveries d ON d.id = j.id ORDER BY j.max_attempts`)
   expect(jobs).toEqual([
     { target_url: harness.receiver.url("/own"), max_attempts: 4 },
@@ -52,7 +52,7 @@ test("example 2: the query for a subscriber's retry progress shows each delivery
   await harness.send()
   await harness.published("delivery.attempt", 2)
   await harness.attemptAfter(1000)
-  const progress = harness.sql(
+  const progress = await harness.sql(
     `
     SELECT
         wl.id,
@@ -69,7 +69,7 @@ test("example 2: the query for a subscriber's retry progress shows each delivery
     LIMIT 20;`,
     endpointId,
   )
-  const [row] = harness.sql("SELECT id FROM webhook_deliveries WHERE webhook_id = ?", endpointId)
+  const [row] = await harness.sql("SELECT id FROM webhook_deliveries WHERE webhook_id = ?", endpointId)
   expect(progress).toEqual([
     {
       id: row?.id,
@@ -82,7 +82,7 @@ test("example 2: the query for a subscriber's retry progress shows each delivery
     },
   ])
   expect(
-    harness.sql("SELECT response_code, response_body FROM webhook_logs WHERE subscriber_id = ?", other),
+    await harness.sql("SELECT response_code, response_body FROM webhook_logs WHERE subscriber_id = ?", other),
   ).toEqual([{ response_code: 200, response_body: "ok" }])
 })
 
@@ -93,10 +93,10 @@ test('"Max retries exceeded": the job is failed, and its response code is in web
   await harness.send()
   await harness.published("delivery.attempt", 1)
   for (const seconds of [1, 5, 30, 120, 600]) await harness.attemptAfter(seconds * 1000)
-  expect(harness.sql("SELECT status, attempts, error_text FROM jobs")).toEqual([
+  expect(await harness.sql("SELECT status, attempts, error_text FROM jobs")).toEqual([
     { status: "failed", attempts: 6, error_text: "HTTP 500: answer 500" },
   ])
-  expect(harness.sql("SELECT attempts, response_code FROM webhook_logs")).toEqual([
+  expect(await harness.sql("SELECT attempts, response_code FROM webhook_logs")).toEqual([
     { attempts: 6, response_code: 500 },
   ])
 })

@@ -13,6 +13,14 @@ test("basic auth is sent as its header", async () => {
   expect(received?.headers.authorization).toBe(`Basic ${btoa("acme:s3cret: and more")}`)
 })
 
+test("an API key may be a user name without a password", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint({ auth: { type: "basic", username: "key_1", password: "" } })
+  await harness.send()
+  const [received] = await harness.receiver.arrived("/", 1)
+  expect(received?.headers.authorization).toBe(`Basic ${btoa("key_1:")}`)
+})
+
 test("a bearer token is sent as its header, before one among the endpoint's own headers", async () => {
   const harness = await Harness.start()
   const headers = { Authorization: "Custom", "X-Tenant": "7" }
@@ -75,7 +83,9 @@ describe("what cannot be meant is refused with the name of the field", () => {
     ["another type", "auth.type", { type: "digest" }],
     ["no user name", "auth.username", { type: "basic", password: "p" }],
     ["a colon in the user name", "auth.username", { type: "basic", username: "a:b", password: "p" }],
-    ["an empty password", "auth.password", { type: "basic", username: "a", password: "" }],
+    ["an empty user name", "auth.username", { type: "basic", username: "", password: "p" }],
+    ["no password", "auth.password", { type: "basic", username: "a" }],
+    ["an empty token", "auth.token", { type: "bearer", token: "" }],
     [
       "a line break in the password",
       "auth.password",
@@ -97,6 +107,6 @@ describe("what cannot be meant is refused with the name of the field", () => {
       code: "invalid_input",
       field,
     })
-    expect(harness.sql("SELECT id FROM endpoints")).toEqual([])
+    expect(await harness.sql("SELECT id FROM endpoints")).toEqual([])
   })
 })

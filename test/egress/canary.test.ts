@@ -49,7 +49,7 @@ describe("a closed target", () => {
     const site = await Site.start()
     const harness = await guarded()
     const id = await harness.endpoint({ url: site.url() })
-    const before = endpoints(harness)
+    const before = await endpoints(harness)
     const { endpoints: resource } = harness.posthorn
     const urls = [...literalUrls(canary), ...Object.values(URLS).map((make) => make(canary.port))]
     const refusals: { [url: string]: unknown } = {}
@@ -64,7 +64,7 @@ describe("a closed target", () => {
       )
     }
     expect(refusals).toEqual(all(urls, ["invalid_input url", "invalid_input url"]))
-    expect(endpoints(harness)).toEqual(before)
+    expect(await endpoints(harness)).toEqual(before)
   })
 
   test("is refused again when a connection to it would be opened", async () => {
@@ -98,7 +98,7 @@ test("plain http is refused where the operator wants https", async () => {
   const site = await Site.start()
   const harness = await Harness.start({ egress: { allow: ["127.0.0.0/8"], http: false } })
   await expect(harness.endpoint({ url: canary.url() })).rejects.toMatchObject({ field: "url" })
-  plant(harness, await harness.endpoint({ url: site.url().replace("http:", "https:") }), canary.url())
+  await plant(harness, await harness.endpoint({ url: site.url().replace("http:", "https:") }), canary.url())
   await harness.send()
   expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: "target_forbidden" }])
 })

@@ -72,7 +72,7 @@ describe("when an endpoint is created or changed", () => {
   test("a name that leads inside is refused with the sentence that its address would get", async () => {
     const { dns, site, harness } = await world()
     const id = await harness.endpoint({ url: site.url("/", NAME) })
-    const before = harness.sql("SELECT url, version FROM endpoints")
+    const before = await harness.sql("SELECT url, version FROM endpoints")
     const { endpoints } = harness.posthorn
     for (const host of ["127.0.0.1", ...named(dns, "target_forbidden")]) {
       const url = site.url("/", host)
@@ -84,7 +84,7 @@ describe("when an endpoint is created or changed", () => {
         )
       }
     }
-    expect(harness.sql("SELECT url, version FROM endpoints")).toEqual(before)
+    expect(await harness.sql("SELECT url, version FROM endpoints")).toEqual(before)
   })
 
   test("a name that does not resolve yet is taken, and judged when it is used", async () => {
@@ -167,7 +167,7 @@ describe("rebinding", () => {
     await harness.send()
     await harness.published("delivery.delivered", 2)
     expect(site.connections).toBe(2)
-    plant(harness, id, site.url("/other", NAME))
+    await plant(harness, id, site.url("/other", NAME))
     await harness.send()
     await harness.published("delivery.delivered", 3)
     expect(site.connections).toBe(3)

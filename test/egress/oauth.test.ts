@@ -46,6 +46,7 @@ test("a token is asked for as the client, with scope and audience, and sent with
     audience: "api",
   })
   expect(tokens(receiver)).toEqual(["Bearer token-1"])
+  for (const { headers } of receiver.requests) expect(headers["accept-encoding"]).toBe("identity")
 })
 
 test("one token serves many deliveries", async () => {
@@ -219,7 +220,7 @@ describe("the guard stands before the token endpoint too", () => {
     await expect(harness.endpoint({ url: site.url(), auth })).rejects.toMatchObject(refusal)
     const id = await harness.endpoint({ url: site.url() })
     await expect(harness.posthorn.endpoints.update("acme", id, { auth })).rejects.toMatchObject(refusal)
-    expect(harness.sql("SELECT version FROM endpoints")).toEqual([{ version: 1 }])
+    expect(await harness.sql("SELECT version FROM endpoints")).toEqual([{ version: 1 }])
   })
 
   test("one that was open when it was given is refused when it is used", async () => {

@@ -2,8 +2,8 @@
 import type { Harness } from "../support/harness.ts"
 import type { Site } from "./site.ts"
 
-export function plant(harness: Harness, endpointId: string, url: string): void {
-  harness.sql("UPDATE endpoints SET url = ?, version = version + 1 WHERE id = ?", url, endpointId)
+export async function plant(harness: Harness, endpointId: string, url: string): Promise<void> {
+  await harness.sql("UPDATE endpoints SET url = ?, version = version + 1 WHERE id = ?", url, endpointId)
 }
 
 /** One endpoint for each URL and one message for all: what came of each attempt, by its URL. */
@@ -15,7 +15,7 @@ export async function outcomes(
   const ids: string[] = []
   for (const url of urls) {
     const id = await harness.endpoint({ url: site.url() })
-    plant(harness, id, url)
+    await plant(harness, id, url)
     ids.push(id)
   }
   await harness.send()

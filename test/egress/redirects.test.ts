@@ -21,7 +21,7 @@ test.each([301, 302, 303, 307, 308])("a redirect (%i) is a failure and is not fo
     expect(attempt).toMatchObject({ success: false, response_status: status })
   await harness.quiet()
   expect(site.visits.map(({ path }) => path).sort()).toEqual(["/0", "/1", "/2", "/3", "/4"])
-  for (const row of harness.rows()) expect(row).toMatchObject({ status: "failed", attempt_count: 1 })
+  for (const row of await harness.rows()) expect(row).toMatchObject({ status: "failed", attempt_count: 1 })
 })
 
 test("what is recorded says where a redirect pointed", async () => {
@@ -31,5 +31,5 @@ test("what is recorded says where a redirect pointed", async () => {
   await harness.endpoint({ url: site.url() })
   await harness.send()
   await harness.published("delivery.attempt", 1)
-  expect(harness.rows()[0]?.error_detail).toContain(METADATA)
+  expect((await harness.rows())[0]?.error_detail).toContain(METADATA)
 })

@@ -58,7 +58,7 @@ describe("a body", () => {
     const [dead] = await harness.published("delivery.dead", 1)
     const [attempt] = await harness.published("delivery.attempt", 1)
     const { data } = await harness.posthorn.deliveries.attempts()
-    const [row] = harness.rows()
+    const [row] = await harness.rows()
 
     expect(Buffer.compare(data[0]!.responseBody!, body)).toBe(0)
     for (const text of [row!.error_detail, dead!.last_error, attempt!.error, data[0]!.error]) {

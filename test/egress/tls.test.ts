@@ -9,6 +9,7 @@ import { Authority, type Certificate } from "./certificates.ts"
 import { Site } from "./site.ts"
 
 const NAME = "hooks.example.com"
+const JUNK = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 const OLD = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
 
 /** A harness that finds the name at the open address. */
@@ -29,6 +30,18 @@ test("a certificate of the endpoint's own authority is trusted; the name is in S
   expect(site.visits).toMatchObject([
     { path: "/hook", servername: NAME, localAddress: OPEN, headers: { host: `${NAME}:${site.port}` } },
   ])
+})
+
+test("of several authorities, with words between them, each is trusted", async () => {
+  const authorities = [new Authority(), new Authority()]
+  const ca = authorities.map(({ cert }, i) => `Authority ${i}:\n${cert}`).join("\n")
+  const harness = await named()
+  for (const authority of authorities) {
+    const site = await Site.start({ tls: authority.certificate("x", { names: `DNS:${NAME}` }) })
+    await harness.endpoint({ url: site.url("/", NAME), tls: { ca } })
+  }
+  await harness.send()
+  await harness.published("delivery.delivered", 2)
 })
 
 test("a certificate for an address is trusted for that address", async () => {
@@ -197,9 +210,23 @@ describe("certificates that cannot be meant are refused with the name of the fie
     ],
     "no certificate": ["tls.cert", (authority) => ({ ...authority.selfSigned("a", "DNS:a.b"), cert: "PEM" })],
     "no key": ["tls.key", (authority) => ({ ...authority.selfSigned("a", "DNS:a.b"), key: "PEM" })],
-    "no authority": [
+    "no authority": ["tls.ca", () => ({ ca: JUNK })],
+    "junk behind an authority": ["tls.ca", (authority) => ({ ca: authority.cert + JUNK })],
+    "junk before an authority": ["tls.ca", (authority) => ({ ca: JUNK + authority.cert })],
+    "half an authority behind a whole one": [
       "tls.ca",
-      () => ({ ca: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----" }),
+      (authority) => ({ ca: authority.cert + authority.cert.slice(0, 200) }),
+    ],
+    "a key among the authorities": [
+      "tls.ca",
+      (authority) => ({ ca: authority.cert + authority.selfSigned("a", "DNS:a.b").key }),
+    ],
+    "a chain that breaks off in junk": [
+      "tls",
+      (authority) => {
+        const { cert, key } = authority.selfSigned("a", "DNS:a.b")
+        return { cert: cert + JUNK, key }
+      },
     ],
     "a number": ["tls.ca", () => ({ ca: 7 })],
     "an option that there is not": ["tls.rejectUnauthorized", () => ({ rejectUnauthorized: false })],
@@ -210,6 +237,6 @@ describe("certificates that cannot be meant are refused with the name of the fie
     const harness = await Harness.start()
     const tls = make(new Authority())
     await expect(harness.endpoint({ tls })).rejects.toMatchObject({ code: "invalid_input", field })
-    expect(harness.sql("SELECT id FROM endpoints")).toEqual([])
+    expect(await harness.sql("SELECT id FROM endpoints")).toEqual([])
   })
 })

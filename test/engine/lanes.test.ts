@@ -138,7 +138,7 @@ test("priority is refused for a message that an ordered endpoint gets", async ()
     code: "invalid_input",
     field: "priority",
   })
-  expect(harness.rows()).toEqual([])
+  expect(await harness.rows()).toEqual([])
 })
 
 test("a changed URL, secret and policy apply from the next attempt, due times already written stay", async () => {
@@ -158,7 +158,7 @@ test("a changed URL, secret and policy apply from the next attempt, due times al
   await harness.published("delivery.dead", 1)
   expect(harness.receiver.to("/old")).toHaveLength(1)
   expect(harness.receiver.to("/new")).toHaveLength(1)
-  expect(harness.rows()[0]).toMatchObject({
+  expect((await harness.rows())[0]).toMatchObject({
     dead_reason: "exhausted",
     attempt_count: 2,
     target_url: harness.receiver.url("/new"),
@@ -184,8 +184,7 @@ test("Retry-After holds the whole lane, and 410 disables the endpoint and holds 
   await harness.posthorn.engine!.pollOnce()
   expect((await harness.posthorn.endpoints.list("acme")).data[0]).toMatchObject({ disabled: true })
   expect(
-    harness
-      .rows()
+    (await harness.rows())
       .map(({ status }) => status)
       .filter((status) => status === "pending" || status === "failed"),
   ).toHaveLength(2)

@@ -18,9 +18,9 @@ test.for([
 ])("killed at sync %i of a new file, the next start goes on from what is there", async (at) => {
   const campaign = await startCampaign(at)
   expect(await campaign.launch(withSyncFault({ fault: "signal=KILL", at })).ended).toEqual(KILLED)
-  campaign.checkCopy()
+  await campaign.checkCrashed()
   await campaign.finish(1)
-  expect(campaign.checkOutcome().messages).toBeGreaterThan(0)
+  expect((await campaign.checkOutcome()).messages).toBeGreaterThan(0)
 })
 
 test("killed at one sync after another of a start that sends, nothing accepted is missing and no message is without its deliveries", async () => {
@@ -28,10 +28,10 @@ test("killed at one sync after another of a start that sends, nothing accepted i
   await campaign.finish(1)
   for (const at of [4, 5, 6, 7, 8, 10, 12]) {
     expect(await campaign.launch(withSyncFault({ fault: "signal=KILL", at })).ended).toEqual(KILLED)
-    campaign.checkCopy()
+    await campaign.checkCrashed()
   }
   await campaign.finish()
-  expect(campaign.checkOutcome().messages).toBeGreaterThan(8)
+  expect((await campaign.checkOutcome()).messages).toBeGreaterThan(8)
 }, 60_000)
 
 test("killed while the log is written back into the file, nothing accepted is missing", async () => {
@@ -41,10 +41,10 @@ test("killed while the log is written back into the file, nothing accepted is mi
   // The first life fills the log; the second finds it full, and is killed as soon as it writes it back.
   for (const _life of ["first", "second"]) {
     expect(await campaign.launch(under).ended).toEqual(KILLED)
-    campaign.checkCopy()
+    await campaign.checkCrashed()
   }
   await campaign.finish()
-  expect(campaign.checkOutcome().messages).toBeGreaterThan(8)
+  expect((await campaign.checkOutcome()).messages).toBeGreaterThan(8)
 })
 
 test("killed while the key is made, the next start makes one", async () => {
@@ -54,5 +54,5 @@ test("killed while the key is made, the next start makes one", async () => {
   await Promise.race([program.ended, program.line(/^accepted/).catch(() => {})])
   await program.kill()
   await campaign.finish(1)
-  campaign.checkOutcome()
+  await campaign.checkOutcome()
 })

@@ -29,13 +29,13 @@ test.for([
     program,
     /PosthornError: the database file failed \(disk I\/O error, code 1034\): stopping; a restart recovers from the file/,
   )
-  campaign.checkCopy()
+  await campaign.checkCrashed()
   // Each sender has a send under way, always: none is left without an answer.
   expect(program.lines).toContain("ready")
   const codes = campaign.refused.map((line) => line.split(" ").at(-1))
   expect(codes).toEqual(new Array(SENDERS).fill("store_failed"))
   await campaign.finish()
-  campaign.checkOutcome()
+  await campaign.checkOutcome()
 })
 
 test.for([
@@ -49,7 +49,7 @@ test.for([
   )
   expect(program.lines).toEqual([])
   await campaign.finish(1)
-  campaign.checkOutcome()
+  await campaign.checkOutcome()
 })
 
 test("a sync that fails while the log is written back loses nothing: the log keeps it", async () => {
@@ -60,7 +60,7 @@ test("a sync that fails while the log is written back loses nothing: the log kee
   await program.line(/^accepted 0 30 /)
   await program.kill()
   expect(readFileSync(log, "utf8")).toContain("EIO (Input/output error) (INJECTED)")
-  campaign.checkCopy()
+  await campaign.checkCrashed()
   await campaign.finish()
-  campaign.checkOutcome()
+  await campaign.checkOutcome()
 })

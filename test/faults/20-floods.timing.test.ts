@@ -25,6 +25,12 @@ const ENDINGS: { readonly [path in keyof typeof FLOODS | keyof typeof BREAKS]: o
   "large-header": failure("response_too_large"),
   "endless-headers": failure("response_too_large"),
   "endless-trailers": failure("response_too_large"),
+  "endless-reason": failure("response_too_large"),
+  "endless-line-breaks": failure("response_too_large"),
+  "endless-chunk-size": failure("response_too_large"),
+  "endless-chunk-extension": failure("response_too_large"),
+  "extended-crumbs": failure("response_too_large"),
+  "endless-hints": failure("response_too_large"),
   "resets-at-once": failure("connection_reset"),
   "closes-at-once": failure("connection_reset"),
   "resets-after-headers": failure("connection_reset"),
@@ -134,6 +140,12 @@ test.each([
   "endless-trailers",
   "many-small-headers",
   "one-byte-chunks",
+  "endless-reason",
+  "endless-line-breaks",
+  "endless-chunk-size",
+  "endless-chunk-extension",
+  "extended-crumbs",
+  "endless-hints",
 ])("%s does not hold up the loop that all endpoints share", async (path) => {
   const receiver = await hostile()
   const weigh = await sender()
@@ -144,6 +156,16 @@ test.each([
   // The loop that every endpoint shares stands still for as long: it must not be had for one small answer.
   const [flood, plain] = [await cost(path, 30), await cost("endless-body", 30)]
   expect(flood).toBeLessThan(plain * 30)
+})
+
+test("one that pours after its answer, while nothing is asked of it, loses its connection", async () => {
+  const receiver = await hostile()
+  const url = receiver.treat("afterwards", (socket) => {
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    FLOODS["endless-line-breaks"](socket)
+  })
+  expect((await send(url)).outcome).toMatchObject({ kind: "response", status: 200 })
+  await receiver.deserted()
 })
 
 test("a body in pieces of one byte weighs what its bytes weigh, while it comes", async () => {

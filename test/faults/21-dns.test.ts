@@ -43,10 +43,10 @@ test("tarpits, SERVFAIL and NXDOMAIN leave healthy endpoints alone, and each has
   await harness.published("delivery.delivered", healthy.length)
   for (const name of healthy) expect(harness.receiver.to(`/${name}`)).toHaveLength(1)
   const failed = () => harness.sql("SELECT error_detail FROM webhook_deliveries WHERE status = 'failed'")
-  expect(failed()).toEqual(Array(6).fill({ error_detail: "dns_error" }))
+  expect(await failed()).toEqual(Array(6).fill({ error_detail: "dns_error" }))
 
   harness.clock.advance(30_000)
   await harness.published("delivery.attempt", healthy.length + 6 + TARPITS)
-  expect(failed().filter(({ error_detail }) => error_detail === "timeout")).toHaveLength(TARPITS)
+  expect((await failed()).filter(({ error_detail }) => error_detail === "timeout")).toHaveLength(TARPITS)
   expect(harness.receiver.requests).toHaveLength(healthy.length)
 })

@@ -1,24 +1,27 @@
-/** One file, one receiver, and the many lives of the program that works on them. */
+/** One store, one receiver, and the many lives of the program that works on them. */
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { type FileGround, type Ground, sqliteGround } from "../support/ground.ts"
 import { Program } from "../support/process.ts"
 import { Ledger, ORDERED, PLAIN } from "./ledger.ts"
-import { checkFile } from "./oracle-file.ts"
 import { checkOutcome, type Summary } from "./oracle-outcome.ts"
+import { checkStore } from "./oracle-store.ts"
 import type { AcceptedMessage } from "./rows.ts"
 
 const CHILD = new URL("./child.ts", import.meta.url)
 export const SENDERS = 8
 /** A program that takes longer than this to deliver what is left has lost sight of something. */
 const FINISH_MS = 60_000
+/** On a server the next life takes over what the last one had in hand when its lease has run out: soon, so that it comes to that. */
+const LEASE_MS = 600
 
 /** Only a program that ends by itself leaves its compiled code for the next to start with: one that has nothing to do is run first. */
 let warmUp: Promise<unknown> | null = null
 
 export class Campaign {
   readonly #folder = mkdtempSync(join(tmpdir(), "posthorn-kill-"))
-  readonly file = join(this.#folder, "posthorn.db")
+  readonly ground: Ground
   readonly ledger: Ledger
   /** What the program said it accepted, in its order. */
   readonly accepted = new Map<string, AcceptedMessage>()
@@ -26,14 +29,21 @@ export class Campaign {
   readonly #next: number[] = new Array(SENDERS).fill(0)
   #program: Program | null = null
 
-  private constructor(ledger: Ledger) {
+  private constructor(ledger: Ledger, ground: Ground | undefined) {
     this.ledger = ledger
+    this.ground = ground ?? sqliteGround(join(this.#folder, "posthorn.db"))
   }
 
-  static async start(random: () => number): Promise<Campaign> {
-    warmUp ??= Program.start(CHILD, ["--file", ":memory:"]).ended
+  /** On a file of its own unless told. */
+  static async start(random: () => number, ground?: Ground): Promise<Campaign> {
+    warmUp ??= Program.start(CHILD, ["--store", "sqlite::memory:"]).ended
     await warmUp
-    return new Campaign(await Ledger.start(random))
+    return new Campaign(await Ledger.start(random), ground)
+  }
+
+  /** Only on SQLite. */
+  get file(): string {
+    return (this.ground as FileGround).file
   }
 
   /** Another life: every sender goes on after the last message that it knows to be accepted, until the program is killed. */
@@ -42,10 +52,12 @@ export class Campaign {
   }
 
   #start(args: readonly string[], under: readonly string[] = []): Program {
-    const endpoints = ["--plain", PLAIN.join(), "--ordered", ORDERED.join()]
+    const { store, schedule } = this.ground.options
+    const where = ["--store", store, ...(schedule === undefined ? [] : ["--schedule", schedule])]
+    const endpoints = ["--receiver", this.ledger.url, "--plain", PLAIN.join(), "--ordered", ORDERED.join()]
     this.#program = Program.start(
       CHILD,
-      ["--file", this.file, "--receiver", this.ledger.url, ...endpoints, ...args],
+      [...where, "--lease", String(LEASE_MS), ...endpoints, ...args],
       { under },
       (line) => this.#hear(line),
     )
@@ -72,19 +84,20 @@ export class Campaign {
       throw new Error(`the last start refused: ${this.refused.slice(refused)}`)
   }
 
-  /** Looks at a copy, so that it is the program's next life that recovers the file itself. */
-  checkCopy(): void {
+  /** What a crash left behind. Of a file a copy, so that it is the program's next life that recovers the file itself. */
+  async checkCrashed(): Promise<void> {
+    if (this.ground.kind !== "sqlite") return checkStore(this.ground, this.accepted)
     const copy = join(this.#folder, "copy.db")
     for (const ending of ["", "-wal", "-journal"]) {
       rmSync(copy + ending, { force: true })
       if (existsSync(this.file + ending)) cpSync(this.file + ending, copy + ending)
     }
-    if (existsSync(copy)) checkFile(copy, this.accepted)
+    if (existsSync(copy)) await checkStore(sqliteGround(copy), this.accepted)
   }
 
-  checkOutcome(): Summary {
-    checkFile(this.file, this.accepted)
-    return checkOutcome(this.file, this.ledger.entries)
+  async checkOutcome(): Promise<Summary> {
+    await checkStore(this.ground, this.accepted)
+    return checkOutcome(this.ground, this.ledger.entries)
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * The program that the kill tests kill: it accepts messages in a burst, delivers them, and says on standard output what it
- * accepted. It knows nothing of the test but its file, its receiver and the numbers that each of its senders goes on with.
+ * accepted. It knows nothing of the test but its store, its receiver and the numbers that each of its senders goes on with.
  */
 import { writeSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -8,7 +8,10 @@ import { openPosthorn, type PolicyInput, type Posthorn, PosthornError } from "..
 
 const { values } = parseArgs({
   options: {
-    file: { type: "string" },
+    store: { type: "string" },
+    schedule: { type: "string" },
+    /** Of the worker, in milliseconds, on a store that others may share. */
+    lease: { type: "string", default: "8000" },
     /** The receiver's URL; an endpoint's path is its uid. */
     receiver: { type: "string" },
     plain: { type: "string", default: "" },
@@ -29,12 +32,17 @@ const MOST_LIVE = 300
 // Straight into the pipe: what was written there is the reader's, whatever happens to this process next.
 const say = (...words: (string | number)[]) => void writeSync(1, `${words.join(" ")}\n`)
 
-const posthorn = await openPosthorn({
-  store: `sqlite:${values.file}`,
-  retry: RETRY,
-  egress: { allow: ["127.0.0.0/8"] },
-  logger: "silent",
-})
+const { store = "", schedule } = values
+const posthorn = await openPosthorn(
+  {
+    store,
+    ...(schedule === undefined ? {} : { schedule }),
+    retry: RETRY,
+    egress: { allow: ["127.0.0.0/8"] },
+    logger: "silent",
+  },
+  { leaseMs: Number(values.lease) },
+)
 let live = 0
 let finished = Promise.withResolvers<void>()
 posthorn.on("gateway:webhooks", ({ type }) => {

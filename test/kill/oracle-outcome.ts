@@ -1,7 +1,8 @@
-/** What must hold of the file and the receiver's ledger after everything that waited has been worked off. */
+/** What must hold of the store and the receiver's ledger after everything that waited has been worked off. */
 import assert from "node:assert/strict"
+import type { Ground } from "../support/ground.ts"
 import { type Entry, ORDERED } from "./ledger.ts"
-import { type AttemptRow, type DeliveryRow, type MessageRow, withFile } from "./rows.ts"
+import type { AttemptRow, DeliveryRow, MessageRow } from "./rows.ts"
 
 const MOST_ATTEMPTS = 5
 
@@ -17,27 +18,26 @@ export interface Summary {
   readonly repeats: number
 }
 
-export function checkOutcome(file: string, entries: readonly Entry[]): Summary {
-  return withFile(file, (all) => {
-    const messages = all<MessageRow>("SELECT id, payload FROM messages")
-    const deliveries = all<DeliveryRow>(`
-      SELECT d.*, e.uid AS endpoint FROM webhook_deliveries d JOIN endpoints e ON e.id = d.webhook_id ORDER BY d.seq`)
-    const attempts = all<AttemptRow>("SELECT * FROM attempts ORDER BY seq")
-    checkDeliveries(deliveries, attempts, entries)
-    checkBodies(messages, entries)
-    for (const endpoint of ORDERED) checkOrder(endpoint, deliveries, entries)
-    assert.deepEqual(all("SELECT * FROM in_flight"), [], "deliveries still marked as being sent")
-    const dead = Map.groupBy(deliveries, ({ dead_reason }) => dead_reason ?? "")
-    dead.delete("")
-    return {
-      messages: messages.length,
-      delivered: deliveries.filter(({ status }) => status === "delivered").length,
-      dead: Object.fromEntries([...dead].map(([reason, { length }]) => [reason, length])),
-      requests: entries.length,
-      unknown: attempts.filter(({ status }) => status === "unknown").length,
-      repeats: countRepeats(entries),
-    }
-  })
+export async function checkOutcome(ground: Ground, entries: readonly Entry[]): Promise<Summary> {
+  const read = async <Row>(sql: string) => (await ground.sql(sql)) as Row[]
+  const messages = await read<MessageRow>("SELECT id, payload FROM messages")
+  const deliveries = await read<DeliveryRow>(`
+    SELECT d.*, e.uid AS endpoint FROM webhook_deliveries d JOIN endpoints e ON e.id = d.webhook_id ORDER BY d.seq`)
+  const attempts = await read<AttemptRow>("SELECT * FROM attempts ORDER BY seq")
+  checkDeliveries(deliveries, attempts, entries)
+  checkBodies(messages, entries)
+  for (const endpoint of ORDERED) checkOrder(endpoint, deliveries, entries)
+  assert.deepEqual(await ground.inHand(), [], "deliveries still marked as being sent")
+  const dead = Map.groupBy(deliveries, ({ dead_reason }) => dead_reason ?? "")
+  dead.delete("")
+  return {
+    messages: messages.length,
+    delivered: deliveries.filter(({ status }) => status === "delivered").length,
+    dead: Object.fromEntries([...dead].map(([reason, { length }]) => [reason, length])),
+    requests: entries.length,
+    unknown: attempts.filter(({ status }) => status === "unknown").length,
+    repeats: countRepeats(entries),
+  }
 }
 
 function checkDeliveries(
@@ -54,7 +54,7 @@ function checkDeliveries(
     checkEnd(delivery, log.get(delivery.id) ?? [])
     checkLog(delivery, log.get(delivery.id) ?? [], own)
   }
-  assert.deepEqual([...requests.keys()], [], "requests for messages that are not in the file")
+  assert.deepEqual([...requests.keys()], [], "requests for messages that are not in the store")
 }
 
 /** Delivered once, or dead for a reason that its attempts bear out. */

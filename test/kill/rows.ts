@@ -1,5 +1,4 @@
-/** What the oracles read from the file, over a connection of their own. */
-import { DatabaseSync } from "node:sqlite"
+/** What the oracles read from the store, over a connection of their own. */
 
 /** A message as its sender knows it. */
 export interface AcceptedMessage {
@@ -29,15 +28,4 @@ export interface AttemptRow {
   readonly status: "succeeded" | "failed" | "unknown"
   readonly response_status: number | null
   readonly response_body: Uint8Array | null
-}
-
-export type Query = <Row>(sql: string) => Row[]
-
-export function withFile<T>(file: string, look: (all: Query) => T): T {
-  const db = new DatabaseSync(file, { timeout: 5000 })
-  try {
-    return look(<Row>(sql: string) => db.prepare(sql).all() as Row[])
-  } finally {
-    db.close()
-  }
 }

@@ -1,39 +1,45 @@
 /**
  * Kills the program again and again while it accepts and delivers, then checks that nothing accepted is missing:
- * `npm run torture -- --rounds 200 --seed 42`. The test suite does a few rounds of the same.
+ * `npm run torture -- --rounds 200 --seed 42`, on an empty database with `--store postgres://…` and `--schedule redis://…`. The test
+ * suite does a few rounds of the same.
  */
 import { parseArgs } from "node:util"
+import { type Ground, postgresGround } from "../support/ground.ts"
 import { Campaign } from "./campaign.ts"
 import type { Summary } from "./oracle-outcome.ts"
 import { seeded } from "./random.ts"
 
 const EARLIEST_MS = 50
-const LATEST_MS = 800
+/** On a server long enough for the lease of the one before to run out, and for some work after that. */
+const LATEST_MS = { sqlite: 800, postgres: 2500 }
 /** Every so many rounds the time runs from the start of the process: killed while it opens the file and recovers. */
 const EARLY_EVERY = 4
 
 export interface TortureOptions {
   readonly rounds: number
   readonly seed: number
+  /** A file unless told. */
+  readonly ground?: Ground | undefined
   readonly tell?: (text: string) => void
 }
 
-export async function torture({ rounds, seed, tell = () => {} }: TortureOptions): Promise<Summary> {
+export async function torture({ rounds, seed, ground, tell = () => {} }: TortureOptions): Promise<Summary> {
   const random = seeded(seed)
-  const campaign = await Campaign.start(random)
+  const campaign = await Campaign.start(random, ground)
+  const latestMs = LATEST_MS[campaign.ground.kind]
   try {
     for (let round = 1; round <= rounds; round++) {
       const program = campaign.launch()
       if (round % EARLY_EVERY !== 0) await program.line(/^ready/)
-      await pass(EARLIEST_MS + random() * (LATEST_MS - EARLIEST_MS))
+      await pass(EARLIEST_MS + random() * (latestMs - EARLIEST_MS))
       await program.kill()
       if (program.stderr !== "" || campaign.refused.length > 0)
         throw new Error(`the program complained: ${program.stderr}${campaign.refused}`)
-      campaign.checkCopy()
+      await campaign.checkCrashed()
       tell(`round ${round}: ${campaign.accepted.size} accepted, ${campaign.ledger.entries.length} requests`)
     }
     await campaign.finish()
-    return campaign.checkOutcome()
+    return await campaign.checkOutcome()
   } catch (error) {
     throw new Error(`the torture with seed ${seed} found: ${(error as Error).message}`, { cause: error })
   } finally {
@@ -51,11 +57,16 @@ if (import.meta.main) {
     options: {
       rounds: { type: "string", default: "100" },
       seed: { type: "string", default: String(Date.now() % 2 ** 31) },
+      store: { type: "string" },
+      schedule: { type: "string" },
     },
   })
   const [rounds, seed] = [Number(values.rounds), Number(values.seed)]
   if (!(Number.isInteger(rounds) && rounds > 0 && Number.isInteger(seed)))
     throw new Error("--rounds and --seed are whole numbers, and there is at least one round")
   console.log(`torture: ${rounds} rounds, seed ${seed}`)
-  console.log(await torture({ rounds, seed, tell: console.log }))
+  const { store, schedule } = values
+  const ground = store && postgresGround(schedule === undefined ? { store } : { store, schedule })
+  console.log(await torture({ rounds, seed, ground: ground || undefined, tell: console.log }))
+  if (ground) await ground.close()
 }

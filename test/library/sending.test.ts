@@ -113,7 +113,7 @@ describe("policies by name", () => {
     await policies.put("mine", { delays: [9], maxAttempts: 2 })
     await harness.send()
     await harness.published("delivery.attempt", 1)
-    expect(harness.rows()[0]).toMatchObject({ next_retry_at: harness.clock.now() + 9000 })
+    expect((await harness.rows())[0]).toMatchObject({ next_retry_at: harness.clock.now() + 9000 })
     await expect(policies.delete("mine")).rejects.toMatchObject({ code: "conflict" })
     await expect(policies.put("gateway", { delays: [1], maxAttempts: 1 })).rejects.toMatchObject({
       field: "name",
@@ -130,21 +130,24 @@ describe("policies by name", () => {
   })
 })
 
-test("secrets are not readable in the file", async () => {
+test("secrets are not readable in the store", async () => {
   const harness = await Harness.start()
   const id = await harness.endpoint()
   const { key } = await harness.posthorn.endpoints.secret("acme", id)
   expect(key).toMatch(/^whsec_/)
-  await harness.close()
-  expect(readFileSync(harness.file).includes(key.slice(6))).toBe(false)
+  const [stored] = await harness.sql("SELECT secrets FROM endpoints")
+  const bytes = Buffer.from(stored!.secrets as Uint8Array)
+  expect(bytes.length).toBeGreaterThan(32)
+  expect(bytes.includes(key.slice(6))).toBe(false)
+  expect(bytes.includes(Buffer.from(key.slice(6), "base64"))).toBe(false)
 })
 
-test("the same file beside the one that delivers: looks, sends and operates, and the owner delivers", async () => {
+test("the same store beside the one that delivers: looks, sends and operates, and the other delivers", async () => {
   const harness = await Harness.start()
   await harness.endpoint()
   const { openPosthorn } = await import("../../src/index.ts")
   const beside = await openPosthorn({
-    store: `sqlite:${harness.file}`,
+    ...harness.ground.options,
     deliver: false,
     egress: LOOPBACK,
     logger: "silent",

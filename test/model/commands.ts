@@ -1,5 +1,4 @@
 /** What can happen to a Posthorn, as commands that fast-check strings together. */
-import { DatabaseSync } from "node:sqlite"
 import fc from "fast-check"
 import type { Mood, World } from "./world.ts"
 
@@ -170,9 +169,9 @@ const commands = {
   reset: fc.constant(
     command("operator resets dead rows by SQL", async (model, world) => {
       await touch(model, world, "dead")
-      const db = new DatabaseSync(world.file, { timeout: 5000 })
-      db.exec("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE status = 'dead'")
-      db.close()
+      await world.ground.sql(
+        "UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE status = 'dead'",
+      )
       world.clock.advance(5000)
       await world.quiet()
     }),

@@ -1,13 +1,12 @@
 /** The real engine and store in a world that a model test rules: receivers, time, crashes and a store that fails. */
-import { rmSync } from "node:fs"
-import { DatabaseSync } from "node:sqlite"
 import { expect } from "vitest"
 import { PosthornError } from "../../src/core/errors.ts"
 import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
-import type { SqliteStore } from "../../src/store/sqlite/store.ts"
 import type { Store } from "../../src/store/store.ts"
 import type { OutboundRequest, Transport, TransportResult } from "../../src/transport/transport.ts"
+import { Calls } from "../support/calls.ts"
 import { TestClock } from "../support/clock.ts"
+import type { Ground, Row } from "../support/ground.ts"
 
 export type Mood = "fine" | "broken" | "hangs" | "rejects" | "gone" | "busy"
 
@@ -27,25 +26,30 @@ const STATUS: { readonly [mood in Exclude<Mood, "hangs">]: number } = {
 /** Operations that may be made to fail: what the engine and senders do, not what the test looks with. */
 const FALLIBLE = ["accept", "fetch", "settle", "giveBack", "amend", "stepTask", "purge"] as const
 
+interface KillableStore extends Store {
+  kill(): Promise<void>
+}
+
 export class World {
   readonly clock = new TestClock()
   readonly moods = new Map<string, Mood>()
   readonly receipts: Receipt[] = []
-  readonly file: string
+  readonly ground: Ground
   posthorn!: Posthorn
-  crashes = 0
-  #store!: SqliteStore
+  #store!: KillableStore
+  #calls!: Calls
   /** How the next fallible operations fail: before they are applied, or after, with the answer lost. */
   readonly #failures: ("before" | "after")[] = []
 
-  constructor(file: string) {
-    this.file = file
+  constructor(ground: Ground) {
+    this.ground = ground
   }
 
   async open(): Promise<void> {
+    this.#calls = new Calls()
     this.posthorn = await openPosthorn(
       {
-        store: `sqlite:${this.file}`,
+        ...this.ground.options,
         logger: "silent",
         closeTimeoutMs: 0,
         encryptionKey: "00".repeat(32),
@@ -56,7 +60,7 @@ export class World {
         clock: this.clock,
         random: () => 0.5,
         transport: this.#transport(),
-        wrapStore: (store) => this.#fallible(store as SqliteStore),
+        wrapStore: (store) => this.#calls.watch(this.#fallible(store as KillableStore)),
       },
     )
   }
@@ -70,38 +74,39 @@ export class World {
     for (const endpoint of this.moods.keys()) this.moods.set(endpoint, "fine")
   }
 
-  /** The process is gone: threads end in the middle of what they do, requests under way are never heard of again. */
+  /**
+   * The process is gone: threads and connections end in the middle of what they do, requests under way are never heard of again.
+   */
   async crash(): Promise<void> {
-    this.crashes++
     this.#failures.length = 0
     this.posthorn.abandon()
     await this.#store.kill()
+    if (this.ground.kind === "postgres") await this.#reap()
     await this.open()
+  }
+
+  /** The crashed worker's lease has run out, and another one notices: as it would be in ten seconds, if the test waited for them. */
+  async #reap(): Promise<void> {
+    do {
+      await this.ground.sql("UPDATE workers SET lease_until = '-infinity'")
+      await this.ground.sql("SELECT posthorn_reap()")
+      // Not yet if a statement of the crashed one is still being carried out.
+    } while ((await this.ground.sql("SELECT id FROM workers")).length > 0)
   }
 
   async restart(): Promise<void> {
     this.#failures.length = 0
-    await this.#close()
+    await this.close()
     await this.open()
   }
 
   /** Lets everything that needs no time to pass come to rest. */
-  async quiet(): Promise<void> {
-    for (let calm = 0, seen = -1; calm < 3; ) {
-      for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve))
-      await this.#store.check()
-      calm = this.receipts.length === seen ? calm + 1 : 0
-      seen = this.receipts.length
-    }
-  }
-
-  async end(): Promise<void> {
-    await this.#close()
-    for (const suffix of ["", "-wal", "-shm", "-owner"]) rmSync(this.file + suffix, { force: true })
+  quiet(): Promise<void> {
+    return this.#calls.whenAnswered(this.posthorn.engine)
   }
 
   /** Time goes on while it closes: outcomes that could not be written are tried again. */
-  async #close(): Promise<void> {
+  async close(): Promise<void> {
     let closed = false
     const closing = this.posthorn.close().finally(() => {
       closed = true
@@ -113,37 +118,28 @@ export class World {
     await closing
   }
 
-  rows(where = "1"): Record<string, unknown>[] {
-    return this.#query(`SELECT * FROM webhook_deliveries WHERE ${where} ORDER BY seq`)
+  rows(where = "true"): Promise<Row[]> {
+    return this.ground.sql(`SELECT * FROM webhook_deliveries WHERE ${where} ORDER BY seq`)
   }
 
-  messages(): Record<string, unknown>[] {
-    return this.#query("SELECT id, matched FROM messages")
+  messages(): Promise<Row[]> {
+    return this.ground.sql("SELECT id, matched FROM messages")
   }
 
-  expectNoPayloadMissing(): void {
+  async expectNoPayloadMissing(): Promise<void> {
     const orphans = "message_id NOT IN (SELECT id FROM messages)"
-    expect(this.rows(orphans), "deliveries without a payload").toEqual([])
+    expect(await this.rows(orphans), "deliveries without a payload").toEqual([])
   }
 
-  attempts(deliveryId: string): number {
-    return this.#query("SELECT count(*) AS n FROM attempts WHERE delivery_id = ?", deliveryId)[0]!.n as number
+  /** How many attempts each delivery has. */
+  async attempts(): Promise<Map<string, number>> {
+    const counts = await this.ground.sql(
+      "SELECT delivery_id, count(*) AS n FROM attempts GROUP BY delivery_id",
+    )
+    return new Map(counts.map(({ delivery_id, n }) => [delivery_id as string, n as number]))
   }
 
-  integrity(): unknown {
-    return this.#query("PRAGMA integrity_check")[0]!.integrity_check
-  }
-
-  #query(sql: string, ...values: string[]): Record<string, unknown>[] {
-    const db = new DatabaseSync(this.file, { readOnly: true })
-    try {
-      return db.prepare(sql).all(...values)
-    } finally {
-      db.close()
-    }
-  }
-
-  #fallible(store: SqliteStore): Store {
+  #fallible(store: KillableStore): Store {
     this.#store = store
     const wrapped: { [name: string]: unknown } = { ...store }
     for (const name of FALLIBLE) {

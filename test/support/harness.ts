@@ -1,8 +1,7 @@
-/** The real library on a real file, with a clock that the test moves and a real receiver. Everything is taken down after the test. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
+/**
+ * The real library on a real store (which one, see `combination.ts`), with a clock that the test moves and a real receiver.
+ * Everything is taken down after the test.
+ */
 import { onTestFinished } from "vitest"
 import type { Clock } from "../../src/core/clock.ts"
 import type { AttemptEvent, WebhookEvent } from "../../src/observe/events.ts"
@@ -10,8 +9,13 @@ import { openPosthorn, type Posthorn, type PosthornOptions, type Replacements } 
 import type { EndpointInput } from "../../src/resources/endpoints.ts"
 import { Guard } from "../../src/transport/egress/guard.ts"
 import { type EgressInput, parseEgress } from "../../src/transport/egress/settings.ts"
+import { Calls } from "./calls.ts"
 import { TestClock } from "./clock.ts"
+import { freshGround } from "./combination.ts"
+import type { FileGround, Ground, Row, Value } from "./ground.ts"
 import { Receiver } from "./receiver.ts"
+
+export { temporaryFolder } from "./combination.ts"
 
 export interface HarnessOptions extends Partial<PosthornOptions>, Replacements {
   /** Opened at once unless told otherwise. */
@@ -21,12 +25,6 @@ export interface HarnessOptions extends Partial<PosthornOptions>, Replacements {
 /** The receivers of tests are on this machine, on any port. */
 export const LOOPBACK: EgressInput = { allow: ["127.0.0.0/8"], ports: "any" }
 
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "posthorn-"))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 export function loopbackGuard(clock: Clock): Guard {
   return new Guard(parseEgress(LOOPBACK), clock)
 }
@@ -34,22 +32,24 @@ export function loopbackGuard(clock: Clock): Guard {
 export class Harness {
   readonly clock: TestClock
   readonly receiver: Receiver
-  readonly file: string
+  readonly ground: Ground
   readonly events: WebhookEvent[] = []
   readonly #counts = new Map<WebhookEvent["type"], number>()
   readonly #options: HarnessOptions
   readonly #watchers = new Set<() => void>()
+  readonly #calls = new Calls()
   #posthorn: Posthorn | null = null
 
-  private constructor(options: HarnessOptions, receiver: Receiver) {
+  private constructor(options: HarnessOptions, ground: Ground, receiver: Receiver) {
     this.#options = options
     this.clock = options.clock instanceof TestClock ? options.clock : new TestClock()
+    this.ground = ground
     this.receiver = receiver
-    this.file = join(temporaryFolder(), "posthorn.db")
   }
 
   static async start(options: HarnessOptions = {}): Promise<Harness> {
-    const harness = new Harness(options, await Receiver.start())
+    const ground = await freshGround({ migrated: true })
+    const harness = new Harness(options, ground, await Receiver.start())
     onTestFinished(async () => {
       harness.receiver.requests.length = 0
       await harness.#posthorn?.close()
@@ -68,7 +68,7 @@ export class Harness {
     const { open: _open, clock: _clock, random, transport, wrapStore, ...options } = this.#options
     this.#posthorn = await openPosthorn(
       {
-        store: `sqlite:${this.file}`,
+        ...this.ground.options,
         logger: "silent",
         closeTimeoutMs: 0,
         egress: LOOPBACK,
@@ -79,7 +79,7 @@ export class Harness {
         clock: this.clock,
         ...(random === undefined ? {} : { random }),
         ...(transport === undefined ? {} : { transport }),
-        ...(wrapStore === undefined ? {} : { wrapStore }),
+        wrapStore: (store) => this.#calls.watch(wrapStore?.(store) ?? store),
       },
     )
     this.#posthorn.on("gateway:webhooks", (event) => {
@@ -90,7 +90,13 @@ export class Harness {
     return this.#posthorn
   }
 
-  /** Stops and starts again on the same file. */
+  /** Only on SQLite. */
+  get file(): string {
+    if (this.ground.kind !== "sqlite") throw new Error("there is no file: this test belongs to SQLite alone")
+    return (this.ground as FileGround).file
+  }
+
+  /** Stops and starts again on the same data. */
   async restart(more: Partial<PosthornOptions> = {}): Promise<Posthorn> {
     await this.close()
     return this.open(more)
@@ -133,16 +139,19 @@ export class Harness {
   }
 
   /**
-   * Resolves when everything that was set off up to now has run its course: what was asked of either of the store's threads is
-   * answered and no lane is at work. Never while the receiver holds an answer back.
+   * Resolves when everything that was set off up to now has run its course: what was asked of the store is answered, and no lane
+   * is at work. Never while the receiver holds an answer back.
    */
   async quiet(): Promise<void> {
     for (let round = 0; round < 2; round++) {
-      await this.posthorn.health()
-      await this.posthorn.deliveries.count()
-      await new Promise((resolve) => setImmediate(resolve))
+      await this.calm()
       await this.posthorn.engine?.whenIdle()
     }
+  }
+
+  /** As `quiet`, also while the receiver holds answers back. */
+  calm(): Promise<void> {
+    return this.#calls.whenAnswered(this.posthorn.engine)
   }
 
   /** Lets so much time pass and resolves with the attempt that is made at its end; none may be made a moment before. */
@@ -156,17 +165,12 @@ export class Harness {
     return (await this.published("delivery.attempt", before + 1))[before]!
   }
 
-  /** What an operator types into the running system's file, over a connection of their own. */
-  sql(text: string, ...values: (string | number | null)[]): Record<string, unknown>[] {
-    const db = new DatabaseSync(this.file, { timeout: 5000 })
-    try {
-      return db.prepare(text).all(...values)
-    } finally {
-      db.close()
-    }
+  /** What an operator types into the running system's data, over a connection of their own. */
+  sql(text: string, ...values: Value[]): Promise<Row[]> {
+    return this.ground.sql(text, ...values)
   }
 
-  rows(): Record<string, unknown>[] {
+  rows(): Promise<Row[]> {
     return this.sql("SELECT * FROM webhook_deliveries ORDER BY seq")
   }
 }

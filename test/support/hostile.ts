@@ -9,6 +9,7 @@ const OK = "HTTP/1.1 200 OK\r\n"
 const CHUNKED = `${OK}transfer-encoding: chunked\r\n\r\n`
 const DRIP_MS = 50
 const LARGE_CHUNK = Buffer.from(`10000\r\n${"x".repeat(0x1_0000)}\r\n`)
+const FILLER = Buffer.alloc(0x1_0000, "a")
 
 /** 52 MB of nothing in 51 kB: small enough to be kept whole, and a disaster for whoever unpacks it. */
 export const BOMB: Buffer = gzipSync(Buffer.alloc(52 * 1024 * 1024))
@@ -46,6 +47,13 @@ export const FLOODS = {
     void socket.end(`${OK}x-large: ${"x".repeat(1_000_000)}\r\ncontent-length: 0\r\n\r\n`),
   "endless-headers": pour(OK, Buffer.from("x-a: b\r\n".repeat(1000))),
   "endless-trailers": pour(`${CHUNKED}1\r\nx\r\n0\r\n`, Buffer.from("x-a: b\r\n".repeat(1000))),
+  // What follows is neither a header nor a body: no limit of undici's counts it.
+  "endless-reason": pour("HTTP/1.1 200 ", FILLER),
+  "endless-line-breaks": pour("", Buffer.from("\r\n".repeat(0x8000))),
+  "endless-chunk-size": pour(`${CHUNKED}0`, Buffer.alloc(0x1_0000, "0")),
+  "endless-chunk-extension": pour(`${CHUNKED}1;`, FILLER),
+  "extended-crumbs": pour(CHUNKED, Buffer.from(`1;${"a".repeat(4000)}\r\nx\r\n`.repeat(16))),
+  "endless-hints": pour("", Buffer.from("HTTP/1.1 103 x\r\n\r\n".repeat(1000))),
 } satisfies { readonly [path: string]: Treatment }
 
 /** Each breaks off, or does not speak HTTP. */

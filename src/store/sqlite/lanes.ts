@@ -48,7 +48,16 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
     )
     .get(endpointId)
   const deleted = state?.deleted === 1
-  const idle = { endpointId, endpoint: null, held: null, deleted, deliveries: [], nextDueAt: null }
+  const idle = {
+    endpointId,
+    endpoint: null,
+    // A file has one owner, whose claims cannot be lost.
+    lost: false,
+    held: null,
+    deleted,
+    deliveries: [],
+    nextDueAt: null,
+  }
   if (state === undefined || (state.stopped === 1 && !deleted)) return { ...idle, held: { until: null } }
   const holdUntil = state.hold_until as number | null
   if (holdUntil !== null && holdUntil > now && !deleted) return { ...idle, held: { until: holdUntil } }

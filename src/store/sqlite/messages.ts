@@ -7,7 +7,12 @@ import { orConflict } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
 import { priorityNumber, toJson, toMessage } from "./rows.ts"
 
-export function accept(context: Context, messages: readonly NewMessage[]): Accepted[] {
+export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
+  if (tx !== undefined) {
+    const text =
+      "tx cannot be given here: SQLite has a connection of its own; only on PostgreSQL can a send join a transaction"
+    throw new PosthornError("invalid_input", text, { field: "tx" })
+  }
   return messages.map((message) => acceptOne(context, message))
 }
 

@@ -45,6 +45,28 @@ test("a second owner is refused while the first lives, and told who it is", asyn
   await open(path)
 })
 
+test("tokens of a later opening are above every earlier one", async () => {
+  const path = temporaryFile()
+  const store = await open(path)
+  const first = await store.openTokens()
+  await store.kill()
+  expect(await (await open(path)).openTokens()).toBeGreaterThan(first + 1_000_000)
+})
+
+test("says once that another program changed the file", async () => {
+  const path = temporaryFile()
+  const store = await open(path)
+  const other = await open(path, false)
+  await other.createApplication(sample.application())
+  expect(await store.changedOutside()).toBe(true)
+  expect(await store.changedOutside()).toBe(false)
+})
+
+test("a send in somebody's transaction is refused: the file has a connection of its own", async () => {
+  const store = await open(temporaryFile())
+  await expect(store.accept([sample.message("acme")], {})).rejects.toMatchObject({ field: "tx" })
+})
+
 test("a file of a newer program is refused and left as it is", async () => {
   const path = temporaryFile()
   await (await open(path)).close()

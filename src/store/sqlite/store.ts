@@ -15,6 +15,8 @@ export interface SqliteStoreOptions {
 }
 
 export interface SqliteStore extends Store {
+  /** A number above every token that was ever given out for this file. */
+  openTokens(): Promise<number>
   /** For tests: the threads end as in a crash. */
   kill(): Promise<void>
 }
@@ -38,7 +40,7 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
     methods[name] = (...args) => channel.call(name, args)
   }
   return {
-    ...(methods as unknown as Omit<Store, "close">),
+    ...(methods as unknown as Omit<SqliteStore, "close" | "kill">),
     async close() {
       told = true
       // The writer last: only it can bring what is in the log into the file.

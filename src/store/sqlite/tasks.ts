@@ -54,10 +54,10 @@ export function readTask(context: Context, id: string, limit: number): Delivery[
 
 export function stepTask(
   context: Context,
-  { taskId, amendments, looked, cursor, now }: TaskStep,
+  { taskId, expectedCursor, amendments, looked, cursor, now }: TaskStep,
 ): boolean[] | null {
   const task = getTask(context, taskId)
-  if (task === null || task.status !== "running") return null
+  if (task === null || task.status !== "running" || task.cursor !== expectedCursor) return null
   const applied = amend(context, amendments)
   context.connection
     .sql(

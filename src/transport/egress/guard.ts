@@ -13,6 +13,8 @@ import { vetUrl } from "./targets.ts"
 const RESOLVE_MS = 5000
 const OBJECTION_MS = 1000
 const MOST_TARGETS = 10_000
+/** So that what is kept for strangers' URLs is bounded in bytes too. */
+const LONGEST_KEPT_URL = 512
 
 interface Target {
   readonly origin: string
@@ -34,11 +36,13 @@ export class Guard {
   readonly settings: EgressSettings
   readonly #resolver: NameResolver
   readonly #clock: Clock
+  readonly #random: () => number
   readonly #targets = new Map<string, Target | null>()
 
-  constructor(settings: EgressSettings, clock: Clock) {
+  constructor(settings: EgressSettings, clock: Clock, random = Math.random) {
     this.settings = settings
     this.#clock = clock
+    this.#random = random
     this.#resolver = openResolver(settings.dns, clock)
   }
 
@@ -46,16 +50,16 @@ export class Guard {
    * A sentence that says why the URL cannot be used, or null. A name that does not resolve now may do so later, and is judged
    * again before every connection: only one that is known to lead inside is refused.
    */
-  async objection(url: string, endpointId: string): Promise<string | null> {
+  async objection(url: string): Promise<string | null> {
     const verdict = vetUrl(url, this.settings.rules)
     if (!verdict.ok) return verdict.reason
     if (verdict.literal) return null
-    const forbidden = await this.#withPatience(this.#forbids(verdict.url.hostname, endpointId))
+    const forbidden = await this.#withPatience(this.#forbids(verdict.url.hostname))
     return forbidden ? "must not lead to an address that is not public, unless egress.allow opens it" : null
   }
 
-  #forbids(name: string, endpointId: string): Promise<boolean> {
-    return this.addressOf(name, endpointId).then(
+  #forbids(name: string): Promise<boolean> {
+    return this.#addressOf(name, null).then(
       () => false,
       (error) => error instanceof EgressError && error.failure === "target_forbidden",
     )
@@ -69,17 +73,13 @@ export class Guard {
     })
   }
 
-  /** The address that a connection to this URL goes to, and the name it is for, if it has one; rejects with an EgressError. */
-  async vet(
-    url: URL,
-    endpointId: string,
-  ): Promise<{ readonly address: string; readonly name: string | null }> {
+  /** The address that a connection to this URL goes to; rejects with an EgressError. */
+  async vet(url: URL, endpointId: string): Promise<string> {
     const verdict = vetUrl(url.href, this.settings.rules)
     if (!verdict.ok) throw new EgressError("target_forbidden", `${url.host} ${verdict.reason}`)
     const { hostname } = verdict.url
     // `URL` writes IPv6 addresses in brackets, sockets take them without.
-    if (verdict.literal) return { address: hostname.replace(/^\[|\]$/g, ""), name: null }
-    return { address: await this.addressOf(hostname, endpointId), name: hostname }
+    return verdict.literal ? hostname.replace(/^\[|\]$/g, "") : this.#addressOf(hostname, endpointId)
   }
 
   /** Where a request to this URL goes, or null when it must not: what can be said without resolving its name. */
@@ -90,6 +90,7 @@ export class Guard {
       target = verdict.ok
         ? { origin: verdict.url.origin, path: verdict.url.pathname + verdict.url.search }
         : null
+      if (url.length > LONGEST_KEPT_URL) return target
       // The rules do not change, so neither does the answer; judging anew cost 4 % of the throughput.
       if (this.#targets.size >= MOST_TARGETS) this.#targets.clear()
       this.#targets.set(url, target)
@@ -97,7 +98,7 @@ export class Guard {
     return target
   }
 
-  async addressOf(name: string, endpointId: string): Promise<string> {
+  async #addressOf(name: string, endpointId: string | null): Promise<string> {
     // The one name that no name server knows; it passes only where the operator opened loopback.
     if (name === "localhost") return this.allows("127.0.0.1") ? "127.0.0.1" : "::1"
     const answer = await this.#resolver.resolve(name, endpointId)
@@ -108,7 +109,7 @@ export class Guard {
     const four = answer.addresses.filter((address) => !address.includes(":"))
     const usable = four.length > 0 ? four : answer.addresses
     if (usable.length === 0) throw new EgressError("dns_error", `${name} has no address`)
-    return usable[Math.floor(Math.random() * usable.length)]!
+    return usable[Math.floor(this.#random() * usable.length)]!
   }
 
   allows(address: string | undefined): boolean {

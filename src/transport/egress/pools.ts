@@ -25,6 +25,7 @@ export class Pools {
   readonly #clock: Clock
   readonly #guard: Guard
   readonly #entries = new Map<string, Entry>()
+  readonly #closing = new AbortController()
   #sweep: Timer | null = null
 
   constructor(clock: Clock, guard: Guard) {
@@ -35,7 +36,7 @@ export class Pools {
   /** The pool for a request; the caller says when the request is over. */
   borrow(request: OutboundRequest, origin: string): { readonly pool: Pool; release(): void } {
     const { endpointId } = request
-    const key = `${origin} ${request.version} ${connectMs(request)}`
+    const key = `${origin} ${request.version} ${request.connectTimeoutMs}`
     const now = this.#clock.now()
     let entry = this.#entries.get(endpointId)
     if (entry === undefined || entry.key !== key || now - entry.openedAt >= MOST_AGE_MS) {
@@ -57,7 +58,14 @@ export class Pools {
 
   #open(request: OutboundRequest, origin: string): Pool {
     return new Pool(origin, {
-      connect: guardedConnector(this.#guard, request.endpointId, connectMs(request), request.tls),
+      connect: guardedConnector({
+        guard: this.#guard,
+        clock: this.#clock,
+        endpointId: request.endpointId,
+        timeoutMs: request.connectTimeoutMs,
+        tls: request.tls,
+        signal: this.#closing.signal,
+      }),
       // The attempt has one absolute deadline of its own; undici's timers are idle timers, which a drip of bytes defeats.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -89,11 +97,9 @@ export class Pools {
     this.#sweep?.cancel()
     const pools = [...this.#entries.values()].map(({ pool }) => pool)
     this.#entries.clear()
-    await Promise.all(pools.map((pool) => pool.destroy()))
+    const destroyed = pools.map((pool) => pool.destroy())
+    // undici lets go of connections that are being opened, and a handshake that hung kept the process alive for `connectTimeout`.
+    this.#closing.abort()
+    await Promise.all(destroyed)
   }
-}
-
-/** A connection that takes longer than the whole attempt may is of no use to it. */
-function connectMs({ connectTimeoutMs, timeoutMs }: OutboundRequest): number {
-  return Math.min(connectTimeoutMs, timeoutMs)
 }

@@ -32,6 +32,11 @@ interface Kept {
 const MOST_NAMES = 2048
 /** An endpoint needs one name, or two with a token server. More only pile up where a URL is changed from tarpit to tarpit. */
 const MOST_OF_ENDPOINT = 2
+/**
+ * Of all who create and change endpoints together. Every endpoint that is created has a new id: without this, one who creates
+ * endpoints at tarpits has all the places below, and deliveries wait.
+ */
+const MOST_OF_CREATION = 64
 /** As many as the engine has requests under way unless told otherwise, so that many endpoints' tarpits do not fill it. */
 const MOST_UNDER_WAY = 2048
 /** No host has another character in its name; of c-ares, a NUL ends the name and a backslash starts an escape. */
@@ -41,6 +46,7 @@ const WITH_TTL = { ttl: true } as const
 export class NameResolver {
   readonly #options: ResolverOptions
   readonly #ofEndpoint: Turns
+  readonly #ofCreation: Turns
   readonly #ofAll: Turns
   readonly #kept = new Map<string, Kept>()
   readonly #underWay = new Map<string, Promise<Resolution>>()
@@ -50,19 +56,20 @@ export class NameResolver {
   constructor(options: ResolverOptions) {
     this.#options = options
     this.#ofEndpoint = new Turns(MOST_OF_ENDPOINT, options.timeoutMs, options.clock)
+    this.#ofCreation = new Turns(MOST_OF_CREATION, options.timeoutMs, options.clock)
     this.#ofAll = new Turns(MOST_UNDER_WAY, options.timeoutMs, options.clock)
     // A server's address that cannot be parsed is found at the start, not at the first delivery.
     this.#openChannel()
   }
 
   /**
-   * All A and AAAA addresses of the name, or a cause. Never rejects.
+   * All A and AAAA addresses of the name, or a cause. Never rejects. `endpointId` is null for a URL that is only being judged.
    *
    * A lookup over the endpoint's budget waits in the endpoint's own line, for as long as a lookup may take, rather than fail at
    * once: then a URL that was just mended costs no attempt. What waits there is not shared with other endpoints, so that no one
    * can put a name of theirs behind tarpits; what has been asked already is shared by all and counts for who asked first.
    */
-  async resolve(name: string, endpointId: string): Promise<Resolution> {
+  async resolve(name: string, endpointId: string | null): Promise<Resolution> {
     const asked = name.toLowerCase().replace(/\.$/, "")
     if (!HOST_NAME.test(asked)) return dnsError(`${JSON.stringify(name.slice(0, 255))} is not a host name`)
     const ask = async () => this.#known(asked) ?? this.#ask(asked)
@@ -70,8 +77,9 @@ export class NameResolver {
       problem: "timeout",
       detail: `${asked} was not looked up: too many lookups that hang are before it`,
     })
+    const budget = endpointId === null ? this.#ofCreation : this.#ofEndpoint
     return (
-      this.#known(asked) ?? this.#ofEndpoint.run(endpointId, () => this.#ofAll.run("", ask, tooLate), tooLate)
+      this.#known(asked) ?? budget.run(endpointId ?? "", () => this.#ofAll.run("", ask, tooLate), tooLate)
     )
   }
 

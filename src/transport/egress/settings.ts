@@ -111,6 +111,11 @@ function parseProxy(text: string, field: string): URL {
   const url = URL.parse(text)
   if (url === null || url.protocol !== "http:" || url.hostname === "")
     throw invalid(field, "must be http://host:port of a proxy that understands CONNECT")
+  try {
+    decodeURIComponent(url.username + url.password)
+  } catch {
+    throw invalid(field, "must have a user name and password that are percent-encoded as UTF-8")
+  }
   return url
 }
 

@@ -1,0 +1,92 @@
+/** From the URLs of a store and a schedule to what the engine works with: a file, or servers that many processes share. */
+import { existsSync, realpathSync } from "node:fs"
+import type { Random } from "./core/backoff.ts"
+import { invalid, type PosthornError } from "./core/errors.ts"
+import { encryptionKeyFor, givenEncryptionKey } from "./key-file.ts"
+import { type Bulletin, noBulletin } from "./observe/bulletin.ts"
+import { MemorySchedule } from "./schedule/memory.ts"
+import type { Schedule } from "./schedule/schedule.ts"
+import { openSqliteStore } from "./store/sqlite/store.ts"
+import type { Store } from "./store/store.ts"
+
+export interface BackendOptions {
+  readonly store: unknown
+  readonly schedule: unknown
+  /** Whether this process delivers. */
+  readonly deliver: boolean
+  readonly encryptionKey: string | undefined
+  readonly random: Random
+  /** Of a worker that shares its store; the schedule's own unless told. */
+  readonly leaseMs: number | undefined
+  /** Told when the store can no longer be trusted. */
+  onLost(error: PosthornError): void
+}
+
+export interface Backend {
+  readonly store: Store
+  readonly bulletin: Bulletin
+  readonly encryptionKey: Uint8Array
+  /** Only where this process delivers. The store is the one that the engine uses, which a test may have wrapped. */
+  openSchedule(store: Store): Promise<Schedule>
+}
+
+export function openBackend(options: BackendOptions): Promise<Backend> {
+  const { store, schedule } = options
+  if (typeof store === "string" && /^sqlite:./.test(store)) {
+    if (schedule !== undefined)
+      throw invalid("schedule", "cannot be given with SQLite: the one process that owns the file keeps it")
+    return openSqlite(options, store.slice("sqlite:".length))
+  }
+  if (typeof store === "string" && /^postgres(ql)?:\/\//.test(store)) {
+    if (schedule !== undefined && !(typeof schedule === "string" && /^rediss?:\/\//.test(schedule)))
+      throw invalid("schedule", 'must be the URL of a Redis server, such as "redis://localhost:6379"')
+    return openPostgres(options, store, schedule)
+  }
+  throw invalid(
+    "store",
+    'must be "sqlite:" and a path, such as "sqlite:posthorn.db", or a URL such as "postgres://user@host/database"',
+  )
+}
+
+async function openSqlite(options: BackendOptions, given: string): Promise<Backend> {
+  // By another name it is the same file: the lock and the key beside it must be the same too.
+  const path = given !== ":memory:" && existsSync(given) ? realpathSync(given) : given
+  const encryptionKey = encryptionKeyFor(path, options.encryptionKey)
+  const store = await openSqliteStore({ path, own: options.deliver, onLost: options.onLost })
+  return {
+    store,
+    bulletin: noBulletin,
+    encryptionKey,
+    openSchedule: async (used) => new MemorySchedule(used, await store.openTokens()),
+  }
+}
+
+/** Its modules are loaded here, so that whoever uses SQLite does not wait for the clients of servers. */
+async function openPostgres(options: BackendOptions, url: string, schedule?: string): Promise<Backend> {
+  const { openPostgresStore } = await import("./store/postgres/store.ts")
+  const { PostgresBulletin } = await import("./store/postgres/bulletin.ts")
+  const name = `posthorn ${process.pid}`
+  const store = await openPostgresStore({ url, name })
+  try {
+    const { database } = store
+    const encryptionKey =
+      givenEncryptionKey(options.encryptionKey) ?? Buffer.from(await store.encryptionKey(), "hex")
+    return {
+      store,
+      bulletin: new PostgresBulletin(database),
+      encryptionKey,
+      openSchedule: async (used) => {
+        const parts = { database, store: used, random: options.random, leaseMs: options.leaseMs, name }
+        if (schedule === undefined) {
+          const { PostgresSchedule } = await import("./schedule/postgres/postgres.ts")
+          return new PostgresSchedule(parts)
+        }
+        const { openRedisSchedule } = await import("./schedule/redis/redis.ts")
+        return openRedisSchedule({ ...parts, url: schedule })
+      },
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

@@ -1,0 +1,125 @@
+/** Moves everything from an SQLite file to PostgreSQL, chunk by chunk; killed at any moment and started again, it goes on where it was. */
+import type { SQLOutputValue } from "node:sqlite"
+import { PosthornError } from "../core/errors.ts"
+import type { Runner } from "../store/postgres/connection.ts"
+import type { PostgresStore } from "../store/postgres/store.ts"
+import { Source, type SourceRow } from "./source.ts"
+import { type Step, stepsOf } from "./steps.ts"
+import * as target from "./target.ts"
+
+/** A chunk is full with so many rows, or with so many bytes in them. */
+const CHUNK_ROWS = 1000
+const CHUNK_BYTES = 4 * 1024 * 1024
+
+export interface TableCount {
+  readonly table: string
+  readonly source: number
+  readonly target: number
+}
+
+export interface Migrated {
+  /** Empty when the move had been finished before. */
+  readonly counts: readonly TableCount[]
+  /** When that was; null when it was now, or when the counts differ. */
+  readonly finishedBefore: Date | null
+  /** Whether processes on the target must be given the encryption key, because it is not kept beside the data. */
+  readonly needsKey: boolean
+}
+
+/** Told of rows that were copied, of all there are. */
+export type Watch = (table: string, done: number, total: number) => void
+
+export async function migrate(fromPath: string, toUrl: string, watch: Watch): Promise<Migrated> {
+  const source = Source.open(fromPath)
+  try {
+    const key = source.key()
+    const store = await target.openTarget(toUrl)
+    try {
+      const { startedAt, finishedAt, state } = await target.begin(store, source)
+      const result = { counts: [], finishedBefore: null, needsKey: key.kept === null }
+      if (finishedAt !== null) return { ...result, finishedBefore: new Date(finishedAt) }
+      const steps = stepsOf(source, startedAt)
+      await copyAll(store, source, steps, watch)
+      await target.analyze(store)
+      if (source.state() !== state) throw changedMeanwhile(source.path)
+      return {
+        ...result,
+        counts: await store.database.transactionCalmly(async (runner) => {
+          const journal = (await target.readJournal(runner))!
+          const counts = await compare(runner, source, steps)
+          if (counts.every(isEqual)) await target.finish(runner, journal, key)
+          return counts
+        }),
+      }
+    } finally {
+      await store.close()
+    }
+  } finally {
+    source.close()
+  }
+}
+
+export function isEqual({ source, target }: TableCount): boolean {
+  return source === target
+}
+
+async function copyAll(store: PostgresStore, source: Source, steps: readonly Step[], watch: Watch) {
+  const totals = steps.map(({ select }) => source.count(select))
+  const total = totals.reduce((sum, rows) => sum + rows, 0)
+  let before = 0
+  for (const [i, step] of steps.entries()) {
+    watch(step.table, before, total)
+    for (let done: number | null = 0; done !== null; ) {
+      done = await copyChunk(store, source, step)
+      if (done !== null) watch(step.table, before + done, total)
+    }
+    before += totals[i]!
+  }
+}
+
+/** How many rows of the step are copied by now; null when none was left to copy. */
+function copyChunk(store: PostgresStore, source: Source, step: Step): Promise<number | null> {
+  return store.database.transactionCalmly(async (runner) => {
+    const journal = (await target.readJournal(runner))!
+    const { after, rows: before } = journal.progress[step.name] ?? { after: [], rows: 0 }
+    const rows = readChunk(source, step, after)
+    if (rows.length === 0) return null
+    await step.prepare(store.partitions, rows)
+    await runner.run(step.insert, step.values(rows))
+    const done = { after: step.key.map((name) => toKey(rows.at(-1)![name]!)), rows: before + rows.length }
+    await target.writeJournal(runner, { ...journal, progress: { ...journal.progress, [step.name]: done } })
+    return done.rows
+  })
+}
+
+function readChunk(source: Source, { select, key }: Step, after: readonly target.KeyValue[]): SourceRow[] {
+  const names = key.join(", ")
+  const where = after.length === 0 ? "" : `WHERE (${names}) > (${key.map(() => "?").join(", ")})`
+  const sql = `SELECT * FROM (${select}) ${where} ORDER BY ${names} LIMIT ${CHUNK_ROWS}`
+  return source.chunk(sql, after.map(fromKey), CHUNK_BYTES)
+}
+
+function toKey(value: SQLOutputValue): target.KeyValue {
+  return value instanceof Uint8Array
+    ? { hex: Buffer.from(value).toString("hex") }
+    : (value as string | number)
+}
+
+function fromKey(value: target.KeyValue): string | number | Uint8Array {
+  return typeof value === "object" ? Buffer.from(value.hex, "hex") : value
+}
+
+async function compare(runner: Runner, source: Source, steps: readonly Step[]): Promise<TableCount[]> {
+  const counts: TableCount[] = []
+  for (const [table, parts] of Map.groupBy(steps, ({ table }) => table)) {
+    const [row] = await runner.run({ name: "", text: parts[0]!.count }, [])
+    const rows = parts.reduce((sum, { select }) => sum + source.count(select), 0)
+    counts.push({ table, source: rows, target: row!.n as number })
+  }
+  return counts
+}
+
+function changedMeanwhile(path: string): PosthornError {
+  const text = `${path} was changed while it was moved: stop every process that uses it, and begin again with an empty database`
+  return new PosthornError("conflict", text, { field: "from" })
+}

@@ -1,0 +1,158 @@
+/** The SQLite file that is moved: locked against a process that would deliver from it, and only read. */
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync, realpathSync } from "node:fs"
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite"
+import { describe, PosthornError } from "../core/errors.ts"
+import { createVault, parseEncryptionKey } from "../core/vault.ts"
+import { givenEncryptionKey } from "../key-file.ts"
+import { Connection } from "../store/sqlite/connection.ts"
+import { isBusy } from "../store/sqlite/errors.ts"
+import { MIGRATIONS } from "../store/sqlite/schema.ts"
+
+export type SourceRow = { readonly [column: string]: SQLOutputValue }
+
+export interface SourceKey {
+  /** What the store remembers of the key that its secrets are sealed with. */
+  readonly fingerprint: string
+  /** The key itself when it lies in a file beside the source; null when whoever runs Posthorn gives it. */
+  readonly kept: Uint8Array | null
+}
+
+/**
+ * What no change leaves as it was: numbers that only grow, and sums over what an attempt or an operator alters. Times are taken by
+ * their remainder, because the sum of a few million of them would not fit.
+ */
+const STATE = [
+  "SELECT value FROM meta WHERE key = 'epoch'",
+  "SELECT count(*), count(deleted_at), max(updated_at) FROM applications",
+  "SELECT count(*), count(deleted_at), max(updated_at), sum(version), sum(hold_until % 1000000007) FROM endpoints",
+  "SELECT count(*), max(updated_at) FROM policies",
+  "SELECT count(*), max(seq) FROM messages",
+  `SELECT status, count(*), max(seq), sum(attempt_count), sum(stalls), sum(ordered), count(discarded_at),
+          sum(next_retry_at % 1000000007), sum(last_attempted_at % 1000000007)
+     FROM webhook_deliveries GROUP BY status ORDER BY status`,
+  "SELECT count(*), max(seq) FROM attempts",
+  "SELECT count(*), max(seq), sum(done), sum(updated_at % 1000000007) FROM tasks",
+  "SELECT count(*), max(seq), max(token) FROM in_flight",
+]
+
+export class Source {
+  readonly path: string
+  readonly #connection: Connection
+  readonly #lock: DatabaseSync
+
+  private constructor(path: string, connection: Connection, lock: DatabaseSync) {
+    this.path = path
+    this.#connection = connection
+    this.#lock = lock
+  }
+
+  static open(given: string): Source {
+    if (!existsSync(given)) throw unavailable(`there is no file ${given}`)
+    const path = realpathSync(given)
+    const connection = openFile(path)
+    try {
+      return new Source(path, connection, lockOut(path, connection))
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+  }
+
+  all(sql: string): SourceRow[] {
+    return this.chunk(sql, [], Number.POSITIVE_INFINITY)
+  }
+
+  /** The rows up to the one with which they have so many bytes. */
+  chunk(sql: string, values: readonly SQLInputValue[], mostBytes: number): SourceRow[] {
+    const rows: SourceRow[] = []
+    let bytes = 0
+    try {
+      for (const row of this.#connection.sql(sql).iterate(...values)) {
+        rows.push(row)
+        for (const value of Object.values(row)) if (value instanceof Uint8Array) bytes += value.length
+        if (bytes >= mostBytes) break
+      }
+      return rows
+    } catch (error) {
+      throw unavailable(`${this.path} cannot be read: ${describe(error)}`)
+    }
+  }
+
+  count(sql: string): number {
+    return this.all(`SELECT count(*) AS n FROM (${sql})`)[0]!.n as number
+  }
+
+  /** Another after any change to the data. */
+  state(): string {
+    const found = STATE.map((sql) => this.all(sql).map((row) => Object.values(row)))
+    return createHash("sha256").update(JSON.stringify(found)).digest("hex")
+  }
+
+  key(): SourceKey {
+    const [bound] = this.all("SELECT value FROM meta WHERE key = 'encryption_key'")
+    const given = givenEncryptionKey(undefined)
+    const key = given ?? readKeyFile(`${this.path}.key`)
+    const { fingerprint } = createVault(key, () => {})
+    if (bound === undefined || bound.value === fingerprint) return { fingerprint, kept: given ? null : key }
+    throw new PosthornError(
+      "wrong_encryption_key",
+      `the secrets in ${this.path} were encrypted with key ${bound.value}, not with ${given ? "POSTHORN_ENCRYPTION_KEY" : `${this.path}.key`} (${fingerprint}): give the key it was created with`,
+    )
+  }
+
+  close(): void {
+    this.#connection.close()
+    this.#lock.close()
+  }
+}
+
+function openFile(path: string): Connection {
+  let connection: Connection | null = null
+  try {
+    connection = new Connection(path, { readOnly: true })
+    const { user_version: version } = connection.sql("PRAGMA user_version").get() as { user_version: number }
+    if (version !== MIGRATIONS.length) throw incompatible(path, version)
+    return connection
+  } catch (error) {
+    connection?.close()
+    if (error instanceof PosthornError) throw error
+    throw unavailable(`${path} cannot be opened as a Posthorn database: ${describe(error)}`)
+  }
+}
+
+/** The lock that a delivering process holds (see the SQLite store's owner), without writing into the file who we are. */
+function lockOut(path: string, connection: Connection): DatabaseSync {
+  const lock = new DatabaseSync(`${path}-owner`)
+  try {
+    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
+    return lock
+  } catch (error) {
+    lock.close()
+    if (!isBusy(error)) throw error
+    const owner = connection.sql("SELECT value FROM meta WHERE key = 'owner'").get()
+    const who = owner?.value ?? "another process"
+    throw new PosthornError("store_in_use", `${path} is in use (${who}): stop that Posthorn first`)
+  }
+}
+
+function readKeyFile(file: string): Uint8Array {
+  if (existsSync(file)) return parseEncryptionKey(readFileSync(file, "utf8"), file)
+  throw unavailable(`the encryption key ${file} is not there: put it back, or set POSTHORN_ENCRYPTION_KEY`)
+}
+
+function incompatible(path: string, version: number): PosthornError {
+  if (version === 0) return new PosthornError("store_incompatible", `${path} is not a Posthorn database`)
+  const mend =
+    version > MIGRATIONS.length
+      ? "it was written by a newer Posthorn; update this one"
+      : "start this Posthorn on it once, then stop it and try again"
+  return new PosthornError(
+    "store_incompatible",
+    `${path} has schema ${version}, this program knows ${MIGRATIONS.length}: ${mend}`,
+  )
+}
+
+function unavailable(text: string): PosthornError {
+  return new PosthornError("store_unavailable", text, { field: "from" })
+}

@@ -1,0 +1,132 @@
+/**
+ * The PostgreSQL database that is moved to. How far the move has come is written down in it, in the transaction of each chunk; until
+ * it is finished the database is bound to a key that nobody has, so that no process can open it half full.
+ */
+import { PosthornError } from "../core/errors.ts"
+import type { Runner } from "../store/postgres/connection.ts"
+import { toPosthornError } from "../store/postgres/errors.ts"
+import type { Statement } from "../store/postgres/statement.ts"
+import { openPostgresStore, type PostgresStore } from "../store/postgres/store.ts"
+import type { Source, SourceKey } from "./source.ts"
+
+export type KeyValue = string | number | { readonly hex: string }
+
+export interface StepProgress {
+  /** The last row that was copied, by the columns that order them. */
+  readonly after: readonly KeyValue[]
+  readonly rows: number
+}
+
+export interface Journal {
+  readonly from: string
+  /** What the source looked like when the move began. */
+  readonly state: string
+  readonly startedAt: number
+  readonly finishedAt: number | null
+  readonly progress: { readonly [step: string]: StepProgress }
+}
+
+const NOBODYS_KEY = '(of a move that is not finished: run "posthorn migrate" again)'
+const SEQUENCES = {
+  message_seq: "messages",
+  delivery_seq: "webhook_deliveries",
+  attempt_seq: "attempts",
+  task_seq: "tasks",
+}
+
+const unnamed = (text: string): Statement => ({ name: "", text })
+const LOCK = unnamed("SELECT pg_advisory_xact_lock(hashtext('posthorn migrate'))")
+const FIND_DATA = unnamed(`
+  SELECT EXISTS (SELECT FROM applications) OR EXISTS (SELECT FROM messages) OR EXISTS (SELECT FROM policies)
+      OR EXISTS (SELECT FROM tasks) AS found`)
+const FIND_WORKER = unnamed("SELECT name FROM workers WHERE lease_until > clock_timestamp() LIMIT 1")
+const SET_SEQUENCE = unnamed("SELECT setval($1::regclass, $2)")
+const READ: Statement = {
+  name: "migrate.read",
+  text: "SELECT value FROM meta WHERE key = 'migration' FOR UPDATE",
+}
+const PUT: Statement = {
+  name: "migrate.put",
+  text: "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+}
+/** As after a send: whoever keeps the schedule learns of every lane in which something waits. */
+const WAKE = unnamed(`
+  INSERT INTO lane_wakes (lane_id, due_at)
+  SELECT webhook_id, min(coalesce(next_retry_at, 0)) FROM webhook_deliveries_live GROUP BY webhook_id`)
+const ANALYZE = "ANALYZE endpoints, lanes, messages, webhook_deliveries, attempts, idempotency"
+
+export async function openTarget(url: string): Promise<PostgresStore> {
+  return openPostgresStore({ url, name: `posthorn migrate ${process.pid}` })
+}
+
+/** Locked until the end of the transaction: what an earlier run was just committing when it was killed is waited for. */
+export async function readJournal(runner: Runner): Promise<Journal | null> {
+  const [row] = await runner.run(READ, [])
+  return row === undefined ? null : JSON.parse(row.value as string)
+}
+
+export async function writeJournal(runner: Runner, journal: Journal): Promise<void> {
+  await runner.run(PUT, ["migration", JSON.stringify(journal)])
+}
+
+/** Begins a move, or finds the one that was begun. */
+export function begin({ database }: PostgresStore, source: Source): Promise<Journal> {
+  const state = source.state()
+  return database.transactionCalmly(async (runner) => {
+    await runner.run(LOCK, [])
+    const begun = await readJournal(runner)
+    if (begun?.state === state) return begun
+    if (begun !== null) throw refused(otherMove(begun, source.path))
+    await refuseUsed(runner)
+    // At once, and not at the end: a send from a process that was open before cannot take a number that a row of the source has.
+    for (const [sequence, table] of Object.entries(SEQUENCES)) {
+      const [row] = source.all(`SELECT max(seq) AS most FROM ${table}`)
+      if (row!.most !== null) await runner.run(SET_SEQUENCE, [sequence, row!.most])
+    }
+    const journal = { from: source.path, state, startedAt: Date.now(), finishedAt: null, progress: {} }
+    await runner.run(PUT, ["encryption_key", NOBODYS_KEY])
+    await writeJournal(runner, journal)
+    return journal
+  })
+}
+
+async function refuseUsed(runner: Runner): Promise<void> {
+  const [data] = await runner.run(FIND_DATA, [])
+  if (data!.found) throw refused("the target has data already: give an empty database")
+  const [worker] = await runner.run(FIND_WORKER, [])
+  if (worker !== undefined)
+    throw refused(
+      `the target is in use (${worker.name}): stop every Posthorn on it until the move is finished`,
+    )
+}
+
+function otherMove(begun: Journal, path: string): string {
+  if (begun.from !== path || begun.finishedAt !== null)
+    return `the target has data already, moved there from ${begun.from}: give an empty database`
+  return `${path} was changed after its move to this target began: leave it alone meanwhile, and begin again with an empty database`
+}
+
+/** The planner knows nothing of tables that were just filled, and would read them whole. */
+export async function analyze({ database }: PostgresStore): Promise<void> {
+  const client = await database.connect(() => {})
+  try {
+    await client.query(ANALYZE)
+  } catch (error) {
+    throw toPosthornError(error)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The database may be used from here on. */
+export async function finish(runner: Runner, journal: Journal, key: SourceKey): Promise<void> {
+  await runner.run(WAKE, [])
+  if (key.kept !== null)
+    await runner.run(PUT, ["generated_encryption_key", Buffer.from(key.kept).toString("hex")])
+  await runner.run(PUT, ["encryption_key", key.fingerprint])
+  await writeJournal(runner, { ...journal, finishedAt: Date.now(), progress: {} })
+}
+
+function refused(text: string): PosthornError {
+  return new PosthornError("conflict", text, { field: "to" })
+}

@@ -1,0 +1,30 @@
+/**
+ * What the processes that share a store tell each other. Everything here is a hint: one that is lost costs a poll's time, never a
+ * delivery.
+ */
+import type { WebhookEvent } from "./events.ts"
+
+export type Note =
+  /** Lanes have something to do. */
+  | { readonly kind: "due" }
+  /** An endpoint was changed: what was fetched for it before is out of date. */
+  | { readonly kind: "changed"; readonly endpointId: string; readonly appId: string }
+  | { readonly kind: "recall"; readonly endpointId?: string; readonly appId?: string }
+  | { readonly kind: "tasks" }
+  /** Somebody listens to events: for some seconds they are passed on. */
+  | { readonly kind: "listening" }
+  | { readonly kind: "events"; readonly events: readonly WebhookEvent[] }
+
+export interface Bulletin {
+  /** From here on the other processes' notes are read. */
+  start(read: (note: Note) => void): Promise<void>
+  post(note: Note): void
+  close(): Promise<void>
+}
+
+/** A process that shares its store with none, or is found by polling. */
+export const noBulletin: Bulletin = {
+  async start() {},
+  post() {},
+  async close() {},
+}

@@ -1,0 +1,42 @@
+/**
+ * Events across processes: what happens to a delivery in one process reaches the listeners of all that share its store. They are only
+ * passed on while somebody elsewhere listens: at full load they are many.
+ */
+import type { Bulletin, Note } from "./bulletin.ts"
+import type { EventBus } from "./events.ts"
+
+/** How often a process says that it listens, and how long the others believe it. */
+const SAY_EVERY_MS = 3000
+const BELIEVED_MS = 10_000
+
+export class EventExchange {
+  readonly #bus: EventBus
+  readonly #bulletin: Bulletin
+  #heardAt = Number.NEGATIVE_INFINITY
+  #saying: NodeJS.Timeout | null = null
+
+  constructor(bus: EventBus, bulletin: Bulletin) {
+    this.#bus = bus
+    this.#bulletin = bulletin
+    bus.onPublished = (event) => {
+      if (performance.now() - this.#heardAt < BELIEVED_MS) bulletin.post({ kind: "events", events: [event] })
+    }
+    bus.onListening = () => this.#say()
+  }
+
+  hear(note: Extract<Note, { kind: "listening" | "events" }>): void {
+    if (note.kind === "listening") this.#heardAt = performance.now()
+    else for (const event of note.events) this.#bus.tell(event)
+  }
+
+  close(): void {
+    if (this.#saying !== null) clearInterval(this.#saying)
+  }
+
+  #say(): void {
+    if (this.#saying !== null) return
+    this.#saying = setInterval(() => this.#bulletin.post({ kind: "listening" }), SAY_EVERY_MS)
+    this.#saying.unref()
+    this.#bulletin.post({ kind: "listening" })
+  }
+}

@@ -1,0 +1,22 @@
+/** Goes through the lanes that the store says have something waiting: all of them, or the next page where the last one ended. */
+import type { LaneWake, Store } from "../store/store.ts"
+
+const PAGE = 500
+
+export class Pages {
+  readonly #store: Pick<Store, "scanLanes">
+  #cursor: string | null = null
+
+  constructor(store: Pick<Store, "scanLanes">) {
+    this.#store = store
+  }
+
+  async read(whole: boolean, found: (lanes: readonly LaneWake[]) => void | Promise<void>): Promise<void> {
+    if (whole) this.#cursor = null
+    do {
+      const lanes = await this.#store.scanLanes(this.#cursor, PAGE)
+      if (lanes.length > 0) await found(lanes)
+      this.#cursor = lanes.length < PAGE ? null : lanes.at(-1)!.endpointId
+    } while (whole && this.#cursor !== null)
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * A worker's lease: one row that it renews while it lives. When it stops renewing, others take its lanes over. The database's clock
+ * says when a lease has run out; the worker itself, whose clock may be another, only measures how long ago it last renewed.
+ */
+import type { Random } from "../../core/backoff.ts"
+import type { Database } from "../../store/postgres/connection.ts"
+import type { Statement } from "../../store/postgres/statement.ts"
+
+const RENEW: Statement = {
+  name: "workers.renew",
+  text: "SELECT * FROM posthorn_renew($1, $2, $3 * interval '1 millisecond')",
+}
+const REAP: Statement = { name: "workers.reap", text: "SELECT posthorn_reap()" }
+const END: Statement = { name: "workers.end", text: "SELECT posthorn_free(ARRAY[$1::bigint])" }
+
+const NOBODY = 0
+
+export interface LeaseOptions {
+  readonly database: Database
+  readonly random: Random
+  readonly name: string
+  readonly leaseMs: number
+  /** The lease ran out and others have taken over; there is a new one. */
+  readonly lost: () => void
+  /** Lanes of others were set free. */
+  readonly reaped: () => void
+}
+
+export class Lease {
+  readonly #options: LeaseOptions
+  #worker = NOBODY
+  #renewedAt = Number.NEGATIVE_INFINITY
+  #mayReapAt = 0
+  #others = 0
+  #timer: NodeJS.Timeout | null = null
+  #renewing: Promise<void> | null = null
+  #ended = false
+
+  constructor(options: LeaseOptions) {
+    this.#options = options
+  }
+
+  /** The worker's id: another one after each loss. */
+  get worker(): number {
+    return this.#worker
+  }
+
+  /** How many other workers there were at the last renewal. */
+  get others(): number {
+    return this.#others
+  }
+
+  /** An eighth is left for what is under way between this process's look at its watch and the other's. */
+  get holds(): boolean {
+    return performance.now() - this.#renewedAt < this.#options.leaseMs * (7 / 8)
+  }
+
+  async start(): Promise<void> {
+    await this.#renew()
+    this.#arm(this.#untilNext())
+  }
+
+  /** Now, and not when its time comes; the one under way if there is one. */
+  renewNow(): void {
+    void this.#renewAndArm()
+  }
+
+  async end(): Promise<void> {
+    this.abandon()
+    await this.#renewing?.catch(() => {})
+    await this.#options.database.run(END, [this.#worker])
+  }
+
+  abandon(): void {
+    this.#ended = true
+    if (this.#timer !== null) clearTimeout(this.#timer)
+  }
+
+  #arm(delayMs: number): void {
+    if (this.#ended) return
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#renewAndArm(), delayMs * (0.9 + 0.2 * this.#options.random()))
+  }
+
+  async #renewAndArm(): Promise<void> {
+    if (this.#renewing !== null || this.#ended) return
+    this.#renewing = this.#renew()
+    const renewed = await this.#renewing.then(
+      () => true,
+      () => false,
+    )
+    this.#renewing = null
+    this.#arm(renewed ? this.#untilNext() : this.#options.leaseMs / 16)
+  }
+
+  /** From when it was sent: one whose answer was long in coming is soon followed by the next. */
+  #untilNext(): number {
+    return Math.max(0, this.#renewedAt + this.#options.leaseMs * 0.3 - performance.now())
+  }
+
+  async #renew(): Promise<void> {
+    const { database, name, leaseMs, lost, reaped } = this.#options
+    const before = this.#worker
+    const sentAt = performance.now()
+    const [row] = await database.run(RENEW, [before, name, leaseMs])
+    this.#worker = row!.worker as number
+    this.#renewedAt = sentAt
+    this.#others = row!.others as number
+    if (before !== NOBODY && before !== this.#worker) lost()
+    // After an outage of the database everybody's lease has run out: all of them get the time to come back.
+    if (row!.lapsed) this.#mayReapAt = sentAt + leaseMs
+    if (!row!.reapable || sentAt < this.#mayReapAt) return
+    await database.run(REAP, [])
+    reaped()
+  }
+}

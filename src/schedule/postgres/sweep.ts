@@ -1,0 +1,46 @@
+/** The net under the wakes: finds lanes that have something to do earlier than they know, page by page through the store. */
+import type { Database, Row } from "../../store/postgres/connection.ts"
+import type { Statement } from "../../store/postgres/statement.ts"
+import type { Store } from "../../store/store.ts"
+import { Pages } from "../pages.ts"
+import type { LaneTime, Proposer } from "./proposer.ts"
+
+// Only lanes that are late; one that is claimed learns from the store by itself. What is held waits for whoever lifts that.
+const CORRECT: Statement = {
+  name: "lanes.correct",
+  text: `
+WITH late AS (
+  SELECT l.id, greatest(d.due_at, e.hold_until, $3::bigint) AS due_at
+    FROM unnest($1::text[], $2::bigint[]) AS d(id, due_at)
+    JOIN lanes l ON l.id = d.id AND l.owner = 0
+    LEFT JOIN endpoints e ON e.id = d.id AND e.deleted_at IS NULL
+   WHERE l.ready_at > greatest(d.due_at, e.hold_until, $3) AND (e.disabled OR e.paused) IS NOT TRUE
+   ORDER BY l.id FOR NO KEY UPDATE OF l SKIP LOCKED
+)
+UPDATE lanes SET ready_at = late.due_at FROM late WHERE lanes.id = late.id RETURNING lanes.id, lanes.app_id, lanes.ready_at`,
+}
+
+export class Sweep {
+  readonly #database: Database
+  readonly #pages: Pages
+  readonly #proposer: Proposer | null
+
+  constructor(database: Database, store: Pick<Store, "scanLanes">, proposer: Proposer | null) {
+    this.#database = database
+    this.#pages = new Pages(store)
+    this.#proposer = proposer
+  }
+
+  async run(whole: boolean, now: number): Promise<void> {
+    await this.#pages.read(whole, async (lanes) => {
+      const ids = lanes.map(({ endpointId }) => endpointId)
+      const dues = lanes.map(({ dueAt }) => dueAt)
+      const corrected = await this.#database.runCalmly(CORRECT, [ids, dues, now])
+      this.#proposer?.learn(corrected.map(toLaneTime), now)
+    })
+  }
+}
+
+function toLaneTime({ id, app_id, ready_at }: Row): LaneTime {
+  return { endpointId: id as string, appId: app_id as string, dueAt: ready_at as number }
+}

@@ -1,0 +1,75 @@
+/** Connections to Redis: each gives up soon and comes back by itself, since everything can be done without it. */
+import { Redis, type RedisOptions } from "ioredis"
+import { PosthornError } from "../../core/errors.ts"
+
+/** A server that says nothing for so long is lost: the connection is cut and made anew. */
+export const SILENCE_MS = 2000
+const LONGEST_RETRY_MS = 2000
+/** ZADD with LT. */
+const OLDEST_SERVER = [6, 2] as const
+
+type Options = Omit<RedisOptions, "replyMapping">
+
+const OPTIONS: Options = {
+  lazyConnect: true,
+  connectTimeout: SILENCE_MS,
+  socketTimeout: SILENCE_MS,
+  // What cannot be said at once is not said: it would be out of date.
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  // With jitter: many processes lose the server in the same moment.
+  retryStrategy: (times) => Math.min(50 * 2 ** times, LONGEST_RETRY_MS) * (0.5 + Math.random() / 2),
+}
+
+export function makeRedis(url: string, options: Options = {}): Redis {
+  const redis = new Redis(url, { ...OPTIONS, ...options })
+  // Whoever asks something finds out by the answer. Without a listener it would be printed.
+  redis.on("error", () => {})
+  return redis
+}
+
+/** Rejects with what an operator has to mend. */
+export async function openRedis(url: string, options: Options): Promise<Redis> {
+  const redis = makeRedis(url, options)
+  let reason: Error | null = null
+  redis.once("error", (error) => {
+    reason = error
+  })
+  try {
+    await redis.connect()
+    refuseUnsuitable(await redis.info(), withoutPassword(url))
+    return redis
+  } catch (error) {
+    redis.disconnect()
+    if (error instanceof PosthornError) throw error
+    // The call itself only says that the connection is closed.
+    const { message } = reason ?? (error as Error)
+    const text = `cannot open ${withoutPassword(url)}: ${message}; start Redis there, or leave the schedule out`
+    throw new PosthornError("store_unavailable", text, { field: "schedule", cause: error })
+  }
+}
+
+/** One of the values in Redis's answer to INFO. */
+export function infoValue(info: string, name: string): string {
+  return new RegExp(`^${name}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? ""
+}
+
+function refuseUnsuitable(info: string, where: string): void {
+  const version = infoValue(info, "redis_version")
+  const [major = 0, minor = 0] = version.split(".").map(Number)
+  if (major < OLDEST_SERVER[0] || (major === OLDEST_SERVER[0] && minor < OLDEST_SERVER[1])) {
+    const text = `${where} is Redis ${version}; Posthorn needs ${OLDEST_SERVER.join(".")} or newer: update the server`
+    throw new PosthornError("store_incompatible", text, { field: "schedule" })
+  }
+  const policy = infoValue(info, "maxmemory_policy")
+  if (policy === "noeviction") return
+  const text = `${where} throws keys away when its memory is full (maxmemory-policy ${policy}): set maxmemory-policy to noeviction`
+  throw new PosthornError("store_incompatible", text, { field: "schedule" })
+}
+
+function withoutPassword(url: string): string {
+  const parsed = new URL(url)
+  parsed.password = ""
+  return parsed.href
+}

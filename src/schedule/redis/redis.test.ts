@@ -1,0 +1,197 @@
+import { Redis } from "ioredis"
+import { describe, expect, onTestFinished, test } from "vitest"
+import { LaneCrew } from "../../../test/support/lane-crew.ts"
+import { LaneWorld, type OpenSchedule } from "../../../test/support/lanes.ts"
+import { ownRedis } from "../../../test/support/servers/redis.ts"
+import { scheduleConformance } from "../conformance.ts"
+import { sharedScheduleConformance } from "../postgres/conformance.ts"
+import { openRedisSchedule } from "./redis.ts"
+
+const on =
+  (url: string): OpenSchedule =>
+  (options) =>
+    openRedisSchedule({ ...options, url })
+const shared: OpenSchedule = (options) => on(process.env.POSTHORN_TEST_REDIS_URL!)(options)
+
+scheduleConformance("redis", async () => {
+  const world = await LaneWorld.create(shared)
+  const { schedule } = await world.worker()
+  return {
+    schedule,
+    wake: (lanes) => world.wake(lanes, schedule),
+    waiting: (lanes) => {
+      world.waiting = [...lanes]
+    },
+  }
+})
+
+sharedScheduleConformance("redis", shared)
+
+const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, appId, dueAt })
+
+/** A world on a Redis of its own, and somebody who looks into that. */
+async function worldWithRedis(...args: string[]) {
+  const server = await ownRedis(args)
+  const redis = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null })
+  redis.on("error", () => {})
+  onTestFinished(() => redis.disconnect())
+  const world = await LaneWorld.create(on(server.url))
+  const [{ value: id }] = (await world.sql(
+    "INSERT INTO meta VALUES ('database_id', gen_random_uuid()) RETURNING value",
+  )) as [{ value: string }]
+  const key = `{posthorn:${id}}:lanes`
+  /** The lanes in the set, with their times; null when it is not whole. */
+  const lanes = async (): Promise<Record<string, number> | null> => {
+    const scored = await redis.zrange(key, "-inf", "+inf", "BYSCORE", "WITHSCORES")
+    const pairs = scored.flatMap((member, i) =>
+      i % 2 === 0 ? [[member, Number(scored[i + 1])] as const] : [],
+    )
+    const [mark] = pairs.splice(-1)
+    return mark?.[1] === Number.POSITIVE_INFINITY ? Object.fromEntries(pairs) : null
+  }
+  const isWhole = () => expect.poll(lanes, { timeout: 5000 }).not.toBeNull()
+  return { server, redis, world, key, lanes, isWhole }
+}
+
+describe("the schedule in Redis", () => {
+  test("has the free lanes in its set, scored by when they are due", async () => {
+    const { world, lanes, isWhole } = await worldWithRedis()
+    const { schedule } = await world.worker()
+    await isWhole()
+    await world.wake([lane("a", 5), lane("b", 70), lane("c", 90)])
+    const [claim] = await schedule.claim(9, 10)
+    await expect.poll(lanes).toEqual({ "app b": 70, "app c": 90 })
+    await schedule.release(claim!, 300, 10)
+    await expect.poll(lanes).toEqual({ "app a": 300, "app b": 70, "app c": 90 })
+    expect(await schedule.claim(9, 100)).toHaveLength(2)
+    await expect.poll(lanes).toEqual({ "app a": 300 })
+  })
+
+  test("proposes: PostgreSQL does not look for lanes that are only a little overdue", async () => {
+    const { world, redis, key, lanes, isWhole } = await worldWithRedis()
+    const { schedule } = await world.worker()
+    await isWhole()
+    await world.wake([lane("a", 50)])
+    await schedule.claim(9, 1)
+    await expect.poll(lanes).toEqual({ "app a": 50 })
+    await redis.zrem(key, "app a")
+    expect(await schedule.claim(9, 60)).toEqual([])
+    // It has noticed that there is more than Redis knows of.
+    expect(await schedule.claim(9, 60)).toHaveLength(1)
+  })
+
+  test("what is in the set wrongly is refused by PostgreSQL and corrected", async () => {
+    const { world, redis, key, lanes, isWhole } = await worldWithRedis()
+    const [{ schedule }, other] = [await world.worker(), await world.worker()]
+    await isWhole()
+    await world.wake([lane("claimed"), lane("later", 500), lane("idle")])
+    for (const claim of await other.schedule.claim(9, 1))
+      if (claim.endpointId === "idle") await other.schedule.release(claim, null, 1)
+    await redis.zadd(key, 1, "app claimed", 1, "app later", 1, "app idle")
+    expect(await schedule.claim(9, 2)).toEqual([])
+    await expect.poll(lanes).toEqual({ "app later": 500 })
+  })
+
+  test("a lane that was proposed to a worker that died then comes up again", async () => {
+    const { world, redis, key, isWhole } = await worldWithRedis()
+    const { schedule } = await world.worker()
+    await isWhole()
+    await world.wake([lane("a", 50)])
+    await schedule.claim(9, 1)
+    await redis.zadd(key, 5060, "app a")
+    expect(await schedule.claim(9, 5060)).toHaveLength(1)
+  })
+
+  test("a worker without room wakes one that sleeps", async () => {
+    const { world, isWhole } = await worldWithRedis()
+    const [full, idle] = [await world.worker(), await world.worker({ leaseMs: 300 })]
+    await isWhole()
+    // The full one knows of the other after its next renewal.
+    const both = await world.worker({ leaseMs: 300 })
+    await both.schedule.stop()
+    await world.wake([lane("a")])
+    await full.schedule.claim(0, 1)
+    const woken = idle.claimed(1, 1)
+    expect(await woken).toHaveLength(1)
+  })
+
+  test("a set that was emptied is made anew within two seconds, and nothing waits for it", async () => {
+    const { world, redis, lanes, isWhole } = await worldWithRedis()
+    const worker = await world.worker()
+    await isWhole()
+    await world.wake(Array.from({ length: 3000 }, (_, i) => lane(`ep-${i}`, 1000 + i)))
+    while (worker.schedule.hasWaiting(1)) await worker.schedule.claim(0, 1)
+    await worker.schedule.claim(0, 1)
+    await redis.flushall()
+    expect(await worker.schedule.claim(1, 1000)).toEqual([])
+    expect(await worker.schedule.claim(1, 1000)).toHaveLength(1)
+    const begun = performance.now()
+    await isWhole()
+    expect(performance.now() - begun).toBeLessThan(2000)
+    expect(Object.keys((await lanes())!)).toHaveLength(2999)
+  })
+
+  test("while Redis is away PostgreSQL does it all, and when it is back, empty, the set is made anew", async () => {
+    const { world, server, lanes, isWhole } = await worldWithRedis()
+    const { schedule } = await world.worker()
+    await isWhole()
+    await server.kill()
+    await world.wake([lane("a"), lane("b", 70)])
+    const [claim] = await schedule.claim(9, 1)
+    expect(claim).toMatchObject({ endpointId: "a" })
+    await schedule.release(claim!, 50, 1)
+    expect(schedule.nextDueAt()).toBe(70)
+    expect(await schedule.claim(9, 49)).toEqual([])
+    await server.start()
+    await expect.poll(lanes, { timeout: 10_000 }).toEqual({ "app a": 50, "app b": 70 })
+  })
+
+  test("under load, with Redis killed and emptied, no wake is lost", async () => {
+    const { world, server, redis } = await worldWithRedis()
+    const workers = [await world.worker(), await world.worker()]
+    const lanes = Array.from({ length: 30 }, (_, i) => lane(`ep-${i}`, 0, `app-${i % 3}`))
+    await world.wake(lanes)
+    const crew = await LaneCrew.start(world, workers)
+    for (let round = 0; round < 300; round++) {
+      const some = lanes.filter(() => Math.random() < 0.2).map(({ endpointId }) => endpointId)
+      await crew.send(some, round)
+      if (round % 100 === 30) await redis.flushall()
+      if (round % 100 === 60) await server.kill()
+      if (round % 100 === 90) await server.start()
+    }
+    await expect.poll(() => crew.left(), { timeout: 10_000 }).toBe(0)
+    expect(crew.shared).toEqual([])
+  })
+
+  test("a Redis whose memory is full holds up nothing, and learns everything when there is room again", async () => {
+    const { world, redis, lanes, isWhole } = await worldWithRedis()
+    const { schedule } = await world.worker()
+    await isWhole()
+    await redis.config("SET", "maxmemory", "1")
+    await world.wake([lane("a"), lane("b", 70)])
+    const [claim] = await schedule.claim(9, 1)
+    await schedule.release(claim!, 0, 2)
+    expect(await schedule.claim(9, 3)).toMatchObject([{ endpointId: "a" }])
+    expect(schedule.nextDueAt()).toBe(70)
+    await redis.config("SET", "maxmemory", "0")
+    await expect.poll(lanes, { timeout: 5000 }).toEqual({ "app b": 70 })
+  })
+
+  test("a Redis that throws keys away is refused, with what to do about it", async () => {
+    const { world } = await worldWithRedis("--maxmemory-policy", "allkeys-lru")
+    await expect(world.worker()).rejects.toMatchObject({
+      code: "store_incompatible",
+      field: "schedule",
+      message: expect.stringContaining("set maxmemory-policy to noeviction"),
+    })
+  })
+
+  test("a Redis that cannot be reached is named, without its password", async () => {
+    const world = await LaneWorld.create(on("redis://user:secret@127.0.0.1:1/0"))
+    await expect(world.worker()).rejects.toMatchObject({
+      code: "store_unavailable",
+      field: "schedule",
+      message: expect.stringMatching(/^cannot open redis:\/\/user@127\.0\.0\.1:1\/0: .*ECONNREFUSED/),
+    })
+  })
+})

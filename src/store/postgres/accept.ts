@@ -1,0 +1,153 @@
+/**
+ * The statement that accepts messages: applications, idempotency keys, the endpoints that want each message, the messages, their
+ * deliveries and the wakes of their lanes. One statement is one transaction with one view of the endpoints, so that no endpoint
+ * created before is missed, whichever process took either call.
+ */
+import type { NewMessage } from "../store.ts"
+import { priorityNumber, toJson } from "./rows.ts"
+import { Columns, Packed, type Statement } from "./statement.ts"
+
+/** What became of a message. `again`: its key is being used by somebody else at this moment; asked again, the answer is known. */
+export type Verdict =
+  | "new"
+  | "again"
+  | "duplicate"
+  | "no_application"
+  | "key_conflict"
+  | "event_id_conflict"
+  | "priority_refused"
+
+export const GENERATION_MS = 12 * 3600 * 1000
+export const KEPT_GENERATIONS = 3
+
+interface Numbered {
+  readonly message: NewMessage
+  readonly payloadAt: number
+}
+
+const COLUMNS = new Columns<Numbered>({
+  id: ["text", ({ message }) => message.id],
+  app: ["text", ({ message }) => message.app],
+  event_type: ["text", ({ message }) => message.eventType],
+  payload_at: ["int", ({ payloadAt }) => payloadAt],
+  payload_length: ["int", ({ message }) => message.payload.length],
+  content_type: ["text", ({ message }) => message.contentType],
+  event_id: ["text", ({ message }) => message.eventId],
+  channels: ["text", ({ message }) => toJson(message.channels)],
+  session_id: ["text", ({ message }) => message.sessionId],
+  metadata: ["text", ({ message }) => toJson(message.metadata)],
+  priority: ["smallint", ({ message }) => priorityNumber(message.priority)],
+  max_attempts: ["int", ({ message }) => message.maxAttempts],
+  received_at: ["bigint", ({ message }) => message.receivedAt],
+  deliver_at: ["bigint", ({ message }) => message.deliverAt],
+  key: ["bytea", ({ message }) => message.idempotency?.key ?? null],
+  digest: ["bytea", ({ message }) => message.idempotency?.digest ?? null],
+  purge_at: ["bigint", ({ message }) => message.purgeUnmatchedAt],
+})
+const PAYLOADS = COLUMNS.next()
+const GENERATION = PAYLOADS + 1
+
+export const ACCEPT: Statement = {
+  name: "messages.accept",
+  text: `
+WITH i AS MATERIALIZED (
+  SELECT i.*,
+         greatest(received_at, deliver_at) AS due_at,
+         coalesce(
+           (SELECT a.id FROM applications a WHERE a.id = i.app AND a.deleted_at IS NULL),
+           (SELECT a.id FROM applications a WHERE a.uid = i.app AND a.deleted_at IS NULL)
+         ) AS app_id
+    FROM ${COLUMNS.unnest("i")}
+),
+used AS MATERIALIZED (
+  SELECT i.ord, k.message_id, k.digest = i.digest AS same
+    FROM i JOIN idempotency k ON k.app_id = i.app_id AND k.key = i.key
+     AND k.generation > $${GENERATION} - ${KEPT_GENERATIONS}
+),
+recipients AS MATERIALIZED (
+  -- OFFSET 0 keeps the planner from joining otherwise: it would read every application's endpoints into a hash.
+  SELECT i.ord, e.*
+    FROM i CROSS JOIN LATERAL (
+      SELECT e.id, e.url, e.ordered FROM endpoints e
+       WHERE e.app_id = i.app_id AND e.deleted_at IS NULL AND NOT e.disabled
+         AND (e.event_types IS NULL OR i.event_type = ANY (e.event_types))
+         AND (e.channels IS NULL OR i.channels::jsonb ?| e.channels)
+      OFFSET 0
+    ) e
+),
+-- Gathered once: looked up by each message in turn, they made a large batch cost its square.
+matches AS MATERIALIZED (
+  SELECT ord, count(*) AS matched, array_agg(id ORDER BY id) AS lanes, min(id) FILTER (WHERE ordered) AS ordered_endpoint
+    FROM recipients GROUP BY ord
+),
+judged AS MATERIALIZED (
+  SELECT i.*, m.matched, m.lanes, m.ordered_endpoint,
+         used.message_id AS used_by,
+         CASE
+           WHEN i.app_id IS NULL THEN 'no_application'
+           WHEN NOT used.same THEN 'key_conflict'
+           WHEN used.same THEN 'duplicate'
+           WHEN i.priority <> 1 AND m.ordered_endpoint IS NOT NULL THEN 'priority_refused'
+           WHEN i.event_id IS NULL THEN 'new'
+           WHEN EXISTS (SELECT FROM messages e WHERE e.app_id = i.app_id AND e.event_id = i.event_id)
+             THEN 'event_id_conflict'
+           WHEN EXISTS (SELECT FROM i j WHERE j.app_id = i.app_id AND j.event_id = i.event_id AND j.ord < i.ord)
+             THEN 'again'
+           ELSE 'new'
+         END AS verdict
+    FROM i LEFT JOIN used USING (ord) LEFT JOIN matches m USING (ord)
+),
+-- In order of the key: two batches with the same keys in opposite orders would wait for each other.
+keys AS (
+  INSERT INTO idempotency (generation, app_id, key, message_id, digest)
+  SELECT $${GENERATION}, app_id, key, id, digest FROM judged
+   WHERE verdict = 'new' AND key IS NOT NULL ORDER BY app_id, key
+  ON CONFLICT DO NOTHING
+  RETURNING message_id
+),
+fresh AS MATERIALIZED (
+  SELECT j.* FROM judged j LEFT JOIN keys k ON k.message_id = j.id
+   WHERE j.verdict = 'new' AND (j.key IS NULL OR k.message_id IS NOT NULL)
+),
+written AS (
+  INSERT INTO messages (
+    id, app_id, event_type, payload, content_type, event_id, channels, session_id, metadata, priority, max_attempts, received_at,
+    deliver_at, matched, purge_at
+  )
+  SELECT id, app_id, event_type, substr($${PAYLOADS}::bytea, payload_at, payload_length), content_type, event_id, channels,
+         session_id, metadata, priority, max_attempts, received_at, deliver_at, coalesce(matched, 0),
+         CASE WHEN matched IS NULL THEN purge_at END
+    FROM fresh ORDER BY ord
+),
+deliveries AS (
+  INSERT INTO webhook_deliveries_live (
+    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+    next_retry_at, received_at, age_from
+  )
+  SELECT posthorn_id('dlv', f.id), f.app_id, r.id, f.id, f.session_id, f.event_type, r.url, f.max_attempts, f.priority, r.ordered,
+         f.deliver_at IS NOT NULL, f.due_at, f.received_at, f.due_at
+    FROM fresh f JOIN recipients r USING (ord)
+   ORDER BY f.ord, r.id
+),
+wakes AS (
+  INSERT INTO lane_wakes (lane_id, due_at)
+  SELECT r.id, min(f.due_at) FROM fresh f JOIN recipients r USING (ord) GROUP BY r.id
+)
+SELECT CASE WHEN j.verdict = 'new' AND f.ord IS NULL THEN 'again' ELSE j.verdict END AS verdict,
+       j.app_id, j.used_by, prior.received_at AS prior_received_at, prior.matched AS prior_matched,
+       j.ordered_endpoint, f.lanes
+  FROM judged j
+  LEFT JOIN fresh f USING (ord)
+  LEFT JOIN messages prior ON prior.id = j.used_by
+ ORDER BY j.ord`,
+}
+
+export function acceptValues(messages: readonly NewMessage[]): unknown[] {
+  const payloads = new Packed(messages.map(({ payload }) => payload))
+  const numbered = messages.map((message, i) => ({ message, payloadAt: payloads.at[i]! }))
+  return [...COLUMNS.values(numbered), payloads.bytes, generationOf(messages)]
+}
+
+export function generationOf(messages: readonly NewMessage[]): number {
+  return Math.floor(Math.max(...messages.map(({ receivedAt }) => receivedAt)) / GENERATION_MS)
+}

@@ -1,0 +1,214 @@
+import type pg from "pg"
+import { expect, test } from "vitest"
+import { connect, NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
+import { cancel, revive } from "../../core/operate.ts"
+import { PRESETS } from "../../core/presets.ts"
+import { sample, settlement } from "../conformance.ts"
+import type { Delivery } from "../store.ts"
+import { DAY_MS } from "./partitions.ts"
+
+const page = { limit: 1000, before: null }
+const expectedOf = ({ seq, status, attemptCount }: Delivery) => ({
+  seq,
+  expectedStatus: status,
+  expectedAttemptCount: attemptCount,
+})
+
+test("a reset typed as SQL clears what the finished life left behind, and wakes the lane", async () => {
+  const { query, endpoint, send, attempt } = await stage()
+  await send()
+  await attempt(500, NOW + DAY_MS)
+  await query("UPDATE webhook_deliveries SET discarded_at = 6, stalls = 3")
+  await query("DELETE FROM lane_wakes")
+  await query("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE status = 'dead'")
+  expect(await query("SELECT *, tableoid::regclass AS lies_in FROM webhook_deliveries")).toMatchObject([
+    {
+      status: "pending",
+      attempt_count: 0,
+      dead_reason: null,
+      next_retry_at: null,
+      age_from: null,
+      purge_at: null,
+      discarded_at: null,
+      stalls: 0,
+      error_detail: "HTTP 500",
+      lies_in: "webhook_deliveries_live",
+    },
+  ])
+  expect(await query("SELECT lane_id, due_at::int FROM lane_wakes")).toEqual([
+    { lane_id: endpoint.id, due_at: 0 },
+  ])
+})
+
+test("an endpoint that became ordered meanwhile takes what is reset into its line", async () => {
+  const { store, query, endpoint, send, attempt } = await stage()
+  await send()
+  await attempt(500)
+  await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
+  await query("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE status = 'dead'")
+  expect(await query("SELECT rank FROM webhook_deliveries")).toEqual([{ rank: 0 }])
+})
+
+test("an end typed as SQL is kept, and can be retried", async () => {
+  const { store, query, send } = await stage()
+  await send()
+  await query("UPDATE webhook_deliveries SET status = 'dead'")
+  const [row] = await store.listDeliveries({ status: "dead" }, page)
+  expect(await store.purge(NOW + 1000 * DAY_MS, 10)).toBe(0)
+  expect(await store.amend([{ ...expectedOf(row!), change: revive(row!, NOW + 1) }])).toEqual([true])
+  expect(await store.countByStatus({})).toMatchObject({ pending: 1, dead: 0 })
+})
+
+test("amendments of every kind go together, and each says whether it still fitted", async () => {
+  const { store, send, attempt } = await stage()
+  await send(2)
+  const [first, second] = await attempt(500)
+  await send(2)
+  const [waiting, other] = await store.listDeliveries({ live: true }, page)
+  const change = cancel(waiting!, PRESETS.standard, NOW)
+  const stale = { expectedAttemptCount: 7 }
+  const applied = await store.amend([
+    { ...expectedOf(second!), change: { discardedAt: NOW } },
+    { ...expectedOf(waiting!), change },
+    { ...expectedOf(other!), ...stale, change },
+    { ...expectedOf(first!), change: revive(first!, NOW + 1) },
+    { ...expectedOf(second!), change: { discardedAt: NOW } },
+    { ...expectedOf(waiting!), change },
+  ])
+  expect(applied).toEqual([true, true, false, true, false, false])
+  expect(await store.countByStatus({})).toEqual({ pending: 2, failed: 0, delivered: 0, dead: 2 })
+})
+
+test("a delivery that is called off takes its attempts to the day on which it may go", async () => {
+  const { store, query, send, fetchAndFail } = await withFailing()
+  await send()
+  await fetchAndFail()
+  const [row] = await store.listDeliveries({ live: true }, page)
+  const change = cancel(row!, PRESETS.standard, NOW)
+  expect(await store.amend([{ ...expectedOf(row!), change }])).toEqual([true])
+  const [lies] = await query("SELECT purge_day, purge_at FROM webhook_deliveries")
+  expect(lies.purge_day).toBe(Math.ceil(Number(lies.purge_at) / DAY_MS))
+  expect(await query("SELECT purge_day FROM attempts")).toEqual([{ purge_day: lies.purge_day }])
+  expect(await store.purge(lies.purge_day * DAY_MS, 10)).toBe(1)
+  expect(await store.listAttempts({}, page)).toEqual([])
+})
+
+/** A stage whose attempts fail with more to come. */
+async function withFailing() {
+  const staged = await stage()
+  const { store, endpoint } = staged
+  const fetchAndFail = async () => {
+    const lane = {
+      endpointId: endpoint.id,
+      token: 1,
+      limit: 9,
+      starting: 9,
+      retryShare: 0,
+      knownVersion: null,
+    }
+    const [work] = await store.fetch([lane], NOW)
+    await store.settle(work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
+  }
+  return { ...staged, fetchAndFail }
+}
+
+test("of two processes that change one endpoint at once neither loses its change", async () => {
+  const { url, store, application, endpoint } = await stage()
+  const other = await openStore(url)
+  await Promise.all([
+    store.updateEndpoint(endpoint.id, { description: "a" }, NOW),
+    other.updateEndpoint(endpoint.id, { paused: true }, NOW),
+    store.updateEndpoint(endpoint.id, { rateLimit: 5 }, NOW),
+    other.updateEndpoint(endpoint.id, { headers: { x: "y" } }, NOW),
+  ])
+  expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({
+    description: "a",
+    paused: true,
+    rateLimit: 5,
+    headers: { x: "y" },
+    version: 5,
+  })
+})
+
+test("of two updates made from the same version one is refused", async () => {
+  const { url, store, endpoint } = await stage()
+  const other = await openStore(url)
+  const results = await Promise.allSettled(
+    [store, other].map((one) => one.updateEndpoint(endpoint.id, { paused: true }, NOW, 1)),
+  )
+  expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"])
+})
+
+test("every change to an endpoint, its policy or its application wakes its lane", async () => {
+  const { store, query, application, endpoint } = await stage()
+  const wakes = async (work: () => Promise<unknown>) => {
+    await query("DELETE FROM lane_wakes")
+    await work()
+    return query("SELECT lane_id, due_at::int FROM lane_wakes")
+  }
+  const woken = [{ lane_id: endpoint.id, due_at: 0 }]
+  await store.putPolicy({ name: "mine", policy: "{}", updatedAt: NOW })
+  expect(await wakes(() => store.updateEndpoint(endpoint.id, { retryName: "mine" }, NOW))).toEqual(woken)
+  expect(await wakes(() => store.putPolicy({ name: "mine", policy: "{}", updatedAt: NOW }))).toEqual(woken)
+  const task = () => sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } })
+  expect(await wakes(() => store.deleteEndpoint(endpoint.id, task()))).toEqual(woken)
+  const second = sample.endpoint(application.id)
+  await store.createEndpoint(second)
+  expect(await wakes(() => store.deleteApplication(application.id, task()))).toEqual([
+    { lane_id: second.id, due_at: 0 },
+  ])
+  await expect(store.updateEndpoint(second.id, { paused: true }, NOW)).rejects.toMatchObject({
+    code: "not_found",
+  })
+  await expect(store.deleteEndpoint(second.id, task())).rejects.toMatchObject({ code: "not_found" })
+  expect(await store.listTasks("running", page)).toHaveLength(2)
+})
+
+test("a policy is not deleted while an endpoint begins to use it", async () => {
+  const { url, store, client, application } = await stage()
+  const watcher = await connect(url)
+  await store.putPolicy({ name: "mine", policy: "{}", updatedAt: NOW })
+  await client.query("BEGIN")
+  await client.query("LOCK TABLE lanes IN ACCESS EXCLUSIVE MODE")
+  const creating = store.createEndpoint(sample.endpoint(application.id, { retryName: "mine" }))
+  await waiting(watcher, 1)
+  const deleting = store.deletePolicy("mine")
+  await waiting(watcher, 2)
+  await client.query("COMMIT")
+  await creating
+  await expect(deleting).rejects.toMatchObject({ code: "conflict" })
+})
+
+test("of two processes that make the same step one makes it", async () => {
+  const { url, store, send, attempt } = await stage()
+  const other = await openStore(url)
+  await send(6)
+  await attempt(500)
+  const task = await store.createTask(sample.task({ filter: { status: "dead" }, total: 6 }))
+  const rows = await store.readTask(task.id, 4)
+  const step = {
+    taskId: task.id,
+    expectedCursor: 0,
+    amendments: rows.map((row) => ({ ...expectedOf(row), change: revive(row, NOW + 1) })),
+    looked: 4,
+    cursor: rows.at(-1)!.seq,
+    now: NOW,
+  }
+  const results = await Promise.all([store.stepTask(step), other.stepTask(step)])
+  expect(results.filter((result) => result !== null)).toEqual([[true, true, true, true]])
+  expect(await other.getTask(task.id)).toMatchObject({ done: 4, changed: 4, cursor: step.cursor })
+})
+
+test("a task leaves what came after it alone", async () => {
+  const { store, send } = await stage()
+  await send(2)
+  const task = await store.createTask(sample.task({ action: "cancel", filter: { live: true } }))
+  await send(2)
+  expect(await store.readTask(task.id, 10)).toHaveLength(2)
+})
+
+/** Resolves when so many connections wait for a lock. */
+async function waiting(client: pg.Client, count: number): Promise<void> {
+  const text = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+  while ((await client.query(text)).rowCount! < count);
+}

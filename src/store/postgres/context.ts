@@ -1,0 +1,10 @@
+/** What the operations share, and what they remember of the database. */
+import type { Ids } from "../../core/ids.ts"
+import type { Database } from "./connection.ts"
+import type { Partitions } from "./partitions.ts"
+
+export interface Context {
+  readonly database: Database
+  readonly ids: Ids
+  readonly partitions: Partitions
+}

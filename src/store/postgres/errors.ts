@@ -1,0 +1,108 @@
+/** Tells PostgreSQL's failures apart: the caller's mistake, a passing trouble, and what an operator has to mend. */
+import { PosthornError } from "../../core/errors.ts"
+
+const UNIQUE_VIOLATION = "23505"
+const DISK_FULL = "53100"
+const TEXT_WITH_NUL = "22021"
+const LOCK_TIMEOUT = "55P03"
+const TRY_AGAIN = ["40001", "40P01", LOCK_TIMEOUT]
+const NO_SUCH_TABLE = "42P01"
+
+/** Of the classes of SQLSTATE: connection exceptions, insufficient resources, operator intervention. */
+const PASSING_CLASSES = ["08", "53", "57"]
+/** A standby that was not promoted yet, or a primary that no longer is one. */
+const READ_ONLY = "25006"
+
+const AT_OPENING: { readonly [code: string]: string } = {
+  "28P01": "the password is wrong",
+  "28000": "the server does not let this user in (see pg_hba.conf)",
+  "3D000": "there is no such database; create it first",
+  "42501": "the user may not create tables here; grant it CREATE on the schema",
+  "57P03": "the server is starting up or shutting down; try again",
+  "53300": "the server has no connection left; raise max_connections or put PgBouncer before it",
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === "string" ? code : ""
+}
+
+/** Whether the server answered with a SQLSTATE; else the connection itself is the matter. */
+function isFromServer(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(codeOf(error))
+}
+
+/** The connection, or the server behind it, cannot be relied upon now. */
+export function isConnectionTrouble(error: unknown): boolean {
+  if (error instanceof PosthornError) return false
+  const code = codeOf(error)
+  if (!isFromServer(error)) return error instanceof Error
+  return (PASSING_CLASSES.includes(code.slice(0, 2)) && code !== DISK_FULL) || code === READ_ONLY
+}
+
+/** The statement lost a race and wrote nothing: the same one again may win. */
+export function mayTryAgain(error: unknown): boolean {
+  return TRY_AGAIN.includes(codeOf(error))
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  return codeOf(error) === UNIQUE_VIOLATION
+}
+
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === LOCK_TIMEOUT
+}
+
+export function isMissingTable(error: unknown): boolean {
+  return codeOf(error) === NO_SUCH_TABLE
+}
+
+/** A row that no partition is there for. */
+export function isMissingPartition(error: unknown): boolean {
+  return codeOf(error) === "23514" && /no partition of relation/.test((error as Error).message)
+}
+
+/** Writes something that a unique index may refuse; then it is the caller's conflict, in words. */
+export async function orConflict<T>(field: string, problem: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    const cause = error instanceof PosthornError ? error.cause : error
+    if (!isUniqueViolation(cause)) throw error
+    throw new PosthornError("conflict", problem, { field })
+  }
+}
+
+export function toPosthornError(error: unknown): PosthornError {
+  if (error instanceof PosthornError) return error
+  const { message } = error as Error
+  const code = codeOf(error)
+  if (code === DISK_FULL) {
+    const text = "PostgreSQL's disk is full: nothing was written; free some space and try again"
+    return new PosthornError("store_full", text, { cause: error })
+  }
+  if (code === TEXT_WITH_NUL)
+    return new PosthornError("invalid_input", "text cannot contain the character NUL (\\u0000)", {
+      cause: error,
+    })
+  if (code === NO_SUCH_TABLE) {
+    const text = `Posthorn's tables are not where this connection looks (${message}): use the same database and search_path`
+    return new PosthornError("store_unavailable", text, { cause: error })
+  }
+  const text = isConnectionTrouble(error)
+    ? `PostgreSQL cannot be reached (${message}): nothing is lost; try again`
+    : `PostgreSQL refused: ${message}`
+  return new PosthornError("store_unavailable", text, { cause: error })
+}
+
+/** While opening: one sentence that says what to mend. `where` is the URL without its password. */
+export function toOpeningError(error: unknown, where: string): PosthornError {
+  if (error instanceof PosthornError) return error
+  const known = AT_OPENING[codeOf(error)]
+  const { message } = error as Error
+  const problem = known ?? (message === "" ? codeOf(error) : message)
+  return new PosthornError("store_unavailable", `cannot open ${where}: ${problem}`, {
+    field: "store",
+    cause: error,
+  })
+}

@@ -1,0 +1,148 @@
+/**
+ * The statement that takes due deliveries for sending, for many lanes at once, and writes down in each lane's row what is in its
+ * owner's hands. The row's token is the fence: a claim that was lost gets nothing.
+ */
+import type { LaneFetch } from "../store.ts"
+import { Columns, type Statement } from "./statement.ts"
+
+const COLUMNS = new Columns<LaneFetch>({
+  lane: ["text", ({ endpointId }) => endpointId],
+  token: ["bigint", ({ token }) => token],
+  most: ["int", ({ limit }) => limit],
+  starting: ["int", ({ starting }) => starting],
+  share: ["int", ({ retryShare }) => retryShare],
+  known_version: ["int", ({ knownVersion }) => knownVersion],
+})
+const NOW = `$${COLUMNS.next()}::bigint`
+
+const DUE = "coalesce(d.next_retry_at, 0)"
+
+// Each rank is one probe of deliveries_live_due. The first retries fill the share that is kept for them; the rest goes by rank.
+const UNORDERED = `
+  SELECT seq, row_number() OVER (ORDER BY kept DESC, rank, due_at, seq) AS place
+    FROM (
+      SELECT d.seq, r.rank, d.due_at,
+             r.rank % 2 = 1 AND row_number() OVER (PARTITION BY r.rank % 2 ORDER BY r.rank, d.due_at, d.seq) <= s.share AS kept
+        FROM generate_series(2, 7) AS r(rank)
+        CROSS JOIN LATERAL (
+          SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
+           WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} <= ${NOW} AND d.seq <> ALL (s.sending)
+           ORDER BY ${DUE}, d.seq LIMIT s.most
+        ) d
+    ) ranked
+   ORDER BY place LIMIT s.most`
+
+// The head of the line is the unfinished delivery with the lowest number; a deferred one joins when it is due.
+const HEAD = `
+  SELECT seq, due_at FROM (
+    (SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
+      WHERE d.webhook_id = s.lane AND d.rank = 0 ORDER BY d.seq LIMIT 1)
+    UNION ALL
+    (SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
+      WHERE d.webhook_id = s.lane AND d.rank = 1 AND ${DUE} <= ${NOW} ORDER BY ${DUE}, d.seq LIMIT 1)
+  ) heads ORDER BY seq LIMIT 1`
+
+export const FETCH: Statement = {
+  name: "lanes.fetch",
+  text: `
+WITH locked AS MATERIALIZED (
+  SELECT q.*, l.token AS held_token, l.sending_token, l.sending, l.since,
+         e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until
+    FROM ${COLUMNS.unnest("q")}
+    JOIN lanes l ON l.id = q.lane
+    JOIN endpoints e ON e.id = q.lane
+   ORDER BY l.id FOR NO KEY UPDATE OF l
+),
+s AS MATERIALIZED (
+  SELECT locked.*,
+         EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = lane AND d.rank <= 1) AS ordered,
+         CASE WHEN token < held_token THEN 'lost'
+              WHEN sending_token < token AND sending <> '{}' THEN 'leftover'
+              WHEN deleted THEN 'go'
+              WHEN stopped OR hold_until > ${NOW} THEN 'held'
+              ELSE 'go' END AS verdict
+    FROM locked
+),
+head AS MATERIALIZED (
+  SELECT s.lane, h.* FROM s CROSS JOIN LATERAL (${HEAD}) h WHERE s.verdict = 'go' AND s.ordered
+),
+found AS MATERIALIZED (
+  SELECT s.lane, c.seq, c.place, c.place <= s.starting AS starts
+    FROM s CROSS JOIN LATERAL (${UNORDERED}) c WHERE s.verdict = 'go' AND NOT s.ordered
+  UNION ALL
+  SELECT s.lane, h.seq, 1, true
+    FROM s JOIN head h USING (lane) WHERE h.due_at <= ${NOW} AND h.seq <> ALL (s.sending)
+),
+taken AS (
+  UPDATE lanes l
+     SET token = s.token, sending_token = s.token, sending = s.sending || f.seqs, since = s.since || f.since
+    FROM s
+    JOIN (
+      SELECT lane, array_agg(seq ORDER BY place) AS seqs,
+             array_agg(CASE WHEN starts THEN ${NOW} ELSE -${NOW} END ORDER BY place) AS since
+        FROM found GROUP BY lane
+    ) f USING (lane)
+   WHERE l.id = s.lane
+)
+SELECT s.ord, s.verdict, s.deleted,
+       CASE WHEN s.stopped THEN NULL ELSE s.hold_until END AS held_until,
+       CASE
+         WHEN s.verdict <> 'go' THEN NULL
+         WHEN s.ordered AND h.due_at <= ${NOW} THEN CASE WHEN f.seq IS NULL THEN NULL ELSE ${NOW} END
+         WHEN NOT s.ordered AND (SELECT count(*) FROM found WHERE found.lane = s.lane) >= s.most THEN ${NOW}
+         ELSE least(h.due_at, (
+           SELECT min(next.due_at)
+             FROM generate_series(1, 7) AS r(rank)
+             CROSS JOIN LATERAL (
+               SELECT ${DUE} AS due_at FROM webhook_deliveries_live d
+                WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} > ${NOW} ORDER BY ${DUE} LIMIT 1
+             ) next
+         ))
+       END AS next_due_at,
+       e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
+       coalesce(e.retry_policy, p.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
+       e.secrets, e.version, e.created_at, e.updated_at,
+       d.seq, d.id, d.message_id, d.session_id, d.event_type, m.payload, m.content_type, d.error_detail, d.status, d.attempt_count,
+       d.max_attempts, d.received_at, d.age_from, d.next_retry_at, d.last_attempted_at, d.stalls
+  FROM s
+  LEFT JOIN head h ON h.lane = s.lane
+  LEFT JOIN found f ON f.lane = s.lane
+  LEFT JOIN webhook_deliveries_live d ON d.seq = f.seq
+  LEFT JOIN messages m ON m.id = d.message_id
+  LEFT JOIN endpoints e ON e.id = s.lane AND s.verdict = 'go' AND s.version IS DISTINCT FROM s.known_version
+  LEFT JOIN policies p ON p.name = e.retry_name
+ ORDER BY s.ord, f.place`,
+}
+
+export function fetchValues(lanes: readonly LaneFetch[], now: number): unknown[] {
+  return [...COLUMNS.values(lanes), now]
+}
+
+/**
+ * What an earlier claim left behind: each becomes an attempt of unknown outcome. One that was only waiting for its turn may have been
+ * sent since, so the log has it; but it is not counted as the cause of a crash.
+ */
+export const TAKE_OVER: Statement = {
+  name: "lanes.take-over",
+  text: `
+WITH l AS MATERIALIZED (
+  SELECT l.id, l.sending, l.since, q.token
+    FROM unnest($1::text[], $2::bigint[]) AS q(lane, token)
+    JOIN lanes l ON l.id = q.lane AND l.token <= q.token AND l.sending_token < q.token
+   ORDER BY l.id FOR NO KEY UPDATE OF l
+),
+left_behind AS (
+  SELECT u.seq, u.since FROM l CROSS JOIN LATERAL unnest(l.sending, l.since) AS u(seq, since)
+),
+counted AS (
+  UPDATE webhook_deliveries_live d SET stalls = d.stalls + (u.since > 0)::int FROM left_behind u WHERE d.seq = u.seq
+  RETURNING d.id, d.webhook_id, d.message_id, d.attempt_count, d.target_url, abs(u.since) AS started_at
+),
+logged AS (
+  INSERT INTO attempts (id, delivery_id, webhook_id, message_id, attempt_number, status, url, response_truncated, error, started_at, duration_ms)
+  SELECT posthorn_id('atmpt', $3), id, webhook_id, message_id, attempt_count + 1, 'unknown', target_url, false,
+         'the worker stopped before it wrote down how this attempt ended', started_at, 0
+    FROM counted
+)
+UPDATE lanes SET token = l.token, sending_token = l.token, sending = '{}', since = '{}' FROM l WHERE lanes.id = l.id`,
+}

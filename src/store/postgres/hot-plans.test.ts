@@ -1,0 +1,153 @@
+/** The statements that every delivery pays for read by the indexes that they were written for, whatever has piled up. */
+import pg from "pg"
+import { expect, onTestFinished, test } from "vitest"
+import { freshDatabase } from "../../../test/support/servers/postgres.ts"
+import { sample, settlement } from "../conformance.ts"
+import { ACCEPT, acceptValues, generationOf } from "./accept.ts"
+import { FETCH, fetchValues } from "./fetch.ts"
+import { SETTLE, settleValues } from "./settle.ts"
+import type { Statement } from "./statement.ts"
+import { openPostgresStore, type PostgresStore } from "./store.ts"
+
+const NOW = 1_900_000_000_000
+const ENDPOINTS = 5000
+const BACKLOG = 10_000
+
+interface Plan {
+  readonly "Node Type": string
+  readonly "Relation Name"?: string
+  readonly "Index Name"?: string
+  readonly "Actual Rows": number
+  readonly "Actual Loops": number
+  readonly "Rows Removed by Filter"?: number
+  readonly Plans?: readonly Plan[]
+}
+
+interface Scene {
+  readonly store: PostgresStore
+  readonly appId: string
+  readonly endpointId: string
+  readonly blockedId: string
+  /** The plan of a statement that was run, and taken back. */
+  plan(statement: Statement, values: readonly unknown[]): Promise<Plan[]>
+}
+
+/** One lane with a backlog and as many finished rows, one with twenty, and many idle ones. */
+async function backlog(): Promise<Scene> {
+  const url = await freshDatabase()
+  const store = await openPostgresStore({ url, name: "posthorn test" })
+  const client = new pg.Client(url)
+  await client.connect()
+  onTestFinished(async () => {
+    await client.end()
+    await store.close()
+  })
+  const application = sample.application()
+  const endpoint = sample.endpoint(application.id)
+  const blocked = sample.endpoint(application.id, { disabled: true })
+  await store.createApplication(application)
+  await store.createEndpoint(endpoint)
+  await store.createEndpoint(blocked)
+  await client.query(`
+    INSERT INTO endpoints (
+      id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
+    ) SELECT 'ep_' || i, 'app_' || i % 500, 'http://x', '', '{}', '{}', false, false, false, '', 1, 0, 0
+        FROM generate_series(1, ${ENDPOINTS}) i`)
+  await client.query("INSERT INTO lanes (id, app_id) SELECT id, app_id FROM endpoints ON CONFLICT DO NOTHING")
+  await client.query(
+    `INSERT INTO messages (id, app_id, event_type, payload, content_type, channels, metadata, priority, received_at, matched)
+     SELECT 'msg_' || i, $1, 'e', '', '', '[]', '{}', 1, $2, 1 FROM generate_series(1, ${BACKLOG}) i`,
+    [application.id, NOW],
+  )
+  await client.query(
+    `INSERT INTO webhook_deliveries (id, app_id, webhook_id, message_id, event_type, target_url, status, next_retry_at, received_at)
+     SELECT 'dlv_' || i, $1, $2, 'msg_' || i, 'e', 'http://x', s, $3, $3
+       FROM generate_series(1, ${BACKLOG}) i, unnest(ARRAY['pending', 'delivered']) s`,
+    [application.id, blocked.id, NOW],
+  )
+  await Promise.all(Array.from({ length: 20 }, () => store.accept([sample.message(application.id)])))
+  await client.query("VACUUM ANALYZE")
+  return {
+    store,
+    appId: application.id,
+    endpointId: endpoint.id,
+    blockedId: blocked.id,
+    async plan({ text }, values) {
+      await client.query("BEGIN")
+      const { rows } = await client.query({
+        text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+        values: [...values],
+      })
+      await client.query("ROLLBACK")
+      return flatten(rows[0]["QUERY PLAN"][0].Plan)
+    },
+  }
+}
+
+function flatten(node: Plan): Plan[] {
+  return [node, ...(node.Plans ?? []).flatMap(flatten)]
+}
+
+/** No more rows of the large tables are touched than there is work to do. */
+function rowsRead(nodes: readonly Plan[], relation: RegExp): number {
+  return nodes
+    .filter((node) => relation.test(node["Relation Name"] ?? "") && node["Node Type"].includes("Scan"))
+    .reduce(
+      (sum, node) =>
+        sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"],
+      0,
+    )
+}
+
+const ask = (endpointId: string) => ({
+  endpointId,
+  token: 1,
+  limit: 10,
+  starting: 1,
+  retryShare: 2,
+  knownVersion: null,
+})
+
+test("a fetch reads the rows that it takes, by the index of what is due", async () => {
+  const { plan, endpointId } = await backlog()
+  const nodes = await plan(FETCH, fetchValues([ask(endpointId)], NOW))
+  expect(nodes.map((node) => node["Index Name"])).toContain("deliveries_live_due")
+  expect(rowsRead(nodes, /^webhook_deliveries/)).toBeLessThanOrEqual(3 * 10)
+  expect(rowsRead(nodes, /^messages/)).toBeLessThanOrEqual(10)
+  expect(rowsRead(nodes, /^lanes/)).toBeLessThanOrEqual(4)
+})
+
+test("a fetch of the full lane itself reads no more than it may take", async () => {
+  const { store, plan, blockedId } = await backlog()
+  await store.updateEndpoint(blockedId, { disabled: false }, NOW)
+  const nodes = await plan(FETCH, fetchValues([ask(blockedId)], NOW))
+  expect(rowsRead(nodes, /^webhook_deliveries/)).toBeLessThanOrEqual(3 * 10)
+})
+
+test("a settle reads the rows that it writes, and no partition of finished ones", async () => {
+  const { store, plan, endpointId } = await backlog()
+  const [work] = await store.fetch([ask(endpointId)], NOW)
+  const [first, ...settlements] = work!.deliveries.map((one) => settlement(endpointId, 1, one, 200))
+  // The first of its day makes the day's partitions.
+  await store.settle([first!])
+  const nodes = await plan(SETTLE, settleValues(settlements))
+  expect(nodes.map((node) => node["Index Name"])).toContain("deliveries_live_seq")
+  expect(rowsRead(nodes, /^webhook_deliveries_live/)).toBeLessThanOrEqual(10)
+  const scans = nodes.filter((node) => node["Node Type"].includes("Scan"))
+  expect(scans.filter((node) => /_done|_kept|_\d+$/.test(node["Relation Name"] ?? ""))).toEqual([])
+})
+
+test("accepting reads the application's endpoints and no delivery", async () => {
+  const { store, plan, appId } = await backlog()
+  const messages = [1, 2, 3].map((n) =>
+    sample.message(appId, {
+      eventId: `e${n}`,
+      idempotency: { key: Buffer.alloc(16, n), digest: Buffer.alloc(16, n) },
+    }),
+  )
+  await store.partitions.ensureGeneration(generationOf(messages))
+  const nodes = await plan(ACCEPT, acceptValues(messages))
+  expect(rowsRead(nodes, /^webhook_deliveries/)).toBe(0)
+  expect(rowsRead(nodes, /^endpoints/)).toBeLessThanOrEqual(3 * 2)
+  expect(rowsRead(nodes, /^messages/)).toBe(0)
+})

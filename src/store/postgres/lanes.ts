@@ -1,0 +1,100 @@
+/** Lanes: which endpoints have something to do, and what each of them sends next. */
+import type { LaneFetch, LaneWake, LaneWork } from "../store.ts"
+import type { Row } from "./connection.ts"
+import type { Context } from "./context.ts"
+import { FETCH, fetchValues, TAKE_OVER } from "./fetch.ts"
+import { toClaimed, toEndpoint } from "./rows.ts"
+import type { Statement } from "./statement.ts"
+
+/** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
+const SCAN: Statement = {
+  name: "lanes.scan",
+  text: `
+WITH RECURSIVE found AS (
+  (SELECT webhook_id, app_id FROM webhook_deliveries_live WHERE webhook_id > $1 ORDER BY webhook_id LIMIT 1)
+  UNION ALL
+  SELECT n.webhook_id, n.app_id
+    FROM found f
+    CROSS JOIN LATERAL (
+      SELECT webhook_id, app_id FROM webhook_deliveries_live WHERE webhook_id > f.webhook_id ORDER BY webhook_id LIMIT 1
+    ) n
+)
+SELECT f.webhook_id, f.app_id, due.due_at
+  FROM (SELECT * FROM found LIMIT $2) f
+  CROSS JOIN LATERAL (
+    SELECT min(due_at) AS due_at FROM (
+      SELECT w.due_at
+        FROM generate_series(1, 7) AS r(rank)
+        CROSS JOIN LATERAL (
+          SELECT coalesce(next_retry_at, 0) AS due_at FROM webhook_deliveries_live d
+           WHERE d.webhook_id = f.webhook_id AND d.rank = r.rank ORDER BY coalesce(next_retry_at, 0) LIMIT 1
+        ) w
+      UNION ALL
+      (SELECT coalesce(next_retry_at, 0) FROM webhook_deliveries_live d
+        WHERE d.webhook_id = f.webhook_id AND d.rank = 0 ORDER BY seq LIMIT 1)
+    ) heads
+  ) due`,
+}
+
+export async function scanLanes(
+  { database }: Context,
+  after: string | null,
+  limit: number,
+): Promise<LaneWake[]> {
+  const rows = await database.runCalmly(SCAN, [after ?? "", limit])
+  return rows.map((row) => ({
+    endpointId: row.webhook_id as string,
+    appId: row.app_id as string,
+    dueAt: row.due_at as number,
+  }))
+}
+
+export async function fetch(context: Context, lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
+  const { database, ids } = context
+  const rows = await database.run(FETCH, fetchValues(lanes, now))
+  const works = toWorks(lanes, rows)
+  const left = lanes.filter((_, i) => works[i] === null)
+  if (left.length === 0) return works as LaneWork[]
+  // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
+  const tokens = left.map(({ token }) => token)
+  const leftIds = left.map(({ endpointId }) => endpointId)
+  await database.run(TAKE_OVER, [leftIds, tokens, ids.make("atmpt", now)])
+  const again = await fetch(context, left, now)
+  return works.map((work) => work ?? again.shift()!)
+}
+
+/** Null for a lane in which an earlier claim left something behind. */
+function toWorks(lanes: readonly LaneFetch[], rows: readonly Row[]): (LaneWork | null)[] {
+  const byLane = Map.groupBy(rows, ({ ord }) => ord as number)
+  return lanes.map(({ endpointId }, i) => {
+    const found = byLane.get(i + 1)
+    const idle = {
+      endpointId,
+      endpoint: null,
+      lost: false,
+      held: null,
+      deleted: false,
+      deliveries: [],
+      nextDueAt: null,
+    }
+    // An endpoint that was never there: nothing can be sent to it.
+    if (found === undefined) return { ...idle, held: { until: null } }
+    const lane = found[0]!
+    const common = { ...idle, deleted: lane.deleted as boolean }
+    switch (lane.verdict as "lost" | "leftover" | "held" | "go") {
+      case "lost":
+        return { ...common, lost: true }
+      case "leftover":
+        return null
+      case "held":
+        return { ...common, held: { until: lane.held_until as number | null } }
+      case "go":
+        return {
+          ...common,
+          endpoint: lane.version === null ? null : toEndpoint({ ...lane, id: endpointId }),
+          deliveries: found.filter(({ seq }) => seq !== null).map(toClaimed),
+          nextDueAt: lane.next_due_at as number | null,
+        }
+    }
+  })
+}

@@ -1,0 +1,81 @@
+/** Retention: whole days of finished deliveries go at once, so a row stays up to a day longer than it has to. */
+import type { Context } from "./context.ts"
+import { retire } from "./retire.ts"
+import type { Statement } from "./statement.ts"
+
+/** Without a name: prepared, it would hold on to its snapshot, and to take out a table is to wait for every snapshot. */
+const LOCK: Statement = {
+  name: "",
+  text: "SELECT pg_try_advisory_xact_lock(hashtext('posthorn maintenance')) AS ours",
+}
+
+/** One process at a time; the others have nothing to do. */
+export function purge(context: Context, now: number, limit: number): Promise<number> {
+  return context.database.transactionCalmly(async (runner) => {
+    const [lock] = await runner.run(LOCK, [])
+    if (!lock!.ours) return 0
+    let removed = 0
+    while (removed < limit) {
+      // On other connections, while this one holds the lock.
+      const tables = await retire(context.database, now)
+      if (tables.length === 0) break
+      context.partitions.forget()
+      for (const table of tables) removed += await workOff(context, table, limit - removed)
+    }
+    return removed + (await purgeUnmatched(context, now, limit - removed))
+  })
+}
+
+/**
+ * The messages of one table's deliveries, as far as no other delivery refers to them; and attempts that were logged after their
+ * delivery was finished. How far it came is written down with it: to find the next rows among those already dealt with, each bite
+ * would have to read them all.
+ */
+const bite = (table: string): Statement => ({
+  name: "",
+  text: `
+WITH bite AS MATERIALIZED (
+  SELECT seq, id, message_id FROM ${table}
+   WHERE seq > coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0) ORDER BY seq LIMIT $2
+),
+messages_gone AS (
+  DELETE FROM messages m
+   WHERE m.id IN (SELECT message_id FROM bite)
+     AND (m.matched = 1 OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.message_id = m.id))
+),
+attempts_gone AS (
+  DELETE FROM attempts_live WHERE delivery_id IN (SELECT id FROM bite)
+),
+progress AS (
+  INSERT INTO meta (key, value) SELECT $1, max(seq) FROM bite HAVING count(*) > 0
+  ON CONFLICT (key) DO UPDATE SET value = excluded.value
+)
+SELECT count(*) AS rows FROM bite`,
+})
+const FORGET: Statement = { name: "maintenance.forget", text: "DELETE FROM meta WHERE key = $1" }
+
+/** At most `limit` of its deliveries; the table goes with the last of them. */
+async function workOff({ database }: Context, table: string, limit: number): Promise<number> {
+  if (limit === 0) return 0
+  const [row] = await database.runCalmly(bite(table), [table, limit])
+  const removed = row!.rows as number
+  if (removed < limit)
+    await database.transactionCalmly(async (runner) => {
+      await runner.run({ name: "", text: `DROP TABLE ${table}` }, [])
+      await runner.run(FORGET, [table])
+    })
+  return removed
+}
+
+const UNMATCHED: Statement = {
+  name: "maintenance.unmatched",
+  text: `
+    DELETE FROM messages
+     WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2))
+    RETURNING seq`,
+}
+
+async function purgeUnmatched({ database }: Context, now: number, limit: number): Promise<number> {
+  if (limit === 0) return 0
+  return (await database.runCalmly(UNMATCHED, [now, limit])).length
+}

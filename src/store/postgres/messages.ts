@@ -1,0 +1,208 @@
+/** Accepting messages, many calls in one statement; and reading them. */
+import { notFound, PosthornError } from "../../core/errors.ts"
+import type { Accepted, Message, MessageFilter, NewMessage, Page } from "../store.ts"
+import { ACCEPT, acceptValues, generationOf, type Verdict } from "./accept.ts"
+import { Batcher } from "./batcher.ts"
+import type { Row, Runner } from "./connection.ts"
+import type { Context } from "./context.ts"
+import { isConnectionTrouble, isMissingPartition, toPosthornError } from "./errors.ts"
+import { toMessage } from "./rows.ts"
+import type { Statement } from "./statement.ts"
+
+/** The most that one statement carries; a message counts for at least so much, so that a batch has at most 500. */
+const MOST_BYTES = 4 * 1024 * 1024
+const ROW_BYTES = MOST_BYTES / 500
+/** A key that somebody else holds in an open transaction keeps a call waiting for so long and no longer. */
+const TRIES = 3
+
+/** A `pg` client in the user's own transaction. */
+interface Client {
+  query(query: { text: string; values: unknown[] }): Promise<{ rows: Row[] }>
+}
+
+export class Acceptor {
+  readonly #context: Context
+  readonly #single: Batcher<NewMessage, Accepted | PosthornError>
+
+  constructor(context: Context) {
+    this.#context = context
+    this.#single = new Batcher(
+      (messages) => this.#acceptEach(messages),
+      // One at a time keeps the order of the calls, and is enough: 12 100 sends a second against 12 600 with four.
+      { atOnce: 1, most: MOST_BYTES },
+      ({ payload }) => Math.max(payload.length, ROW_BYTES),
+    )
+  }
+
+  async accept(messages: readonly NewMessage[], tx?: unknown): Promise<Accepted[]> {
+    if (tx !== undefined) return this.#inTransactionOf(tx, messages)
+    if (messages.length !== 1) return this.#together(messages)
+    const result = await this.#single.add(messages[0]!)
+    if (result instanceof PosthornError) throw result
+    return [result]
+  }
+
+  /** Each for itself: one that is refused harms none of the others. */
+  async #acceptEach(messages: readonly NewMessage[]): Promise<(Accepted | PosthornError)[]> {
+    let rows: readonly Row[]
+    try {
+      rows = await this.#run(messages)
+    } catch (error) {
+      const cause = error instanceof PosthornError ? error.cause : error
+      if (messages.length === 1 || isConnectionTrouble(cause)) throw error
+      // Whatever one of them did wrong, the others did not.
+      const results: (Accepted | PosthornError)[] = []
+      for (const message of messages)
+        results.push(...(await this.#acceptEach([message]).catch((alone) => [toPosthornError(alone)])))
+      return results
+    }
+    const results = rows.map((row, i) => judge(row, messages[i]!))
+    const undecided = messages.filter((_, i) => results[i] === null)
+    const decided = undecided.length === 0 ? [] : await this.#acceptEach(undecided)
+    return results.map((result) => result ?? decided.shift()!)
+  }
+
+  async #run(messages: readonly NewMessage[]): Promise<Row[]> {
+    const { database, partitions } = this.#context
+    for (let left = TRIES; ; left--) {
+      await partitions.ensureGeneration(generationOf(messages))
+      try {
+        return await database.run(ACCEPT, acceptValues(messages))
+      } catch (error) {
+        if (left === 1 || !isMissingPartition((error as Error).cause)) throw error
+        partitions.forget()
+      }
+    }
+  }
+
+  /** All or none. */
+  async #together(messages: readonly NewMessage[]): Promise<Accepted[]> {
+    const { database, partitions } = this.#context
+    await partitions.ensureGeneration(generationOf(messages))
+    return database.transaction((runner) => allOrThrow(runner, messages))
+  }
+
+  async #inTransactionOf(tx: unknown, messages: readonly NewMessage[]): Promise<Accepted[]> {
+    if (typeof (tx as Partial<Client> | null)?.query !== "function")
+      throw new PosthornError("invalid_input", "tx must be a client of the package pg, in a transaction", {
+        field: "tx",
+      })
+    await this.#context.partitions.ensureGeneration(generationOf(messages))
+    // Without a name: the user's connection may go through a pooler that keeps no prepared statements.
+    const run = async ({ text }: Statement, values: readonly unknown[]) =>
+      (await (tx as Client).query({ text, values: [...values] })).rows
+    try {
+      return await allOrThrow({ run }, messages)
+    } catch (error) {
+      throw toPosthornError(error)
+    }
+  }
+}
+
+async function allOrThrow(runner: Runner, messages: readonly NewMessage[]): Promise<Accepted[]> {
+  const results: (Accepted | null)[] = messages.map(() => null)
+  for (let left = TRIES; ; left--) {
+    const asked = messages.filter((_, i) => results[i] === null)
+    if (asked.length === 0) return results as Accepted[]
+    // A second message with the same eventId in one call is never decided.
+    if (left === 0) throw refusal("event_id_conflict", asked[0]!)
+    const rows = await runner.run(ACCEPT, acceptValues(asked))
+    for (const [i, message] of asked.entries()) {
+      const result = judge(rows[i]!, message)
+      if (result instanceof PosthornError) throw result
+      results[messages.indexOf(message)] = result
+    }
+  }
+}
+
+/** Null: not decided yet. */
+function judge(row: Row, message: NewMessage): Accepted | PosthornError | null {
+  const verdict = row.verdict as Verdict
+  switch (verdict) {
+    case "again":
+      return null
+    case "new": {
+      const dueAt = Math.max(message.receivedAt, message.deliverAt ?? 0)
+      const lanes = ((row.lanes as string[] | null) ?? []).map((endpointId) => ({
+        endpointId,
+        appId: row.app_id as string,
+        dueAt,
+      }))
+      const { id, receivedAt } = message
+      return { messageId: id, receivedAt, matched: lanes.length, duplicate: false, lanes }
+    }
+    case "duplicate":
+      return {
+        messageId: row.used_by as string,
+        receivedAt: Number(row.prior_received_at ?? message.receivedAt),
+        matched: Number(row.prior_matched ?? 0),
+        duplicate: true,
+        lanes: [],
+      }
+    default:
+      return refusal(verdict, message, row.ordered_endpoint as string | null)
+  }
+}
+
+function refusal(
+  verdict: Exclude<Verdict, "new" | "again" | "duplicate">,
+  message: NewMessage,
+  orderedEndpoint: string | null = null,
+): PosthornError {
+  switch (verdict) {
+    case "no_application":
+      return notFound("application", message.app)
+    case "key_conflict":
+      return new PosthornError("conflict", "this idempotency key was used for another message", {
+        field: "idempotencyKey",
+      })
+    case "event_id_conflict":
+      return new PosthornError("conflict", `a message with eventId "${message.eventId}" exists already`, {
+        field: "eventId",
+      })
+    case "priority_refused":
+      return new PosthornError(
+        "invalid_input",
+        `priority cannot be given: endpoint ${orderedEndpoint} is ordered`,
+        {
+          field: "priority",
+        },
+      )
+    default:
+      return verdict satisfies never
+  }
+}
+
+const GET: Statement = {
+  name: "messages.get",
+  text: `
+    SELECT * FROM messages WHERE app_id = $1 AND id = $2
+    UNION ALL SELECT * FROM messages WHERE app_id = $1 AND event_id = $2 LIMIT 1`,
+}
+
+export async function getMessage({ database }: Context, appId: string, id: string): Promise<Message | null> {
+  const [row] = await database.runCalmly(GET, [appId, id])
+  return row === undefined ? null : toMessage(row)
+}
+
+const LIST: Statement = {
+  name: "messages.list",
+  text: `
+    SELECT * FROM messages
+     WHERE app_id = $1 AND seq < $2 AND ($3::text IS NULL OR event_type = $3) ORDER BY seq DESC LIMIT $4`,
+}
+
+export async function listMessages(
+  { database }: Context,
+  filter: MessageFilter,
+  page: Page,
+): Promise<Message[]> {
+  const { appId, eventType = null } = filter
+  const rows = await database.runCalmly(LIST, [
+    appId,
+    page.before ?? Number.MAX_SAFE_INTEGER,
+    eventType,
+    page.limit,
+  ])
+  return rows.map(toMessage)
+}

@@ -1,0 +1,84 @@
+/** Brings the database to this program's schema: numbered migrations, each run once, whoever starts first. */
+import { PosthornError } from "../../core/errors.ts"
+import type { Database, Row, Runner } from "./connection.ts"
+import { isMissingTable } from "./errors.ts"
+import { MIGRATIONS, type Migration } from "./schema.ts"
+import type { Statement } from "./statement.ts"
+
+/** Before 14 an update over many partitions was planned once for each of them, and none could be detached beside readers. */
+const OLDEST_SERVER = 14
+
+const APPLIED: Statement = {
+  name: "",
+  text: "SELECT number, additive, current_setting('server_version') AS server FROM posthorn_migrations",
+}
+const SERVER: Statement = { name: "", text: "SELECT current_setting('server_version') AS server" }
+const LOCK: Statement = { name: "", text: "SELECT pg_advisory_xact_lock(hashtext('posthorn migrations'))" }
+const CREATE: Statement = {
+  name: "",
+  text: `
+    CREATE TABLE IF NOT EXISTS posthorn_migrations (
+      number     integer PRIMARY KEY,
+      additive   boolean NOT NULL,
+      applied_at timestamptz NOT NULL DEFAULT now()
+    )`,
+}
+const RECORD: Statement = {
+  name: "",
+  text: "INSERT INTO posthorn_migrations (number, additive) VALUES ($1, $2)",
+}
+
+/** One statement when there is nothing to do. */
+export async function migrate(database: Database): Promise<void> {
+  let applied = await readApplied(database)
+  if (applied === null) {
+    const [row] = await database.run(SERVER, [])
+    refuseOldServer(row!.server as string)
+    applied = []
+  }
+  if (applied[0] !== undefined) refuseOldServer(applied[0].server as string)
+  refuseNewerSchema(applied)
+  for (const [i, migration] of MIGRATIONS.entries()) {
+    if (!isAmong(i + 1, applied))
+      await database.transactionCalmly((runner) => apply(runner, i + 1, migration))
+  }
+}
+
+async function readApplied(database: Database): Promise<Row[] | null> {
+  try {
+    return await database.run(APPLIED, [])
+  } catch (error) {
+    if (isMissingTable((error as Error).cause)) return null
+    throw error
+  }
+}
+
+/** Under the lock it is looked at again: another process may have run it meanwhile. */
+async function apply(runner: Runner, number: number, { sql, additive }: Migration): Promise<void> {
+  await runner.run(LOCK, [])
+  await runner.run(CREATE, [])
+  const applied = await runner.run(APPLIED, [])
+  refuseNewerSchema(applied)
+  if (isAmong(number, applied)) return
+  await runner.run({ name: "", text: sql }, [])
+  await runner.run(RECORD, [number, additive])
+}
+
+function isAmong(number: number, applied: readonly Row[]): boolean {
+  return applied.some((row) => row.number === number)
+}
+
+/** What a newer program added beside what this one knows does not disturb it; what it changed would. */
+function refuseNewerSchema(applied: readonly Row[]): void {
+  const unknown = applied.filter((row) => (row.number as number) > MIGRATIONS.length)
+  if (unknown.every((row) => row.additive)) return
+  const newest = Math.max(...unknown.map((row) => row.number as number))
+  const text = `the database has schema ${newest}, this program knows ${MIGRATIONS.length}: it was written by a newer Posthorn; update this one`
+  throw new PosthornError("store_incompatible", text)
+}
+
+export function refuseOldServer(version: string): void {
+  if (Number.parseInt(version, 10) >= OLDEST_SERVER) return
+  const text = `the server is PostgreSQL ${version}; Posthorn needs ${OLDEST_SERVER} or newer: update the server`
+  throw new PosthornError("store_incompatible", text)
+}

@@ -1,0 +1,81 @@
+/**
+ * The partitions that rows go to: a day of finished deliveries with their attempts, twelve hours of idempotency keys. One is made when
+ * the first row needs it, so none is missing and none is made for nothing.
+ */
+import type { Database } from "./connection.ts"
+import { KEPT_DAY } from "./schema.ts"
+import type { Statement } from "./statement.ts"
+
+export const DAY_MS = 86_400_000
+/** Days further off than this are rounded up to whole months, so that long retention does not make thousands of tables. */
+const SINGLE_DAYS = 100
+const MONTH_DAYS = 30
+
+/**
+ * The day from whose beginning on a row may go: a table may be dropped when its day has begun. So a row that may go already goes
+ * tomorrow; in the table of a day that has begun it would meet the purge.
+ */
+export function purgeDay(purgeAt: number | null, now: number): number {
+  if (purgeAt === null) return KEPT_DAY
+  const day = Math.max(Math.ceil(purgeAt / DAY_MS), Math.floor(now / DAY_MS) + 1)
+  return day * DAY_MS - now <= SINGLE_DAYS * DAY_MS ? day : Math.ceil(day / MONTH_DAYS) * MONTH_DAYS
+}
+
+/** What a table that retention has taken out of its parent is called, until it is dropped. */
+export function asideName(parent: string, value: number): string {
+  return `${parent}_aside_${value}`
+}
+
+const unnamed = (text: string): Statement => ({ name: "", text })
+
+/** Held by whoever makes partitions or takes some out. */
+export const LOCK_PARTITIONS = unnamed("SELECT pg_advisory_xact_lock(hashtext('posthorn partitions'))")
+const FIND = unnamed("SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)")
+
+export class Partitions {
+  readonly #database: Database
+  readonly #known = new Set<string>()
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async ensureDays(days: Iterable<number>): Promise<void> {
+    for (const day of days) {
+      if (day === KEPT_DAY) continue
+      await this.#ensure("webhook_deliveries_done", day)
+      await this.#ensure("attempts", day)
+    }
+  }
+
+  ensureGeneration(generation: number): Promise<void> {
+    return this.#ensure("idempotency", generation)
+  }
+
+  /** After one was dropped by whichever process. */
+  forget(): void {
+    this.#known.clear()
+  }
+
+  async #ensure(parent: string, value: number): Promise<void> {
+    const name = `${parent}_${value}`
+    if (this.#known.has(name)) return
+    await this.#database.transaction(async (runner) => {
+      await runner.run(LOCK_PARTITIONS, [])
+      const [found] = await runner.run(FIND, [name])
+      if (found?.relispartition) return
+      // Taken out by a purge that was stopped before it gave it another name.
+      if (found !== undefined)
+        await runner.run(unnamed(`ALTER TABLE ${name} RENAME TO ${asideName(parent, value)}`), [])
+      // Made and then attached: CREATE … PARTITION OF would lock the parent against every reader.
+      await runner.run(unnamed(`CREATE TABLE ${name} (LIKE ${parent} INCLUDING ALL)`), [])
+      await runner.run(
+        unnamed(
+          `ALTER TABLE ${parent} ATTACH PARTITION ${name} FOR VALUES FROM (${value}) TO (${value + 1})`,
+        ),
+        [],
+      )
+    })
+    this.#known.add(name)
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Takes the tables whose time has come out of their parents, beside everything else that goes on. Attempts and idempotency keys are
+ * dropped at once; a day of deliveries is set aside, because their messages go row by row.
+ */
+import { GENERATION_MS, KEPT_GENERATIONS } from "./accept.ts"
+import type { Database } from "./connection.ts"
+import { isLockTimeout } from "./errors.ts"
+import { asideName, DAY_MS, LOCK_PARTITIONS } from "./partitions.ts"
+import type { Statement } from "./statement.ts"
+
+/**
+ * How long a reader or a dump may keep a table where it is, before it is left for the next time. Meanwhile nobody can make a
+ * partition, so it is well below what a statement may take.
+ */
+const PATIENCE_MS = 2000
+
+const DELIVERIES = "webhook_deliveries_done"
+
+interface Table {
+  readonly name: string
+  readonly parent: string
+  readonly value: number
+  readonly state: "attached" | "detaching" | "detached" | "aside"
+}
+
+const FIND: Statement = {
+  name: "",
+  text: `
+    SELECT c.relname AS name, t.parts[1] AS parent, t.parts[3]::int AS value,
+           CASE WHEN t.parts[2] IS NOT NULL THEN 'aside'
+                WHEN i.inhdetachpending THEN 'detaching'
+                WHEN i.inhrelid IS NOT NULL THEN 'attached'
+                ELSE 'detached' END AS state
+      FROM pg_class c
+      CROSS JOIN LATERAL regexp_match(c.relname, '^(${DELIVERIES}|attempts|idempotency)_(aside_)?([0-9]+)$') AS t(parts)
+      LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+     WHERE c.relkind = 'r' AND t.parts IS NOT NULL
+       AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'attempts'::regclass)
+     ORDER BY t.parts[3]::int, t.parts[1] DESC`,
+}
+
+/**
+ * The names of the tables that are set aside. The next ones follow when these are worked off: a day that began long ago may get a row
+ * at any time, and whoever writes it would have to make its table again and again.
+ */
+export function retire(database: Database, now: number): Promise<string[]> {
+  return database.transactionCalmly(async (runner) => {
+    await runner.run(LOCK_PARTITIONS, [])
+    const tables = (await runner.run(FIND, [])) as unknown as Table[]
+    const aside = tables.filter(isSetAside).map(({ name }) => name)
+    const due = aside.length > 0 ? [] : tables.filter((table) => isDue(table, now))
+    return due.length > 0 ? takeOut(database, due) : aside
+  })
+}
+
+function isSetAside({ parent, state }: Table): boolean {
+  return state === "aside" && parent === DELIVERIES
+}
+
+/** Also what an earlier run was stopped in the middle of. */
+function isDue({ parent, value, state }: Table, now: number): boolean {
+  if (state !== "attached") return true
+  if (parent === "idempotency") return value <= Math.floor(now / GENERATION_MS) - KEPT_GENERATIONS
+  return value * DAY_MS <= now
+}
+
+async function takeOut(database: Database, tables: readonly Table[]): Promise<string[]> {
+  const aside: string[] = []
+  // A connection of its own: the setting is the connection's, and detaching beside others cannot be done in a transaction.
+  const client = await database.connect(() => {})
+  try {
+    await client.query(`SET lock_timeout = ${PATIENCE_MS}`)
+    // A parent can lose one table at a time: the one that an earlier run began with comes first.
+    for (const table of tables.toSorted((a, b) => Number(isHalfway(b)) - Number(isHalfway(a)))) {
+      const { name, parent, value, state } = table
+      if (state === "attached")
+        await client.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} CONCURRENTLY`)
+      if (state === "detaching") await client.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} FINALIZE`)
+      if (parent !== DELIVERIES) await client.query(`DROP TABLE ${name}`)
+      else {
+        const to = asideName(parent, value)
+        await client.query(`ALTER TABLE ${name} RENAME TO ${to}`)
+        aside.push(to)
+      }
+    }
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+  } finally {
+    await client.end()
+  }
+  return aside
+}
+
+function isHalfway({ state }: Table): boolean {
+  return state === "detaching"
+}

@@ -1,0 +1,174 @@
+/** From PostgreSQL's rows to the store's plain data. */
+import type { DeadReason } from "../../core/policy.ts"
+import type { DeliveryStatus, LiveStatus } from "../../core/settle.ts"
+import type {
+  Application,
+  Attempt,
+  AttemptStatus,
+  ClaimedDelivery,
+  Delivery,
+  Endpoint,
+  Message,
+  Priority,
+  Task,
+  TaskAction,
+  TaskStatus,
+} from "../store.ts"
+import type { Row } from "./connection.ts"
+
+const PRIORITIES: readonly Priority[] = ["high", "normal", "low"]
+
+export function priorityNumber(priority: Priority): number {
+  return PRIORITIES.indexOf(priority)
+}
+
+const text = (value: unknown) => value as string
+const int = (value: unknown) => value as number
+const textOrNull = (value: unknown) => value as string | null
+const intOrNull = (value: unknown) => value as number | null
+const listOrNull = (value: unknown) => value as string[] | null
+const json = (value: unknown) => JSON.parse(value as string)
+
+export function toJson(value: unknown): string {
+  return JSON.stringify(value)
+}
+
+export function toApplication(row: Row): Application {
+  return {
+    id: text(row.id),
+    uid: textOrNull(row.uid),
+    name: text(row.name),
+    metadata: json(row.metadata),
+    createdAt: int(row.created_at),
+    updatedAt: int(row.updated_at),
+  }
+}
+
+export function toEndpoint(row: Row): Endpoint {
+  return {
+    id: text(row.id),
+    appId: text(row.app_id),
+    uid: textOrNull(row.uid),
+    url: text(row.url),
+    description: text(row.description),
+    eventTypes: listOrNull(row.event_types),
+    channels: listOrNull(row.channels),
+    headers: json(row.headers),
+    metadata: json(row.metadata),
+    retryName: textOrNull(row.retry_name),
+    retryPolicy: textOrNull(row.retry_policy),
+    ordered: row.ordered as boolean,
+    concurrency: intOrNull(row.concurrency),
+    rateLimit: intOrNull(row.rate_limit),
+    disabled: row.disabled as boolean,
+    paused: row.paused as boolean,
+    holdUntil: intOrNull(row.hold_until),
+    secrets: new Uint8Array(row.secrets as Buffer),
+    version: int(row.version),
+    createdAt: int(row.created_at),
+    updatedAt: int(row.updated_at),
+  }
+}
+
+export function toMessage(row: Row): Message {
+  return {
+    seq: int(row.seq),
+    id: text(row.id),
+    appId: text(row.app_id),
+    eventType: text(row.event_type),
+    payload: row.payload as Uint8Array,
+    contentType: text(row.content_type),
+    eventId: textOrNull(row.event_id),
+    channels: json(row.channels),
+    sessionId: textOrNull(row.session_id),
+    metadata: json(row.metadata),
+    priority: PRIORITIES[int(row.priority)]!,
+    maxAttempts: intOrNull(row.max_attempts),
+    receivedAt: int(row.received_at),
+    deliverAt: intOrNull(row.deliver_at),
+    matched: int(row.matched),
+  }
+}
+
+export function toDelivery(row: Row): Delivery {
+  return {
+    seq: int(row.seq),
+    id: text(row.id),
+    appId: text(row.app_id),
+    endpointId: text(row.webhook_id),
+    messageId: text(row.message_id),
+    sessionId: textOrNull(row.session_id),
+    eventType: text(row.event_type),
+    targetUrl: text(row.target_url),
+    status: row.status as DeliveryStatus,
+    deadReason: row.dead_reason as DeadReason | null,
+    attemptCount: int(row.attempt_count),
+    maxAttempts: intOrNull(row.max_attempts),
+    priority: PRIORITIES[int(row.priority)] ?? "normal",
+    nextRetryAt: intOrNull(row.next_retry_at),
+    lastAttemptedAt: intOrNull(row.last_attempted_at),
+    receivedAt: int(row.received_at),
+    deliveredAt: intOrNull(row.delivered_at),
+    errorDetail: textOrNull(row.error_detail),
+    ageFrom: intOrNull(row.age_from),
+    stalls: int(row.stalls),
+    discardedAt: intOrNull(row.discarded_at),
+  }
+}
+
+export function toClaimed(row: Row): ClaimedDelivery {
+  return {
+    seq: int(row.seq),
+    id: text(row.id),
+    messageId: text(row.message_id),
+    sessionId: textOrNull(row.session_id),
+    eventType: text(row.event_type),
+    payload: row.payload as Uint8Array,
+    contentType: text(row.content_type),
+    errorDetail: textOrNull(row.error_detail),
+    status: row.status as LiveStatus,
+    attemptCount: int(row.attempt_count),
+    maxAttempts: intOrNull(row.max_attempts),
+    receivedAt: int(row.received_at),
+    ageFrom: intOrNull(row.age_from),
+    nextRetryAt: intOrNull(row.next_retry_at),
+    lastAttemptedAt: intOrNull(row.last_attempted_at),
+    stalls: int(row.stalls),
+  }
+}
+
+export function toAttempt(row: Row): Attempt {
+  return {
+    seq: int(row.seq),
+    id: text(row.id),
+    deliveryId: text(row.delivery_id),
+    endpointId: text(row.webhook_id),
+    messageId: text(row.message_id),
+    attemptNumber: int(row.attempt_number),
+    status: row.status as AttemptStatus,
+    url: text(row.url),
+    responseStatus: intOrNull(row.response_status),
+    responseBody: row.response_body as Uint8Array | null,
+    responseTruncated: row.response_truncated as boolean,
+    error: textOrNull(row.error),
+    startedAt: int(row.started_at),
+    durationMs: int(row.duration_ms),
+  }
+}
+
+export function toTask(row: Row): Task {
+  return {
+    seq: int(row.seq),
+    id: text(row.id),
+    action: row.action as TaskAction,
+    filter: json(row.filter),
+    status: row.status as TaskStatus,
+    total: int(row.total),
+    done: int(row.done),
+    changed: int(row.changed),
+    cursor: int(row.cursor),
+    upTo: int(row.up_to),
+    createdAt: int(row.created_at),
+    updatedAt: int(row.updated_at),
+  }
+}

@@ -1,0 +1,181 @@
+/** Settling: the outcomes of attempts, fenced by the claim they were made under, many in one statement. */
+import type { GivenBack, NewAttempt, Settlement, SettleResult } from "../store.ts"
+import type { Context } from "./context.ts"
+import { isMissingPartition } from "./errors.ts"
+import { purgeDay } from "./partitions.ts"
+import { KEPT_DAY, LIVE_DAY } from "./schema.ts"
+import { type Column, Columns, Packed, type Statement } from "./statement.ts"
+
+const TRIES = 3
+
+/** A claim that ends, with its attempt if a request was made; and where the attempt's response lies among the packed ones. */
+interface Ending {
+  readonly claim: GivenBack | Settlement
+  readonly bodyAt: number
+  readonly bodyLength: number | null
+}
+
+const attemptColumn = (type: string, value: (attempt: NewAttempt) => unknown): Column<Ending> => [
+  type,
+  ({ claim }) => (claim.attempt === null ? null : value(claim.attempt)),
+]
+
+const CLAIM = {
+  seq: ["bigint", ({ claim }) => claim.seq],
+  delivery_id: ["text", ({ claim }) => claim.deliveryId],
+  message_id: ["text", ({ claim }) => claim.messageId],
+  lane: ["text", ({ claim }) => claim.endpointId],
+  token: ["bigint", ({ claim }) => claim.token],
+  attempt_id: attemptColumn("text", ({ id }) => id),
+  attempt_status: attemptColumn("text", ({ status }) => status),
+  attempt_number: attemptColumn("int", ({ attemptNumber }) => attemptNumber),
+  url: attemptColumn("text", ({ url }) => url),
+  response_status: attemptColumn("int", ({ responseStatus }) => responseStatus),
+  body_at: ["int", ({ bodyAt }) => bodyAt],
+  body_length: ["int", ({ bodyLength }) => bodyLength],
+  response_truncated: attemptColumn("bool", ({ responseTruncated }) => responseTruncated),
+  error: attemptColumn("text", ({ error }) => error),
+  started_at: attemptColumn("bigint", ({ startedAt }) => startedAt),
+  duration_ms: attemptColumn("bigint", ({ durationMs }) => durationMs),
+} satisfies { [name: string]: Column<Ending> }
+
+const changeColumn = (
+  type: string,
+  value: (change: Settlement["change"], settlement: Settlement) => unknown,
+): Column<Ending> => [type, ({ claim }) => value((claim as Settlement).change, claim as Settlement)]
+
+const GIVEN_BACK = new Columns<Ending>(CLAIM)
+const SETTLED = new Columns<Ending>({
+  ...CLAIM,
+  expected_count: ["int", ({ claim }) => (claim as Settlement).expectedAttemptCount],
+  status: changeColumn("text", ({ status }) => status),
+  dead_reason: changeColumn("text", ({ deadReason }) => deadReason),
+  attempt_count: changeColumn("int", ({ attemptCount }) => attemptCount),
+  next_retry_at: changeColumn("bigint", ({ nextRetryAt }) => nextRetryAt),
+  last_attempted_at: changeColumn("bigint", ({ lastAttemptedAt }) => lastAttemptedAt),
+  delivered_at: changeColumn("bigint", ({ deliveredAt }) => deliveredAt),
+  error_detail: changeColumn("text", ({ errorDetail }) => errorDetail),
+  age_from: changeColumn("bigint", ({ ageFrom }) => ageFrom),
+  stalls: changeColumn("int", ({ stalls }) => stalls),
+  purge_at: changeColumn("bigint", ({ purgeAt }) => purgeAt),
+  purge_day: changeColumn("int", (_, settlement) => dayOf(settlement)),
+  disables: changeColumn("bool", ({ disableEndpoint }) => disableEndpoint),
+  hold_until: changeColumn("bigint", ({ holdLaneUntil }) => holdLaneUntil),
+})
+
+/** The claims that stand; their lanes are locked in order of id, and let go of what ends here. */
+const fenced = (columns: Columns<Ending>) => `
+x AS MATERIALIZED (SELECT * FROM ${columns.unnest("x")}),
+locked AS MATERIALIZED (
+  SELECT l.id, l.token, l.sending, l.since FROM lanes l
+   WHERE l.id IN (SELECT lane FROM x) ORDER BY l.id FOR NO KEY UPDATE
+),
+standing AS MATERIALIZED (
+  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND x.seq = ANY (l.sending)
+),
+let_go AS (
+  UPDATE lanes
+     SET (sending, since) = (
+           SELECT coalesce(array_agg(u.seq), '{}'), coalesce(array_agg(u.since), '{}')
+             FROM unnest(l.sending, l.since) AS u(seq, since) WHERE u.seq <> ALL (g.seqs)
+         )
+    FROM locked l JOIN (SELECT lane, array_agg(seq) AS seqs FROM standing GROUP BY lane) g ON g.lane = l.id
+   WHERE lanes.id = l.id
+)`
+
+const insertAttempts = (columns: Columns<Ending>, day: string) => `
+INSERT INTO attempts (
+  id, delivery_id, webhook_id, message_id, attempt_number, status, url, response_status, response_body, response_truncated, error,
+  started_at, duration_ms, purge_day
+)
+SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.attempt_status, x.url, x.response_status,
+       substr($${columns.next()}::bytea, x.body_at, x.body_length), x.response_truncated, x.error, x.started_at, x.duration_ms, ${day}
+  FROM standing x
+ WHERE x.attempt_id IS NOT NULL ORDER BY x.ord`
+
+export const SETTLE: Statement = {
+  name: "deliveries.settle",
+  text: `
+WITH ${fenced(SETTLED)},
+applied AS (
+  UPDATE webhook_deliveries d
+     SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
+         last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at,
+         error_detail = CASE WHEN x.status = 'delivered' THEN NULL ELSE coalesce(x.error_detail, d.error_detail) END,
+         age_from = x.age_from, stalls = x.stalls, purge_at = x.purge_at, purge_day = x.purge_day, discarded_at = NULL,
+         target_url = coalesce(x.url, d.target_url)
+    FROM standing x
+   WHERE d.seq = x.seq AND d.attempt_count = x.expected_count AND d.status IN ('pending', 'failed')
+  RETURNING d.seq
+),
+-- What was tried before goes where its delivery goes.
+moved AS (
+  UPDATE attempts a SET purge_day = x.purge_day
+    FROM standing x
+   WHERE x.status IN ('delivered', 'dead') AND a.delivery_id = x.delivery_id AND a.purge_day = ${LIVE_DAY}
+     AND x.seq IN (SELECT seq FROM applied)
+),
+logged AS (
+  ${insertAttempts(
+    SETTLED,
+    `CASE WHEN x.status IN ('delivered', 'dead') AND x.seq IN (SELECT seq FROM applied) THEN x.purge_day ELSE ${LIVE_DAY} END`,
+  )}
+),
+held AS (
+  UPDATE endpoints e
+     SET disabled = e.disabled OR h.disables, version = e.version + h.disables::int, hold_until = greatest(e.hold_until, h.until)
+    FROM (
+      SELECT lane, bool_or(disables) AS disables, max(hold_until) AS until
+        FROM standing WHERE disables OR hold_until IS NOT NULL GROUP BY lane
+    ) h
+   WHERE e.id = h.lane
+)
+SELECT CASE WHEN s.seq IS NULL THEN 'stale' WHEN a.seq IS NULL THEN 'superseded' ELSE 'applied' END AS result
+  FROM x LEFT JOIN standing s ON s.ord = x.ord LEFT JOIN applied a ON a.seq = s.seq
+ ORDER BY x.ord`,
+}
+
+const GIVE_BACK: Statement = {
+  name: "deliveries.give-back",
+  text: `
+WITH ${fenced(GIVEN_BACK)}
+${insertAttempts(GIVEN_BACK, String(LIVE_DAY))}`,
+}
+
+export async function settle(context: Context, settlements: readonly Settlement[]): Promise<SettleResult[]> {
+  const { database, partitions } = context
+  const values = settleValues(settlements)
+  const days = new Set(settlements.filter(({ change }) => change.purgeAt !== null).map(dayOf))
+  for (let left = TRIES; ; left--) {
+    await partitions.ensureDays(days)
+    try {
+      return (await database.run(SETTLE, values)).map(({ result }) => result as SettleResult)
+    } catch (error) {
+      if (left === 1 || !isMissingPartition((error as Error).cause)) throw error
+      partitions.forget()
+    }
+  }
+}
+
+export async function giveBack({ database }: Context, claims: readonly GivenBack[]): Promise<void> {
+  await database.run(GIVE_BACK, endingValues(GIVEN_BACK, claims))
+}
+
+export function settleValues(settlements: readonly Settlement[]): unknown[] {
+  return endingValues(SETTLED, settlements)
+}
+
+function endingValues(columns: Columns<Ending>, claims: readonly (GivenBack | Settlement)[]): unknown[] {
+  const bodies = new Packed(claims.map(({ attempt }) => attempt?.responseBody ?? null))
+  const endings = claims.map((claim, i) => ({
+    claim,
+    bodyAt: bodies.at[i]!,
+    bodyLength: bodies.lengths[i]!,
+  }))
+  return [...columns.values(endings), bodies.bytes]
+}
+
+function dayOf({ change, attempt }: Settlement): number {
+  if (change.status !== "delivered" && change.status !== "dead") return KEPT_DAY
+  return purgeDay(change.purgeAt, change.lastAttemptedAt ?? attempt?.startedAt ?? change.purgeAt ?? 0)
+}

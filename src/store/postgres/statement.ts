@@ -1,0 +1,66 @@
+/**
+ * A prepared statement over many rows at once: each column of the rows is one array parameter, and `unnest` makes rows of them
+ * again. One round trip and one plan, however many rows there are.
+ */
+
+export interface Statement {
+  /** Prepared once in each connection, under this name. */
+  readonly name: string
+  readonly text: string
+}
+
+/** A column: its type in PostgreSQL, and where its value comes from. */
+export type Column<Row> = readonly [type: string, value: (row: Row) => unknown]
+
+export class Columns<Row> {
+  readonly #columns: readonly (readonly [string, Column<Row>])[]
+
+  constructor(columns: { readonly [name: string]: Column<Row> }) {
+    this.#columns = Object.entries(columns)
+  }
+
+  /** `unnest($1::text[], …) WITH ORDINALITY AS alias(id, …, ord)`; the first parameter has the number `from`. */
+  unnest(alias: string, from = 1): string {
+    const parameters = this.#columns.map(([, [type]], i) => `$${from + i}::${type}[]`)
+    const names = this.#columns.map(([name]) => name)
+    return `unnest(${parameters.join(", ")}) WITH ORDINALITY AS ${alias}(${names.join(", ")}, ord)`
+  }
+
+  /** The number of the parameter behind the last column. */
+  next(from = 1): number {
+    return from + this.#columns.length
+  }
+
+  values(rows: readonly Row[]): unknown[][] {
+    return this.#columns.map(([, [, value]]) => rows.map(value))
+  }
+}
+
+/**
+ * Byte strings of many rows as one parameter, cut up again with `substr(packed, at, length)`: an array of bytea would travel as text,
+ * twice as long and escaped.
+ */
+export class Packed {
+  readonly bytes: Buffer
+  readonly #at: number[] = []
+  readonly #parts: readonly (Uint8Array | null)[]
+
+  constructor(parts: readonly (Uint8Array | null)[]) {
+    this.#parts = parts
+    let at = 1
+    for (const part of parts) {
+      this.#at.push(at)
+      at += part?.length ?? 0
+    }
+    this.bytes = Buffer.concat(parts.filter((part) => part !== null))
+  }
+
+  /** Where the parts begin, counted from one. */
+  get at(): readonly number[] {
+    return this.#at
+  }
+
+  get lengths(): readonly (number | null)[] {
+    return this.#parts.map((part) => part?.length ?? null)
+  }
+}

@@ -1,0 +1,126 @@
+/** The PostgreSQL store: the contract, shared by as many processes as there are. */
+import { getRandomValues } from "node:crypto"
+import { invalid, PosthornError } from "../../core/errors.ts"
+import { createIds } from "../../core/ids.ts"
+import type { Store } from "../store.ts"
+import * as amending from "./amend.ts"
+import * as applications from "./applications.ts"
+import * as attempts from "./attempts.ts"
+import { Database } from "./connection.ts"
+import type { Context } from "./context.ts"
+import * as deliveries from "./deliveries.ts"
+import * as endpoints from "./endpoints.ts"
+import { toOpeningError } from "./errors.ts"
+import * as lanes from "./lanes.ts"
+import * as maintenance from "./maintenance.ts"
+import * as messages from "./messages.ts"
+import { migrate } from "./migrate.ts"
+import * as operations from "./operations.ts"
+import { Partitions } from "./partitions.ts"
+import { Pipelines } from "./pipeline.ts"
+import * as policies from "./policies.ts"
+import * as tasks from "./tasks.ts"
+
+export interface PostgresStoreOptions {
+  readonly url: string
+  /** What the server shows as the name of our connections. */
+  readonly name: string
+}
+
+export interface PostgresStore extends Store {
+  readonly database: Database
+  readonly partitions: Partitions
+  /** The key that is kept in the database, for when none is given. */
+  encryptionKey(): Promise<string>
+  /** For tests: the connections end as in a crash. */
+  kill(): Promise<void>
+}
+
+const OPERATIONS = {
+  createApplication: applications.createApplication,
+  getApplication: applications.getApplication,
+  listApplications: applications.listApplications,
+  updateApplication: applications.updateApplication,
+  deleteApplication: applications.deleteApplication,
+  createEndpoint: endpoints.createEndpoint,
+  getEndpoint: endpoints.getEndpoint,
+  listEndpoints: endpoints.listEndpoints,
+  updateEndpoint: endpoints.updateEndpoint,
+  deleteEndpoint: endpoints.deleteEndpoint,
+  putPolicy: policies.putPolicy,
+  getPolicy: policies.getPolicy,
+  listPolicies: policies.listPolicies,
+  deletePolicy: policies.deletePolicy,
+  scanLanes: lanes.scanLanes,
+  changedOutside: async () => false,
+  getDelivery: deliveries.getDelivery,
+  listDeliveries: deliveries.listDeliveries,
+  countDeliveries: deliveries.countDeliveries,
+  countByStatus: deliveries.countByStatus,
+  listAttempts: attempts.listAttempts,
+  getMessage: messages.getMessage,
+  listMessages: messages.listMessages,
+  amend: amending.amend,
+  createTask: tasks.createTask,
+  getTask: tasks.getTask,
+  listTasks: tasks.listTasks,
+  cancelTask: tasks.cancelTask,
+  readTask: tasks.readTask,
+  stepTask: tasks.stepTask,
+  purge: maintenance.purge,
+  bindEncryptionKey: operations.bindEncryptionKey,
+  check: operations.check,
+}
+
+/** The contract with the context before each method's arguments. */
+type WithContext<S> = {
+  [name in keyof S]: S[name] extends (...args: infer A) => infer R
+    ? (context: Context, ...args: A) => R
+    : never
+}
+/** What many calls do together, in one statement. */
+type Batched = "accept" | "fetch" | "settle" | "giveBack"
+OPERATIONS satisfies WithContext<Omit<Store, Batched | "close">>
+
+export async function openPostgresStore({ url, name }: PostgresStoreOptions): Promise<PostgresStore> {
+  const where = withoutPassword(url)
+  const database = new Database(url, name)
+  try {
+    await migrate(database)
+  } catch (error) {
+    await database.close()
+    const isPlain = error instanceof PosthornError && error.code === "store_unavailable"
+    throw toOpeningError(isPlain ? (error.cause ?? error) : error, where)
+  }
+  const partitions = new Partitions(database)
+  const context: Context = { database, partitions, ids: createIds((into) => getRandomValues(into)) }
+  const acceptor = new messages.Acceptor(context)
+  const pipelines = new Pipelines(context)
+  const bound = Object.entries(OPERATIONS).map(([name, operation]) => [
+    name,
+    (operation as (context: Context, ...args: unknown[]) => unknown).bind(null, context),
+  ])
+  return {
+    ...(Object.fromEntries(bound) as Omit<Store, Batched | "close">),
+    accept: (...args) => acceptor.accept(...args),
+    fetch: (...args) => pipelines.fetch(...args),
+    settle: (...args) => pipelines.settle(...args),
+    giveBack: (...args) => pipelines.giveBack(...args),
+    database,
+    partitions,
+    encryptionKey: () => operations.keyFromStore(context),
+    close: () => database.close(),
+    kill: () => database.kill(),
+  }
+}
+
+/** For messages: the user, the host and the database, and nothing that could be a secret. */
+function withoutPassword(url: string): string {
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
+    throw invalid(
+      "store",
+      "must be a URL like postgres://user:password@host:5432/database; in the password, write characters such as # / ? @ as %23 %2F %3F %40",
+    )
+  const { protocol, username, host, pathname } = new URL(url)
+  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`
+}

@@ -1,0 +1,51 @@
+/** The guard's own decisions; what it is made of has tests of its own, and test/egress has the whole. */
+import { expect, onTestFinished, test } from "vitest"
+import { TestClock } from "../../../test/support/clock.ts"
+import { DnsServer } from "../../../test/support/dns-server.ts"
+import { Guard } from "./guard.ts"
+import { type EgressInput, parseEgress } from "./settings.ts"
+
+async function setUp(input: EgressInput = {}, random?: () => number) {
+  const dns = await DnsServer.start()
+  const clock = new TestClock()
+  const guard = new Guard(parseEgress({ dns: [dns.address], ...input }), clock, random)
+  onTestFinished(async () => {
+    guard.close()
+    await dns.close()
+  })
+  return { dns, clock, guard }
+}
+
+test("one of a name's addresses is taken by chance, IPv4 where there is any", async () => {
+  let chance = 0
+  const { dns, guard } = await setUp({}, () => chance)
+  dns.answer("both.example", { a: ["8.8.8.8", "8.8.4.4"], aaaa: ["2606:4700::1111"] })
+  const url = new URL("https://both.example/")
+  const first = await guard.vet(url, "ep_1")
+  chance = 0.999
+  expect([first, await guard.vet(url, "ep_1")].sort()).toEqual(["8.8.4.4", "8.8.8.8"])
+})
+
+test("a long URL is judged as a short one is", async () => {
+  const { guard } = await setUp()
+  const path = `/${"x".repeat(2000)}`
+  for (let again = 0; again < 2; again++) {
+    expect(guard.target(`https://hooks.example${path}`)).toEqual({ origin: "https://hooks.example", path })
+    expect(guard.target(`https://127.0.0.1${path}`)).toBeNull()
+  }
+})
+
+test("URLs that are only being judged have 64 lookups in all, and wait for nobody's deliveries", async () => {
+  const { dns, clock, guard } = await setUp()
+  dns.answer("healthy.example", { a: ["8.8.8.8"] })
+  const names = Array.from({ length: 64 }, (_, i) => `t${i}.tarpit.example`)
+  for (const name of [...names, "last.example"]) dns.answer(name, "tarpit")
+  const judged = names.map((name) => guard.objection(`https://${name}/`))
+  for (const name of names) await dns.asked(name, 2)
+  const last = guard.objection("https://last.example/")
+  expect(await guard.vet(new URL("https://healthy.example/"), "ep_1")).toBe("8.8.8.8")
+  expect(dns.about("last.example")).toEqual([])
+  // Whoever creates an endpoint waits a second; the name is judged again before every connection.
+  clock.advance(1000)
+  expect(await Promise.all([...judged, last])).toEqual(Array(65).fill(null))
+})

@@ -1,0 +1,40 @@
+/** What is read from the machine and from the operator; the settings by option and variable are in test/egress/environment.test.ts. */
+import { expect, onTestFinished, test, vi } from "vitest"
+import { systemClock } from "../../core/clock.ts"
+import { Guard } from "./guard.ts"
+import { type EgressInput, parseEgress } from "./settings.ts"
+
+const OWN = ["93.184.215.14", "2606:2800:220:1::1"]
+
+// This machine has no public address of its own.
+vi.mock(import("node:os"), async (real) => ({
+  ...(await real()),
+  networkInterfaces: () => ({ eth0: OWN.map((address) => ({ address })), lo: undefined }) as never,
+}))
+
+function guard(input: EgressInput = {}): Guard {
+  const made = new Guard(parseEgress(input), systemClock())
+  onTestFinished(() => made.close())
+  return made
+}
+
+test("the machine's own addresses are known from its interfaces", () => {
+  expect(parseEgress().rules.addresses.own).toEqual(OWN)
+})
+
+test.each([
+  "http://93.184.215.14/",
+  "https://[2606:2800:220:1::1]/",
+  "https://[2606:2800:220:1:0:0:0:1]:8443/",
+])("%s is one: it is refused when it is given and when a connection would be opened", async (url) => {
+  expect(await guard().objection(url)).toMatch(/must not lead to an address that is not public/)
+  await expect(guard().vet(new URL(url), "ep_1")).rejects.toMatchObject({ failure: "target_forbidden" })
+  expect(guard().target(url)).toBeNull()
+})
+
+test("its neighbour is not, and an operator can open it", async () => {
+  expect(await guard().objection("http://93.184.215.15/")).toBeNull()
+  const open = guard({ allow: OWN })
+  expect(await open.objection("http://93.184.215.14/")).toBeNull()
+  expect(await open.vet(new URL("http://[2606:2800:220:1::1]/"), "ep_1")).toBe("2606:2800:220:1::1")
+})

@@ -1,0 +1,76 @@
+/** Where many processes work together: servers, a receiver, endpoints, and a sender in the test's own process that does not deliver. */
+import pg from "pg"
+import { onTestFinished } from "vitest"
+import { openPosthorn, type Posthorn, type PosthornOptions } from "../../src/posthorn.ts"
+import type { EndpointInput } from "../../src/resources/endpoints.ts"
+import { LOOPBACK } from "../support/harness.ts"
+import { Receiver } from "../support/receiver.ts"
+import { freshDatabase } from "../support/servers/postgres.ts"
+import { type WorkerOptions, WorkerProcess } from "../support/workers.ts"
+
+/** The URLs that every process of the test opens. */
+export type Place = Pick<PosthornOptions, "store" | "schedule">
+
+/** A database of its own on the run's servers, with the schedule in PostgreSQL or in Redis. */
+export const ON_SHARED_SERVERS: readonly (readonly [name: string, place: () => Promise<Place>])[] = [
+  ["PostgreSQL alone", async () => ({ store: await freshDatabase() })],
+  [
+    "PostgreSQL and Redis",
+    async () => ({ store: await freshDatabase(), schedule: process.env.POSTHORN_TEST_REDIS_URL! }),
+  ],
+]
+
+export class Site {
+  readonly place: Place
+  readonly receiver: Receiver
+  readonly sender: Posthorn
+
+  private constructor(place: Place, receiver: Receiver, sender: Posthorn) {
+    this.place = place
+    this.receiver = receiver
+    this.sender = sender
+  }
+
+  /** With an application "acme". */
+  static async open(place: Place, options: Partial<PosthornOptions> = {}): Promise<Site> {
+    const receiver = await Receiver.start()
+    onTestFinished(() => receiver.close())
+    const sender = await open({ ...place, deliver: false, ...options })
+    await sender.applications.create({ uid: "acme", name: "Acme" })
+    return new Site(place, receiver, sender)
+  }
+
+  /** At the path of its name, for messages of the type of its name. */
+  async endpoint(uid: string, input: Partial<EndpointInput> = {}): Promise<string> {
+    const url = this.receiver.url(`/${uid}`)
+    return (await this.sender.endpoints.create("acme", { uid, url, eventTypes: [uid], ...input })).id
+  }
+
+  async send(uid: string, payload: unknown = {}): Promise<string> {
+    return (await this.sender.send("acme", { eventType: uid, payload })).id
+  }
+
+  worker(options: Partial<WorkerOptions> = {}): Promise<WorkerProcess> {
+    return WorkerProcess.start({ ...this.place, ...options })
+  }
+
+  /** A connection of the test's own. */
+  client(): Promise<pg.Client> {
+    return connect(this.place.store)
+  }
+}
+
+export async function open(options: Partial<PosthornOptions> & Place): Promise<Posthorn> {
+  const posthorn = await openPosthorn({ logger: "silent", egress: LOOPBACK, closeTimeoutMs: 1000, ...options })
+  onTestFinished(() => posthorn.close())
+  return posthorn
+}
+
+export async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url)
+  // Servers are restarted under it.
+  client.on("error", () => {})
+  await client.connect()
+  onTestFinished(() => client.end().catch(() => {}))
+  return client
+}

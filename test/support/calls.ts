@@ -1,0 +1,38 @@
+/** Watches what is asked of a store, to tell when everything that was set off has run its course, however many connections it uses. */
+import type { Engine } from "../../src/engine/engine.ts"
+import type { Store } from "../../src/store/store.ts"
+
+export class Calls {
+  readonly #underWay = new Set<Promise<unknown>>()
+  #count = 0
+
+  watch(store: Store): Store {
+    return new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name)
+        return typeof value === "function"
+          ? (...args: unknown[]) => this.#note(value.apply(target, args))
+          : value
+      },
+    })
+  }
+
+  /** Resolves when all is answered and nothing follows from the answers. Requests may still be under way, and hold up no look. */
+  async whenAnswered(engine: Engine | null): Promise<void> {
+    for (let calm = 0; calm < 3; calm++) {
+      const before = this.#count
+      await Promise.allSettled(this.#underWay)
+      await new Promise((resolve) => setImmediate(resolve))
+      if (this.#count > before || this.#underWay.size > 0 || engine?.isLooking) calm = -1
+    }
+  }
+
+  #note(answer: unknown): unknown {
+    if (!(answer instanceof Promise)) return answer
+    this.#count++
+    this.#underWay.add(answer)
+    const forget = () => void this.#underWay.delete(answer)
+    answer.then(forget, forget)
+    return answer
+  }
+}

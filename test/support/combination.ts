@@ -1,0 +1,43 @@
+/**
+ * The store and the schedule that the engine's tests run on. The same tests run over every combination: POSTHORN_TEST_ON, which
+ * vitest's projects set, says which, and each test has data of its own.
+ */
+import { createHash } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { onTestFinished } from "vitest"
+import { MIGRATIONS } from "../../src/store/postgres/schema.ts"
+import { openPostgresStore } from "../../src/store/postgres/store.ts"
+import { type Ground, postgresGround, sqliteGround } from "./ground.ts"
+import { freshDatabase, templateDatabase } from "./servers/postgres.ts"
+
+const COMBINATIONS = ["sqlite", "postgres", "redis"] as const
+type Combination = (typeof COMBINATIONS)[number]
+
+/** SQLite with the schedule in memory, PostgreSQL with its own, or PostgreSQL with the schedule in Redis. */
+export const ON = (process.env.POSTHORN_TEST_ON ?? "sqlite") as Combination
+if (!COMBINATIONS.includes(ON)) throw new Error(`POSTHORN_TEST_ON must be one of ${COMBINATIONS.join(", ")}`)
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Without tables, unless told; with them it is there sooner. */
+export async function freshGround({ migrated }: { readonly migrated: boolean }): Promise<Ground> {
+  if (ON === "sqlite") return sqliteGround(join(temporaryFolder(), "posthorn.db"))
+  const store = await (migrated ? freshDatabase(await migratedTemplate()) : freshDatabase())
+  const schedule = ON === "redis" ? { schedule: process.env.POSTHORN_TEST_REDIS_URL! } : {}
+  const ground = postgresGround({ store, ...schedule })
+  onTestFinished(() => ground.close())
+  return ground
+}
+
+function migratedTemplate(): Promise<string> {
+  const schema = createHash("sha256").update(JSON.stringify(MIGRATIONS)).digest("hex").slice(0, 16)
+  return templateDatabase(`posthorn_test_schema_${schema}`, async (url) => {
+    await (await openPostgresStore({ url, name: "posthorn test" })).close()
+  })
+}

@@ -1,0 +1,96 @@
+/** What a test stands on: the URLs that a Posthorn opens, and an operator's own connection to the data behind them. */
+import { existsSync } from "node:fs"
+import { DatabaseSync } from "node:sqlite"
+import pg from "pg"
+import type { PosthornOptions } from "../../src/posthorn.ts"
+
+export type Value = string | number | null
+export type Row = Record<string, unknown>
+
+export interface Ground {
+  readonly kind: "sqlite" | "postgres"
+  readonly options: Pick<PosthornOptions, "store" | "schedule">
+  /** What an operator types into the running system's data, with `?` for values. Rows look the same whatever the store. */
+  sql(text: string, ...values: Value[]): Promise<Row[]>
+  /** The deliveries that a worker has taken, as it wrote them down: those being sent (1), and those that wait for their turn (0). */
+  inHand(): Promise<Row[]>
+  /** Whether a Posthorn has ever come so far as to make its tables. */
+  hasTables(): Promise<boolean>
+  close(): Promise<void>
+}
+
+export interface FileGround extends Ground {
+  readonly kind: "sqlite"
+  readonly file: string
+}
+
+export function sqliteGround(file: string): FileGround {
+  return {
+    kind: "sqlite",
+    file,
+    options: { store: `sqlite:${file}` },
+    async sql(text, ...values) {
+      const db = new DatabaseSync(file, { timeout: 5000 })
+      try {
+        return db.prepare(text).all(...values)
+      } finally {
+        db.close()
+      }
+    },
+    inHand() {
+      return this.sql("SELECT seq, started_at > 0 AS sent FROM in_flight ORDER BY seq")
+    },
+    async hasTables() {
+      if (!existsSync(file)) return false
+      return (await this.sql("SELECT 1 FROM sqlite_schema WHERE name = 'messages'")).length > 0
+    },
+    async close() {},
+  }
+}
+
+/** Types as SQLite has them: whole numbers, 0 and 1, and times as its views write them. */
+const PARSERS = new Map<number, (text: string) => unknown>([
+  [pg.types.builtins.INT8, Number],
+  [pg.types.builtins.BOOL, (text) => Number(text === "t")],
+  [pg.types.builtins.TIMESTAMPTZ, (text) => text.replace(/\+00$/, "")],
+])
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") =>
+    PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser,
+}
+
+export function postgresGround(options: Ground["options"]): Ground {
+  let connecting: Promise<pg.Client> | null = null
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: options.store, types, options: "-c timezone=UTC" })
+    await client.connect()
+    return client
+  }
+  return {
+    kind: "postgres",
+    options,
+    async sql(text, ...values) {
+      connecting ??= connect()
+      let number = 0
+      return (
+        await (
+          await connecting
+        ).query(
+          text.replaceAll("?", () => `$${++number}`),
+          values,
+        )
+      ).rows
+    },
+    inHand() {
+      return this.sql(`
+        SELECT seq, taken_at > 0 AS sent
+          FROM lanes, unnest(sending, since) AS taken(seq, taken_at) ORDER BY seq`)
+    },
+    async hasTables() {
+      return (await this.sql("SELECT to_regclass('webhook_deliveries') IS NOT NULL AS made"))[0]!.made === 1
+    },
+    async close() {
+      await (await connecting)?.end()
+    },
+  }
+}

@@ -1,0 +1,109 @@
+/** A database with nothing but lanes in it, and schedules on it as different processes would open them. */
+import { onTestFinished } from "vitest"
+import { PostgresSchedule, type PostgresScheduleOptions } from "../../src/schedule/postgres/postgres.ts"
+import type { LaneClaim, Schedule } from "../../src/schedule/schedule.ts"
+import { Database, type Row } from "../../src/store/postgres/connection.ts"
+import { migrate } from "../../src/store/postgres/migrate.ts"
+import type { LaneWake } from "../../src/store/store.ts"
+import { freshDatabase } from "./servers/postgres.ts"
+
+export type OpenSchedule = (options: PostgresScheduleOptions) => Promise<PostgresSchedule>
+
+const straight: OpenSchedule = async (options) => new PostgresSchedule(options)
+
+export class LaneWorld {
+  readonly url: string
+  readonly database: Database
+  readonly #open: OpenSchedule
+  /** What the store would find waiting. */
+  waiting: LaneWake[] = []
+
+  private constructor(url: string, open: OpenSchedule) {
+    this.url = url
+    this.database = connectTo(url)
+    this.#open = open
+  }
+
+  static async create(open: OpenSchedule = straight, url?: string): Promise<LaneWorld> {
+    const world = new LaneWorld(url ?? (await freshDatabase()), open)
+    await migrate(world.database)
+    return world
+  }
+
+  /** As a send does it: written down in the database first, and then hinted at, if anybody is there to be told. */
+  async wake(lanes: readonly LaneWake[], ...told: Schedule[]): Promise<void> {
+    const columns = [
+      lanes.map(({ endpointId }) => endpointId),
+      lanes.map(({ appId }) => appId),
+      lanes.map(({ dueAt }) => dueAt),
+    ]
+    await this.database.run(WAKE, columns)
+    for (const schedule of told) schedule.wake(lanes)
+  }
+
+  async sql(text: string, ...values: unknown[]): Promise<Row[]> {
+    return await this.database.runCalmly({ name: "", text }, values)
+  }
+
+  /** A worker as in a process of its own. */
+  async worker({ url = this.url, leaseMs }: { url?: string; leaseMs?: number } = {}): Promise<Worker> {
+    const database = connectTo(url)
+    const store = {
+      scanLanes: async (after: string | null, limit: number) =>
+        this.waiting.filter(({ endpointId }) => endpointId > (after ?? "")).slice(0, limit),
+    }
+    const schedule = await this.#open({ database, store, random: Math.random, name: "test", leaseMs })
+    const worker = new Worker(schedule, database)
+    onTestFinished(() => schedule.stop())
+    await schedule.start({ due: () => worker.onDue(), lost: () => worker.onLost() })
+    return worker
+  }
+}
+
+export class Worker {
+  readonly schedule: PostgresSchedule
+  readonly database: Database
+  onDue: () => void = () => {}
+  onLost: () => void = () => {}
+
+  constructor(schedule: PostgresSchedule, database: Database) {
+    this.schedule = schedule
+    this.database = database
+  }
+
+  /** Claims whenever the schedule says that something may be due, until enough has come. */
+  claimed(count: number, now: number): Promise<LaneClaim[]> {
+    const claims: LaneClaim[] = []
+    return new Promise((resolve) => {
+      this.onDue = () =>
+        void this.schedule.claim(count, now).then(
+          (more) => {
+            claims.push(...more)
+            if (claims.length >= count) resolve(claims)
+          },
+          () => {},
+        )
+      this.onDue()
+    })
+  }
+
+  lost(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onLost = resolve
+    })
+  }
+}
+
+function connectTo(url: string): Database {
+  const database = new Database(url, "posthorn test")
+  onTestFinished(() => database.close())
+  return database
+}
+
+const WAKE = {
+  name: "",
+  text: `
+    WITH w AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) AS w(id, app_id, due_at)),
+         made AS (INSERT INTO lanes (id, app_id) SELECT DISTINCT id, app_id FROM w ON CONFLICT DO NOTHING)
+    INSERT INTO lane_wakes (lane_id, due_at) SELECT id, due_at FROM w`,
+}

@@ -1,0 +1,71 @@
+/** PostgreSQL stores for tests, with deliveries in every state, and a way to type SQL beside them. */
+import pg from "pg"
+import { onTestFinished, vi } from "vitest"
+import { sample, settlement } from "../../src/store/conformance.ts"
+import { openPostgresStore, type PostgresStore } from "../../src/store/postgres/store.ts"
+import type { Delivery, Endpoint, NewMessage } from "../../src/store/store.ts"
+import { freshDatabase } from "./servers/postgres.ts"
+
+export const NOW = 1_900_000_000_000
+
+export async function openStore(url: string): Promise<PostgresStore> {
+  const store = await openPostgresStore({ url, name: "posthorn test" })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** A connection of an operator's own. */
+export async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url)
+  client.on("error", () => {})
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+/** A store with one endpoint, and a hand on it that sends, delivers and kills off. */
+export async function stage(more: Partial<Endpoint> = {}) {
+  const url = await freshDatabase()
+  const store = await openStore(url)
+  const client = await connect(url)
+  const application = sample.application()
+  const endpoint = sample.endpoint(application.id, more)
+  await store.createApplication(application)
+  await store.createEndpoint(endpoint)
+  let token = 0
+  const query = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows
+  const send = async (count = 1, message: Partial<NewMessage> = {}) => {
+    await store.accept(Array.from({ length: count }, () => sample.message(application.id, message)))
+  }
+  /** Sends what is due and answers with this status; a delivery that fails has one attempt only. */
+  const attempt = async (
+    status: number,
+    purgeAt: number | null = null,
+    of = endpoint,
+  ): Promise<Delivery[]> => {
+    const lane = { endpointId: of.id, limit: 1000, starting: 1000, retryShare: 0, knownVersion: null }
+    const [work] = await store.fetch([{ ...lane, token: ++token }], NOW)
+    const settlements = work!.deliveries.map((delivery) => {
+      const outcome = settlement(of.id, token, { ...delivery, maxAttempts: 1 }, status)
+      return { ...outcome, change: { ...outcome.change, purgeAt } }
+    })
+    await store.settle(settlements)
+    return Promise.all(work!.deliveries.map(async ({ id }) => (await store.getDelivery(id))!))
+  }
+  return { url, store, client, query, application, endpoint, send, attempt }
+}
+
+/** The plans of the statements that the work runs on the store, each as text. */
+export async function plansOf(url: string, store: PostgresStore, work: () => Promise<unknown>) {
+  const spies = [vi.spyOn(store.database, "run"), vi.spyOn(store.database, "runCalmly")]
+  await work()
+  const statements = spies.flatMap(({ mock }) => mock.calls)
+  for (const spy of spies) spy.mockRestore()
+  const client = await connect(url)
+  const plans = []
+  for (const [{ text }, values] of statements) {
+    const { rows } = await client.query(`EXPLAIN (COSTS off) ${text}`, [...values])
+    plans.push(rows.map((row) => row["QUERY PLAN"]).join("\n"))
+  }
+  return plans
+}

@@ -1,0 +1,38 @@
+/** Gives a run of the tests its PostgreSQL and its Redis: those that it is told of, or private ones that end with it. */
+import { checkPostgres, PostgresServer } from "./postgres-server.ts"
+import { checkRedis, RedisServer } from "./redis-server.ts"
+
+interface Kind {
+  /** Where the tests, and the programs that they start, read the server's URL. */
+  readonly variable: string
+  check(url: string): Promise<void>
+  start(): Promise<{ readonly url: string; close(): Promise<void> }>
+}
+
+const KINDS: readonly Kind[] = [
+  { variable: "POSTHORN_TEST_POSTGRES_URL", check: checkPostgres, start: () => PostgresServer.start() },
+  { variable: "POSTHORN_TEST_REDIS_URL", check: checkRedis, start: () => RedisServer.start() },
+]
+
+export default async function provideServers(): Promise<() => Promise<void>> {
+  const closings = await Promise.all(KINDS.map(provide))
+  return async () => {
+    await Promise.all(closings.map((close) => close()))
+  }
+}
+
+async function provide({ variable, check, start }: Kind): Promise<() => Promise<void>> {
+  const given = process.env[variable]
+  if (given) {
+    await check(given).catch((cause) => {
+      throw new Error(`no server answers at the URL in ${variable}: ${cause.message}`, { cause })
+    })
+    return async () => {}
+  }
+  const server = await start()
+  process.env[variable] = server.url
+  return async () => {
+    delete process.env[variable]
+    await server.close()
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * A process that only delivers, on the servers it is told. If asked to, it says what it takes and what it settles, straight into the
+ * pipe, before it goes on: whatever happens to it next, the test knows what it had in hand.
+ */
+import { writeSync } from "node:fs"
+import { openPosthorn } from "../../src/posthorn.ts"
+import type { Store } from "../../src/store/store.ts"
+import type { WorkerOptions } from "./workers.ts"
+
+const { leaseMs, tells, ...options } = JSON.parse(process.argv[2]!) as WorkerOptions
+
+const say = (...words: readonly (string | number)[]) => void writeSync(1, `${words.join(" ")}\n`)
+
+const telling = (store: Store): Store => ({
+  ...store,
+  async fetch(lanes, now) {
+    const works = await store.fetch(lanes, now)
+    for (const [i, { deliveries }] of works.entries())
+      for (const { id } of deliveries) say("took", id, lanes[i]!.token)
+    return works
+  },
+  async settle(settlements) {
+    for (const { attempt, token } of settlements) if (attempt !== null) say("settles", attempt.id, token)
+    const results = await store.settle(settlements)
+    for (const [i, { deliveryId }] of settlements.entries()) say(results[i]!, deliveryId)
+    return results
+  },
+})
+
+process.on("message", ({ blockMs }: { readonly blockMs: number }) => {
+  const until = performance.now() + blockMs
+  say("blocked")
+  while (performance.now() < until) {}
+})
+
+const posthorn = await openPosthorn(
+  { logger: "warn", egress: { allow: ["127.0.0.0/8"], ports: "any" }, closeTimeoutMs: 2000, ...options },
+  { leaseMs, ...(tells ? { wrapStore: telling } : {}) },
+)
+process.once("SIGTERM", async () => {
+  await posthorn.close()
+  process.disconnect()
+})
+say("ready")

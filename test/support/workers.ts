@@ -1,0 +1,81 @@
+/** Worker processes that a test starts, freezes and kills, and what they said about their work. */
+import { onTestFinished } from "vitest"
+import type { PosthornOptions } from "../../src/posthorn.ts"
+import { type Ending, Program } from "./process.ts"
+
+export interface WorkerOptions extends Omit<PosthornOptions, "logger" | "onFatal"> {
+  /** Shorter than the real one where a test waits for it to run out. */
+  readonly leaseMs?: number
+  /** Says what it takes and what it settles. */
+  readonly tells?: boolean
+}
+
+export type SettleWord = "applied" | "superseded" | "stale"
+
+/** A line that a worker said. */
+export type Told =
+  | { readonly word: "took"; readonly deliveryId: string; readonly token: number }
+  | { readonly word: "settles"; readonly attemptId: string; readonly token: number }
+  | { readonly word: SettleWord; readonly deliveryId: string }
+
+const CHILD = new URL("./worker-child.ts", import.meta.url)
+
+export class WorkerProcess {
+  readonly program: Program
+  readonly told: Told[] = []
+
+  private constructor(options: WorkerOptions) {
+    this.program = Program.start(CHILD, [JSON.stringify(options)], { talks: true }, (line) =>
+      this.#hear(line),
+    )
+  }
+
+  /** Resolves when it delivers. */
+  static async start(options: WorkerOptions): Promise<WorkerProcess> {
+    const worker = new WorkerProcess(options)
+    onTestFinished(async () => void (await worker.kill()))
+    await worker.program.line(/^ready/)
+    return worker
+  }
+
+  get pid(): number {
+    return this.program.process.pid!
+  }
+
+  get hasEnded(): boolean {
+    return this.program.process.exitCode !== null || this.program.process.signalCode !== null
+  }
+
+  kill(): Promise<Ending> {
+    return this.program.kill()
+  }
+
+  /** As if the machine had stopped: it does nothing, and its connections stay open. */
+  freeze(): void {
+    this.program.process.kill("SIGSTOP")
+  }
+
+  thaw(): void {
+    this.program.process.kill("SIGCONT")
+  }
+
+  /** Holds up its event loop for so long; resolves when it is held up. */
+  async block(blockMs: number): Promise<void> {
+    this.program.process.send({ blockMs })
+    await this.program.line(/^blocked/)
+  }
+
+  /** Asks it to end by itself. */
+  async close(): Promise<Ending> {
+    this.program.process.kill("SIGTERM")
+    return this.program.ended
+  }
+
+  #hear(line: string): void {
+    const [word, id, token] = line.split(" ") as [string, string, string]
+    if (word === "took") this.told.push({ word, deliveryId: id, token: Number(token) })
+    else if (word === "settles") this.told.push({ word, attemptId: id, token: Number(token) })
+    else if (word === "applied" || word === "superseded" || word === "stale")
+      this.told.push({ word, deliveryId: id })
+  }
+}
