@@ -45,13 +45,13 @@ test("demo --help says what it does, and does nothing", async () => {
 
 test.each([
   [["dmeo"], "posthorn: unknown command dmeo; did you mean demo?\n"],
-  [["frobnicate"], "posthorn: unknown command frobnicate; known are demo\n"],
-  [["constructor"], "posthorn: unknown command constructor; known are demo\n"],
+  [["frobnicate"], "posthorn: unknown command frobnicate; known are demo, worker, migrate\n"],
+  [["constructor"], "posthorn: unknown command constructor; known are demo, worker, migrate\n"],
   [["--verson"], "posthorn: unknown flag --verson; did you mean --version?\n"],
   [["demo", "--kep"], "posthorn: unknown flag --kep; did you mean --keep?\n"],
   [["demo", "--keep=yes"], "posthorn: Option '--keep' does not take an argument\n"],
   [["demo", "now"], 'posthorn: there is no place for "now" here; the flags are --keep, --help\n'],
-  [["\x1b[2J"], "posthorn: unknown command \\x1b[2J; known are demo\n"],
+  [["\x1b[2J"], "posthorn: unknown command \\x1b[2J; known are demo, worker, migrate\n"],
 ])("%j is refused with one sentence", async (args, sentence) => {
   expect(await posthorn(...args)).toEqual({ code: 2, stdout: "", stderr: sentence })
 })

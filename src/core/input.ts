@@ -135,7 +135,7 @@ export function payloadBytes(
   field: (name: string) => string,
 ): PayloadBytes {
   const raw = rawBytes(payload)
-  // Not a Buffer: on its way to the store's thread, a piece of Node's shared buffer of 64 KiB takes all of that along.
+  // Not a Buffer: on its way to the store's thread, a piece of Node's shared buffer takes all 64 KiB along, 34 µs instead of 6.
   const bytes = raw ?? new TextEncoder().encode(jsonOf(payload, field("payload")))
   if (bytes.length > mostBytes) {
     throw new PosthornError(

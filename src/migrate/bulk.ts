@@ -47,9 +47,11 @@ export class Bulk {
     const packed = this.#byteNames.map(
       (name) => new Packed(rows.map((row) => row[name] as Uint8Array | null)),
     )
-    const bytesOf = (i: number) =>
-      this.#byteNames.map((name, j) => [name, { at: packed[j]!.at[i]!, length: packed[j]!.lengths[i]! }])
-    const parts = rows.map((row, i) => ({ row, bytes: Object.fromEntries(bytesOf(i)) }))
+    const places = packed.map(({ at, lengths }) => at.map((start, i) => ({ at: start, length: lengths[i]! })))
+    const parts = rows.map((row, i) => ({
+      row,
+      bytes: Object.fromEntries(this.#byteNames.map((name, j) => [name, places[j]![i]!])),
+    }))
     return [...this.#columns.values(parts), ...packed.map(({ bytes }) => bytes)]
   }
 }

@@ -8,11 +8,13 @@ import type { EventBus } from "./events.ts"
 /** How often a process says that it listens, and how long the others believe it. */
 const SAY_EVERY_MS = 3000
 const BELIEVED_MS = 10_000
+/** Who has just started has not heard anybody yet, and believes for so long that somebody listens. */
+const BELIEVED_AT_FIRST_MS = SAY_EVERY_MS + 1000
 
 export class EventExchange {
   readonly #bus: EventBus
   readonly #bulletin: Bulletin
-  #heardAt = Number.NEGATIVE_INFINITY
+  #heardAt = performance.now() - BELIEVED_MS + BELIEVED_AT_FIRST_MS
   #saying: NodeJS.Timeout | null = null
 
   constructor(bus: EventBus, bulletin: Bulletin) {

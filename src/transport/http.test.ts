@@ -203,15 +203,18 @@ test("the answer is asked for as it is, whatever else the headers say", async ()
 
 test("a request never waits behind another on its connection", async () => {
   const arrived: Socket[] = []
-  const both = Promise.withResolvers<void>()
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const url = await rawReceiver((socket) => {
     arrived.push(socket)
     socket.on("data", () => arrived.push(socket))
-    if (arrived.length === 2) both.resolve()
+    if (arrived.length === 1) first.resolve()
+    else second.resolve()
   })
   const http = transport()
-  const sent = [http.send(request(url)), http.send(request(url))]
-  await both.promise
+  const sent = [http.send(request(url))]
+  await first.promise
+  sent.push(http.send(request(url)))
+  await second.promise
   expect(new Set(arrived).size).toBe(2)
   for (const socket of arrived) socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
   for (const { outcome } of await Promise.all(sent)) expect(outcome.kind).toBe("response")

@@ -58,7 +58,7 @@ test("F1: no further automatic retry is scheduled for a dead row, at no later po
   const before = await harness.rows()
   for (const seconds of [5, 30, 21_600, 30 * 86_400]) {
     harness.clock.advance(seconds * 1000)
-    await harness.posthorn.engine?.pollOnce()
+    await harness.poll()
     await harness.quiet()
   }
   expect(harness.receiver.to("/")).toHaveLength(1)

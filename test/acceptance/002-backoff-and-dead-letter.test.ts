@@ -98,7 +98,7 @@ test("a 4xx response stops retrying immediately", async () => {
     })),
   )
   harness.clock.advance(3_600_000)
-  await harness.posthorn.engine?.pollOnce()
+  await harness.poll()
   await harness.quiet()
   expect(harness.receiver.requests).toHaveLength(statuses.length)
 })

@@ -11,7 +11,7 @@ async function pausedForEightDays(): Promise<{ harness: Harness; resume: () => P
   await harness.posthorn.endpoints.pause("acme", endpointId)
   await harness.send()
   harness.clock.advance(8 * DAY_MS)
-  await harness.posthorn.engine?.pollOnce()
+  await harness.poll()
   await harness.quiet()
   return { harness, resume: () => harness.posthorn.endpoints.resume("acme", endpointId) }
 }
@@ -101,7 +101,7 @@ test.each([
   await resume()
   await harness.published("delivery.dead", 1)
   await revive(harness)
-  await harness.posthorn.engine?.pollOnce()
+  await harness.poll()
   await harness.published("delivery.attempt", 2)
   expect((await harness.rows())[0]).toMatchObject({
     status: "failed",

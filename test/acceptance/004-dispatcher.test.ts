@@ -130,7 +130,7 @@ test("planned: a subscriber's rate limit is kept", async () => {
   await harness.posthorn.sendBatch("acme", batch)
   for (const count of [2, 4, 5]) {
     await harness.published("delivery.delivered", count)
-    await harness.posthorn.health()
+    await harness.calm()
     harness.clock.advance(1000)
   }
   expect(times).toEqual([0, 0, 1000, 1000, 2000])

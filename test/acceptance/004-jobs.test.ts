@@ -21,7 +21,7 @@ test("wh-006b: attempts start at 0, 1, 6, 36, 156 and 756 seconds; the sixth fai
     { reason: "exhausted", attempt_count: 6 },
   ])
   harness.clock.advance(86_400_000)
-  await harness.posthorn.engine?.pollOnce()
+  await harness.poll()
   await harness.quiet()
   expect(harness.receiver.to("/")).toHaveLength(6)
 })
@@ -93,7 +93,7 @@ test("claiming is atomic: however often the queue is polled, no job is done twic
   for (let polls = 0; polls < 10; polls++) await harness.posthorn.engine?.pollOnce()
   const ids = await Promise.all(sends)
   await harness.published("delivery.delivered", 100)
-  await harness.posthorn.engine?.pollOnce()
+  await harness.poll()
   await harness.quiet()
   expect(
     harness.receiver

@@ -1,5 +1,5 @@
 /** `posthorn migrate` as it is typed: everything arrives, however often it is killed, and the old file is not touched. */
-import { writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
@@ -204,8 +204,9 @@ test("an empty file is moved too, and the first send gets the first number", asy
   expect(await run("--from", `sqlite:${file}`, "--to", url)).toMatchObject({ code: 0 })
   const posthorn = await openTarget(url)
   await posthorn.applications.create({ uid: "acme", name: "Acme" })
-  const { id } = await posthorn.send("acme", { eventType: "a", payload: 1 })
-  expect(await posthorn.messages.get("acme", id)).toMatchObject({ matched: 0 })
+  await posthorn.send("acme", { eventType: "a", payload: 1 })
+  const { rows } = await (await connect(url)).query("SELECT seq::int FROM messages")
+  expect(rows).toEqual([{ seq: 1 }])
 })
 
 test("--quiet says nothing of the progress", async () => {
@@ -354,6 +355,10 @@ test("a file that is not there, not a database, not ours, too new, or without it
   writeFileSync(`${file}.key`, `${"00".repeat(32)}\n`)
   expect(await told(file)).toMatch(
     /^posthorn: the secrets in .* were encrypted with key \w+, not with .*\.key \(\w+\): give the key it was created with$/,
+  )
+  rmSync(`${file}.key`)
+  expect(await told(file)).toBe(
+    `posthorn: the encryption key ${file}.key is not there: put it back, or set POSTHORN_ENCRYPTION_KEY`,
   )
 })
 

@@ -1,17 +1,15 @@
 /** Fault 9: the reply to what accepts a message is lost. The send is refused, and its retry with the same key makes no second message. */
-import { describe, expect, onTestFinished, test } from "vitest"
+import { describe, expect, test } from "vitest"
+import { proxied } from "../many/proxied.ts"
 import { ON_SHARED_SERVERS, open, type Place, Site } from "../many/site.ts"
-import { FaultProxy } from "../support/fault-proxy.ts"
 
 /** A sender behind a proxy, and a worker that is not. */
 async function openThroughProxy(place: Place) {
   const site = await Site.open(place)
   await site.endpoint("a")
   await open(place)
-  const { hostname, port } = new URL(place.store)
-  const proxy = await FaultProxy.start({ host: hostname, port: Number(port) })
-  onTestFinished(() => proxy.close())
-  const sender = await open({ ...place, store: proxy.through(place.store), deliver: false })
+  const { proxy, place: through } = await proxied(place)
+  const sender = await open({ ...through, deliver: false })
   // Prepared once, so that the statement is known by its name alone.
   await sender.send("acme", { eventType: "nobody", payload: {} })
   return { site, proxy, sender }

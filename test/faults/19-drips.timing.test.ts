@@ -82,13 +82,30 @@ test.each(PATHS)("one that %s is cut at the deadline, and its connection closed"
 
 test("one that never finishes the TLS handshake is cut at the deadline, and its connection closed soon", async () => {
   const receiver = await hostile()
+  const posthorn = await library()
+  await posthorn.endpoints.create("acme", { url: receiver.url("x").replace("http:", "https:") })
+  const made = attempts(posthorn, 1)
   const startedAt = performance.now()
-  const { outcome } = await transport().send(request(receiver.url("x").replace("http:", "https:")))
-  expectAtDeadline(performance.now() - startedAt)
-  expect(outcome).toEqual({ kind: "failure", cause: "timeout" })
+  await posthorn.send("acme", { eventType: "a.b", payload: {} })
+  const [attempt] = await made
+  expect(attempt).toMatchObject({ error: "timeout", success: false })
+  expectAtDeadline(attempt!.duration_ms)
   await receiver.deserted()
   // Not only when the time for connecting, which is 10 s here, has passed as well; undici counts that time by the half second.
   expect(performance.now() - startedAt).toBeLessThan(DEADLINE_MS + 2500)
+})
+
+test("early hints in any number that a drip can bring end at the deadline too", async () => {
+  const receiver = await hostile()
+  const deadlineMs = 2500
+  const startedAt = performance.now()
+  const { outcome } = await transport().send({
+    ...request(receiver.url("early-hints")),
+    timeoutMs: deadlineMs,
+  })
+  expect(outcome).toEqual({ kind: "failure", cause: "timeout" })
+  expect(performance.now() - startedAt).toBeGreaterThan(deadlineMs - 10)
+  expect(performance.now() - startedAt).toBeLessThan(deadlineMs + LEEWAY_MS)
 })
 
 test("thirty of each at once are all cut at the deadline", async () => {

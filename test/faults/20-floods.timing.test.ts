@@ -6,6 +6,7 @@ import { HttpTransport } from "../../src/transport/http.ts"
 import { Harness, loopbackGuard } from "../support/harness.ts"
 import { BOMB, BREAKS, FLOODS, Hostile, STALLS } from "../support/hostile.ts"
 import { Program } from "../support/process.ts"
+import { Receiver } from "../support/receiver.ts"
 import type { Order, Weighed } from "./flood-child.ts"
 
 const MOST_BYTES = 65_536
@@ -46,21 +47,25 @@ async function hostile(): Promise<Hostile> {
   return started
 }
 
-function send(url: string) {
+function transport(): HttpTransport {
   const clock = systemClock()
-  const transport = new HttpTransport(clock, loopbackGuard(clock))
-  onTestFinished(() => transport.close())
-  return transport.send({
-    endpointId: "ep_1",
-    version: 1,
-    url,
-    headers: { "content-type": "text/plain" },
-    body: Buffer.from("hello"),
-    timeoutMs: 10_000,
-    connectTimeoutMs: 10_000,
-    tls: {},
-  })
+  const made = new HttpTransport(clock, loopbackGuard(clock))
+  onTestFinished(() => made.close())
+  return made
 }
+
+const request = (url: string, endpointId = "ep_1", timeoutMs = 10_000) => ({
+  endpointId,
+  version: 1,
+  url,
+  headers: { "content-type": "text/plain" },
+  body: Buffer.from("hello"),
+  timeoutMs,
+  connectTimeoutMs: 10_000,
+  tls: {},
+})
+
+const send = (url: string) => transport().send(request(url))
 
 test.each(Object.entries(ENDINGS))("%s ends at once and in the right way", async (path, ending) => {
   const receiver = await hostile()
@@ -158,14 +163,48 @@ test.each([
   expect(flood).toBeLessThan(plain * 30)
 })
 
+test.each(Object.keys(FLOODS))("a healthy receiver beside %s is served as fast as alone", async (path) => {
+  const program = Program.start(new URL("./hostile-child.ts", import.meta.url), [], { talks: true })
+  onTestFinished(async () => void (await program.kill()))
+  const hostileUrl = `${(await program.line(/^at /)).slice("at ".length)}${path}`
+  const healthy = await Receiver.start()
+  onTestFinished(() => healthy.close())
+  const http = transport()
+  const [ROUNDS, REQUESTS, A_FLOOD_EVERY] = [6, 150, 50]
+  const medianMs = async (beside: boolean): Promise<number> => {
+    const taken: number[] = []
+    const floods: Promise<unknown>[] = []
+    for (let i = 0; i < REQUESTS; i++) {
+      if (beside && i % A_FLOOD_EVERY === 0) floods.push(http.send(request(hostileUrl, "ep_hostile", 2000)))
+      const startedAt = performance.now()
+      await http.send(request(healthy.url("/")))
+      taken.push(performance.now() - startedAt)
+    }
+    await Promise.all(floods)
+    return taken.sort((a, b) => a - b)[REQUESTS >> 1]!
+  }
+  await medianMs(true)
+  const alone: number[] = []
+  const beside: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    // By turns, so that both see the same machine; the best of each is the one that was least disturbed.
+    alone.push(await medianMs(false))
+    beside.push(await medianMs(true))
+  }
+  expect(Math.min(...beside)).toBeLessThan(Math.min(...alone) * 1.2)
+})
+
 test("one that pours after its answer, while nothing is asked of it, loses its connection", async () => {
   const receiver = await hostile()
   const url = receiver.treat("afterwards", (socket) => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
     FLOODS["endless-line-breaks"](socket)
   })
+  const startedAt = performance.now()
   expect((await send(url)).outcome).toMatchObject({ kind: "response", status: 200 })
   await receiver.deserted()
+  // Not only when it has been idle for long enough, which is 10 s.
+  expect(performance.now() - startedAt).toBeLessThan(5000)
 })
 
 test("a body in pieces of one byte weighs what its bytes weigh, while it comes", async () => {

@@ -156,7 +156,7 @@ test("the same store beside the one that delivers: looks, sends and operates, an
   expect(await beside.send("acme", { eventType: "a", payload: {}, deliverAt: 0 })).toMatchObject({
     matched: 2,
   })
-  await harness.posthorn.engine!.pollOnce()
+  await harness.poll()
   await harness.receiver.arrived("/", 1)
   await harness.receiver.arrived("/second", 1)
   await beside.close()

@@ -35,12 +35,12 @@ function listen(posthorn: Posthorn) {
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
   test("a process that does not deliver hears of attempts, deliveries and dead letters, each once", async () => {
-    const site = await Site.open(await place(), { retry: { delays: [0.01], maxAttempts: 2 } })
-    const [here, elsewhere] = [listen(site.sender), listen(await open({ ...site.place, deliver: false }))]
+    const site = await Site.open(await place())
     const endpointId = await site.endpoint("good")
     await site.endpoint("bad")
     site.receiver.always("/bad", 500)
     await site.worker({ retry: { delays: [0.01], maxAttempts: 2 } })
+    const [here, elsewhere] = [listen(site.sender), listen(await open({ ...site.place, deliver: false }))]
     const good = await site.send("good")
     const bad = await site.send("bad")
     for (const { events, heard } of [here, elsewhere]) {
@@ -69,13 +69,22 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
   test("a thousand events reach another process, none of them twice", async () => {
     const site = await Site.open(await place())
     await site.endpoint("many")
-    const { events, heard } = listen(site.sender)
     await site.worker()
+    const { events, heard } = listen(site.sender)
     const messages = Array.from({ length: 500 }, (_, n) => ({ eventType: "many", payload: n }))
     const sent = (await site.sender.sendBatch("acme", messages)).map(({ id }) => id)
     for (const id of sent) await heard("delivery.delivered", id)
     expect(events.filter(({ type }) => type === "delivery.delivered")).toHaveLength(500)
     expect(events.filter(({ type }) => type === "delivery.attempt")).toHaveLength(500)
+  })
+
+  test("what a worker does from its first moment on is heard by whoever listened before", async () => {
+    const site = await Site.open(await place())
+    await site.endpoint("waiting")
+    const { heard } = listen(site.sender)
+    const id = await site.send("waiting")
+    await site.worker()
+    await heard("delivery.delivered", id)
   })
 
   test("an endpoint paused in one process stops at once in another, and goes on when it is resumed", async () => {
@@ -111,7 +120,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     await expect.poll(timesTaken).toBe(2)
     await site.sender.endpoints.update("acme", "lane", { url: site.receiver.url("/moved") })
     // The second is given back and taken again.
-    await expect.poll(timesTaken, { timeout: AT_ONCE_MS }).toBe(3)
+    await expect.poll(timesTaken, { timeout: AT_ONCE_MS }).toBeGreaterThan(2)
     release(200)
     await site.receiver.arrived("/moved", 19)
     expect(site.receiver.to("/lane")).toHaveLength(1)

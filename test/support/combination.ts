@@ -6,7 +6,9 @@ import { createHash } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Redis } from "ioredis"
 import { onTestFinished } from "vitest"
+import { keysFor } from "../../src/schedule/redis/rebuild.ts"
 import { MIGRATIONS } from "../../src/store/postgres/schema.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { type Ground, postgresGround, sqliteGround } from "./ground.ts"
@@ -31,8 +33,21 @@ export async function freshGround({ migrated }: { readonly migrated: boolean }):
   const store = await (migrated ? freshDatabase(await migratedTemplate()) : freshDatabase())
   const schedule = ON === "redis" ? { schedule: process.env.POSTHORN_TEST_REDIS_URL! } : {}
   const ground = postgresGround({ store, ...schedule })
-  onTestFinished(() => ground.close())
+  onTestFinished(async () => {
+    if (ON === "redis") await forgetLanes(ground)
+    await ground.close()
+  })
   return ground
+}
+
+/** What the test's schedule left in the run's shared Redis. */
+async function forgetLanes(ground: Ground): Promise<void> {
+  if (!(await ground.hasTables())) return
+  const [row] = await ground.sql("SELECT value FROM meta WHERE key = 'database_id'")
+  if (row === undefined) return
+  const redis = new Redis(ground.options.schedule!)
+  await redis.unlink(Object.values(keysFor(row.value as string)))
+  await redis.quit()
 }
 
 function migratedTemplate(): Promise<string> {

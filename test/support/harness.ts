@@ -154,6 +154,12 @@ export class Harness {
     return this.#calls.whenAnswered(this.posthorn.engine)
   }
 
+  /** One poll now, and everything that follows from it. */
+  async poll(): Promise<void> {
+    await this.posthorn.engine!.pollOnce()
+    await this.calm()
+  }
+
   /** Lets so much time pass and resolves with the attempt that is made at its end; none may be made a moment before. */
   async attemptAfter(ms: number): Promise<AttemptEvent> {
     const attempts = () => this.events.filter(({ type }) => type === "delivery.attempt").length

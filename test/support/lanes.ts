@@ -76,14 +76,22 @@ export class Worker {
     const claims: LaneClaim[] = []
     return new Promise((resolve) => {
       this.onDue = () =>
-        void this.schedule.claim(count, now).then(
+        void this.schedule.claim(count - claims.length, now).then(
           (more) => {
             claims.push(...more)
-            if (claims.length >= count) resolve(claims)
+            if (claims.length < count) return
+            this.onDue = () => {}
+            resolve(claims)
           },
           () => {},
         )
       this.onDue()
+    })
+  }
+
+  due(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onDue = resolve
     })
   }
 

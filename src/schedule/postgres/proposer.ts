@@ -17,9 +17,12 @@ export interface Proposal {
 /** The database finds them by itself. */
 export const NO_PROPOSAL: Proposal = { lanes: null, behindMs: 0 }
 
-/** When a lane is due, as the database has it; null when it is claimed or has nothing to do. */
+/** How things stand with a lane. */
 export interface LaneTime {
   readonly endpointId: string
   readonly appId: string
+  /** Null when it is claimed or has nothing to do. */
   readonly dueAt: number | null
+  /** It has just been granted to this worker: nobody else can have anything to say about it. */
+  readonly isOurs: boolean
 }

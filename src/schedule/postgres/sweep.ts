@@ -42,5 +42,5 @@ export class Sweep {
 }
 
 function toLaneTime({ id, app_id, ready_at }: Row): LaneTime {
-  return { endpointId: id as string, appId: app_id as string, dueAt: ready_at as number }
+  return { endpointId: id as string, appId: app_id as string, dueAt: ready_at as number, isOurs: false }
 }

@@ -144,7 +144,7 @@ export class Turns {
     this.#claims.woken(claims.slice(granted.length))
     const missed = (row.waiting as boolean) && granted.length < (most ?? 0)
     if (missed) this.#proposer?.missed()
-    if (row.told !== null) this.#proposer?.learn(toTimes(row), now)
+    if (row.told !== null) this.#proposer?.learn(toTimes(row, granted), now)
     for (const { written } of releases) written()
     return {
       granted,
@@ -174,9 +174,11 @@ function toClaims({ claimed, apps, tokens }: Row): LaneClaim[] {
   }))
 }
 
-function toTimes({ told, told_apps, told_times }: Row): LaneTime[] {
+function toTimes({ told, told_apps, told_times }: Row, granted: readonly LaneClaim[]): LaneTime[] {
+  const ours = new Set(granted.map(({ endpointId }) => endpointId))
   return (told as string[]).map((endpointId, i) => {
+    const appId = (told_apps as string[])[i]!
     const time = (told_times as (string | null)[])[i]!
-    return { endpointId, appId: (told_apps as string[])[i]!, dueAt: time === null ? null : Number(time) }
+    return { endpointId, appId, dueAt: time === null ? null : Number(time), isOurs: ours.has(endpointId) }
   })
 }

@@ -4,7 +4,7 @@
  */
 import type { Redis } from "ioredis"
 import type { Database } from "../../store/postgres/connection.ts"
-import { type News, NO_PROPOSAL, type Proposal, type Proposer } from "../postgres/turns.ts"
+import { type LaneTime, NO_PROPOSAL, type Proposal, type Proposer } from "../postgres/proposer.ts"
 import { infoValue } from "./connection.ts"
 import { endpointOf, type Keys, memberFor, rebuild } from "./rebuild.ts"
 import type { Scripts } from "./scripts.ts"
@@ -83,7 +83,10 @@ export class RedisLine implements Proposer {
 
   learn(lanes: readonly LaneTime[], now: number): void {
     if (lanes.length === 0) return
-    const news = lanes.flatMap(({ appId, endpointId, dueAt }) => [memberFor(appId, endpointId), dueAt ?? ""])
+    const news = lanes.flatMap(({ appId, endpointId, dueAt, isOurs }) => [
+      memberFor(appId, endpointId),
+      isOurs ? "ours" : (dueAt ?? ""),
+    ])
     const wakes = this.#hasOthers() ? MOST_WAKES : 0
     this.#redis
       .posthornLearn(this.#keys.lanes, this.#keys.wake, now, this.#putOffUntil, wakes, ...news)

@@ -38,25 +38,24 @@ end
 return chosen`
 
 /**
- * How things stand in PostgreSQL, lane by lane: its time, or nothing when it is claimed or has nothing to do. For a lane that we had
- * put off that is the truth, unless somebody has said something about it since. For the others only an earlier time is news: what
- * is in the set wrongly is proposed once, refused, and corrected.
+ * How things stand in PostgreSQL, lane by lane: its time, nothing when it is claimed or has nothing to do, or that it is ours. For a
+ * lane that we had put off that is the truth, unless somebody has said something about it since. For the others only an earlier time
+ * is news: what is in the set wrongly is proposed once, refused, and corrected.
  */
 const LEARN = `
-local now, put_off_until, wakes = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local now, put_off_until, wakes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local due = 0
 for i = 4, #ARGV, 2 do
   local member, at = ARGV[i], ARGV[i + 1]
-  local is_put_off = put_off_until ~= '' and redis.call('ZSCORE', KEYS[1], member) == put_off_until
-  if at == '' then
-    if is_put_off then redis.call('ZREM', KEYS[1], member) end
-  else
+  local is_put_off = put_off_until and tonumber(redis.call('ZSCORE', KEYS[1], member) or -1) == put_off_until
+  if at == 'ours' or (at == '' and is_put_off) then
+    redis.call('ZREM', KEYS[1], member)
+  elseif at ~= '' then
     if is_put_off then redis.call('ZADD', KEYS[1], at, member) else redis.call('ZADD', KEYS[1], 'LT', at, member) end
     if tonumber(at) <= now then due = due + 1 end
   end
 end
-for _ = redis.call('LLEN', KEYS[2]) + 1, math.min(due, wakes) do redis.call('LPUSH', KEYS[2], '1') end
-return due`
+for _ = redis.call('LLEN', KEYS[2]) + 1, math.min(due, wakes) do redis.call('LPUSH', KEYS[2], '1') end`
 
 export const SCRIPTS = {
   posthornPropose: { lua: PROPOSE, numberOfKeys: 1 },
@@ -73,5 +72,5 @@ export interface Scripts {
     putOffUntil: number | "",
     wakes: number,
     ...news: (string | number)[]
-  ): Promise<number>
+  ): Promise<null>
 }

@@ -5,7 +5,7 @@
  */
 import type { NewMessage } from "../store.ts"
 import { priorityNumber, toJson } from "./rows.ts"
-import { Columns, Packed, type Statement } from "./statement.ts"
+import { Columns, Packed, patience, type Statement } from "./statement.ts"
 
 /** What became of a message. `again`: its key is being used by somebody else at this moment; asked again, the answer is known. */
 export type Verdict =
@@ -57,7 +57,7 @@ WITH i AS MATERIALIZED (
            (SELECT a.id FROM applications a WHERE a.id = i.app AND a.deleted_at IS NULL),
            (SELECT a.id FROM applications a WHERE a.uid = i.app AND a.deleted_at IS NULL)
          ) AS app_id
-    FROM ${COLUMNS.unnest("i")}
+    FROM ${COLUMNS.unnest("i")}, ${patience(500)}
 ),
 used AS MATERIALIZED (
   SELECT i.ord, k.message_id, k.digest = i.digest AS same

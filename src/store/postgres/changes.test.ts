@@ -49,6 +49,19 @@ test("an endpoint that became ordered meanwhile takes what is reset into its lin
   expect(await query("SELECT rank FROM webhook_deliveries")).toEqual([{ rank: 0 }])
 })
 
+test("what was being accepted while its endpoint became ordered stands in the line too", async () => {
+  const { store, client, application, endpoint } = await stage()
+  const [first, second] = [sample.message(application.id), sample.message(application.id)]
+  await client.query("BEGIN")
+  await store.accept([first], client)
+  await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
+  await client.query("COMMIT")
+  await store.accept([second])
+  const lane = { endpointId: endpoint.id, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null }
+  const [work] = await store.fetch([lane], NOW)
+  expect(work!.deliveries.map(({ messageId }) => messageId)).toEqual([first.id])
+})
+
 test("an end typed as SQL is kept, and can be retried", async () => {
   const { store, query, send } = await stage()
   await send()
@@ -179,9 +192,9 @@ test("a policy is not deleted while an endpoint begins to use it", async () => {
   await expect(deleting).rejects.toMatchObject({ code: "conflict" })
 })
 
-test("of two processes that make the same step one makes it", async () => {
+test("of many processes that make the same step one makes it", async () => {
   const { url, store, send, attempt } = await stage()
-  const other = await openStore(url)
+  const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(url)))
   await send(6)
   await attempt(500)
   const task = await store.createTask(sample.task({ filter: { status: "dead" }, total: 6 }))
@@ -194,9 +207,9 @@ test("of two processes that make the same step one makes it", async () => {
     cursor: rows.at(-1)!.seq,
     now: NOW,
   }
-  const results = await Promise.all([store.stepTask(step), other.stepTask(step)])
+  const results = await Promise.all(stores.map((one) => one.stepTask(step)))
   expect(results.filter((result) => result !== null)).toEqual([[true, true, true, true]])
-  expect(await other.getTask(task.id)).toMatchObject({ done: 4, changed: 4, cursor: step.cursor })
+  expect(await store.getTask(task.id)).toMatchObject({ done: 4, changed: 4, cursor: step.cursor })
 })
 
 test("a task leaves what came after it alone", async () => {

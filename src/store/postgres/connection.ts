@@ -5,13 +5,13 @@
 import type { Duplex } from "node:stream"
 import pg from "pg"
 import { PosthornError } from "../../core/errors.ts"
-import { isConnectionTrouble, mayTryAgain, toPosthornError } from "./errors.ts"
+import { isConnectionTrouble, isTimeout, mayTryAgain, toPosthornError } from "./errors.ts"
 import type { Statement } from "./statement.ts"
 
 /** The longest that a statement, or the way to the server, may take before it counts as lost. */
 const TIMEOUT_MS = 4500
 /** For what reads or removes much. */
-const LONG_TIMEOUT_MS = 120_000
+const LONG_TIMEOUT_MS = 60_000
 const FIRST_PROBE_MS = 100
 const LONGEST_PROBE_MS = 2000
 const TRIES = 5
@@ -73,7 +73,7 @@ export class Database implements Runner {
 
   /** For what may take long. */
   runCalmly(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return this.#guarded(() => this.#query(this.#calm, statement, values))
+    return this.#guarded(() => this.#query(this.#calm, statement, values), true)
   }
 
   /** Several statements, all or none. */
@@ -83,7 +83,7 @@ export class Database implements Runner {
 
   /** Several statements that may take long. */
   transactionCalmly<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
-    return this.#guarded(() => this.#transact(this.#calm, work))
+    return this.#guarded(() => this.#transact(this.#calm, work), true)
   }
 
   /** A connection of its own that the caller ends, for LISTEN. */
@@ -121,7 +121,7 @@ export class Database implements Runner {
     await closed
   }
 
-  async #guarded<T>(work: () => Promise<T>): Promise<T> {
+  async #guarded<T>(work: () => Promise<T>, calm = false): Promise<T> {
     if (this.#closed) throw new PosthornError("closed", "this Posthorn is closed")
     if (this.#trouble !== null) throw toPosthornError(this.#trouble)
     for (let left = TRIES; ; left--) {
@@ -129,7 +129,8 @@ export class Database implements Runner {
         return await work()
       } catch (error) {
         if (mayTryAgain(error) && left > 1) continue
-        if (isConnectionTrouble(error)) this.#lost(error)
+        // One that may take long and took too long says nothing about the server.
+        if (isConnectionTrouble(error) && !(calm && isTimeout(error))) this.#lost(error)
         throw toPosthornError(error)
       }
     }
@@ -185,6 +186,8 @@ export class Database implements Runner {
         } catch (error) {
           if (this.#closed) return
           this.#trouble = error
+          // What still waits for an answer will not get one.
+          for (const socket of this.#sockets) socket.destroy()
           this.#probe(Math.min(delayMs * 2, LONGEST_PROBE_MS))
         }
       },

@@ -5,7 +5,7 @@ const UNIQUE_VIOLATION = "23505"
 const DISK_FULL = "53100"
 const TEXT_WITH_NUL = "22021"
 const LOCK_TIMEOUT = "55P03"
-const TRY_AGAIN = ["40001", "40P01", LOCK_TIMEOUT]
+const TRY_AGAIN = ["40001", "40P01"]
 const NO_SUCH_TABLE = "42P01"
 
 /** Of the classes of SQLSTATE: connection exceptions, insufficient resources, operator intervention. */
@@ -36,8 +36,15 @@ function isFromServer(error: unknown): boolean {
 export function isConnectionTrouble(error: unknown): boolean {
   if (error instanceof PosthornError) return false
   const code = codeOf(error)
+  // A mistake of ours, not of the way to the server.
+  if (error instanceof TypeError || error instanceof RangeError) return false
   if (!isFromServer(error)) return error instanceof Error
   return (PASSING_CLASSES.includes(code.slice(0, 2)) && code !== DISK_FULL) || code === READ_ONLY
+}
+
+/** The answer did not come in time. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === "Query read timeout"
 }
 
 /** The statement lost a race and wrote nothing: the same one again may win. */
@@ -89,6 +96,10 @@ export function toPosthornError(error: unknown): PosthornError {
     const text = `Posthorn's tables are not where this connection looks (${message}): use the same database and search_path`
     return new PosthornError("store_unavailable", text, { cause: error })
   }
+  if (code === LOCK_TIMEOUT) {
+    const text = "another transaction holds what this needs, such as the same idempotency key: try again"
+    return new PosthornError("store_unavailable", text, { cause: error })
+  }
   const text = isConnectionTrouble(error)
     ? `PostgreSQL cannot be reached (${message}): nothing is lost; try again`
     : `PostgreSQL refused: ${message}`
@@ -100,7 +111,9 @@ export function toOpeningError(error: unknown, where: string): PosthornError {
   if (error instanceof PosthornError) return error
   const known = AT_OPENING[codeOf(error)]
   const { message } = error as Error
-  const problem = known ?? (message === "" ? codeOf(error) : message)
+  const said = message === "" ? codeOf(error) : message
+  const hint = isFromServer(error) ? "" : "; is PostgreSQL running there, and are host and port right?"
+  const problem = known ?? said + hint
   return new PosthornError("store_unavailable", `cannot open ${where}: ${problem}`, {
     field: "store",
     cause: error,

@@ -3,7 +3,7 @@
  * owner's hands. The row's token is the fence: a claim that was lost gets nothing.
  */
 import type { LaneFetch } from "../store.ts"
-import { Columns, type Statement } from "./statement.ts"
+import { Columns, patience, type Statement } from "./statement.ts"
 
 const COLUMNS = new Columns<LaneFetch>({
   lane: ["text", ({ endpointId }) => endpointId],
@@ -47,17 +47,23 @@ export const FETCH: Statement = {
   text: `
 WITH locked AS MATERIALIZED (
   SELECT q.*, l.token AS held_token, l.sending_token, l.sending, l.since,
-         e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until
+         e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until,
+         e.ordered,
+         CASE WHEN e.ordered
+              THEN EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank > 1)
+              ELSE EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank <= 1)
+         END AS misplaced
     FROM ${COLUMNS.unnest("q")}
+    CROSS JOIN ${patience(2000)}
     JOIN lanes l ON l.id = q.lane
     JOIN endpoints e ON e.id = q.lane
    ORDER BY l.id FOR NO KEY UPDATE OF l
 ),
 s AS MATERIALIZED (
   SELECT locked.*,
-         EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = lane AND d.rank <= 1) AS ordered,
          CASE WHEN token < held_token THEN 'lost'
               WHEN sending_token < token AND sending <> '{}' THEN 'leftover'
+              WHEN misplaced THEN 'misplaced'
               WHEN deleted THEN 'go'
               WHEN stopped OR hold_until > ${NOW} THEN 'held'
               ELSE 'go' END AS verdict
@@ -116,6 +122,15 @@ SELECT s.ord, s.verdict, s.deleted,
 
 export function fetchValues(lanes: readonly LaneFetch[], now: number): unknown[] {
   return [...COLUMNS.values(lanes), now]
+}
+
+/** A delivery that was being accepted while its endpoint became ordered, or ceased to be, stands where the endpoint was before. */
+export const LINE_UP: Statement = {
+  name: "lanes.line-up",
+  text: `
+UPDATE webhook_deliveries_live d SET ordered = e.ordered
+  FROM endpoints e
+ WHERE e.id = ANY ($1) AND d.webhook_id = e.id AND d.ordered <> e.ordered`,
 }
 
 /**

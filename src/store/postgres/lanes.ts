@@ -2,9 +2,11 @@
 import type { LaneFetch, LaneWake, LaneWork } from "../store.ts"
 import type { Row } from "./connection.ts"
 import type { Context } from "./context.ts"
-import { FETCH, fetchValues, TAKE_OVER } from "./fetch.ts"
+import { FETCH, fetchValues, LINE_UP, TAKE_OVER } from "./fetch.ts"
 import { toClaimed, toEndpoint } from "./rows.ts"
 import type { Statement } from "./statement.ts"
+
+type Verdict = "lost" | "leftover" | "misplaced" | "held" | "go"
 
 /** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 const SCAN: Statement = {
@@ -55,15 +57,16 @@ export async function fetch(context: Context, lanes: readonly LaneFetch[], now: 
   const works = toWorks(lanes, rows)
   const left = lanes.filter((_, i) => works[i] === null)
   if (left.length === 0) return works as LaneWork[]
-  // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
   const tokens = left.map(({ token }) => token)
   const leftIds = left.map(({ endpointId }) => endpointId)
+  // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
   await database.run(TAKE_OVER, [leftIds, tokens, ids.make("atmpt", now)])
+  await database.run(LINE_UP, [leftIds])
   const again = await fetch(context, left, now)
   return works.map((work) => work ?? again.shift()!)
 }
 
-/** Null for a lane in which an earlier claim left something behind. */
+/** Null for a lane that has to be put in order first. */
 function toWorks(lanes: readonly LaneFetch[], rows: readonly Row[]): (LaneWork | null)[] {
   const byLane = Map.groupBy(rows, ({ ord }) => ord as number)
   return lanes.map(({ endpointId }, i) => {
@@ -81,10 +84,11 @@ function toWorks(lanes: readonly LaneFetch[], rows: readonly Row[]): (LaneWork |
     if (found === undefined) return { ...idle, held: { until: null } }
     const lane = found[0]!
     const common = { ...idle, deleted: lane.deleted as boolean }
-    switch (lane.verdict as "lost" | "leftover" | "held" | "go") {
+    switch (lane.verdict as Verdict) {
       case "lost":
         return { ...common, lost: true }
       case "leftover":
+      case "misplaced":
         return null
       case "held":
         return { ...common, held: { until: lane.held_until as number | null } }
@@ -95,6 +99,8 @@ function toWorks(lanes: readonly LaneFetch[], rows: readonly Row[]): (LaneWork |
           deliveries: found.filter(({ seq }) => seq !== null).map(toClaimed),
           nextDueAt: lane.next_due_at as number | null,
         }
+      default:
+        return lane.verdict as never
     }
   })
 }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest"
 import { NOW, plansOf, stage } from "../../../test/support/postgres-store.ts"
 import { revive } from "../../core/operate.ts"
 import { sample } from "../conformance.ts"
+import type { Delivery } from "../store.ts"
 import { amendWithin } from "./amend.ts"
 import { DAY_MS } from "./partitions.ts"
 
@@ -89,17 +90,17 @@ test("a task over the live reads no finished table, and each kind of amendment o
   expect(reading).not.toContain("webhook_deliveries_done")
   expect(reading).not.toContain("Seq Scan on webhook_deliveries")
 
-  const [live] = await store.listDeliveries({ live: true }, page)
-  const [dead] = await store.listDeliveries({ status: "dead" }, page)
-  const amend = async (row: typeof live) => {
-    const { seq, status, attemptCount } = row!
-    const amendment = {
-      seq,
-      expectedStatus: status,
-      expectedAttemptCount: attemptCount,
-      change: revive(row!, NOW),
-    }
-    return plan(() => amendWithin(store.database, [amendment]))
+  const many = { limit: 200, before: null }
+  const live = await store.listDeliveries({ live: true }, many)
+  const dead = await store.listDeliveries({ status: "dead" }, many)
+  const amend = (rows: readonly Delivery[]) => {
+    const amendments = rows.map((row) => ({
+      seq: row.seq,
+      expectedStatus: row.status,
+      expectedAttemptCount: row.attemptCount,
+      change: revive(row, NOW),
+    }))
+    return plan(() => amendWithin(store.database, amendments))
   }
   const ofLive = await amend(live)
   expect(ofLive).toContain("deliveries_live_seq")

@@ -4,7 +4,7 @@ import type { Context } from "./context.ts"
 import { isMissingPartition } from "./errors.ts"
 import { purgeDay } from "./partitions.ts"
 import { KEPT_DAY, LIVE_DAY } from "./schema.ts"
-import { type Column, Columns, Packed, type Statement } from "./statement.ts"
+import { type Column, Columns, Packed, patience, type Statement } from "./statement.ts"
 
 const TRIES = 3
 
@@ -65,7 +65,7 @@ const SETTLED = new Columns<Ending>({
 
 /** The claims that stand; their lanes are locked in order of id, and let go of what ends here. */
 const fenced = (columns: Columns<Ending>) => `
-x AS MATERIALIZED (SELECT * FROM ${columns.unnest("x")}),
+x AS MATERIALIZED (SELECT * FROM ${columns.unnest("x")}, ${patience(2000)}),
 locked AS MATERIALIZED (
   SELECT l.id, l.token, l.sending, l.since FROM lanes l
    WHERE l.id IN (SELECT lane FROM x) ORDER BY l.id FOR NO KEY UPDATE

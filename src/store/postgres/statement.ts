@@ -9,6 +9,13 @@ export interface Statement {
   readonly text: string
 }
 
+/**
+ * A row source that ends the statement when it has waited so long for a lock: somebody's open transaction must not hold up everybody
+ * whose work goes with it in one batch. What fails is then tried alone. Set inside the statement, it costs no round trip.
+ */
+export const patience = (ms: number): string =>
+  `(SELECT set_config('lock_timeout', '${ms}', true)) AS patience`
+
 /** A column: its type in PostgreSQL, and where its value comes from. */
 export type Column<Row> = readonly [type: string, value: (row: Row) => unknown]
 

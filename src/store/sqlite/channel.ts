@@ -14,8 +14,8 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Two: the thread has the next batch at hand when it has answered one. */
-const MOST_BATCHES = 2
+/** One that is answered, one that is worked on, and one that comes in meanwhile and goes into the same transaction. */
+const MOST_BATCHES = 3
 const MOST_CALLS = 1000
 
 export class Channel {
@@ -92,10 +92,12 @@ export class Channel {
   #receive(message: FromThread): void {
     if (message === "closed") return this.#closed?.()
     // What was refused when the store was lost may be answered all the same.
-    const batch = this.#batches.shift()
-    if (batch === undefined || typeof message !== "object" || !("answers" in message)) return
+    if (typeof message !== "object" || !("answers" in message)) return
+    const waiting: Waiting[] = []
+    while (waiting.length < message.answers.length && this.#batches.length > 0)
+      waiting.push(...this.#batches.shift()!)
     this.#flush()
-    for (const [i, answer] of message.answers.entries()) this.#answer(batch[i]!, answer)
+    for (const [i, one] of waiting.entries()) this.#answer(one, message.answers[i]!)
   }
 
   #answer(waiting: Waiting, answer: Answer): void {

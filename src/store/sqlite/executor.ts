@@ -47,12 +47,13 @@ export class Executor {
     return this.#open
   }
 
-  run(calls: readonly Call[]): Answer[] {
+  /** `more` is asked, until it has none, for calls that can be answered with these. */
+  run(calls: readonly Call[], more: () => readonly Call[] = () => []): Answer[] {
     try {
       const { connection, context } = this.#ready()
       return this.#options.role === "reader"
         ? calls.map((call) => attempt(context, call))
-        : transact(connection, context, calls)
+        : transact(connection, context, calls, more)
     } catch (error) {
       const failure = toFailure(toPosthornError(error))
       return calls.map(() => ({ failure, fileTrouble: true }))
@@ -85,11 +86,18 @@ function openFile({ path, role }: ExecutorOptions) {
 }
 
 /** Every call has a savepoint: a bad one fails alone. Trouble with the file fails them all, and nothing is half-written. */
-function transact(connection: Connection, context: Context, calls: readonly Call[]): Answer[] {
+function transact(
+  connection: Connection,
+  context: Context,
+  first: readonly Call[],
+  more: () => readonly Call[],
+): Answer[] {
+  const calls = [...first]
   try {
     connection.sql("BEGIN IMMEDIATE").run()
     context.noticeOthers()
     const answers: Answer[] = []
+    // The list grows while it is gone through.
     for (const call of calls) {
       connection.sql("SAVEPOINT call").run()
       const answer = attempt(context, call)
@@ -100,6 +108,7 @@ function transact(connection: Connection, context: Context, calls: readonly Call
       }
       connection.sql("RELEASE call").run()
       answers.push(answer)
+      if (answers.length === calls.length) calls.push(...more())
     }
     connection.sql("COMMIT").run()
     return answers

@@ -38,7 +38,9 @@ describe("asked for a closed target, it opens nothing", () => {
     for (const protocol of ["http:", "https:"]) {
       const url = URL.parse(`${protocol}//${host}:${canary.port}`)!
       const { promise, resolve } = Promise.withResolvers<unknown>()
-      connect({ protocol, host: url.host, hostname: url.hostname, port: url.port }, (...[error]) => resolve(error))
+      connect({ protocol, host: url.host, hostname: url.hostname, port: url.port }, (...[error]) =>
+        resolve(error),
+      )
       expect(await promise).toMatchObject({ failure: "target_forbidden" })
       await expect(guard().vet(url, "ep_1")).rejects.toMatchObject({ failure: "target_forbidden" })
     }
