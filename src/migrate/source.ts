@@ -1,12 +1,12 @@
 /** The SQLite file that is moved: locked against a process that would deliver from it, and only read. */
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, realpathSync } from "node:fs"
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite"
+import type { SQLInputValue, SQLOutputValue } from "node:sqlite"
 import { describe, PosthornError } from "../core/errors.ts"
 import { createVault, parseEncryptionKey } from "../core/vault.ts"
 import { givenEncryptionKey } from "../key-file.ts"
 import { Connection } from "../store/sqlite/connection.ts"
-import { isBusy } from "../store/sqlite/errors.ts"
+import { lockOut, type Ownership } from "../store/sqlite/owner.ts"
 import { MIGRATIONS } from "../store/sqlite/schema.ts"
 
 export type SourceRow = { readonly [column: string]: SQLOutputValue }
@@ -39,9 +39,9 @@ const STATE = [
 export class Source {
   readonly path: string
   readonly #connection: Connection
-  readonly #lock: DatabaseSync
+  readonly #lock: Ownership
 
-  private constructor(path: string, connection: Connection, lock: DatabaseSync) {
+  private constructor(path: string, connection: Connection, lock: Ownership) {
     this.path = path
     this.#connection = connection
     this.#lock = lock
@@ -103,7 +103,7 @@ export class Source {
 
   close(): void {
     this.#connection.close()
-    this.#lock.close()
+    this.#lock.release()
   }
 }
 
@@ -118,21 +118,6 @@ function openFile(path: string): Connection {
     connection?.close()
     if (error instanceof PosthornError) throw error
     throw unavailable(`${path} cannot be opened as a Posthorn database: ${describe(error)}`)
-  }
-}
-
-/** The lock that a delivering process holds (see the SQLite store's owner), without writing into the file who we are. */
-function lockOut(path: string, connection: Connection): DatabaseSync {
-  const lock = new DatabaseSync(`${path}-owner`)
-  try {
-    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
-    return lock
-  } catch (error) {
-    lock.close()
-    if (!isBusy(error)) throw error
-    const owner = connection.sql("SELECT value FROM meta WHERE key = 'owner'").get()
-    const who = owner?.value ?? "another process"
-    throw new PosthornError("store_in_use", `${path} is in use (${who}): stop that Posthorn first`)
   }
 }
 

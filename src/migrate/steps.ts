@@ -5,6 +5,7 @@ import { DAY_MS, type Partitions, purgeDay } from "../store/postgres/partitions.
 import { KEPT_DAY, LIVE_DAY } from "../store/postgres/schema.ts"
 import type { Statement } from "../store/postgres/statement.ts"
 import { Bulk, type Shape } from "./bulk.ts"
+import { APPLICATION, ATTEMPT, DELIVERY, ENDPOINT, MESSAGE, TASK } from "./shapes.ts"
 import type { Source, SourceRow } from "./source.ts"
 
 export interface Step {
@@ -44,41 +45,9 @@ function step(table: string, parts: Parts): Step {
 
 const APPLICATIONS = step("applications", {
   key: ["id"],
-  shape: {
-    id: "text",
-    uid: "text",
-    name: "text",
-    metadata: "text",
-    created_at: "bigint",
-    updated_at: "bigint",
-    deleted_at: "bigint",
-  },
+  shape: APPLICATION,
 })
 
-const ENDPOINT = {
-  id: "text",
-  app_id: "text",
-  uid: "text",
-  url: "text",
-  description: "text",
-  event_types: "list",
-  channels: "list",
-  headers: "text",
-  metadata: "text",
-  retry_name: "text",
-  retry_policy: "text",
-  ordered: "bool",
-  concurrency: "int",
-  rate_limit: "int",
-  disabled: "bool",
-  paused: "bool",
-  hold_until: "bigint",
-  secrets: "bytea",
-  version: "int",
-  created_at: "bigint",
-  updated_at: "bigint",
-  deleted_at: "bigint",
-} as const
 const ENDPOINTS = step("endpoints", {
   key: ["id"],
   shape: ENDPOINT,
@@ -92,24 +61,7 @@ const POLICIES = step("policies", {
 })
 
 const MESSAGES = step("messages", {
-  shape: {
-    seq: "bigint",
-    id: "text",
-    app_id: "text",
-    event_type: "text",
-    payload: "bytea",
-    content_type: "text",
-    event_id: "text",
-    channels: "text",
-    session_id: "text",
-    metadata: "text",
-    priority: "int",
-    max_attempts: "int",
-    received_at: "bigint",
-    deliver_at: "bigint",
-    matched: "int",
-    purge_at: "bigint",
-  },
+  shape: MESSAGE,
 })
 
 /** The day of a finished delivery; what could have gone already lies in one table, and not in one for each day that was missed. */
@@ -121,33 +73,7 @@ function dayOf(status: SQLOutputValue, purgeAt: SQLOutputValue, startedAt: numbe
 function deliveries(startedAt: number): Step {
   const day = (row: SourceRow) => dayOf(row.status!, row.purge_at!, startedAt)
   return step("webhook_deliveries", {
-    shape: {
-      seq: "bigint",
-      id: "text",
-      app_id: "text",
-      webhook_id: "text",
-      message_id: "text",
-      session_id: "text",
-      event_type: "text",
-      target_url: "text",
-      status: "text",
-      dead_reason: "text",
-      attempt_count: "int",
-      max_attempts: "int",
-      priority: "int",
-      ordered: "bool",
-      deferred: "bool",
-      next_retry_at: "bigint",
-      last_attempted_at: "bigint",
-      received_at: "bigint",
-      delivered_at: "bigint",
-      error_detail: "text",
-      age_from: "bigint",
-      stalls: "int",
-      purge_at: "bigint",
-      discarded_at: "bigint",
-      purge_day: ["int", day],
-    },
+    shape: { ...DELIVERY, purge_day: ["int", day] },
     prepare: (partitions, rows) => partitions.ensureDays(new Set(rows.map(day))),
   })
 }
@@ -162,43 +88,14 @@ function attempts(startedAt: number): Step {
     select: `
       SELECT a.*, d.status AS delivery_status, d.purge_at AS delivery_purge_at
         FROM attempts a LEFT JOIN webhook_deliveries d ON d.id = a.delivery_id`,
-    shape: {
-      seq: "bigint",
-      id: "text",
-      delivery_id: "text",
-      webhook_id: "text",
-      message_id: "text",
-      attempt_number: "int",
-      status: "text",
-      url: "text",
-      response_status: "int",
-      response_body: "bytea",
-      response_truncated: "bool",
-      error: "text",
-      started_at: "bigint",
-      duration_ms: "bigint",
-      purge_day: ["int", day],
-    },
+    shape: { ...ATTEMPT, purge_day: ["int", day] },
     prepare: (partitions, rows) =>
       partitions.ensureDays(new Set(rows.map(day).filter((one) => one !== LIVE_DAY))),
   })
 }
 
 const TASKS = step("tasks", {
-  shape: {
-    seq: "bigint",
-    id: "text",
-    action: "text",
-    filter: "text",
-    status: "text",
-    total: "bigint",
-    done: "bigint",
-    changed: "bigint",
-    cursor: "bigint",
-    up_to: "bigint",
-    created_at: "bigint",
-    updated_at: "bigint",
-  },
+  shape: TASK,
 })
 
 /** As a crash would leave them: the lane's first claim finds them with a token below its own, and logs attempts of unknown outcome. */

@@ -5,6 +5,7 @@
 import { PosthornError } from "../core/errors.ts"
 import type { Runner } from "../store/postgres/connection.ts"
 import { toPosthornError } from "../store/postgres/errors.ts"
+import { UNFINISHED_MOVE } from "../store/postgres/operations.ts"
 import type { Statement } from "../store/postgres/statement.ts"
 import { openPostgresStore, type PostgresStore } from "../store/postgres/store.ts"
 import type { Source, SourceKey } from "./source.ts"
@@ -26,7 +27,6 @@ export interface Journal {
   readonly progress: { readonly [step: string]: StepProgress }
 }
 
-const NOBODYS_KEY = '(of a move that is not finished: run "posthorn migrate" again)'
 const SEQUENCES = {
   message_seq: "messages",
   delivery_seq: "webhook_deliveries",
@@ -84,7 +84,7 @@ export function begin({ database }: PostgresStore, source: Source): Promise<Jour
       if (row!.most !== null) await runner.run(SET_SEQUENCE, [sequence, row!.most])
     }
     const journal = { from: source.path, state, startedAt: Date.now(), finishedAt: null, progress: {} }
-    await runner.run(PUT, ["encryption_key", NOBODYS_KEY])
+    await runner.run(PUT, ["encryption_key", UNFINISHED_MOVE])
     await writeJournal(runner, journal)
     return journal
   })

@@ -223,7 +223,7 @@ test("a file that somebody delivers from is not moved", async () => {
   expect(code).toBe(1)
   expect(stderr).toMatch(
     new RegExp(
-      `^posthorn: ${file} is in use \\(process ${process.pid} on .*\\): stop that Posthorn first\n$`,
+      `^posthorn: ${file} is in use by another Posthorn \\(process ${process.pid} on .*\\): stop it, .*\n$`,
     ),
   )
 })

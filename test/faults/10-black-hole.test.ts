@@ -10,6 +10,8 @@ const HOLE_MS = 10_000
 const NOTICED_MS = 5000
 const AT_ONCE_MS = 100
 const RECOVERED_MS = 5000
+/** The second that `open` gives what is under way, and two calls that time out one after the other. */
+const CLOSED_MS = 11_000
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
   test("calls time out within five seconds, sends are refused and do not hang, and it recovers by itself", async () => {
@@ -29,11 +31,11 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
       code: "store_unavailable",
       message: expect.stringMatching(/^PostgreSQL cannot be reached .*: nothing is lost; try again$/),
     }
-    const first = await Promise.allSettled([send(), send(), posthorn.stats(), posthorn.health()])
+    const first = await Promise.allSettled([send(), send(), posthorn.health()])
     expect(performance.now() - holeAt).toBeLessThan(NOTICED_MS)
     expect(first[0]).toMatchObject({ status: "rejected", reason: refusal })
     expect(first[1]).toMatchObject({ status: "rejected", reason: refusal })
-    expect(first[3]).toMatchObject({ value: { ready: false, problem: refusal.message } })
+    expect(first[2]).toMatchObject({ value: { ready: false, problem: refusal.message } })
     // Noticed once: from then on nobody waits.
     answer(200)
     while (performance.now() - holeAt < HOLE_MS) {
@@ -54,4 +56,35 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     const { data } = await site.sender.messages.list("acme")
     expect(data.map(({ id }) => id).sort()).toEqual(sent.sort())
   }, 40_000)
+
+  test("reading times out within five seconds too", async () => {
+    const { proxy, place: through } = await proxied(await place())
+    const posthorn = await open({ ...through, deliver: false })
+    await posthorn.stats()
+    proxy.blackHole()
+    const holeAt = performance.now()
+    const refusal = { status: "rejected", reason: { code: "store_unavailable" } }
+    const reads = [posthorn.stats(), posthorn.applications.list(), posthorn.dead.list()]
+    // As everywhere, something is being sent as well.
+    const asked = await Promise.allSettled([...reads, posthorn.send("acme", { eventType: "a", payload: {} })])
+    expect(asked).toMatchObject([refusal, refusal, refusal, refusal])
+    expect(performance.now() - holeAt).toBeLessThan(NOTICED_MS)
+  }, 10_000)
+
+  test("closing ends in a black hole, with requests under way and outcomes that cannot be written", async () => {
+    const site = await Site.open(await place())
+    for (const lane of ["a", "b"]) await site.endpoint(lane)
+    const { proxy, place: through } = await proxied(site.place)
+    const posthorn = await open(through)
+    const [answer] = [site.receiver.hold("/a"), site.receiver.hold("/b")]
+    for (const lane of ["a", "b"]) {
+      await site.send(lane)
+      await site.receiver.arrived(`/${lane}`, 1)
+    }
+    proxy.blackHole()
+    answer(200)
+    const closingAt = performance.now()
+    await posthorn.close()
+    expect(performance.now() - closingAt).toBeLessThan(CLOSED_MS)
+  })
 })

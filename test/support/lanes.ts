@@ -5,6 +5,7 @@ import type { LaneClaim, Schedule } from "../../src/schedule/schedule.ts"
 import { Database, type Row } from "../../src/store/postgres/connection.ts"
 import { migrate } from "../../src/store/postgres/migrate.ts"
 import type { LaneWake } from "../../src/store/store.ts"
+import { FaultProxy } from "./fault-proxy.ts"
 import { freshDatabase } from "./servers/postgres.ts"
 
 export type OpenSchedule = (options: PostgresScheduleOptions) => Promise<PostgresSchedule>
@@ -100,6 +101,14 @@ export class Worker {
       this.onLost = resolve
     })
   }
+}
+
+/** A server, by way of a proxy that does to it what a bad network does. */
+export async function proxied(url: string): Promise<{ proxy: FaultProxy; url: string }> {
+  const { hostname, port } = new URL(url)
+  const proxy = await FaultProxy.start({ host: hostname, port: Number(port) })
+  onTestFinished(() => proxy.close())
+  return { proxy, url: proxy.through(url) }
 }
 
 function connectTo(url: string): Database {

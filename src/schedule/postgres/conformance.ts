@@ -1,8 +1,7 @@
 /** What every schedule that many processes share must do: over PostgreSQL alone, and with Redis in front of it. */
-import { describe, expect, onTestFinished, test } from "vitest"
-import { FaultProxy } from "../../../test/support/fault-proxy.ts"
+import { describe, expect, test } from "vitest"
 import { LaneCrew } from "../../../test/support/lane-crew.ts"
-import { LaneWorld, type OpenSchedule, type Worker } from "../../../test/support/lanes.ts"
+import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
 import type { LaneClaim } from "../schedule.ts"
 
 /** Short, so that a test of what happens when it runs out takes a second. */
@@ -14,13 +13,6 @@ const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, ap
 const many = (count: number) =>
   Array.from({ length: count }, (_, i) => lane(`ep-${1000 + i}`, 0, `app-${i % 7}`))
 const ids = (claims: readonly LaneClaim[]) => claims.map(({ endpointId }) => endpointId)
-
-async function proxied(url: string): Promise<{ proxy: FaultProxy; url: string }> {
-  const { hostname, port } = new URL(url)
-  const proxy = await FaultProxy.start({ host: hostname, port: Number(port) })
-  onTestFinished(() => proxy.close())
-  return { proxy, url: proxy.through(url) }
-}
 
 const WAITING = `
   SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`

@@ -1,7 +1,8 @@
 import { Redis } from "ioredis"
 import { describe, expect, onTestFinished, test } from "vitest"
+import type { FaultProxy } from "../../../test/support/fault-proxy.ts"
 import { LaneCrew } from "../../../test/support/lane-crew.ts"
-import { LaneWorld, type OpenSchedule } from "../../../test/support/lanes.ts"
+import { LaneWorld, type OpenSchedule, proxied } from "../../../test/support/lanes.ts"
 import { ownRedis } from "../../../test/support/servers/redis.ts"
 import { scheduleConformance } from "../conformance.ts"
 import { sharedScheduleConformance } from "../postgres/conformance.ts"
@@ -14,11 +15,11 @@ const on =
 const shared: OpenSchedule = (options) => on(process.env.POSTHORN_TEST_REDIS_URL!)(options)
 
 /** A world on a Redis, and somebody who looks into that. */
-async function worldWithRedis(url: string) {
+async function worldWithRedis(url: string, seenAs = url) {
   const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null })
   redis.on("error", () => {})
   onTestFinished(() => redis.disconnect())
-  const world = await LaneWorld.create(on(url))
+  const world = await LaneWorld.create(on(seenAs))
   const [{ value: id }] = (await world.sql(
     "INSERT INTO meta VALUES ('database_id', gen_random_uuid()) RETURNING value",
   )) as [{ value: string }]
@@ -111,8 +112,8 @@ describe("the schedule in Redis", () => {
     const idle = await world.worker()
     const full = await world.worker()
     await isWhole()
-    await world.wake([lane("a")])
     await idle.schedule.claim(0, 0)
+    await world.wake([lane("a")])
     const begun = performance.now()
     const due = idle.due()
     await full.schedule.claim(0, 1)
@@ -150,6 +151,29 @@ describe("the schedule in Redis", () => {
     await expect.poll(lanes, { timeout: 10_000 }).toEqual({ "app a": 50, "app b": 70 })
   })
 
+  test.each([
+    ["falls silent", (proxy: FaultProxy) => proxy.blackHole()],
+    [
+      "is cut off",
+      (proxy: FaultProxy) => {
+        proxy.refuse()
+        proxy.reset()
+      },
+    ],
+  ])("a Redis that %s and comes back as it was is told what it has missed", async (_, breakOff) => {
+    const server = await ownRedis()
+    const { proxy, url } = await proxied(server.url)
+    const { world, lanes, isWhole } = await worldWithRedis(server.url, url)
+    const worker = await world.worker()
+    await isWhole()
+    breakOff(proxy)
+    await world.wake([lane("a"), lane("b", 70)])
+    expect(await worker.claimed(1, 1)).toMatchObject([{ endpointId: "a" }])
+    proxy.reset()
+    proxy.heal()
+    await expect.poll(lanes, { timeout: 10_000 }).toEqual({ "app b": 70 })
+  })
+
   test("under load, with Redis killed and emptied, no wake is lost", async () => {
     const { world, server, redis } = await worldWithOwnRedis()
     const workers = [await world.worker(), await world.worker()]
@@ -173,8 +197,10 @@ describe("the schedule in Redis", () => {
     const { schedule } = worker
     await isWhole()
     await redis.config("SET", "maxmemory", "1")
-    await world.wake([lane("a"), lane("b", 70)])
-    const [claim] = await schedule.claim(9, 1)
+    await world.wake([lane("b", 70)])
+    expect(await schedule.claim(9, 1)).toEqual([])
+    await world.wake([lane("a")])
+    const [claim] = await worker.claimed(1, 1)
     await schedule.release(claim!, 0, 2)
     expect(await worker.claimed(1, 3)).toMatchObject([{ endpointId: "a" }])
     expect(schedule.nextDueAt()).toBe(70)

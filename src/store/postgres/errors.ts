@@ -14,6 +14,7 @@ const PASSING_CLASSES = ["08", "53", "57"]
 const READ_ONLY = "25006"
 
 const AT_OPENING: { readonly [code: string]: string } = {
+  [READ_ONLY]: "the server takes no writes, it is read-only (a standby?); give the URL of the primary",
   "28P01": "the password is wrong",
   "28000": "the server does not let this user in (see pg_hba.conf)",
   "3D000": "there is no such database; create it first",
@@ -94,6 +95,10 @@ export function toPosthornError(error: unknown): PosthornError {
     })
   if (code === NO_SUCH_TABLE) {
     const text = `Posthorn's tables are not where this connection looks (${message}): use the same database and search_path`
+    return new PosthornError("store_unavailable", text, { cause: error })
+  }
+  if (code === READ_ONLY) {
+    const text = "PostgreSQL takes no writes here, it is read-only (a standby?): give the URL of the primary"
     return new PosthornError("store_unavailable", text, { cause: error })
   }
   if (code === LOCK_TIMEOUT) {

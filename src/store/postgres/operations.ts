@@ -18,9 +18,17 @@ async function firstValue({ database }: Context, key: string, value: string): Pr
   return row!.value as string
 }
 
+/** In place of a key's fingerprint while a store is being moved here: no key fits it. */
+export const UNFINISHED_MOVE = "(of a move that is not finished)"
+
 /** The first key is remembered by its fingerprint; another one could not read the secrets. */
 export async function bindEncryptionKey(context: Context, fingerprint: string): Promise<void> {
   const bound = await firstValue(context, "encryption_key", fingerprint)
+  if (bound === UNFINISHED_MOVE)
+    throw new PosthornError(
+      "store_incompatible",
+      'a move to this database is not finished: run "posthorn migrate" again, or give another database',
+    )
   if (bound !== fingerprint) {
     const text = `the secrets in this store were encrypted with key ${bound}, not with this one (${fingerprint}): give the key it was created with`
     throw new PosthornError("wrong_encryption_key", text)

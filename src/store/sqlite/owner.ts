@@ -14,6 +14,15 @@ export interface Ownership {
 
 export function takeOwnership(path: string, connection: Connection): Ownership {
   if (path === ":memory:") return { release() {} }
+  const ownership = lockOut(path, connection)
+  connection.db
+    .prepare("INSERT INTO meta VALUES ('owner', ?) ON CONFLICT DO UPDATE SET value = excluded.value")
+    .run(`process ${process.pid} on ${hostname()}`)
+  return ownership
+}
+
+/** Keeps every process that would deliver from the file away from it, without writing into it. */
+export function lockOut(path: string, connection: Connection): Ownership {
   const lock = new DatabaseSync(`${path}-owner`)
   try {
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
@@ -28,8 +37,5 @@ export function takeOwnership(path: string, connection: Connection): Ownership {
       `${path} is in use by another Posthorn (${row?.value ?? "starting"}): stop it, or give this one a file of its own`,
     )
   }
-  connection.db
-    .prepare("INSERT INTO meta VALUES ('owner', ?) ON CONFLICT DO UPDATE SET value = excluded.value")
-    .run(`process ${process.pid} on ${hostname()}`)
   return { release: () => lock.close() }
 }
