@@ -10,13 +10,15 @@ import { Pool } from "undici"
 import { openPosthorn } from "../src/posthorn.ts"
 import type { Store } from "../src/store/store.ts"
 import type { Transport } from "../src/transport/transport.ts"
+import { PostgresServer } from "../test/support/servers/postgres-server.ts"
+import { RedisServer } from "../test/support/servers/redis-server.ts"
 import { measureGuard, type Runner } from "./guard.ts"
 import { storeOnMainThread } from "./thread.ts"
 
 const { values: flags } = parseArgs({
   options: { quick: { type: "boolean" }, json: { type: "boolean" }, only: { type: "string" } },
 })
-const PARTS = ["deliver", "guard", "thread"]
+const PARTS = ["deliver", "postgres", "guard", "thread"]
 if (flags.only !== undefined && !PARTS.includes(flags.only)) {
   console.error(`--only takes one of ${PARTS.join(", ")}`)
   process.exit(2)
@@ -63,16 +65,27 @@ interface Figures {
   loopP99Ms: number
 }
 
+interface RunnerOptions {
+  readonly endpoints: number
+  /** A SQLite file of its own unless told. */
+  readonly servers?: { readonly store: string; readonly schedule?: string }
+  readonly transport?: Transport | undefined
+  readonly onMainThread?: boolean
+}
+
 /** From `send` to settled: 64 senders at once, each message to one endpoint of many. */
-async function openRunner(endpoints: number, transport?: Transport, onMainThread = false): Promise<Runner> {
+async function openRunner({ endpoints, servers, transport, onMainThread }: RunnerOptions): Promise<Runner> {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-bench-"))
+  const where = servers ?? { store: `sqlite:${join(folder, "bench.db")}` }
   const posthorn = await openPosthorn(
-    { store: `sqlite:${join(folder, "bench.db")}`, logger: "error", egress: { allow: ["127.0.0.0/8"] } },
+    { ...where, logger: "error", egress: { allow: ["127.0.0.0/8"] } },
     {
       ...(transport === undefined ? {} : { transport }),
       ...(onMainThread ? { wrapStore: (store) => besides(store, join(folder, "main-thread.db")) } : {}),
     },
   )
+  // On a server the rows of the run before stay; its endpoints get nothing of this one.
+  await posthorn.applications.delete("bench").catch(() => {})
   await posthorn.applications.create({ uid: "bench", name: "Bench" })
   for (let i = 0; i < endpoints; i++)
     await posthorn.endpoints.create("bench", { url, eventTypes: [`type-${i}`] })
@@ -115,8 +128,8 @@ function besides(opened: Store, path: string): Store {
   }
 }
 
-async function deliver(endpoints: number, count: number, onMainThread = false): Promise<Figures> {
-  const { run, close } = await openRunner(endpoints, undefined, onMainThread)
+async function deliver(options: RunnerOptions, count: number): Promise<Figures> {
+  const { run, close } = await openRunner(options)
   await run(Math.ceil(count / 4))
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
@@ -129,7 +142,7 @@ async function deliver(endpoints: number, count: number, onMainThread = false): 
 const report = {
   machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, SQLite ${process.versions.sqlite}`,
   quick: flags.quick ?? false,
-  ...(wanted("deliver") ? await throughput() : {}),
+  ...(wanted("deliver") || wanted("postgres") ? await throughput() : {}),
   ...(wanted("guard") ? { egress: { guard: await guardCost() } } : {}),
   ...(wanted("thread") ? { thread: await threadGain() } : {}),
 }
@@ -143,8 +156,8 @@ function wanted(part: string): boolean {
 
 /** SQLite on a thread of its own against the main thread, one endpoint. */
 async function threadGain() {
-  const own = await deliver(1, COUNT)
-  const main = await deliver(1, COUNT, true)
+  const own = await deliver({ endpoints: 1 }, COUNT)
+  const main = await deliver({ endpoints: 1, onMainThread: true }, COUNT)
   return {
     perSecond: Math.round(own.perSecond),
     onMainThreadPerSecond: Math.round(main.perSecond),
@@ -154,26 +167,43 @@ async function threadGain() {
   }
 }
 
+/** Each way to keep deliveries against the bare loop, which runs before and after them. */
 async function throughput() {
   await bareLoop(COUNT)
-  const bare = await bareLoop(COUNT)
-  const one = await deliver(1, COUNT)
-  const hundred = await deliver(100, COUNT)
-  const base = (bare + (await bareLoop(COUNT))) / 2
+  const before = await bareLoop(COUNT)
+  const measured: { [store: string]: { one: Figures; hundred: Figures } } = {}
+  if (wanted("deliver")) measured.sqlite = await oneAndHundred()
+  if (wanted("postgres")) {
+    const postgres = await PostgresServer.start({ durable: true })
+    const redis = await RedisServer.start()
+    measured.postgres = await oneAndHundred({ store: postgres.url })
+    measured.redis = await oneAndHundred({ store: postgres.url, schedule: redis.url })
+    await Promise.all([postgres.close(), redis.close()])
+  }
+  const base = (before + (await bareLoop(COUNT))) / 2
   const figures = ({ perSecond, loopP99Ms }: Figures) => ({
     perSecond: Math.round(perSecond),
     ratio: round(perSecond / base),
     loopP99Ms: round(loopP99Ms),
   })
+  const stores = Object.entries(measured).map(([store, { one, hundred }]) => [
+    store,
+    { one: figures(one), hundred: figures(hundred) },
+  ])
+  return { bare: { perSecond: Math.round(base) }, deliver: Object.fromEntries(stores) }
+}
+
+async function oneAndHundred(servers?: RunnerOptions["servers"]) {
+  const where = servers === undefined ? {} : { servers }
   return {
-    bare: { perSecond: Math.round(base) },
-    deliver: { sqlite: { one: figures(one), hundred: figures(hundred) } },
+    one: await deliver({ endpoints: 1, ...where }, COUNT),
+    hundred: await deliver({ endpoints: 100, ...where }, COUNT),
   }
 }
 
 /** The ratio must stay at 0.95 or above. */
 async function guardCost() {
-  const figures = await measureGuard((transport) => openRunner(100, transport), COUNT / 8)
+  const figures = await measureGuard((transport) => openRunner({ endpoints: 100, transport }), COUNT / 8)
   return {
     perSecond: Math.round(figures.guardedPerSecond),
     plainPerSecond: Math.round(figures.plainPerSecond),

@@ -8,6 +8,8 @@ import { ON_SHARED_SERVERS, open, Site } from "../many/site.ts"
 
 const HOLE_MS = 10_000
 const NOTICED_MS = 5000
+/** A call that timed out, and an attempt to connect that did. */
+const READ_MS = 10_000
 const AT_ONCE_MS = 100
 const RECOVERED_MS = 5000
 /** The second that `open` gives what is under way, and two calls that time out one after the other. */
@@ -57,7 +59,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     expect(data.map(({ id }) => id).sort()).toEqual(sent.sort())
   }, 40_000)
 
-  test("reading times out within five seconds too", async () => {
+  test("reading, which may take long, times out when the server is known to be gone", async () => {
     const { proxy, place: through } = await proxied(await place())
     const posthorn = await open({ ...through, deliver: false })
     await posthorn.stats()
@@ -68,8 +70,8 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     // As everywhere, something is being sent as well.
     const asked = await Promise.allSettled([...reads, posthorn.send("acme", { eventType: "a", payload: {} })])
     expect(asked).toMatchObject([refusal, refusal, refusal, refusal])
-    expect(performance.now() - holeAt).toBeLessThan(NOTICED_MS)
-  }, 10_000)
+    expect(performance.now() - holeAt).toBeLessThan(READ_MS)
+  })
 
   test("closing ends in a black hole, with requests under way and outcomes that cannot be written", async () => {
     const site = await Site.open(await place())

@@ -5,7 +5,10 @@ import { openPosthorn, type Posthorn, type PosthornOptions } from "../../src/pos
 import type { EndpointInput } from "../../src/resources/endpoints.ts"
 import { LOOPBACK } from "../support/harness.ts"
 import { Receiver } from "../support/receiver.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { freshDatabase, ownPostgres } from "../support/servers/postgres.ts"
+import type { PostgresServer } from "../support/servers/postgres-server.ts"
+import { ownRedis } from "../support/servers/redis.ts"
+import type { RedisServer } from "../support/servers/redis-server.ts"
 import { type WorkerOptions, WorkerProcess } from "../support/workers.ts"
 
 /** The URLs that every process of the test opens. */
@@ -17,6 +20,30 @@ export const ON_SHARED_SERVERS: readonly (readonly [name: string, place: () => P
   [
     "PostgreSQL and Redis",
     async () => ({ store: await freshDatabase(), schedule: process.env.POSTHORN_TEST_REDIS_URL! }),
+  ],
+]
+
+export interface Servers {
+  readonly postgres: PostgresServer
+  readonly redis: RedisServer | null
+  readonly place: Place
+}
+
+/** Servers that are the test's own, to break. */
+export const ON_OWN_SERVERS: readonly (readonly [name: string, servers: () => Promise<Servers>])[] = [
+  [
+    "PostgreSQL alone",
+    async () => {
+      const postgres = await ownPostgres()
+      return { postgres, redis: null, place: { store: postgres.url } }
+    },
+  ],
+  [
+    "PostgreSQL and Redis",
+    async () => {
+      const [postgres, redis] = await Promise.all([ownPostgres(), ownRedis()])
+      return { postgres, redis, place: { store: postgres.url, schedule: redis.url } }
+    },
   ],
 ]
 

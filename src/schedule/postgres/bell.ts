@@ -1,35 +1,40 @@
 /** Rings when lanes may be due: at once, but not more often than every ten milliseconds, however many hints come in. */
 
 const PAUSE_MS = 10
+/** Something that cannot be done yet is tried again after a while, and then less and less often. */
+const FIRST_RETRY_MS = 10
+const LONGEST_RETRY_MS = 320
 
 export class Bell {
   readonly #due: () => void
   #pause: NodeJS.Timeout | null = null
   #again = false
+  #retry: NodeJS.Timeout | null = null
+  #retryMs = FIRST_RETRY_MS
 
   constructor(due: () => void) {
     this.#due = due
   }
 
   ring(): void {
-    if (this.#pause !== null) {
-      this.#again = true
-      return
-    }
-    this.ringSoon()
-    this.#again = false
-    this.#due()
-  }
-
-  ringSoon(): void {
-    this.#again = true
-    this.#pause ??= setTimeout(() => {
+    this.#again = this.#pause !== null
+    if (this.#again) return
+    this.#pause = setTimeout(() => {
       this.#pause = null
       if (this.#again) this.ring()
     }, PAUSE_MS)
+    this.#due()
+  }
+
+  /** All that could be done was done, or not. */
+  done(all: boolean): void {
+    if (this.#retry !== null) clearTimeout(this.#retry)
+    this.#retry = all ? null : setTimeout(() => this.ring(), this.#retryMs)
+    this.#retryMs = all ? FIRST_RETRY_MS : Math.min(this.#retryMs * 2, LONGEST_RETRY_MS)
   }
 
   stop(): void {
+    this.done(true)
     if (this.#pause !== null) clearTimeout(this.#pause)
     this.#again = false
   }

@@ -128,7 +128,8 @@ BEGIN
   END IF;
   IF most > 0 THEN
     -- From both ends of the line (index lanes_ready): however many lanes of one application wait, another's newest is among these.
-    -- By ctid, and behind OFFSET 0: else each lane would be looked up by its owner, among all that have the same one.
+    -- By ctid, behind OFFSET 0, and "owner + 0": else each lane would be looked up by its owner, among all that have the same one.
+    -- Another may have taken it since this statement began, so it is asked for its owner again once it is locked.
     WITH line AS (
       (SELECT ctid AS place, app_id, ready_at FROM lanes
         WHERE owner = 0 AND ready_at <= at - behind ORDER BY owner, ready_at LIMIT most + ${WIDTH})
@@ -142,7 +143,7 @@ BEGIN
     ), turns AS (
       SELECT place, ready_at, row_number() OVER (PARTITION BY app_id ORDER BY ready_at) AS turn FROM line
     ), taken AS (
-      SELECT l.id FROM turns t JOIN lanes l ON l.ctid = t.place
+      SELECT l.id FROM turns t JOIN lanes l ON l.ctid = t.place AND l.owner + 0 = 0 AND l.ready_at + 0 <= at
        ORDER BY t.turn, t.ready_at LIMIT most FOR NO KEY UPDATE OF l SKIP LOCKED
     ), granted AS (
       UPDATE lanes SET owner = me, token = nextval('lane_tokens'), ready_at = ${never}

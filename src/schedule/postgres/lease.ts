@@ -68,6 +68,8 @@ export class Lease {
   async end(): Promise<void> {
     this.abandon()
     await this.#renewing?.catch(() => {})
+    // Lanes that nobody has are "owned" by nobody: they are not to be freed.
+    if (this.#worker === NOBODY) return
     await this.#options.database.run(END, [this.#worker])
   }
 

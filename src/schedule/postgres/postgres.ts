@@ -112,9 +112,9 @@ export class PostgresSchedule implements Schedule {
 
   #note({ waiting, missed, nextAt, unfinished }: Turn): void {
     this.#isWaiting = waiting
-    // Those that we asked for and did not get are being taken by others: not asked for again and again.
+    // Those that we asked for and did not get are being taken by others: not asked for again at once.
     this.#nextAt = waiting && !missed ? 0 : (nextAt ?? NEVER)
-    if (missed || unfinished) this.#bell.ringSoon()
+    this.#bell.done(!missed && !unfinished)
   }
 
   release(claim: LaneClaim, nextDueAt: number | null, now: number): Promise<void> {
@@ -140,7 +140,7 @@ export class PostgresSchedule implements Schedule {
 
   async stop(): Promise<void> {
     this.#end()
-    await this.#turns.whenDone()
+    await this.#turns.flush()
     // If the database cannot be reached, the others take over when the lease has run out.
     await this.#lease.end().catch(() => {})
     this.#turns.forget()

@@ -28,6 +28,7 @@ export interface Turn {
   readonly unfinished: boolean
 }
 
+/** Of a turn whose worker is no more. */
 const NOTHING: Turn = {
   granted: [],
   woken: [],
@@ -36,6 +37,7 @@ const NOTHING: Turn = {
   missed: false,
   unfinished: false,
 }
+
 export class Turns {
   readonly #database: Database
   readonly #lease: Lease
@@ -63,12 +65,18 @@ export class Turns {
 
   /** Gives back by itself what no claim has taken along by then. */
   flushSoon(): void {
-    if (this.#isFlushing) return
+    if (this.#isFlushing || !this.#claims.hasReleases) return
     this.#isFlushing = true
     setImmediate(() => {
       this.#isFlushing = false
-      if (this.#waiting === 0 && this.#claims.hasReleases) this.take(null, this.#releasedAt).catch(() => {})
+      if (this.#waiting === 0) void this.flush()
     })
+  }
+
+  /** Resolves when no turn is under way, and all is given back that could be. */
+  async flush(): Promise<void> {
+    await this.#last
+    if (this.#claims.hasReleases) await this.take(null, this.#releasedAt).catch(() => {})
   }
 
   /** At most so many lanes; null: only gives back. */
@@ -76,15 +84,10 @@ export class Turns {
     this.#waiting++
     const turn = this.#last.then(() => this.#take(most, now))
     this.#last = turn.then(
-      () => this.flushSoon(),
+      (made) => made !== NOTHING && this.flushSoon(),
       () => {},
     )
     return turn.finally(() => this.#waiting--)
-  }
-
-  /** Resolves when none is under way. */
-  async whenDone(): Promise<void> {
-    await this.#last
   }
 
   /** None of the claims stands any more. */

@@ -3,7 +3,7 @@ import { Redis, type RedisOptions } from "ioredis"
 import { PosthornError } from "../../core/errors.ts"
 
 /** A server that says nothing for so long is lost: the connection is cut and made anew. */
-export const SILENCE_MS = 2000
+const SILENCE_MS = 2000
 const LONGEST_RETRY_MS = 2000
 /** ZADD with LT. */
 const OLDEST_SERVER = [6, 2] as const

@@ -58,6 +58,7 @@ export class RedisLine implements Proposer {
   async propose(most: number, now: number): Promise<Proposal> {
     this.#putOffUntil = ""
     if (this.#redis.status !== "ready") {
+      this.#hasGap = true
       return NO_PROPOSAL
     }
     if (!this.#isComplete || this.#missed) {

@@ -51,7 +51,12 @@ class RedisSchedule extends PostgresSchedule {
   }
 
   override async start(listener: ScheduleListener): Promise<void> {
-    await super.start(listener)
+    try {
+      await super.start(listener)
+    } catch (error) {
+      this.abandon()
+      throw error
+    }
     this.#line.start()
     void this.#waker.start()
   }

@@ -88,7 +88,9 @@ export class PostgresBulletin implements Bulletin {
   }
 
   async #listen(): Promise<void> {
-    const client = await this.#database.connect(() => this.#lost(client))
+    let client: pg.Client | null = null
+    // Called while it is still connecting, too.
+    client = await this.#database.connect(() => this.#lost(client))
     client.on("notification", ({ payload }) => this.#hear(payload ?? ""))
     await client.query("LISTEN posthorn")
     if (this.#closed) return void client.end().catch(() => {})
@@ -101,8 +103,8 @@ export class PostgresBulletin implements Bulletin {
     for (const note of notes) this.#read(note)
   }
 
-  #lost(client: pg.Client | undefined): void {
-    if (client === undefined || this.#client !== client) return
+  #lost(client: pg.Client | null): void {
+    if (client === null || this.#client !== client) return
     this.#client = null
     client.end().catch(() => {})
     this.#listenAgain(FIRST_RETRY_MS)

@@ -26,8 +26,8 @@ export class Home {
     this.#hasDisk = hasDisk
   }
 
-  static async create(account: Account, diskBytes?: number): Promise<Home> {
-    const folder = mkdtempSync(join(roomyFolder(), "posthorn-server-"))
+  static async create(account: Account, diskBytes?: number, inMemory = true): Promise<Home> {
+    const folder = mkdtempSync(join(inMemory ? roomyFolder() : tmpdir(), "posthorn-server-"))
     chownSync(folder, account.uid, account.gid)
     if (diskBytes === undefined) return new Home(folder, account, await Watchdog.start(folder), false)
     mkdirSync(join(folder, "disk"))

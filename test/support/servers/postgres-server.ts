@@ -13,6 +13,8 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string | number>>
   /** Keeps the data on a disk of this size, in memory. An empty server takes 40 MB. */
   readonly diskBytes?: number
+  /** As in production: on the disk, and synced. */
+  readonly durable?: boolean
 }
 
 /** `pg_ctl`'s modes, and the crash. */
@@ -39,13 +41,15 @@ export class PostgresServer {
     this.#process = process
   }
 
-  static async start({ settings = {}, diskBytes }: PostgresOptions = {}): Promise<PostgresServer> {
+  static async start(options: PostgresOptions = {}): Promise<PostgresServer> {
+    const { settings = {}, diskBytes, durable = false } = options
     const programs = requirePostgres()
-    const home = await Home.create(accountForPostgres(), diskBytes)
+    const home = await Home.create(accountForPostgres(), diskBytes, !durable)
     await initialise(home, programs)
     const port = await freePort()
     const chosen = {
       ...SETTINGS,
+      ...(durable ? { fsync: "on", full_page_writes: "on" } : {}),
       port,
       unix_socket_directories: home.folder,
       ...(programs.hasStatementStatistics ? { shared_preload_libraries: "pg_stat_statements" } : {}),

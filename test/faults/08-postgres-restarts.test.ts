@@ -1,0 +1,79 @@
+/**
+ * Fault 8: PostgreSQL is restarted again and again, each time as in a crash. No worker ends, nothing is lost, and soon after
+ * everything is as fast as before. The table's five to ten seconds between restarts are scaled to one or two.
+ */
+import { describe, expect, onTestFinished, test } from "vitest"
+import { PosthornError } from "../../src/index.ts"
+import { ON_OWN_SERVERS, Site } from "../many/site.ts"
+
+const ENDPOINTS = 10
+const ORDERED = 2
+const RESTARTS = 5
+const RECOVERED_MS = 5000
+
+describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
+  test("workers stay, nothing is lost or out of order, and it is as fast as before within five seconds", async () => {
+    const { postgres, place } = await servers()
+    const site = await Site.open(place)
+    const uids = Array.from({ length: ENDPOINTS }, (_, i) => `endpoint-${i}`)
+    for (const [i, uid] of uids.entries()) await site.endpoint(uid, { ordered: i < ORDERED })
+    const workers = await Promise.all([site.worker(), site.worker()])
+
+    const accepted = new Map(uids.map((uid) => [uid, [] as string[]]))
+    let stopped = false
+    onTestFinished(() => {
+      stopped = true
+    })
+    /** One line of messages, each sent again under the same key until it is accepted. */
+    const sendOn = async (uid: string) => {
+      for (let n = 0; !stopped; n++) {
+        const message = { eventType: uid, payload: n, idempotencyKey: `${uid} ${n}` }
+        for (;;) {
+          try {
+            accepted.get(uid)!.push((await site.sender.send("acme", message)).id)
+            break
+          } catch (error) {
+            if (!(error instanceof PosthornError && error.code === "store_unavailable") || stopped) throw error
+            await pass(20)
+          }
+        }
+        await pass(2)
+      }
+    }
+    const sending = Promise.all(uids.map(sendOn))
+    const rate = async () => {
+      const before = site.receiver.requests.length
+      await pass(1000)
+      return site.receiver.requests.length - before
+    }
+    await site.receiver.arrived("/endpoint-9", 20)
+    const healthy = await rate()
+    for (let restart = 0; restart < RESTARTS; restart++) {
+      await postgres.restart("immediate")
+      await pass(1000 + Math.random() * 1000)
+    }
+    const upAt = performance.now()
+    while ((await rate()) < healthy * 0.7) expect(performance.now() - upAt).toBeLessThan(RECOVERED_MS)
+    stopped = true
+    await sending
+
+    const total = [...accepted.values()].flat().length
+    await expect
+      .poll(() => site.sender.stats(), { timeout: 15_000 })
+      .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0 })
+    for (const { hasEnded, program } of workers) expect(hasEnded, program.stderr).toBe(false)
+    for (const [i, uid] of uids.entries()) {
+      const received = site.receiver.to(`/${uid}`).map(({ id }) => id)
+      // A repeat, if there is one, follows what it repeats.
+      const once = received.filter((id, n) => received.indexOf(id) === n)
+      if (i < ORDERED) expect(once).toEqual(accepted.get(uid))
+      else expect(once.sort()).toEqual([...accepted.get(uid)!].sort())
+      if (i < ORDERED) expect(received.filter((id, n) => n > 0 && id !== received[n - 1])).toEqual(once.slice(1))
+    }
+  }, 60_000)
+})
+
+/** The pace of the senders, and the time between two restarts: time itself is what passes here. */
+function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,101 @@
+/** What goes wrong in the tests with many workers, and when: so that every repeat can be held against a cause. */
+import type { RedisServer } from "../support/servers/redis-server.ts"
+import { Redis } from "ioredis"
+import { setTimeout as pass } from "node:timers/promises"
+import type { WorkerProcess } from "../support/workers.ts"
+import type { Servers, Site } from "./site.ts"
+
+export interface Fault {
+  readonly kind: "killed" | "frozen" | "postgres restarted" | "redis flushed"
+  readonly at: number
+  /** The worker that it hit; null: none in particular. */
+  readonly pid: number | null
+}
+
+export interface CrewOptions {
+  readonly count: number
+  readonly leaseMs: number
+  readonly maxInFlight: number
+}
+
+/** Workers that come and go, and the faults that they and their servers had. */
+export class Crew {
+  readonly faults: Fault[] = []
+  /** All that there ever were. */
+  readonly workers: WorkerProcess[] = []
+  readonly #site: Site
+  readonly #servers: Servers
+  readonly #options: CrewOptions
+  readonly #random: () => number
+  readonly #frozen = new Set<WorkerProcess>()
+
+  private constructor(site: Site, servers: Servers, options: CrewOptions, random: () => number) {
+    this.#site = site
+    this.#servers = servers
+    this.#options = options
+    this.#random = random
+  }
+
+  static async start(
+    site: Site,
+    servers: Servers,
+    options: CrewOptions,
+    random: () => number,
+  ): Promise<Crew> {
+    const crew = new Crew(site, servers, options, random)
+    await Promise.all(Array.from({ length: options.count }, () => crew.#hire()))
+    return crew
+  }
+
+  async #hire(): Promise<void> {
+    const { leaseMs, maxInFlight } = this.#options
+    const retry = { delays: [0.02, 0.05, 0.1], maxAttempts: 20 }
+    this.workers.push(await this.#site.worker({ leaseMs, maxInFlight, retry, tells: true }))
+  }
+
+  #pick(): WorkerProcess {
+    const up = this.workers.filter((worker) => !worker.hasEnded && !this.#frozen.has(worker))
+    return up[Math.floor(this.#random() * up.length)]!
+  }
+
+  #note(kind: Fault["kind"], worker: WorkerProcess | null): void {
+    this.faults.push({ kind, at: performance.now(), pid: worker?.pid ?? null })
+  }
+
+  /** Another one takes its place. */
+  async kill(): Promise<void> {
+    const worker = this.#pick()
+    this.#note("killed", worker)
+    await worker.kill()
+    await this.#hire()
+  }
+
+  /** For longer than its lease: when it wakes up, others have its lanes. */
+  async freeze(): Promise<void> {
+    const worker = this.#pick()
+    this.#frozen.add(worker)
+    this.#note("frozen", worker)
+    worker.freeze()
+    await pass(this.#options.leaseMs * (1.5 + this.#random()))
+    worker.thaw()
+    this.#frozen.delete(worker)
+  }
+
+  async restartPostgres(): Promise<void> {
+    this.#note("postgres restarted", null)
+    await this.#servers.postgres.restart("immediate")
+  }
+
+  async flushRedis(): Promise<void> {
+    const { redis } = this.#servers
+    if (redis === null) return
+    this.#note("redis flushed", null)
+    await flush(redis)
+  }
+}
+
+export async function flush({ url }: RedisServer): Promise<void> {
+  const redis = new Redis(url)
+  await redis.flushall()
+  await redis.quit()
+}
