@@ -128,6 +128,7 @@ export async function openPosthorn(
   })
   const { bulletin } = backend
   const store = replacements.wrapStore?.(backend.store) ?? backend.store
+  let engine: Engine | null = null
   try {
     const vault = createVault(backend.encryptionKey, randomBytes)
     await store.bindEncryptionKey(vault.fingerprint)
@@ -135,7 +136,7 @@ export async function openPosthorn(
     const exchange = new EventExchange(bus, bulletin)
     const ids = createIds(randomBytes)
     const shared = { store, clock, ids, vault, defaultPolicy: settings.retry }
-    const engine = settings.deliver
+    engine = settings.deliver
       ? new Engine(
           {
             ...shared,
@@ -176,6 +177,7 @@ export async function openPosthorn(
     await engine?.start()
     return posthorn
   } catch (error) {
+    engine?.abandon()
     await bulletin.close()
     await store.close()
     throw error

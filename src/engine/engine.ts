@@ -119,7 +119,7 @@ export class Engine {
 
   /** Another process says that something may be due. */
   hint(): void {
-    void this.#pump()
+    this.#parts.schedule.hint()
   }
 
   /** The endpoint was changed: what is not under way is fetched anew, as it is now. */

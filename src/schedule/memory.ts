@@ -36,6 +36,9 @@ export class MemorySchedule implements Schedule {
 
   async start(): Promise<void> {}
 
+  /** There is no other process. */
+  hint(): void {}
+
   wake(lanes: readonly LaneWake[]): void {
     for (const wake of lanes) {
       const lane = this.#lanes.get(wake.endpointId)

@@ -28,6 +28,8 @@ export interface Schedule {
   start(listener: ScheduleListener): Promise<void>
   /** A hint that the lanes have something to do at these times: the store has it already. An earlier time that is known stays. */
   wake(lanes: readonly LaneWake[]): void
+  /** Another process says that lanes may be due. */
+  hint(): void
   /**
    * Takes at most `most` lanes whose time has come. A lane that this worker has already and that was woken meanwhile is given
    * again, with the token that it has. Rejects when the schedule cannot be reached: ask again later.

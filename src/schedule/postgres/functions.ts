@@ -27,8 +27,8 @@ BEGIN
     UPDATE workers SET lease_until = clock_timestamp() + lease WHERE id = me;
   ELSE
     lapsed := true;
-    INSERT INTO workers (lease_until, delivers, listens, name)
-    VALUES (clock_timestamp() + lease, true, true, called) RETURNING id INTO worker;
+    INSERT INTO workers (lease_until, name)
+    VALUES (clock_timestamp() + lease, called) RETURNING id INTO worker;
   END IF;
   SELECT count(*), coalesce(bool_or(lease_until < clock_timestamp()), false) INTO others, reapable
     FROM workers WHERE id <> worker;

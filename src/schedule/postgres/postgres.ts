@@ -84,7 +84,6 @@ export class PostgresSchedule implements Schedule {
     )
   }
 
-  /** Another process has woken lanes. */
   hint(): void {
     this.#bell.ring()
   }

@@ -187,12 +187,10 @@ CREATE TABLE tasks (
 );
 CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
 
--- A process that takes part: it lives as long as it renews its lease, by this database's clock. An id is never used again.
+-- A process that delivers: it lives as long as it renews its lease, by this database's clock. An id is never used again.
 CREATE TABLE workers (
   id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   lease_until timestamptz NOT NULL,
-  delivers    boolean NOT NULL,
-  listens     boolean NOT NULL,
   name        text COLLATE "C" NOT NULL
 );
 
