@@ -25,6 +25,8 @@ export class LaneRun {
   readonly #lane: LaneState
   readonly #finished: (nextDueAt: number | null) => void
   #buffer: ClaimedDelivery[] = []
+  /** By number: fetched, and neither settled nor given back. */
+  readonly #inHand = new Set<number>()
   #underWay = 0
   #unsettled = 0
   #started = 0
@@ -144,12 +146,14 @@ export class LaneRun {
           {
             ...this.#lane.nextShare(limit, RETRY_SHARE),
             token: this.claim.token,
+            inHand: [...this.#inHand],
             starting: Math.max(0, this.#allowed() - this.#underWay - this.#buffer.length),
           },
         ],
         clock.now(),
       )
       found = work!.deliveries.length
+      for (const { seq } of work!.deliveries) this.#inHand.add(seq)
       if (work!.lost) return this.#finish()
       if (round === this.#round) this.#take(work!)
       else void this.#putBack(work!.deliveries.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
@@ -253,6 +257,7 @@ export class LaneRun {
       this.#leaving = true
     }
     this.#unsettled--
+    this.#inHand.delete(delivery.seq)
     // A line whose head was under way when it was asked found nothing; now there may be a next.
     if (this.#isOrdered()) this.#drained = false
     this.#step()
@@ -304,6 +309,7 @@ export class LaneRun {
       await new Promise<void>((resolve) => this.#crew.clock.setTimer(waitMs, resolve))
     }
     this.#unsettled--
+    for (const { seq } of claims) this.#inHand.delete(seq)
     this.#step()
   }
 

@@ -18,7 +18,7 @@ export class LaneState {
   }
 
   /** A fetch of `limit`, in which every n-th place over time is kept for retries. */
-  nextShare(limit: number, everyNth: number): Omit<LaneFetch, "token" | "starting"> {
+  nextShare(limit: number, everyNth: number): Omit<LaneFetch, "token" | "starting" | "inHand"> {
     const before = Math.floor(this.#fetched / everyNth)
     this.#fetched += limit
     return {

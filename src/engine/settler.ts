@@ -18,6 +18,7 @@ interface Waiting {
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 2000
 const LOG_EVERY = 100
+const BUSY = new PosthornError("store_unavailable", "somebody's open transaction holds the delivery")
 
 export class Settler {
   readonly #store: Store
@@ -58,7 +59,11 @@ export class Settler {
     try {
       const results = await this.#store.settle(batch.map(({ settlement }) => settlement))
       this.#failures = 0
-      for (const [i, waiting] of batch.entries()) waiting.resolve(results[i]!)
+      for (const [i, waiting] of batch.entries()) {
+        const result = results[i]!
+        if (result === "busy") this.#failed([waiting], BUSY)
+        else waiting.resolve(result)
+      }
     } catch (error) {
       this.#failed(batch, error)
     }

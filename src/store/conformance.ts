@@ -159,13 +159,14 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
     await store.createEndpoint(endpoint)
     const send = async (message: Partial<NewMessage> = {}) =>
       (await store.accept([sample.message(application.id, message)]))[0]!
-    const fetch = async (token: number, limit = 10, now = NOW, retryShare = 0): Promise<LaneWork> =>
-      (
-        await store.fetch(
-          [{ endpointId: endpoint.id, token, limit, starting: 99, retryShare, knownVersion: null }],
-          now,
-        )
-      )[0]!
+    const inHand = new Map<number, number[]>()
+    const fetch = async (token: number, limit = 10, now = NOW, retryShare = 0): Promise<LaneWork> => {
+      const held = inHand.get(token) ?? []
+      const lane = { endpointId: endpoint.id, token, limit, starting: 99, retryShare, knownVersion: null }
+      const [work] = await store.fetch([{ ...lane, inHand: held }], now)
+      inHand.set(token, [...held, ...work!.deliveries.map(({ seq }) => seq)])
+      return work!
+    }
     return { ...under, application, endpoint, send, fetch }
   }
 
@@ -292,7 +293,17 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       const ask = async (knownVersion: number | null) =>
         (
           await store.fetch(
-            [{ endpointId: endpoint.id, token: 1, limit: 1, starting: 99, retryShare: 0, knownVersion }],
+            [
+              {
+                endpointId: endpoint.id,
+                token: 1,
+                limit: 1,
+                starting: 99,
+                retryShare: 0,
+                knownVersion,
+                inHand: [],
+              },
+            ],
             NOW,
           )
         )[0]!
@@ -362,6 +373,19 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       expect((await fetch(2, 9, NOW + 5000)).deliveries[0]!.messageId).toBe(deferred.messageId)
       expect((await fetch(2, 9, NOW + 5000)).deliveries).toEqual([])
       expect(last.matched).toBe(1)
+    })
+
+    test("of deferred messages that are due the one that was accepted first goes first, whichever was due first", async () => {
+      const { store, endpoint, send, fetch } = await setUp({ ordered: true })
+      const early = await send({ deliverAt: NOW + 2000 })
+      const head = await send()
+      await send({ deliverAt: NOW + 1000 })
+      const [claimed] = (await fetch(1)).deliveries
+      expect(claimed!.messageId).toBe(head.messageId)
+      await store.settle([settlement(endpoint.id, 1, claimed!, 500)])
+      expect((await fetch(1, 9, NOW + 5000)).deliveries.map(({ messageId }) => messageId)).toEqual([
+        early.messageId,
+      ])
     })
 
     test("a lane with live deliveries is found by the scan with its earliest due time, page by page", async () => {
@@ -447,7 +471,17 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       await fetch(1)
       const again = await reopen()
       const [work] = await again.fetch(
-        [{ endpointId: endpoint.id, token: 2, limit: 5, starting: 99, retryShare: 0, knownVersion: null }],
+        [
+          {
+            endpointId: endpoint.id,
+            token: 2,
+            limit: 5,
+            starting: 99,
+            retryShare: 0,
+            knownVersion: null,
+            inHand: [],
+          },
+        ],
         NOW,
       )
       expect(work!.deliveries).toMatchObject([{ attemptCount: 0, stalls: 1 }])
@@ -580,7 +614,17 @@ export function storeConformance(name: string, open: () => Promise<StoreUnderTes
       expect(await store.listAttempts({ deliveryId: claimed!.id }, { limit: 9, before: null })).toEqual([])
       expect(await store.getMessage(application.id, messageId)).not.toBeNull()
       const [work] = await store.fetch(
-        [{ endpointId: other.id, token: 2, limit: 1, starting: 99, retryShare: 0, knownVersion: null }],
+        [
+          {
+            endpointId: other.id,
+            token: 2,
+            limit: 1,
+            starting: 99,
+            retryShare: 0,
+            knownVersion: null,
+            inHand: [],
+          },
+        ],
         NOW,
       )
       await store.settle([settlement(other.id, 2, work!.deliveries[0]!, 200)])

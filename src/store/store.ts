@@ -119,6 +119,11 @@ export interface LaneFetch {
   readonly retryShare: number
   /** The version that the caller has; a newer one comes with the answer. */
   readonly knownVersion: number | null
+  /**
+   * What the caller has fetched and not settled. Anything else that the claim has taken was in an answer that got lost, and is given
+   * again; a store whose answers cannot get lost need not look.
+   */
+  readonly inHand: readonly number[]
 }
 
 /** A delivery taken for sending, with what the request needs. */
@@ -185,8 +190,11 @@ export interface GivenBack extends Claimed {
   readonly attempt: NewAttempt | null
 }
 
-/** `superseded`: the row was changed or finished by somebody else. `stale`: the claim was lost, or this was written before. */
-export type SettleResult = "applied" | "superseded" | "stale"
+/**
+ * `superseded`: the row was changed or finished by somebody else. `stale`: the claim was lost, or this was written before.
+ * `busy`: somebody's open transaction holds the row; nothing was written of this one, and it can be tried again.
+ */
+export type SettleResult = "applied" | "superseded" | "stale" | "busy"
 
 export interface Delivery {
   readonly seq: number

@@ -27,7 +27,10 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     const sent = new Map<string, string[]>()
     for (const lane of LANES) {
       const messages = Array.from({ length: MESSAGES }, (_, n) => ({ eventType: lane, payload: n }))
-      sent.set(lane, (await site.sender.sendBatch("acme", messages)).map(({ id }) => id))
+      sent.set(
+        lane,
+        (await site.sender.sendBatch("acme", messages)).map(({ id }) => id),
+      )
       await site.receiver.arrived(`/${lane}`, 1)
     }
     await client.query(AUDIT)
@@ -54,8 +57,6 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     expect(rows).toEqual(LANES.map(() => ({ times: 1 })))
     await other.kill()
     const more = await site.send("ordered")
-    await expect
-      .poll(() => site.receiver.to("/ordered").at(-1)!.id, { timeout: LEASE_MS + 5000 })
-      .toBe(more)
+    await expect.poll(() => site.receiver.to("/ordered").at(-1)!.id, { timeout: LEASE_MS + 5000 }).toBe(more)
   })
 })

@@ -33,7 +33,8 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
             accepted.get(uid)!.push((await site.sender.send("acme", message)).id)
             break
           } catch (error) {
-            if (!(error instanceof PosthornError && error.code === "store_unavailable") || stopped) throw error
+            if (!(error instanceof PosthornError && error.code === "store_unavailable") || stopped)
+              throw error
             await pass(20)
           }
         }
@@ -68,7 +69,8 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
       const once = received.filter((id, n) => received.indexOf(id) === n)
       if (i < ORDERED) expect(once).toEqual(accepted.get(uid))
       else expect(once.sort()).toEqual([...accepted.get(uid)!].sort())
-      if (i < ORDERED) expect(received.filter((id, n) => n > 0 && id !== received[n - 1])).toEqual(once.slice(1))
+      if (i < ORDERED)
+        expect(received.filter((id, n) => n > 0 && id !== received[n - 1])).toEqual(once.slice(1))
     }
   }, 60_000)
 })

@@ -49,12 +49,16 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
 
     proxy.heal()
     const healedAt = performance.now()
-    await expect.poll(() => posthorn.health(), { timeout: RECOVERED_MS }).toEqual({ ready: true, problem: null })
+    await expect
+      .poll(() => posthorn.health(), { timeout: RECOVERED_MS })
+      .toEqual({ ready: true, problem: null })
     sent.push((await send()).id)
     await site.receiver.arrived("/a", 1)
     expect(performance.now() - healedAt).toBeLessThan(RECOVERED_MS)
     // What was answered in the hole is written down, and nothing that was refused was accepted after all.
-    await expect.poll(() => site.sender.stats(), { timeout: 5000 }).toMatchObject({ pending: 0, delivered: 2 })
+    await expect
+      .poll(() => site.sender.stats(), { timeout: 5000 })
+      .toMatchObject({ pending: 0, delivered: 2 })
     const { data } = await site.sender.messages.list("acme")
     expect(data.map(({ id }) => id).sort()).toEqual(sent.sort())
   }, 40_000)

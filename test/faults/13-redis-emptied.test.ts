@@ -83,7 +83,7 @@ test("a Redis that has lost some of it, which no mark shows, delays these by fiv
   const { server, arrivals } = await openWaiting()
   const redis = dial(server)
   const [key] = await redis.keys("*:lanes")
-  const lost = await redis.zrange(key!, 0, 99)
+  const lost = await redis.zrange(key!, "0", "99")
   expect(await redis.zrem(key!, ...lost)).toBe(100)
   const late = (await arrivals()).sort((a, b) => a - b)
   expect(late[LANES - 101]).toBeLessThan(NOTICED_MS)

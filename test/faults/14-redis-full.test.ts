@@ -7,7 +7,10 @@ import { ownRedis } from "../support/servers/redis.ts"
 
 const PROMPT_MS = 3000
 
-test.each(["allkeys-lru", "volatile-ttl"])("maxmemory-policy %s is refused at the start, and says what to set", async (policy) => {
+test.each([
+  "allkeys-lru",
+  "volatile-ttl",
+])("maxmemory-policy %s is refused at the start, and says what to set", async (policy) => {
   const { url } = await ownRedis(["--maxmemory-policy", policy])
   await expect(open({ store: await freshDatabase(), schedule: url })).rejects.toMatchObject({
     code: "store_incompatible",

@@ -4,12 +4,14 @@
  */
 import { readFileSync } from "node:fs"
 import { describe, expect, test } from "vitest"
+import type { Endpoint } from "../../src/index.ts"
 import { ON_SHARED_SERVERS, Site } from "../many/site.ts"
 
 const FLOOD = 20_000
 const BATCH = 1000
 const OTHERS = 10
-const ROUNDS = 40
+const ROUNDS = 30
+const TURNS = 5
 /** How long the flooded receiver takes: it is what limits the flood, not this machine. */
 const ANSWER_MS = 100
 const MEMORY_BYTES = 150 * 1024 * 1024
@@ -44,18 +46,23 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
 
     await p99OfOthers()
     const before = residentBytes(worker.pid)
-    const alone: number[] = []
-    const beside: number[] = []
-    for (let n = 0; n < 3; n++) alone.push(await p99OfOthers())
     const batch = new Array(BATCH).fill({ eventType: "a", payload: "x".repeat(1000) })
     for (let n = 0; n < FLOOD; n += BATCH) await site.sender.sendBatch("flooder", batch)
-    for (let n = 0; n < 3; n++) beside.push(await p99OfOthers())
+    const [{ id }] = (await site.sender.endpoints.list("flooder")).data as [Endpoint]
+    const without: number[] = []
+    const beside: number[] = []
+    for (let turn = 0; turn < TURNS; turn++) {
+      // By turns, so that both see the same machine; the best of each is the one that was least disturbed.
+      beside.push(await p99OfOthers())
+      await site.sender.endpoints.pause("flooder", id)
+      without.push(await p99OfOthers())
+      await site.sender.endpoints.resume("flooder", id)
+    }
     // The flood was there all the while.
     const { pending } = await site.sender.stats("flooder")
     const grown = residentBytes(worker.pid) - before
-    console.log({ alone, beside, pending, grown: grown / 2 ** 20 })
     expect(pending).toBeGreaterThan(0)
-    expect(Math.min(...beside)).toBeLessThan(Math.min(...alone) * 1.5)
+    expect(Math.min(...beside)).toBeLessThan(Math.min(...without) * 1.5)
     expect(grown).toBeLessThan(MEMORY_BYTES)
   }, 120_000)
 })

@@ -31,8 +31,7 @@ export async function startAudit(client: pg.Client): Promise<void> {
 export async function checkFence(client: pg.Client, workers: readonly WorkerProcess[]): Promise<void> {
   const said = new Map<string, { readonly pid: number; readonly token: number }>()
   for (const { pid, told } of workers)
-    for (const line of told)
-      if (line.word === "settles") said.set(line.attemptId, { pid, token: line.token })
+    for (const line of told) if (line.word === "settles") said.set(line.attemptId, { pid, token: line.token })
   const { rows } = await client.query(`
     SELECT s.attempt_id, s.token, w.name FROM audit_settles s LEFT JOIN audit_workers w ON w.id = s.owner`)
   expect(rows.length).toBeGreaterThan(0)

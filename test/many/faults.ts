@@ -1,7 +1,8 @@
 /** What goes wrong in the tests with many workers, and when: so that every repeat can be held against a cause. */
-import type { RedisServer } from "../support/servers/redis-server.ts"
-import { Redis } from "ioredis"
+
 import { setTimeout as pass } from "node:timers/promises"
+import { Redis } from "ioredis"
+import type { RedisServer } from "../support/servers/redis-server.ts"
 import type { WorkerProcess } from "../support/workers.ts"
 import type { Servers, Site } from "./site.ts"
 
@@ -17,6 +18,8 @@ export interface CrewOptions {
   readonly leaseMs: number
   readonly maxInFlight: number
 }
+
+const TRIES = 5
 
 /** Workers that come and go, and the faults that they and their servers had. */
 export class Crew {
@@ -47,10 +50,18 @@ export class Crew {
     return crew
   }
 
+  /** One that starts while the database is away ends with an error that says so, and is started again, as by a supervisor. */
   async #hire(): Promise<void> {
     const { leaseMs, maxInFlight } = this.#options
     const retry = { delays: [0.02, 0.05, 0.1], maxAttempts: 20 }
-    this.workers.push(await this.#site.worker({ leaseMs, maxInFlight, retry, tells: true }))
+    for (let left = TRIES; ; left--) {
+      try {
+        this.workers.push(await this.#site.worker({ leaseMs, maxInFlight, retry, tells: true }))
+        return
+      } catch (error) {
+        if (left === 1 || !/store_unavailable/.test((error as Error).message)) throw error
+      }
+    }
   }
 
   #pick(): WorkerProcess {

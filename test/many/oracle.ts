@@ -99,7 +99,12 @@ async function takersOf(client: pg.Client, workers: readonly WorkerProcess[]): P
 }
 
 /** A fault between the two that hit a worker which had it, or the database that was to write it down. Redis is no excuse. */
-function causeOf({ faults }: Evidence, takers: ReadonlySet<number>, from: number, to: number): Fault | undefined {
+function causeOf(
+  { faults }: Evidence,
+  takers: ReadonlySet<number>,
+  from: number,
+  to: number,
+): Fault | undefined {
   return faults.find(
     ({ kind, at, pid }) =>
       at >= from - MOMENT_MS &&

@@ -88,7 +88,12 @@ export class Site {
 }
 
 export async function open(options: Partial<PosthornOptions> & Place): Promise<Posthorn> {
-  const posthorn = await openPosthorn({ logger: "silent", egress: LOOPBACK, closeTimeoutMs: 1000, ...options })
+  const posthorn = await openPosthorn({
+    logger: "silent",
+    egress: LOOPBACK,
+    closeTimeoutMs: 1000,
+    ...options,
+  })
   onTestFinished(() => posthorn.close())
   return posthorn
 }

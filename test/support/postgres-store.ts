@@ -43,7 +43,14 @@ export async function stage(more: Partial<Endpoint> = {}) {
     purgeAt: number | null = null,
     of = endpoint,
   ): Promise<Delivery[]> => {
-    const lane = { endpointId: of.id, limit: 1000, starting: 1000, retryShare: 0, knownVersion: null }
+    const lane = {
+      endpointId: of.id,
+      limit: 1000,
+      starting: 1000,
+      retryShare: 0,
+      knownVersion: null,
+      inHand: [],
+    }
     const [work] = await store.fetch([{ ...lane, token: ++token }], NOW)
     const settlements = work!.deliveries.map((delivery) => {
       const outcome = settlement(of.id, token, { ...delivery, maxAttempts: 1 }, status)

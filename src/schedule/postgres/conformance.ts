@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { LaneCrew } from "../../../test/support/lane-crew.ts"
 import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
 import type { LaneClaim } from "../schedule.ts"
+import { lockedLanesConformance } from "./locks-conformance.ts"
 
 /** Short, so that a test of what happens when it runs out takes a second. */
 const SHORT_LEASE_MS = 800
@@ -20,6 +21,8 @@ const WAITING = `
 const isTurn = (bytes: Buffer) => bytes.includes("lanes.turn")
 
 export function sharedScheduleConformance(name: string, open?: OpenSchedule): void {
+  lockedLanesConformance(name, open)
+
   describe(`${name}: a shared schedule`, () => {
     test("gives every lane to one worker only, however many ask at once", async () => {
       const world = await LaneWorld.create(open)

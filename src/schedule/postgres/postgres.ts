@@ -27,7 +27,7 @@ const LEASE_MS = 8000
 /** However much room a worker has, it takes no more in one turn: the others are to get theirs. */
 const MOST_AT_ONCE = 200
 /** Finds what no hint announced: a send in somebody's own transaction, a notification that was lost. */
-const POLL_MS = 1200
+const POLL_MS = 1500
 
 const NEVER = Number.POSITIVE_INFINITY
 

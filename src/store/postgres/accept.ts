@@ -47,9 +47,7 @@ const COLUMNS = new Columns<Numbered>({
 const PAYLOADS = COLUMNS.next()
 const GENERATION = PAYLOADS + 1
 
-export const ACCEPT: Statement = {
-  name: "messages.accept",
-  text: `
+const text = (wait: string) => `
 WITH i AS MATERIALIZED (
   SELECT i.*,
          greatest(received_at, deliver_at) AS due_at,
@@ -57,7 +55,7 @@ WITH i AS MATERIALIZED (
            (SELECT a.id FROM applications a WHERE a.id = i.app AND a.deleted_at IS NULL),
            (SELECT a.id FROM applications a WHERE a.uid = i.app AND a.deleted_at IS NULL)
          ) AS app_id
-    FROM ${COLUMNS.unnest("i")}, ${patience(500)}
+    FROM ${COLUMNS.unnest("i")}${wait}
 ),
 used AS MATERIALIZED (
   SELECT i.ord, k.message_id, k.digest = i.digest AS same
@@ -139,8 +137,12 @@ SELECT CASE WHEN j.verdict = 'new' AND f.ord IS NULL THEN 'again' ELSE j.verdict
   FROM judged j
   LEFT JOIN fresh f USING (ord)
   LEFT JOIN messages prior ON prior.id = j.used_by
- ORDER BY j.ord`,
-}
+ ORDER BY j.ord`
+
+export const ACCEPT: Statement = { name: "messages.accept", text: text(`, ${patience(500)}`) }
+
+/** In the user's own transaction: how long its statements wait is for the user to say, and it keeps no prepared statement of ours. */
+export const ACCEPT_IN_TRANSACTION: Statement = { name: "", text: text("") }
 
 export function acceptValues(messages: readonly NewMessage[]): unknown[] {
   const payloads = new Packed(messages.map(({ payload }) => payload))

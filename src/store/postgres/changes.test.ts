@@ -57,7 +57,15 @@ test("what was being accepted while its endpoint became ordered stands in the li
   await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
   await client.query("COMMIT")
   await store.accept([second])
-  const lane = { endpointId: endpoint.id, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null }
+  const lane = {
+    endpointId: endpoint.id,
+    token: 1,
+    limit: 9,
+    starting: 9,
+    retryShare: 0,
+    knownVersion: null,
+    inHand: [],
+  }
   const [work] = await store.fetch([lane], NOW)
   expect(work!.deliveries.map(({ messageId }) => messageId)).toEqual([first.id])
 })
@@ -118,6 +126,7 @@ async function withFailing() {
       starting: 9,
       retryShare: 0,
       knownVersion: null,
+      inHand: [],
     }
     const [work] = await store.fetch([lane], NOW)
     await store.settle(work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))

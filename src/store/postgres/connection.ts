@@ -1,20 +1,44 @@
 /**
  * Connections to PostgreSQL. A server that cannot be reached is noticed once: from then on every call is refused at once, instead of
- * each finding out by itself, until a connection made in the background succeeds again.
+ * each finding out by itself, until the server can be used again.
  */
 import type { Duplex } from "node:stream"
 import pg from "pg"
 import { PosthornError } from "../../core/errors.ts"
-import { isConnectionTrouble, isTimeout, mayTryAgain, toPosthornError } from "./errors.ts"
+import {
+  isConnectionTrouble,
+  isPoolExhausted,
+  isTimeout,
+  mayTryAgain,
+  readOnlyError,
+  toPosthornError,
+} from "./errors.ts"
+import { Outage } from "./outage.ts"
 import type { Statement } from "./statement.ts"
 
 /** The longest that a statement, or the way to the server, may take before it counts as lost. */
 const TIMEOUT_MS = 4500
 /** For what reads or removes much. */
 const LONG_TIMEOUT_MS = 60_000
-const FIRST_PROBE_MS = 100
-const LONGEST_PROBE_MS = 2000
+/** A connection that is silent for so long is asked whether its other end is still there. */
+const KEEP_ALIVE_MS = 10_000
+/** How long a server may take to say goodbye; one that is gone never does. */
+const GOODBYE_MS = 1000
 const TRIES = 5
+
+/**
+ * In one round trip. Who froze or lost the network in a transaction keeps its locks from everybody for so long and no longer; and
+ * whoever waits for a lock gives up while its statement still counts as answered.
+ */
+const BEGIN = `
+  BEGIN;
+  SET LOCAL idle_in_transaction_session_timeout = '10s';
+  SET LOCAL lock_timeout = '3s'`
+/** Between two of its statements may be others on other connections that each take long. */
+const BEGIN_CALMLY = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${2 * LONG_TIMEOUT_MS}`
+
+/** A server that is up and takes no writes, such as a standby, is of no more use than one that is down. */
+const PROBE = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses"
 
 const INT8 = 20
 
@@ -37,33 +61,36 @@ export class Database implements Runner {
   /** What deliveries wait for: a few connections that no list or count can take. */
   readonly #hot: pg.Pool
   readonly #calm: pg.Pool
+  readonly #Client: typeof pg.Client
+  readonly #config: pg.ClientConfig
   readonly #sockets = new Set<Duplex>()
-  readonly #onUp = new Set<() => void>()
-  #trouble: unknown = null
-  #probeTimer: NodeJS.Timeout | null = null
+  readonly #outage = new Outage({ probe: () => this.#probe(), onGone: () => this.#cut() })
   #closed = false
   /** How many statements were sent; for tests of what things cost. */
   statements = 0
 
   constructor(url: string, applicationName: string) {
-    const pool = (max: number, timeoutMs: number) => {
-      const made = new pg.Pool({
-        connectionString: url,
-        application_name: applicationName,
-        max,
-        connectionTimeoutMillis: TIMEOUT_MS,
-        query_timeout: timeoutMs,
-        keepAlive: true,
-        types,
-      })
-      // An idle connection that broke: the pool drops it. Without a listener it would end the process.
-      made.on("error", (error) => this.#lost(error))
-      made.on("connect", (client) => this.#sockets.add(socketOf(client)))
-      made.on("remove", (client) => this.#sockets.delete(socketOf(client)))
-      return made
+    const sockets = this.#sockets
+    this.#Client = class extends pg.Client {
+      constructor(config?: string | pg.ClientConfig) {
+        // Not the pool's, which is also how long one may wait for others to give a connection back.
+        super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: TIMEOUT_MS })
+        this.once("connect", () => {
+          const socket = socketOf(this)
+          sockets.add(socket)
+          socket.once("close", () => sockets.delete(socket))
+        })
+      }
     }
-    this.#hot = pool(6, TIMEOUT_MS)
-    this.#calm = pool(4, LONG_TIMEOUT_MS)
+    this.#config = {
+      connectionString: url,
+      application_name: applicationName,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      types,
+    }
+    this.#hot = this.#pool(6, TIMEOUT_MS)
+    this.#calm = this.#pool(4, LONG_TIMEOUT_MS)
   }
 
   /** One statement, its own transaction. One that lost a race is tried again. */
@@ -78,59 +105,87 @@ export class Database implements Runner {
 
   /** Several statements, all or none. */
   transaction<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
-    return this.#guarded(() => this.#transact(this.#hot, work))
+    return this.#guarded(() => this.#transact(this.#hot, BEGIN, work))
   }
 
   /** Several statements that may take long. */
   transactionCalmly<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
-    return this.#guarded(() => this.#transact(this.#calm, work), true)
+    return this.#guarded(() => this.#transact(this.#calm, BEGIN_CALMLY, work), true)
   }
 
-  /** A connection of its own that the caller ends, for LISTEN. */
-  async connect(onLost: (error: unknown) => void): Promise<pg.Client> {
-    const { connectionString, application_name } = this.#hot.options
-    const client = new pg.Client({
-      connectionString,
-      application_name,
-      connectionTimeoutMillis: TIMEOUT_MS,
-      keepAlive: true,
-    })
+  /** A connection of its own that the caller ends with `disconnect`. Unless told, its statements may take as long as they like. */
+  async connect(onLost: (error: unknown) => void, timeoutMs = 0): Promise<pg.Client> {
+    const client = new this.#Client({ ...this.#config, query_timeout: timeoutMs })
     client.on("error", onLost)
     client.on("end", () => onLost(new Error("the connection ended")))
     await client.connect()
     return client
   }
 
-  /** Called whenever the server can be reached again; the function that comes back ends it. */
+  /** Called whenever the server can be used again; the function that comes back ends it. */
   onUp(listener: () => void): () => void {
-    this.#onUp.add(listener)
-    return () => this.#onUp.delete(listener)
+    return this.#outage.onUp(listener)
   }
 
+  /** Statements under way are waited for, as long as an answer may take. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    if (this.#probeTimer !== null) clearTimeout(this.#probeTimer)
-    await Promise.all([this.#hot.end(), this.#calm.end()])
+    const ended = Promise.all([this.#hot.end(), this.#calm.end()])
+    if (this.#outage.trouble !== null) this.#cut()
+    this.#outage.close()
+    if (!(await isDoneWithin(TIMEOUT_MS, ended))) this.#cut()
+    // Idle ones wait for the server's goodbye, and keep the process alive as long.
+    else setTimeout(() => this.#cut(), GOODBYE_MS).unref()
   }
 
   /** For tests: the connections end as in a crash, whatever is under way. */
   async kill(): Promise<void> {
     const closed = this.close()
-    for (const socket of this.#sockets) socket.destroy()
+    this.#cut()
     await closed
+  }
+
+  #pool(max: number, timeoutMs: number): pg.Pool {
+    const pool = new pg.Pool({
+      ...this.#config,
+      Client: this.#Client,
+      max,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+      // A million waiting rows make a fetch look dear enough to be compiled: 300 ms each time, for what takes two.
+      onConnect: async (client) => void (await client.query("SET jit = off")),
+    })
+    // An idle connection that broke: the pool drops it. Without a listener it would end the process.
+    pool.on("error", (error) => this.#outage.begin(error))
+    return pool
+  }
+
+  async #probe(): Promise<void> {
+    const client = await this.connect(() => {}, TIMEOUT_MS)
+    try {
+      const { rows } = await client.query(PROBE)
+      if (rows[0].refuses) throw readOnlyError()
+    } finally {
+      await disconnect(client)
+    }
+  }
+
+  #cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
   }
 
   async #guarded<T>(work: () => Promise<T>, calm = false): Promise<T> {
     if (this.#closed) throw new PosthornError("closed", "this Posthorn is closed")
-    if (this.#trouble !== null) throw toPosthornError(this.#trouble)
+    if (this.#outage.trouble !== null) throw toPosthornError(this.#outage.trouble)
     for (let left = TRIES; ; left--) {
       try {
         return await work()
       } catch (error) {
         if (mayTryAgain(error) && left > 1) continue
-        // One that may take long and took too long says nothing about the server.
-        if (isConnectionTrouble(error) && !(calm && isTimeout(error))) this.#lost(error)
+        // One that may take long and took too long says nothing about the server, nor does one that others kept waiting.
+        const isBusy = isPoolExhausted(error) || (calm && isTimeout(error))
+        if (isConnectionTrouble(error) && !isBusy) this.#outage.begin(error)
         throw toPosthornError(error)
       }
     }
@@ -141,7 +196,7 @@ export class Database implements Runner {
     return (await pool.query({ ...statement, values: values as unknown[] })).rows
   }
 
-  async #transact<T>(pool: pg.Pool, work: (runner: Runner) => Promise<T>): Promise<T> {
+  async #transact<T>(pool: pg.Pool, begin: string, work: (runner: Runner) => Promise<T>): Promise<T> {
     const client = await pool.connect()
     let broken: Error | undefined
     // The pool listens only while a connection is idle: one that broke in a transaction would end the process.
@@ -154,7 +209,7 @@ export class Database implements Runner {
       return (await client.query(query)).rows
     }
     try {
-      await run({ text: "BEGIN" })
+      await run({ text: begin })
       const result = await work({ run: (statement, values) => run({ ...statement, values: [...values] }) })
       await run({ text: "COMMIT" })
       return result
@@ -167,35 +222,23 @@ export class Database implements Runner {
       client.release(broken)
     }
   }
-
-  #lost(error: unknown): void {
-    if (this.#trouble !== null || this.#closed) return
-    this.#trouble = error
-    this.#probe(FIRST_PROBE_MS)
-  }
-
-  /** With jitter: many processes lose the server in the same moment, and must not come back in the same moment. */
-  #probe(delayMs: number): void {
-    this.#probeTimer = setTimeout(
-      async () => {
-        try {
-          const client = await this.connect(() => {})
-          await client.end()
-          this.#trouble = null
-          for (const listener of this.#onUp) listener()
-        } catch (error) {
-          if (this.#closed) return
-          this.#trouble = error
-          // What still waits for an answer will not get one.
-          for (const socket of this.#sockets) socket.destroy()
-          this.#probe(Math.min(delayMs * 2, LONGEST_PROBE_MS))
-        }
-      },
-      delayMs * (0.5 + Math.random() / 2),
-    )
-  }
 }
 
-function socketOf(client: pg.PoolClient): Duplex {
+/** Ends a connection, also one whose server is gone and will never say goodbye. */
+export async function disconnect(client: pg.Client): Promise<void> {
+  if (!(await isDoneWithin(GOODBYE_MS, client.end()))) socketOf(client).destroy()
+}
+
+function socketOf(client: pg.ClientBase): Duplex {
   return (client as unknown as { connection: { stream: Duplex } }).connection.stream
+}
+
+async function isDoneWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false)
+  })
+  const isDone = await Promise.race([work.then(() => true), late])
+  clearTimeout(timer)
+  return isDone
 }

@@ -7,16 +7,18 @@ const TEXT_WITH_NUL = "22021"
 const LOCK_TIMEOUT = "55P03"
 const TRY_AGAIN = ["40001", "40P01"]
 const NO_SUCH_TABLE = "42P01"
+const NOT_LET_IN = "28000"
 
-/** Of the classes of SQLSTATE: connection exceptions, insufficient resources, operator intervention. */
-const PASSING_CLASSES = ["08", "53", "57"]
+/** Of SQLSTATE: connection exceptions, insufficient resources, and of operator intervention what ends the connection. */
+const PASSING = /^(08|53|57P)/
+/** Somebody, or a limit of the server's, stopped this one statement. */
+const CANCELED = "57014"
 /** A standby that was not promoted yet, or a primary that no longer is one. */
 const READ_ONLY = "25006"
 
 const AT_OPENING: { readonly [code: string]: string } = {
   [READ_ONLY]: "the server takes no writes, it is read-only (a standby?); give the URL of the primary",
   "28P01": "the password is wrong",
-  "28000": "the server does not let this user in (see pg_hba.conf)",
   "3D000": "there is no such database; create it first",
   "42501": "the user may not create tables here; grant it CREATE on the schema",
   "57P03": "the server is starting up or shutting down; try again",
@@ -40,12 +42,22 @@ export function isConnectionTrouble(error: unknown): boolean {
   // A mistake of ours, not of the way to the server.
   if (error instanceof TypeError || error instanceof RangeError) return false
   if (!isFromServer(error)) return error instanceof Error
-  return (PASSING_CLASSES.includes(code.slice(0, 2)) && code !== DISK_FULL) || code === READ_ONLY
+  return (PASSING.test(code) && code !== DISK_FULL) || code === READ_ONLY
+}
+
+/** As the server says it when something is written. */
+export function readOnlyError(): Error {
+  return Object.assign(new Error("the server is read-only"), { code: READ_ONLY })
 }
 
 /** The answer did not come in time. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === "Query read timeout"
+}
+
+/** Every connection was in use for too long: nothing was asked of the server, and nothing is known about it. */
+export function isPoolExhausted(error: unknown): boolean {
+  return error instanceof Error && error.message === "timeout exceeded when trying to connect"
 }
 
 /** The statement lost a race and wrote nothing: the same one again may win. */
@@ -57,8 +69,9 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === UNIQUE_VIOLATION
 }
 
-export function isLockTimeout(error: unknown): boolean {
-  return codeOf(error) === LOCK_TIMEOUT
+/** What it waited for did not come in time; nothing is wrong with it or with the server. */
+export function isOutOfPatience(error: unknown): boolean {
+  return [LOCK_TIMEOUT, CANCELED].includes(codeOf(error))
 }
 
 export function isMissingTable(error: unknown): boolean {
@@ -105,6 +118,10 @@ export function toPosthornError(error: unknown): PosthornError {
     const text = "another transaction holds what this needs, such as the same idempotency key: try again"
     return new PosthornError("store_unavailable", text, { cause: error })
   }
+  if (isPoolExhausted(error)) {
+    const text = "all of this process's connections to PostgreSQL are busy: try again"
+    return new PosthornError("store_unavailable", text, { cause: error })
+  }
   const text = isConnectionTrouble(error)
     ? `PostgreSQL cannot be reached (${message}): nothing is lost; try again`
     : `PostgreSQL refused: ${message}`
@@ -114,13 +131,20 @@ export function toPosthornError(error: unknown): PosthornError {
 /** While opening: one sentence that says what to mend. `where` is the URL without its password. */
 export function toOpeningError(error: unknown, where: string): PosthornError {
   if (error instanceof PosthornError) return error
-  const known = AT_OPENING[codeOf(error)]
-  const { message } = error as Error
-  const said = message === "" ? codeOf(error) : message
-  const hint = isFromServer(error) ? "" : "; is PostgreSQL running there, and are host and port right?"
-  const problem = known ?? said + hint
+  const problem = AT_OPENING[codeOf(error)] ?? problemAtOpening(error as Error & { syscall?: string })
   return new PosthornError("store_unavailable", `cannot open ${where}: ${problem}`, {
     field: "store",
     cause: error,
   })
+}
+
+function problemAtOpening(error: Error & { syscall?: string }): string {
+  const code = codeOf(error)
+  // The server says which: there is no rule for it, it does not exist, or it may not log in.
+  if (code === NOT_LET_IN)
+    return `the server does not let this user in (${error.message}): see to the user and to pg_hba.conf`
+  if (error.syscall === "open" || code === "EISDIR")
+    return `a file that the URL names (sslrootcert, sslcert or sslkey) cannot be read: ${error.message}`
+  const said = error.message === "" ? code : error.message
+  return isFromServer(error) ? said : `${said}; is PostgreSQL running there, and are host and port right?`
 }

@@ -12,10 +12,14 @@ const COLUMNS = new Columns<LaneFetch>({
   starting: ["int", ({ starting }) => starting],
   share: ["int", ({ retryShare }) => retryShare],
   known_version: ["int", ({ knownVersion }) => knownVersion],
+  // As text: the lists differ in length, which an array of arrays does not take.
+  in_hand: ["text", ({ inHand }) => `{${inHand.join()}}`],
 })
 const NOW = `$${COLUMNS.next()}::bigint`
 
 const DUE = "coalesce(d.next_retry_at, 0)"
+/** The lanes' locks are held until the answer is read: payloads beyond this are read afterwards, without a lock. */
+const MOST_BYTES = 1024 * 1024
 
 // Each rank is one probe of deliveries_live_due. The first retries fill the share that is kept for them; the rest goes by rank.
 const UNORDERED = `
@@ -32,42 +36,45 @@ const UNORDERED = `
     ) ranked
    ORDER BY place LIMIT s.most`
 
-// The head of the line is the unfinished delivery with the lowest number; a deferred one joins when it is due.
+// The head of the line is the unfinished delivery with the lowest number. A deferred one joins it when it is due: see LINE_UP.
 const HEAD = `
-  SELECT seq, due_at FROM (
-    (SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
-      WHERE d.webhook_id = s.lane AND d.rank = 0 ORDER BY d.seq LIMIT 1)
-    UNION ALL
-    (SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
-      WHERE d.webhook_id = s.lane AND d.rank = 1 AND ${DUE} <= ${NOW} ORDER BY ${DUE}, d.seq LIMIT 1)
-  ) heads ORDER BY seq LIMIT 1`
+  SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
+   WHERE d.webhook_id = s.lane AND d.rank = 0 ORDER BY d.seq LIMIT 1`
 
 export const FETCH: Statement = {
   name: "lanes.fetch",
   text: `
 WITH locked AS MATERIALIZED (
-  SELECT q.*, l.token AS held_token, l.sending_token, l.sending, l.since,
-         e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until,
-         e.ordered,
+  SELECT q.*, l.token AS held_token, l.sending_token, l.sending AS taken, l.since AS taken_since,
+         e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until, e.ordered,
          CASE WHEN e.ordered
               THEN EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank > 1)
+                OR EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank = 1 AND ${DUE} <= ${NOW})
               ELSE EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank <= 1)
-         END AS misplaced
+         END AS misplaced,
+         -- The lock waited for somebody: this statement sees the lane as it is now and the deliveries as they were before.
+         seen.ctid <> l.ctid AS outdated
     FROM ${COLUMNS.unnest("q")}
     CROSS JOIN ${patience(2000)}
+    JOIN lanes seen ON seen.id = q.lane
     JOIN lanes l ON l.id = q.lane
     JOIN endpoints e ON e.id = q.lane
    ORDER BY l.id FOR NO KEY UPDATE OF l
 ),
 s AS MATERIALIZED (
-  SELECT locked.*,
+  SELECT locked.*, held.sending, held.since,
          CASE WHEN token < held_token THEN 'lost'
-              WHEN sending_token < token AND sending <> '{}' THEN 'leftover'
+              WHEN outdated THEN 'again'
+              WHEN sending_token < token AND taken <> '{}' THEN 'leftover'
               WHEN misplaced THEN 'misplaced'
               WHEN deleted THEN 'go'
               WHEN stopped OR hold_until > ${NOW} THEN 'held'
               ELSE 'go' END AS verdict
     FROM locked
+    CROSS JOIN LATERAL (
+      SELECT coalesce(array_agg(u.seq), '{}') AS sending, coalesce(array_agg(u.since), '{}') AS since
+        FROM unnest(taken, taken_since) AS u(seq, since) WHERE u.seq = ANY (in_hand::bigint[])
+    ) held
 ),
 head AS MATERIALIZED (
   SELECT s.lane, h.* FROM s CROSS JOIN LATERAL (${HEAD}) h WHERE s.verdict = 'go' AND s.ordered
@@ -108,7 +115,8 @@ SELECT s.ord, s.verdict, s.deleted,
        e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
        coalesce(e.retry_policy, p.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
        e.secrets, e.version, e.created_at, e.updated_at,
-       d.seq, d.id, d.message_id, d.session_id, d.event_type, m.payload, m.content_type, d.error_detail, d.status, d.attempt_count,
+       d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, octet_length(m.payload) AS payload_length,
+       CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY s.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload, d.error_detail, d.status, d.attempt_count,
        d.max_attempts, d.received_at, d.age_from, d.next_retry_at, d.last_attempted_at, d.stalls
   FROM s
   LEFT JOIN head h ON h.lane = s.lane
@@ -124,13 +132,26 @@ export function fetchValues(lanes: readonly LaneFetch[], now: number): unknown[]
   return [...COLUMNS.values(lanes), now]
 }
 
-/** A delivery that was being accepted while its endpoint became ordered, or ceased to be, stands where the endpoint was before. */
+/** Payloads that were too large for the answer; read outside of the lock, a few at a time. */
+export const PAYLOADS: Statement = {
+  name: "lanes.payloads",
+  text: "SELECT id, payload FROM messages WHERE id = ANY ($1)",
+}
+
+/**
+ * Deliveries that do not stand where they belong: accepted while their endpoint became ordered, or ceased to be; or deferred, and due
+ * now, which lets them join the line. By that the head of a line is always one probe away, however many wait to join.
+ */
 export const LINE_UP: Statement = {
   name: "lanes.line-up",
   text: `
-UPDATE webhook_deliveries_live d SET ordered = e.ordered
+UPDATE webhook_deliveries_live d SET ordered = e.ordered, deferred = d.deferred AND ${DUE} > $2
   FROM endpoints e
- WHERE e.id = ANY ($1) AND d.webhook_id = e.id AND d.ordered <> e.ordered`,
+ WHERE e.id = ANY ($1) AND d.webhook_id = e.id
+   AND (d.ordered <> e.ordered OR d.seq = ANY (ARRAY(
+     SELECT j.seq FROM webhook_deliveries_live j
+      WHERE j.webhook_id = e.id AND j.rank = 1 AND coalesce(j.next_retry_at, 0) <= $2
+      ORDER BY coalesce(j.next_retry_at, 0) LIMIT 1000)))`,
 }
 
 /**

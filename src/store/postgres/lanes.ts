@@ -2,11 +2,11 @@
 import type { LaneFetch, LaneWake, LaneWork } from "../store.ts"
 import type { Row } from "./connection.ts"
 import type { Context } from "./context.ts"
-import { FETCH, fetchValues, LINE_UP, TAKE_OVER } from "./fetch.ts"
+import { FETCH, fetchValues, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
 import { toClaimed, toEndpoint } from "./rows.ts"
 import type { Statement } from "./statement.ts"
 
-type Verdict = "lost" | "leftover" | "misplaced" | "held" | "go"
+type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
 
 /** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 const SCAN: Statement = {
@@ -54,16 +54,47 @@ export async function scanLanes(
 export async function fetch(context: Context, lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
   const { database, ids } = context
   const rows = await database.run(FETCH, fetchValues(lanes, now))
+  await addPayloads(context, rows)
   const works = toWorks(lanes, rows)
   const left = lanes.filter((_, i) => works[i] === null)
   if (left.length === 0) return works as LaneWork[]
-  const tokens = left.map(({ token }) => token)
+  const has = (verdict: Verdict) => rows.some((row) => row.verdict === verdict)
   const leftIds = left.map(({ endpointId }) => endpointId)
   // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
-  await database.run(TAKE_OVER, [leftIds, tokens, ids.make("atmpt", now)])
-  await database.run(LINE_UP, [leftIds])
+  if (has("leftover"))
+    await database.run(TAKE_OVER, [leftIds, left.map(({ token }) => token), ids.make("atmpt", now)])
+  if (has("misplaced")) await database.run(LINE_UP, [leftIds, now])
   const again = await fetch(context, left, now)
   return works.map((work) => work ?? again.shift()!)
+}
+
+/** The most that one statement reads of them. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+async function addPayloads({ database }: Context, rows: readonly Row[]): Promise<void> {
+  const missing = new Map<string, number>()
+  for (const row of rows)
+    if (row.payload === null && row.payload_length !== null)
+      missing.set(row.message_id as string, row.payload_length as number)
+  const payloads = new Map<unknown, unknown>()
+  for (const ids of inParts(missing, MOST_BYTES))
+    for (const { id, payload } of await database.run(PAYLOADS, [ids])) payloads.set(id, payload)
+  for (const row of rows) row.payload ??= payloads.get(row.message_id) ?? null
+}
+
+/** The keys, in groups whose values come to no more than `most` together, or of one. */
+function inParts(sizes: ReadonlyMap<string, number>, most: number): string[][] {
+  const parts: string[][] = []
+  let size = Number.POSITIVE_INFINITY
+  for (const [key, own] of sizes) {
+    if (size + own > most) {
+      parts.push([])
+      size = 0
+    }
+    size += own
+    parts.at(-1)!.push(key)
+  }
+  return parts
 }
 
 /** Null for a lane that has to be put in order first. */
@@ -87,6 +118,7 @@ function toWorks(lanes: readonly LaneFetch[], rows: readonly Row[]): (LaneWork |
     switch (lane.verdict as Verdict) {
       case "lost":
         return { ...common, lost: true }
+      case "again":
       case "leftover":
       case "misplaced":
         return null

@@ -44,7 +44,7 @@ test("a send whose key an open transaction holds is refused in good time, and ot
 test("a lane that an operator has locked is settled when the lock is gone", async () => {
   const { store, client, appId, endpointId } = await setUp()
   await store.accept([sample.message(appId)])
-  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null }
+  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null, inHand: [] }
   const [work] = await store.fetch([ask], NOW)
   const outcome = settlement(endpointId, 1, work!.deliveries[0]!, 200)
   await client.query("BEGIN")
@@ -52,4 +52,42 @@ test("a lane that an operator has locked is settled when the lock is gone", asyn
   await expect(store.settle([outcome])).rejects.toMatchObject({ code: "store_unavailable" })
   await client.query("COMMIT")
   expect(await store.settle([outcome])).toEqual(["applied"])
+})
+
+test("a delivery that somebody holds is busy, and what is settled with it is settled", async () => {
+  const { store, client, appId, endpointId } = await setUp()
+  for (let n = 0; n < 3; n++) await store.accept([sample.message(appId)])
+  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null, inHand: [] }
+  const [work] = await store.fetch([ask], NOW)
+  const outcomes = work!.deliveries.map((one) => settlement(endpointId, 1, one, 200))
+  await client.query("BEGIN")
+  await client.query("UPDATE webhook_deliveries SET error_detail = 'looked at' WHERE seq = $1", [
+    outcomes[1]!.seq,
+  ])
+  expect(await store.settle(outcomes)).toEqual(["applied", "busy", "applied"])
+  await client.query("COMMIT")
+  expect(await store.settle([outcomes[1]!])).toEqual(["applied"])
+})
+
+test("what an answer that got lost had taken is given again, and what is in hand is not", async () => {
+  const { store, appId, endpointId } = await setUp()
+  for (let n = 0; n < 3; n++) await store.accept([sample.message(appId)])
+  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null }
+  const fetch = async (inHand: number[]) =>
+    (await store.fetch([{ ...ask, inHand }], NOW))[0]!.deliveries.map(({ seq }) => seq)
+  const [first, ...lost] = await fetch([])
+  expect(await fetch([first!])).toEqual(lost)
+  expect(await fetch([first!, ...lost])).toEqual([])
+  expect(await store.listAttempts({}, { limit: 9, before: null })).toEqual([])
+})
+
+test("large payloads come whole, though they are read apart from the rest", async () => {
+  const { store, appId, endpointId } = await setUp()
+  const payloads = [1, 2, 3, 4, 5].map((n) => Buffer.alloc(700_000 * n, n))
+  for (const payload of payloads) await store.accept([sample.message(appId, { payload })])
+  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null, inHand: [] }
+  const [work] = await store.fetch([ask], NOW)
+  expect(work!.deliveries.map(({ payload }) => Buffer.compare(payload, payloads.shift()!))).toEqual([
+    0, 0, 0, 0, 0,
+  ])
 })

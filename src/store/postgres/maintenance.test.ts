@@ -136,7 +136,14 @@ test("what comes back to life takes its attempts along and outlives its day", as
 test("an attempt that ended after its delivery was called off goes with it", async () => {
   const { store, query, endpoint, send } = await stage()
   await send(1)
-  const lane = { endpointId: endpoint.id, limit: 9, starting: 9, retryShare: 0, knownVersion: null }
+  const lane = {
+    endpointId: endpoint.id,
+    limit: 9,
+    starting: 9,
+    retryShare: 0,
+    knownVersion: null,
+    inHand: [],
+  }
   const [work] = await store.fetch([{ ...lane, token: 1 }], NOW)
   const [row] = await store.listDeliveries({ live: true }, page)
   const change = { ...cancel(row!, PRESETS.standard, NOW), purgeAt: TOMORROW }

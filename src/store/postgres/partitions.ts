@@ -1,6 +1,6 @@
 /**
- * The partitions that rows go to: a day of finished deliveries with their attempts, twelve hours of idempotency keys. One is made when
- * the first row needs it, so none is missing and none is made for nothing.
+ * The partitions that rows go to: a day of finished deliveries with their attempts, twelve hours of idempotency keys. When the first row
+ * needs one, the one after it is made as well, so that hardly any row has to wait for its own.
  */
 import type { Database } from "./connection.ts"
 import { KEPT_DAY } from "./schema.ts"
@@ -34,7 +34,10 @@ const FIND = unnamed("SELECT relispartition FROM pg_class WHERE oid = to_regclas
 
 export class Partitions {
   readonly #database: Database
+  readonly #used = new Set<string>()
   readonly #known = new Set<string>()
+  /** One at a time, so that they never take more than one connection. */
+  #ahead: Promise<void> = Promise.resolve()
 
   constructor(database: Database) {
     this.#database = database
@@ -43,18 +46,28 @@ export class Partitions {
   async ensureDays(days: Iterable<number>): Promise<void> {
     for (const day of days) {
       if (day === KEPT_DAY) continue
-      await this.#ensure("webhook_deliveries_done", day)
-      await this.#ensure("attempts", day)
+      await this.#use("webhook_deliveries_done", day)
+      await this.#use("attempts", day)
     }
   }
 
   ensureGeneration(generation: number): Promise<void> {
-    return this.#ensure("idempotency", generation)
+    return this.#use("idempotency", generation)
   }
 
   /** After one was dropped by whichever process. */
   forget(): void {
+    this.#used.clear()
     this.#known.clear()
+  }
+
+  async #use(parent: string, value: number): Promise<void> {
+    const name = `${parent}_${value}`
+    if (this.#used.has(name)) return
+    await this.#ensure(parent, value)
+    this.#used.add(name)
+    // Best effort: whoever needs it makes it.
+    this.#ahead = this.#ahead.then(() => this.#ensure(parent, value + 1)).catch(() => {})
   }
 
   async #ensure(parent: string, value: number): Promise<void> {

@@ -3,8 +3,8 @@
  * dropped at once; a day of deliveries is set aside, because their messages go row by row.
  */
 import { GENERATION_MS, KEPT_GENERATIONS } from "./accept.ts"
-import type { Database } from "./connection.ts"
-import { isLockTimeout } from "./errors.ts"
+import { type Database, disconnect, type Runner } from "./connection.ts"
+import { isOutOfPatience } from "./errors.ts"
 import { asideName, DAY_MS, LOCK_PARTITIONS } from "./partitions.ts"
 import type { Statement } from "./statement.ts"
 
@@ -13,6 +13,10 @@ import type { Statement } from "./statement.ts"
  * partition, so it is well below what a statement may take.
  */
 const PATIENCE_MS = 2000
+/** A table may be kept by several, one after the other. */
+const LONGEST_MS = 8000
+/** The lock goes to others when nothing was heard for so long: this process froze, or lost the network. */
+const HOLD: Statement = { name: "", text: "SET LOCAL idle_in_transaction_session_timeout = '10s'" }
 
 const DELIVERIES = "webhook_deliveries_done"
 
@@ -45,11 +49,12 @@ const FIND: Statement = {
  */
 export function retire(database: Database, now: number): Promise<string[]> {
   return database.transactionCalmly(async (runner) => {
+    await runner.run(HOLD, [])
     await runner.run(LOCK_PARTITIONS, [])
     const tables = (await runner.run(FIND, [])) as unknown as Table[]
     const aside = tables.filter(isSetAside).map(({ name }) => name)
     const due = aside.length > 0 ? [] : tables.filter((table) => isDue(table, now))
-    return due.length > 0 ? takeOut(database, due) : aside
+    return due.length > 0 ? takeOut(database, runner, due) : aside
   })
 }
 
@@ -64,29 +69,34 @@ function isDue({ parent, value, state }: Table, now: number): boolean {
   return value * DAY_MS <= now
 }
 
-async function takeOut(database: Database, tables: readonly Table[]): Promise<string[]> {
+async function takeOut(database: Database, lock: Runner, tables: readonly Table[]): Promise<string[]> {
   const aside: string[] = []
-  // A connection of its own: the setting is the connection's, and detaching beside others cannot be done in a transaction.
-  const client = await database.connect(() => {})
+  // A connection of its own: the settings are the connection's, and detaching beside others cannot be done in a transaction.
+  const client = await database.connect(() => {}, LONGEST_MS + PATIENCE_MS)
+  const run = async (text: string) => {
+    // Held already: a sign of life.
+    await lock.run(LOCK_PARTITIONS, [])
+    await client.query(text)
+  }
   try {
-    await client.query(`SET lock_timeout = ${PATIENCE_MS}`)
+    await client.query(`SET lock_timeout = ${PATIENCE_MS}; SET statement_timeout = ${LONGEST_MS}`)
     // A parent can lose one table at a time: the one that an earlier run began with comes first.
     for (const table of tables.toSorted((a, b) => Number(isHalfway(b)) - Number(isHalfway(a)))) {
       const { name, parent, value, state } = table
       if (state === "attached")
-        await client.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} CONCURRENTLY`)
-      if (state === "detaching") await client.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} FINALIZE`)
-      if (parent !== DELIVERIES) await client.query(`DROP TABLE ${name}`)
+        await run(`ALTER TABLE ${parent} DETACH PARTITION ${name} CONCURRENTLY`)
+      if (state === "detaching") await run(`ALTER TABLE ${parent} DETACH PARTITION ${name} FINALIZE`)
+      if (parent !== DELIVERIES) await run(`DROP TABLE ${name}`)
       else {
         const to = asideName(parent, value)
-        await client.query(`ALTER TABLE ${name} RENAME TO ${to}`)
+        await run(`ALTER TABLE ${name} RENAME TO ${to}`)
         aside.push(to)
       }
     }
   } catch (error) {
-    if (!isLockTimeout(error)) throw error
+    if (!isOutOfPatience(error)) throw error
   } finally {
-    await client.end()
+    await disconnect(client)
   }
   return aside
 }

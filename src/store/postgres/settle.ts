@@ -63,9 +63,24 @@ const SETTLED = new Columns<Ending>({
   hold_until: changeColumn("bigint", ({ holdLaneUntil }) => holdLaneUntil),
 })
 
+/**
+ * Only what nobody else's transaction holds is settled now: a lane that waited for such a delivery would hold up every lane that is
+ * settled with it.
+ */
+const asked = (columns: Columns<Ending>) => `
+asked AS MATERIALIZED (SELECT * FROM ${columns.unnest("asked")}, ${patience(2000)}),
+ours AS MATERIALIZED (
+  SELECT d.seq FROM webhook_deliveries_live d
+   WHERE d.seq IN (SELECT seq FROM asked) FOR NO KEY UPDATE SKIP LOCKED
+),
+x AS MATERIALIZED (
+  SELECT * FROM asked
+   WHERE seq IN (SELECT seq FROM ours)
+      OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq)
+)`
+
 /** The claims that stand; their lanes are locked in order of id, and let go of what ends here. */
-const fenced = (columns: Columns<Ending>) => `
-x AS MATERIALIZED (SELECT * FROM ${columns.unnest("x")}, ${patience(2000)}),
+const FENCED = `
 locked AS MATERIALIZED (
   SELECT l.id, l.token, l.sending, l.since FROM lanes l
    WHERE l.id IN (SELECT lane FROM x) ORDER BY l.id FOR NO KEY UPDATE
@@ -96,7 +111,8 @@ SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.at
 export const SETTLE: Statement = {
   name: "deliveries.settle",
   text: `
-WITH ${fenced(SETTLED)},
+WITH ${asked(SETTLED)},
+${FENCED},
 applied AS (
   UPDATE webhook_deliveries d
      SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
@@ -130,15 +146,16 @@ held AS (
     ) h
    WHERE e.id = h.lane
 )
-SELECT CASE WHEN s.seq IS NULL THEN 'stale' WHEN a.seq IS NULL THEN 'superseded' ELSE 'applied' END AS result
-  FROM x LEFT JOIN standing s ON s.ord = x.ord LEFT JOIN applied a ON a.seq = s.seq
- ORDER BY x.ord`,
+SELECT CASE WHEN x.seq IS NULL THEN 'busy' WHEN s.seq IS NULL THEN 'stale' WHEN a.seq IS NULL THEN 'superseded' ELSE 'applied' END AS result
+  FROM asked LEFT JOIN x USING (ord) LEFT JOIN standing s USING (ord) LEFT JOIN applied a ON a.seq = s.seq
+ ORDER BY asked.ord`,
 }
 
 const GIVE_BACK: Statement = {
   name: "deliveries.give-back",
   text: `
-WITH ${fenced(GIVEN_BACK)}
+WITH x AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("x")}, ${patience(2000)}),
+${FENCED}
 ${insertAttempts(GIVEN_BACK, String(LIVE_DAY))}`,
 }
 

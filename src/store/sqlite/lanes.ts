@@ -11,7 +11,6 @@ const DUE = "coalesce(next_retry_at, 0)"
 
 const ORDERED_LINE = 0
 const ORDERED_DEFERRED = 1
-const NO_TOKEN = -1
 
 /** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 export function scanLanes(context: Context, after: string | null, limit: number): LaneWake[] {
@@ -117,22 +116,30 @@ function isRetryRank(rank: number): boolean {
 
 /** The head of the line is the unfinished delivery with the lowest number; a deferred one joins when it is due. */
 function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
+  joinLine(context, lane.endpointId, now)
   const head = lineHead(context, lane.endpointId)
-  // With no token of ours to pass over: one that is under way stands at the head until it is settled.
-  const [deferred] = dueRows(context, { ...lane, token: NO_TOKEN }, ORDERED_DEFERRED, now, 1)
-  const deferredFirst =
-    deferred !== undefined && (head === undefined || (deferred.seq as number) < (head.seq as number))
-  const next = deferredFirst ? deferred : head
-  if (next !== undefined && dueOf(next) <= now) {
+  if (head !== undefined && dueOf(head) <= now) {
     // Under way: whoever settles it asks again.
-    if (next.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
-    return { deliveries: [claim(context, next, lane.token, now, true)], nextDueAt: now }
+    if (head.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
+    return { deliveries: [claim(context, head, lane.token, now, true)], nextDueAt: now }
   }
   const headDue = head === undefined ? null : dueOf(head)
   return {
     deliveries: [],
     nextDueAt: earliest([headDue, firstDueAfter(context, lane.endpointId, ORDERED_DEFERRED, now)]),
   }
+}
+
+/** By that the head is one probe away, however many of them wait to join. */
+function joinLine({ connection }: Context, endpointId: string, now: number): void {
+  connection
+    .sql(`
+      UPDATE webhook_deliveries SET deferred = 0
+       WHERE seq IN (
+         SELECT seq FROM webhook_deliveries INDEXED BY deliveries_live
+          WHERE ${LIVE} AND webhook_id = ? AND rank = ${ORDERED_DEFERRED} AND ${DUE} <= ? ORDER BY ${DUE} LIMIT 1000
+       )`)
+    .run(endpointId, now)
 }
 
 /** What a request needs, for the deliveries that `found` names. */

@@ -110,7 +110,17 @@ test("a reset typed as SQL clears what the finished life left behind, and our ow
   await store.createEndpoint(endpoint)
   await store.accept([sample.message(application.id, { maxAttempts: 1 })])
   const [work] = await store.fetch(
-    [{ endpointId: endpoint.id, token: 1, limit: 1, starting: 99, retryShare: 0, knownVersion: null }],
+    [
+      {
+        endpointId: endpoint.id,
+        token: 1,
+        limit: 1,
+        starting: 99,
+        retryShare: 0,
+        knownVersion: null,
+        inHand: [],
+      },
+    ],
     NOW,
   )
   await store.settle([settlement(endpoint.id, 1, work!.deliveries[0]!, 500)])

@@ -1,0 +1,203 @@
+/** What somebody's open transaction costs a shared schedule: the lane or the worker whose row it holds, for as long, and nobody else. */
+import { describe, expect, test } from "vitest"
+import { LaneWorld, type OpenSchedule, proxied } from "../../../test/support/lanes.ts"
+import type { Runner } from "../../store/postgres/connection.ts"
+import type { LaneClaim } from "../schedule.ts"
+
+const SHORT_LEASE_MS = 800
+
+const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, appId, dueAt })
+const many = (count: number) =>
+  Array.from({ length: count }, (_, i) => lane(`ep-${1000 + i}`, 0, `app-${i % 7}`))
+const ids = (claims: readonly LaneClaim[]) => claims.map(({ endpointId }) => endpointId).sort()
+
+const LOCK = "SELECT FROM lanes WHERE id = $1 FOR UPDATE"
+const TURN = "SELECT claimed FROM posthorn_turn($1, 0, 1, 9, '{}', '{}', '{}', '{}', 0)"
+const RECOUNT = "SELECT claimed FROM posthorn_recount($1)"
+const WAITING = `
+  SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+
+/** Runs it in an open transaction, which ends after `meanwhile`: as in a process that froze, or in an operator's hands. */
+async function whileLocked<T>(world: LaneWorld, text: string, value: unknown, meanwhile: () => Promise<T>): Promise<T> {
+  return await world.database.transaction(async (runner: Runner) => {
+    await runner.run({ name: "", text }, value === null ? [] : [value])
+    return await meanwhile()
+  })
+}
+
+async function workerId(world: LaneWorld): Promise<unknown> {
+  return (await world.sql("SELECT max(id) AS id FROM workers"))[0]!.id
+}
+
+export function lockedLanesConformance(name: string, open?: OpenSchedule): void {
+  describe(`${name}: rows that somebody has locked`, () => {
+    test("a locked lane holds up no other, and its wakes are folded when it is free", async () => {
+      const world = await LaneWorld.create(open)
+      const worker = await world.worker()
+      await world.wake([lane("a"), lane("b")])
+      await whileLocked(world, LOCK, "a", async () => {
+        const [b] = await worker.claimed(1, 1)
+        expect(b!.endpointId).toBe("b")
+        await world.wake([lane("a"), lane("b"), lane("c")])
+        expect(ids(await worker.claimed(2, 1))).toEqual(["b", "c"])
+      })
+      expect(ids(await worker.claimed(1, 1))).toEqual(["a"])
+      expect(await world.sql("SELECT * FROM lane_wakes")).toEqual([])
+    })
+
+    test("however many wakes a locked lane has, those of the others behind them are folded", async () => {
+      const world = await LaneWorld.create(open)
+      const worker = await world.worker()
+      await world.wake(Array.from({ length: 4500 }, (_, i) => lane("a", 9 - (i % 5))))
+      await world.wake([lane("b")])
+      await whileLocked(world, LOCK, "a", async () => {
+        expect(ids(await worker.claimed(1, 1))).toEqual(["b"])
+      })
+      expect(ids(await worker.claimed(1, 5))).toEqual(["a"])
+    })
+
+    test("the wakes of a lane that is no more are forgotten", async () => {
+      const world = await LaneWorld.create(open)
+      const { schedule } = await world.worker()
+      await world.wake([lane("a"), lane("gone")])
+      await world.sql("DELETE FROM lanes WHERE id = 'gone'")
+      expect(ids(await schedule.claim(9, 1))).toEqual(["a"])
+      expect(await world.sql("SELECT * FROM lane_wakes")).toEqual([])
+    })
+
+    test("while a lane stays locked a worker tries again a few times a second, not all the time", async () => {
+      const world = await LaneWorld.create(open)
+      const worker = await world.worker()
+      const { schedule, database } = worker
+      await world.wake([lane("a"), lane("held")])
+      const claims = await schedule.claim(9, 1)
+      const back = claims.find(({ endpointId }) => endpointId === "held")!
+      await world.wake([lane("a")])
+      await whileLocked(world, "SELECT FROM lanes FOR UPDATE", null, async () => {
+        void schedule.release(back, 0, 1)
+        const begun = performance.now()
+        const before = database.statements
+        await new Promise<void>((resolve) => {
+          let times = 0
+          worker.onDue = () => {
+            void schedule.claim(9, 1)
+            if (++times === 9) resolve()
+          }
+          worker.onDue()
+        })
+        expect((database.statements - before) / ((performance.now() - begun) / 1000)).toBeLessThan(20)
+      })
+    })
+
+    test("a lane that cannot be given back now is given back later, and the others at once", async () => {
+      const world = await LaneWorld.create(open)
+      const [mine, other] = [await world.worker(), await world.worker()]
+      await world.wake([lane("a"), lane("b")])
+      const claims = await mine.claimed(2, 1)
+      // Woken while it is ours: it is due again, whatever we give it back with.
+      await world.wake([lane("a")])
+      await other.schedule.claim(0, 1)
+      let given: Promise<void> | null = null
+      await whileLocked(world, LOCK, "a", async () => {
+        for (const claim of claims) {
+          const released = mine.schedule.release(claim, claim.endpointId === "a" ? null : 0, 1)
+          if (claim.endpointId === "a") given = released
+          else await released
+        }
+        expect(ids(await other.claimed(1, 2))).toEqual(["b"])
+      })
+      await given
+      expect(ids(await other.claimed(1, 2))).toEqual(["a"])
+    })
+
+    test("a dead worker's lanes are taken over but for the locked one, and that when it is free", async () => {
+      const world = await LaneWorld.create(open)
+      const { proxy, url } = await proxied(world.url)
+      const cutOff = await world.worker({ url, leaseMs: SHORT_LEASE_MS })
+      const other = await world.worker({ leaseMs: SHORT_LEASE_MS })
+      await world.wake(many(20))
+      const locked = ids(await cutOff.claimed(20, 1))[7]!
+      proxy.blackHole()
+      await whileLocked(world, LOCK, locked, async () => {
+        expect(ids(await other.claimed(19, 1))).not.toContain(locked)
+        // It is told as soon as it is back, although its last lane is still its own.
+        const lost = cutOff.lost()
+        proxy.heal()
+        await lost
+        await world.wake([lane("new")])
+        expect(ids(await cutOff.claimed(1, 1))).toEqual(["new"])
+      })
+      expect(ids(await other.claimed(1, 1))).toEqual([locked])
+      const left = "SELECT count(*) FROM workers WHERE lease_until = '-infinity'"
+      await expect.poll(() => world.sql(left)).toEqual([{ count: 0 }])
+    })
+
+    test("what a dead worker's last turn took is taken over, however late that turn ends", async () => {
+      const world = await LaneWorld.create(open)
+      const dying = await world.worker({ leaseMs: SHORT_LEASE_MS })
+      const id = await workerId(world)
+      const other = await world.worker({ leaseMs: SHORT_LEASE_MS })
+      await world.wake([lane("a")])
+      await dying.claimed(1, 1)
+      dying.schedule.abandon()
+      await world.wake([lane("b")])
+      await whileLocked(world, TURN, id, async () => {
+        expect(ids(await other.claimed(1, 1))).toEqual(["a"])
+      })
+      expect(ids(await other.claimed(1, 1))).toEqual(["b"])
+    })
+
+    test("a lease is renewed while a turn takes its time", async () => {
+      const world = await LaneWorld.create(open)
+      const worker = await world.worker({ leaseMs: SHORT_LEASE_MS })
+      let losses = 0
+      worker.onLost = () => losses++
+      const lease = "SELECT lease_until > $1::timestamptz + interval '1 second' AS renewed FROM workers"
+      const [first] = await world.sql("SELECT lease_until::text AS until FROM workers")
+      await whileLocked(world, TURN, await workerId(world), async () => {
+        await expect.poll(() => world.sql(lease, first!.until), { timeout: 4000 }).toEqual([{ renewed: true }])
+        expect(worker.schedule.holds()).toBe(true)
+      })
+      expect(losses).toBe(0)
+    })
+
+    test("a recount has what a turn took that was still under way, and what comes later is refused", async () => {
+      const world = await LaneWorld.create(open)
+      await world.worker()
+      const id = await workerId(world)
+      await world.wake([lane("a")])
+      let recounted: Promise<unknown> | null = null
+      await whileLocked(world, TURN, id, async () => {
+        recounted = world.sql(RECOUNT, id)
+        await expect.poll(() => world.sql(WAITING)).toEqual([{ waiting: 1 }])
+      })
+      expect(await recounted).toEqual([{ claimed: ["a"] }])
+      expect(await world.sql(TURN, id)).toEqual([{ claimed: null }])
+    })
+
+    test("a worker whose own row is locked waits a moment, and takes the server for what it is: there", async () => {
+      const world = await LaneWorld.create(open)
+      const worker = await world.worker()
+      await world.wake([lane("a")])
+      await whileLocked(world, "SELECT FROM workers FOR UPDATE", null, async () => {
+        await expect(worker.schedule.claim(9, 1)).rejects.toMatchObject({ cause: { code: "55P03" } })
+        await worker.database.run({ name: "", text: "SELECT" }, [])
+        await expect.poll(() => world.sql(WAITING), { timeout: 3000 }).toEqual([{ waiting: 0 }])
+      })
+      expect(ids(await worker.claimed(1, 1))).toEqual(["a"])
+    })
+
+    test("a worker that stops leaves the others all but the locked lane at once, and that when it is free", async () => {
+      const world = await LaneWorld.create(open)
+      const mine = await world.worker()
+      const other = await world.worker({ leaseMs: SHORT_LEASE_MS })
+      await world.wake(many(20))
+      const locked = ids(await mine.claimed(20, 1))[7]!
+      await whileLocked(world, LOCK, locked, async () => {
+        await mine.schedule.stop()
+        expect(ids(await other.claimed(19, 1))).not.toContain(locked)
+      })
+      expect(ids(await other.claimed(1, 1))).toEqual([locked])
+    })
+  })
+}

@@ -1,0 +1,75 @@
+/**
+ * Whether the server can be used now. Who finds that it cannot says so once; from then on it is asked in the background, less and less
+ * often, until it answers again.
+ */
+
+const FIRST_PROBE_MS = 100
+const LONGEST_PROBE_MS = 2000
+/** Trouble that is back so soon was never over: the server is not asked more often again. */
+const STEADY_MS = 10_000
+
+export interface OutageOptions {
+  /** Rejects while the server cannot be used. */
+  probe(): Promise<void>
+  /** A probe was in vain: what still waits for an answer will not get one. */
+  onGone(): void
+}
+
+export class Outage {
+  readonly #options: OutageOptions
+  readonly #onUp = new Set<() => void>()
+  #trouble: unknown = null
+  #timer: NodeJS.Timeout | null = null
+  #delayMs = FIRST_PROBE_MS
+  #upAt = Number.NEGATIVE_INFINITY
+  #closed = false
+
+  constructor(options: OutageOptions) {
+    this.#options = options
+  }
+
+  /** Why the server cannot be used; null when it can. */
+  get trouble(): unknown {
+    return this.#trouble
+  }
+
+  begin(error: unknown): void {
+    if (this.#trouble !== null || this.#closed) return
+    this.#trouble = error
+    const isBack = performance.now() - this.#upAt < STEADY_MS
+    this.#delayMs = isBack ? Math.min(this.#delayMs * 2, LONGEST_PROBE_MS) : FIRST_PROBE_MS
+    this.#probeLater()
+  }
+
+  /** Called whenever the server can be used again; the function that comes back ends it. */
+  onUp(listener: () => void): () => void {
+    this.#onUp.add(listener)
+    return () => this.#onUp.delete(listener)
+  }
+
+  close(): void {
+    this.#closed = true
+    if (this.#timer !== null) clearTimeout(this.#timer)
+  }
+
+  /** With jitter: many processes lose the server in the same moment, and must not come back in the same moment. */
+  #probeLater(): void {
+    this.#timer = setTimeout(() => void this.#probe(), this.#delayMs * (0.5 + Math.random() / 2))
+  }
+
+  async #probe(): Promise<void> {
+    try {
+      await this.#options.probe()
+    } catch (error) {
+      if (this.#closed) return
+      this.#trouble = error
+      this.#options.onGone()
+      this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_PROBE_MS)
+      return this.#probeLater()
+    }
+    if (this.#closed) return
+    this.#trouble = null
+    this.#upAt = performance.now()
+    for (const listener of this.#onUp) listener()
+  }
+}
