@@ -4,6 +4,7 @@ import type { Random } from "./core/backoff.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { encryptionKeyFor, givenEncryptionKey } from "./key-file.ts"
 import { type Bulletin, noBulletin } from "./observe/bulletin.ts"
+import type { Logger } from "./observe/log.ts"
 import { MemorySchedule } from "./schedule/memory.ts"
 import type { Schedule } from "./schedule/schedule.ts"
 import { openSqliteStore } from "./store/sqlite/store.ts"
@@ -16,6 +17,7 @@ export interface BackendOptions {
   readonly deliver: boolean
   readonly encryptionKey: string | undefined
   readonly random: Random
+  readonly logger: Logger
   /** Of a worker that shares its store; the schedule's own unless told. */
   readonly leaseMs: number | undefined
   /** Told when the store can no longer be trusted. */
@@ -38,14 +40,25 @@ export function openBackend(options: BackendOptions): Promise<Backend> {
     return openSqlite(options, store.slice("sqlite:".length))
   }
   if (typeof store === "string" && /^postgres(ql)?:\/\//.test(store)) {
-    if (schedule !== undefined && !(typeof schedule === "string" && /^rediss?:\/\//.test(schedule)))
-      throw invalid("schedule", 'must be the URL of a Redis server, such as "redis://localhost:6379"')
-    return openPostgres(options, store, schedule)
+    return openPostgres(options, store, schedule === undefined ? schedule : requireRedisUrl(schedule))
   }
   throw invalid(
     "store",
     'must be "sqlite:" and a path, such as "sqlite:posthorn.db", or a URL such as "postgres://user@host/database"',
   )
+}
+
+function requireRedisUrl(url: unknown): string {
+  const problem = 'must be the URL of a Redis server, such as "redis://localhost:6379"'
+  if (typeof url !== "string" || !/^rediss?:\/\//.test(url)) throw invalid("schedule", problem)
+  try {
+    const { username, password } = new URL(url)
+    decodeURIComponent(username + password)
+    return url
+  } catch {
+    const spelling = "in the password, write characters such as # / ? @ % as %23 %2F %3F %40 %25"
+    throw invalid("schedule", `${problem}; ${spelling}`)
+  }
 }
 
 async function openSqlite(options: BackendOptions, given: string): Promise<Backend> {
@@ -73,7 +86,7 @@ async function openPostgres(options: BackendOptions, url: string, schedule?: str
       givenEncryptionKey(options.encryptionKey) ?? Buffer.from(await store.encryptionKey(), "hex")
     return {
       store,
-      bulletin: new PostgresBulletin(database),
+      bulletin: new PostgresBulletin(database, options.logger),
       encryptionKey,
       openSchedule: async (used) => {
         const parts = { database, store: used, random: options.random, leaseMs: options.leaseMs, name }

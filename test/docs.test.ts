@@ -194,6 +194,7 @@ const GIVEN = `
 declare const posthorn: import("posthorn").Posthorn
 declare const openPosthorn: typeof import("posthorn").openPosthorn
 declare const verifySignature: typeof import("posthorn").verifySignature
+declare const client: { query(text: string): Promise<unknown> }
 declare const url: string
 declare const id: string
 declare const body: string

@@ -28,3 +28,28 @@ export const noBulletin: Bulletin = {
   post() {},
   async close() {},
 }
+
+/** Null for what is none: it came from outside, perhaps from another version of the program. */
+export function toNote(value: unknown): Note | null {
+  const note = value as Partial<Record<string, unknown>> | null
+  const isId = (id: unknown) => typeof id === "string"
+  const isIdOrNone = (id: unknown) => id === undefined || isId(id)
+  const isEvent = (event: unknown) => typeof (event as { type?: unknown } | null)?.type === "string"
+  const isNote = () => {
+    switch (note?.kind as Note["kind"] | undefined) {
+      case "due":
+      case "tasks":
+      case "listening":
+        return true
+      case "changed":
+        return isId(note!.endpointId) && isId(note!.appId)
+      case "recall":
+        return isIdOrNone(note!.endpointId) && isIdOrNone(note!.appId)
+      case "events":
+        return Array.isArray(note!.events) && note!.events.every(isEvent)
+      default:
+        return false
+    }
+  }
+  return isNote() ? (value as Note) : null
+}

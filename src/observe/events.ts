@@ -74,6 +74,10 @@ export class EventBus {
     return () => listeners.delete(listener as Listener<never>)
   }
 
+  get hasListeners(): boolean {
+    return this.#listeners.values().some(({ size }) => size > 0)
+  }
+
   publish(event: WebhookEvent): void {
     this.tell(event)
     this.onPublished(event)

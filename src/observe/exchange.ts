@@ -32,13 +32,16 @@ export class EventExchange {
   }
 
   close(): void {
-    if (this.#saying !== null) clearInterval(this.#saying)
+    if (this.#saying !== null) clearTimeout(this.#saying)
   }
 
+  /** As long as somebody listens. */
   #say(): void {
     if (this.#saying !== null) return
-    this.#saying = setInterval(() => this.#bulletin.post({ kind: "listening" }), SAY_EVERY_MS)
-    this.#saying.unref()
     this.#bulletin.post({ kind: "listening" })
+    this.#saying = setTimeout(() => {
+      this.#saying = null
+      if (this.#bus.hasListeners) this.#say()
+    }, SAY_EVERY_MS).unref()
   }
 }

@@ -31,8 +31,8 @@ export interface Schedule {
   /** Another process says that lanes may be due. */
   hint(): void
   /**
-   * Takes at most `most` lanes whose time has come. A lane that this worker has already and that was woken meanwhile is given
-   * again, with the token that it has. Rejects when the schedule cannot be reached: ask again later.
+   * Takes at most `most` lanes whose time has come. A lane that this worker has already, and that another process woke meanwhile, is
+   * given again, with the token that it has. Rejects when the schedule cannot be reached: ask again later.
    */
   claim(most: number, now: number): Promise<LaneClaim[]>
   /**

@@ -66,7 +66,10 @@ if (import.meta.main) {
     throw new Error("--rounds and --seed are whole numbers, and there is at least one round")
   console.log(`torture: ${rounds} rounds, seed ${seed}`)
   const { store, schedule } = values
-  const ground = store && postgresGround(schedule === undefined ? { store } : { store, schedule })
-  console.log(await torture({ rounds, seed, ground: ground || undefined, tell: console.log }))
-  if (ground) await ground.close()
+  if (store === undefined ? schedule !== undefined : !/^postgres(ql)?:/.test(store))
+    throw new Error("--store is the URL of an empty PostgreSQL database; --schedule goes with it")
+  const options = store && { store, ...(schedule === undefined ? {} : { schedule }) }
+  const ground = options ? postgresGround(options) : undefined
+  console.log(await torture({ rounds, seed, ground, tell: console.log }))
+  await ground?.close()
 }

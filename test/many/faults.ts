@@ -64,9 +64,10 @@ export class Crew {
     }
   }
 
-  #pick(): WorkerProcess {
+  /** Null when only one is at work: with none at all nothing would happen. */
+  #pick(): WorkerProcess | null {
     const up = this.workers.filter((worker) => !worker.hasEnded && !this.#frozen.has(worker))
-    return up[Math.floor(this.#random() * up.length)]!
+    return up.length < 2 ? null : up[Math.floor(this.#random() * up.length)]!
   }
 
   #note(kind: Fault["kind"], worker: WorkerProcess | null): void {
@@ -76,6 +77,7 @@ export class Crew {
   /** Another one takes its place. */
   async kill(): Promise<void> {
     const worker = this.#pick()
+    if (worker === null) return
     this.#note("killed", worker)
     await worker.kill()
     await this.#hire()
@@ -84,6 +86,7 @@ export class Crew {
   /** For longer than its lease: when it wakes up, others have its lanes. */
   async freeze(): Promise<void> {
     const worker = this.#pick()
+    if (worker === null) return
     this.#frozen.add(worker)
     this.#note("frozen", worker)
     worker.freeze()

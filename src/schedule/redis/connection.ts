@@ -68,8 +68,8 @@ function refuseUnsuitable(info: string, where: string): void {
   throw new PosthornError("store_incompatible", text, { field: "schedule" })
 }
 
+/** For messages: the user, the host and the database. The query may hold a password too. */
 function withoutPassword(url: string): string {
-  const parsed = new URL(url)
-  parsed.password = ""
-  return parsed.href
+  const { protocol, username, host, pathname } = new URL(url)
+  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`
 }

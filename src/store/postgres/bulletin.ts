@@ -1,142 +1,163 @@
 /** Notes between processes by LISTEN and NOTIFY: gathered for some milliseconds, and never inside a send's transaction. */
 import { randomUUID } from "node:crypto"
-import type pg from "pg"
+import pg from "pg"
 import type { Bulletin, Note } from "../../observe/bulletin.ts"
-import type { WebhookEvent } from "../../observe/events.ts"
-import type { Database } from "./connection.ts"
+import type { Logger } from "../../observe/log.ts"
+import { type Database, disconnect } from "./connection.ts"
+import { Outgoing, readEnvelope } from "./envelope.ts"
 import type { Statement } from "./statement.ts"
 
 /** The first note goes at once; those that follow it wait for so long. */
 const GATHER_MS = 20
-/** PostgreSQL takes less than 8000 bytes. */
-const MOST_BYTES = 7500
-const LONGEST_ERROR = 500
-/** While notes cannot be sent, so many are kept; older ones are dropped, which the poll makes good. */
-const MOST_WAITING = 10_000
 const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5000
+const TIMEOUT_MS = 4500
+/** A connection that hears nothing may have nothing to hear or be dead: a process also listens to itself, and asks so often. */
+const CHECK_MS = 5000
+const COMPLAIN_EVERY_MS = 60_000
 
-const NOTIFY: Statement = { name: "bulletin.notify", text: "SELECT pg_notify('posthorn', $1)" }
+/** Of the tables' schema: two installations in one database have nothing to tell each other. */
+const CHANNEL = "'posthorn_' || (SELECT relnamespace FROM pg_class WHERE oid = 'lanes'::regclass)"
+const NOTIFY: Statement = {
+  name: "bulletin.notify",
+  text: `SELECT pg_notify(${CHANNEL}, payload) FROM unnest($1::text[]) AS payload`,
+}
 
 export class PostgresBulletin implements Bulletin {
   readonly #database: Database
-  /** A process hears its own notes too. */
+  readonly #logger: Logger
   readonly #self = randomUUID()
+  readonly #outgoing = new Outgoing(this.#self)
   #read: (note: Note) => void = () => {}
   #client: pg.Client | null = null
-  #waiting: Note[] = []
+  /** Whether the connection has ever heard anything: one through a pooler by transactions never does, and a new one would not either. */
+  #hears = false
+  /** A note of our own that is on its way; a second check that finds it still there takes the connection for dead. */
+  #echo: "heard" | "awaited" | "late" = "heard"
   #gathering: NodeJS.Timeout | null = null
   #retry: NodeJS.Timeout | null = null
+  #checks: NodeJS.Timeout | null = null
+  #forgetUp: () => void = () => {}
+  #complainedAt = Number.NEGATIVE_INFINITY
   #sending = false
   #closed = false
 
-  constructor(database: Database) {
+  constructor(database: Database, logger: Logger) {
     this.#database = database
+    this.#logger = logger
   }
 
   async start(read: (note: Note) => void): Promise<void> {
     this.#read = read
     await this.#listen()
+    // The connection may have been lost with the others, and not know it.
+    this.#forgetUp = this.#database.onUp(() => this.#renew(0))
+    this.#checks = setInterval(() => this.#check(), CHECK_MS).unref()
   }
 
   post(note: Note): void {
     if (this.#closed) return
-    const repeated = note.kind === "due" || note.kind === "tasks" || note.kind === "listening"
-    if (repeated && this.#waiting.some(({ kind }) => kind === note.kind)) return
-    this.#waiting.push(note)
-    if (this.#waiting.length > MOST_WAITING) this.#waiting.shift()
-    if (this.#gathering === null && !this.#sending) void this.#send()
+    this.#outgoing.add(note)
+    this.#sendSoon()
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#gathering !== null) clearTimeout(this.#gathering)
-    if (this.#retry !== null) clearTimeout(this.#retry)
+    this.#forgetUp()
+    for (const timer of [this.#gathering, this.#retry, this.#checks]) if (timer !== null) clearTimeout(timer)
     const client = this.#client
     this.#client = null
-    await client?.end().catch(() => {})
+    if (client !== null) await disconnect(client)
+  }
+
+  #sendSoon(): void {
+    if (this.#gathering === null && !this.#sending) void this.#send()
   }
 
   async #send(): Promise<void> {
     this.#sending = true
-    const text = this.#take()
+    if (this.#echo === "heard") this.#echo = "awaited"
     try {
-      await this.#database.run(NOTIFY, [text])
+      await this.#database.run(NOTIFY, [this.#outgoing.take()])
     } catch {
       // Only a hint; whoever missed it looks by itself.
+      this.#echo = "heard"
     }
     this.#sending = false
     if (this.#closed) return
+    this.#complain()
     this.#gathering = setTimeout(() => {
       this.#gathering = null
-      if (this.#waiting.length > 0) void this.#send()
+      if (!this.#outgoing.isEmpty) void this.#send()
     }, GATHER_MS)
   }
 
-  /** As many notes as fit, the events of all of them together. */
-  #take(): string {
-    const notes: string[] = []
-    let bytes = 100
-    while (this.#waiting.length > 0) {
-      const text = JSON.stringify(brief(this.#waiting[0]!))
-      bytes += Buffer.byteLength(text) + 1
-      if (bytes > MOST_BYTES && notes.length > 0) break
-      notes.push(text)
-      this.#waiting.shift()
-    }
-    return `{"from":"${this.#self}","notes":[${notes.join()}]}`
+  #complain(): void {
+    const { dropped } = this.#outgoing
+    if (dropped === 0 || performance.now() - this.#complainedAt < COMPLAIN_EVERY_MS) return
+    this.#complainedAt = performance.now()
+    this.#outgoing.dropped = 0
+    this.#logger.warn({ dropped }, "Events come too fast for other processes, which do not hear all of them")
   }
 
   async #listen(): Promise<void> {
     let client: pg.Client | null = null
     // Called while it is still connecting, too.
-    client = await this.#database.connect(() => this.#lost(client))
-    client.on("notification", ({ payload }) => this.#hear(payload ?? ""))
-    await client.query("LISTEN posthorn")
-    if (this.#closed) return void client.end().catch(() => {})
+    client = await this.#database.connect(() => this.#lost(client), TIMEOUT_MS)
+    try {
+      client.on("notification", ({ payload }) => this.#hear(payload ?? ""))
+      const { rows } = await client.query(`SELECT ${CHANNEL} AS channel`)
+      await client.query(`LISTEN ${pg.escapeIdentifier(rows[0].channel)}`)
+    } catch (error) {
+      await disconnect(client)
+      throw error
+    }
+    if (this.#closed || this.#client !== null) return disconnect(client)
     this.#client = client
+    this.#hears = false
+    this.#echo = "heard"
+    this.#sendSoon()
   }
 
   #hear(payload: string): void {
-    const { from, notes } = JSON.parse(payload) as { from: string; notes: Note[] }
-    if (from === this.#self) return
-    for (const note of notes) this.#read(note)
+    const envelope = readEnvelope(payload)
+    if (envelope === null) return
+    if (envelope.from !== this.#self) for (const note of envelope.notes) this.#read(note)
+    else {
+      this.#hears = true
+      this.#echo = "heard"
+    }
+  }
+
+  /** Twice, because a process that was itself held up hears what has come in after its timers. */
+  #check(): void {
+    if (this.#echo === "heard") return this.#sendSoon()
+    if (this.#echo === "awaited") this.#echo = "late"
+    else if (this.#hears) this.#lost(this.#client)
   }
 
   #lost(client: pg.Client | null): void {
-    if (client === null || this.#client !== client) return
+    if (client !== null && this.#client === client) this.#renew(FIRST_RETRY_MS)
+  }
+
+  #renew(delayMs: number): void {
+    const client = this.#client
     this.#client = null
-    client.end().catch(() => {})
-    this.#listenAgain(FIRST_RETRY_MS)
+    if (client !== null) void disconnect(client)
+    this.#listenAgain(delayMs)
   }
 
   #listenAgain(delayMs: number): void {
     if (this.#closed) return
+    if (this.#retry !== null) clearTimeout(this.#retry)
     this.#retry = setTimeout(
       () =>
         this.#listen().then(
           // Whatever was said meanwhile was missed.
           () => this.#read({ kind: "due" }),
-          () => this.#listenAgain(Math.min(delayMs * 2, LONGEST_RETRY_MS)),
+          () => this.#listenAgain(Math.min(Math.max(delayMs * 2, FIRST_RETRY_MS), LONGEST_RETRY_MS)),
         ),
       delayMs * (0.5 + Math.random() / 2),
     )
-  }
-}
-
-/** An error may quote a long answer: another process gets its beginning. */
-function brief(note: Note): Note {
-  if (note.kind !== "events") return note
-  return { kind: "events", events: note.events.map(briefEvent) }
-}
-
-function briefEvent(event: WebhookEvent): WebhookEvent {
-  switch (event.type) {
-    case "delivery.dead":
-      return { ...event, last_error: event.last_error?.slice(0, LONGEST_ERROR) ?? null }
-    case "delivery.attempt":
-      return { ...event, error: event.error?.slice(0, LONGEST_ERROR) ?? null }
-    case "delivery.delivered":
-      return event
   }
 }

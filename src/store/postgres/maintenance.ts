@@ -16,6 +16,8 @@ export function purge(context: Context, now: number, limit: number): Promise<num
     if (!lock!.ours) return 0
     let removed = 0
     while (removed < limit) {
+      // Held already: a sign of life, since a transaction that seems abandoned is ended.
+      await runner.run(LOCK, [])
       // On other connections, while this one holds the lock.
       const tables = await retire(context.database, now)
       if (tables.length === 0) break

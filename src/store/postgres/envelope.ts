@@ -1,0 +1,94 @@
+/** What NOTIFY carries: many notes of one process in as few payloads as they fit into, and how they are read again. */
+import { type Note, toNote } from "../../observe/bulletin.ts"
+import type { WebhookEvent } from "../../observe/events.ts"
+
+/** PostgreSQL takes less than 8000 bytes. */
+const MOST_BYTES = 7500
+/** What is around the notes. */
+const ENVELOPE_BYTES = 150
+/** A statement with so many carries some 1600 events. */
+const MOST_PAYLOADS = 100
+const LONGEST_ERROR = 500
+/** Notes that come faster than they can be sent are kept up to this number; older ones are dropped. */
+const MOST_WAITING = 10_000
+
+export class Outgoing {
+  readonly #from: string
+  /** As JSON, in order: to say the same twice is to say it once. */
+  readonly #notes = new Set<string>()
+  readonly #events = new Set<string>()
+  /** How many were dropped. */
+  dropped = 0
+
+  constructor(from: string) {
+    this.#from = from
+  }
+
+  get isEmpty(): boolean {
+    return this.#notes.size === 0 && this.#events.size === 0
+  }
+
+  add(note: Note): void {
+    if (note.kind !== "events") this.#keep(this.#notes, note)
+    else for (const event of note.events) this.#keep(this.#events, brief(event))
+  }
+
+  /** Takes what one statement may carry; one payload without notes when there are none. */
+  take(): string[] {
+    const payloads: string[] = []
+    while (payloads.length < MOST_PAYLOADS && this.#notes.size > 0) payloads.push(this.#seal(fill(this.#notes)))
+    while (payloads.length < MOST_PAYLOADS && this.#events.size > 0)
+      payloads.push(this.#seal(`{"kind":"events","events":[${fill(this.#events)}]}`))
+    return payloads.length > 0 ? payloads : [this.#seal("")]
+  }
+
+  #keep(among: Set<string>, what: Note | WebhookEvent): void {
+    const text = JSON.stringify(what)
+    if (Buffer.byteLength(text) > MOST_BYTES - ENVELOPE_BYTES) return void this.dropped++
+    among.add(text)
+    if (among.size <= MOST_WAITING) return
+    const [oldest] = among
+    among.delete(oldest!)
+    this.dropped++
+  }
+
+  #seal(notes: string): string {
+    return `{"from":"${this.#from}","notes":[${notes}]}`
+  }
+}
+
+/** Null for what is not from us: anybody may NOTIFY on any channel. */
+export function readEnvelope(payload: string): { from: string; notes: Note[] } | null {
+  try {
+    const { from, notes } = JSON.parse(payload)
+    if (typeof from !== "string" || !Array.isArray(notes)) return null
+    return { from, notes: notes.map(toNote).filter((note) => note !== null) }
+  } catch {
+    return null
+  }
+}
+
+/** Takes the first ones, as many as fit into a payload. */
+function fill(among: Set<string>): string {
+  const taken: string[] = []
+  let bytes = ENVELOPE_BYTES
+  for (const text of among) {
+    bytes += Buffer.byteLength(text) + 1
+    if (bytes > MOST_BYTES && taken.length > 0) break
+    taken.push(text)
+    among.delete(text)
+  }
+  return taken.join()
+}
+
+/** An error may quote a long answer: another process gets its beginning. */
+function brief(event: WebhookEvent): WebhookEvent {
+  switch (event.type) {
+    case "delivery.dead":
+      return { ...event, last_error: event.last_error?.slice(0, LONGEST_ERROR) ?? null }
+    case "delivery.attempt":
+      return { ...event, error: event.error?.slice(0, LONGEST_ERROR) ?? null }
+    case "delivery.delivered":
+      return event
+  }
+}
