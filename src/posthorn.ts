@@ -107,7 +107,7 @@ export async function openPosthorn(
   const { logger } = settings
   const clock = replacements.clock ?? systemClock()
   const random = replacements.random ?? Math.random
-  const guard = new Guard(settings.egress, clock)
+  const guard = new Guard(settings.egress, clock, random)
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
 
   let posthorn: Posthorn | null = null

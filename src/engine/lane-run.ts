@@ -25,8 +25,8 @@ export class LaneRun {
   readonly #lane: LaneState
   readonly #finished: (nextDueAt: number | null) => void
   #buffer: ClaimedDelivery[] = []
-  /** By number: fetched, and neither settled nor given back. */
-  readonly #inHand = new Set<number>()
+  /** Fetched, and neither settled nor given back. One that was settled may be fetched again before we are told that it was. */
+  readonly #inHand = new Set<ClaimedDelivery>()
   #underWay = 0
   #unsettled = 0
   #started = 0
@@ -146,17 +146,17 @@ export class LaneRun {
           {
             ...this.#lane.nextShare(limit, RETRY_SHARE),
             token: this.claim.token,
-            inHand: [...this.#inHand],
+            inHand: [...this.#inHand].map(({ seq }) => seq),
             starting: Math.max(0, this.#allowed() - this.#underWay - this.#buffer.length),
           },
         ],
         clock.now(),
       )
       found = work!.deliveries.length
-      for (const { seq } of work!.deliveries) this.#inHand.add(seq)
+      for (const delivery of work!.deliveries) this.#inHand.add(delivery)
       if (work!.lost) return this.#finish()
       if (round === this.#round) this.#take(work!)
-      else void this.#putBack(work!.deliveries.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
+      else void this.#putBack(work!.deliveries)
     } catch (error) {
       this.#crew.logger.warn(
         { err: error, endpoint_id: this.claim.endpointId },
@@ -240,7 +240,7 @@ export class LaneRun {
     this.#underWay--
     if (tried.outcome.kind === "interrupted") {
       this.#drainUntil(this.#crew.clock.now())
-      return this.#putBack([toGivenBack(this.#crew, this.claim, delivery, tried)])
+      return this.#putBack([delivery], tried)
     }
     this.#learn(tried.outcome)
     this.#unsettled++
@@ -257,7 +257,7 @@ export class LaneRun {
       this.#leaving = true
     }
     this.#unsettled--
-    this.#inHand.delete(delivery.seq)
+    this.#inHand.delete(delivery)
     // A line whose head was under way when it was asked found nothing; now there may be a next.
     if (this.#isOrdered()) this.#drained = false
     this.#step()
@@ -298,18 +298,18 @@ export class LaneRun {
     this.#round++
     const buffer = this.#buffer
     this.#buffer = []
-    if (buffer.length > 0)
-      void this.#putBack(buffer.map((one) => toGivenBack(this.#crew, this.claim, one, null)))
+    if (buffer.length > 0) void this.#putBack(buffer)
   }
 
-  async #putBack(claims: readonly GivenBack[]): Promise<void> {
+  async #putBack(deliveries: readonly ClaimedDelivery[], tried: Tried | null = null): Promise<void> {
+    const claims = deliveries.map((one) => toGivenBack(this.#crew, this.claim, one, tried))
     this.#unsettled++
     while (!(await this.#wasPutBack(claims)) && !this.#over && !this.#crew.stopping()) {
       const waitMs = STORE_RETRY_MS * (1 + this.#crew.random())
       await new Promise<void>((resolve) => this.#crew.clock.setTimer(waitMs, resolve))
     }
     this.#unsettled--
-    for (const { seq } of claims) this.#inHand.delete(seq)
+    for (const delivery of deliveries) this.#inHand.delete(delivery)
     this.#step()
   }
 

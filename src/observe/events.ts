@@ -75,7 +75,7 @@ export class EventBus {
   }
 
   get hasListeners(): boolean {
-    return this.#listeners.values().some(({ size }) => size > 0)
+    return [...this.#listeners.values()].some(({ size }) => size > 0)
   }
 
   publish(event: WebhookEvent): void {

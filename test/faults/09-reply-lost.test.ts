@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { proxied } from "../many/proxied.ts"
 import { ON_SHARED_SERVERS, open, type Place, Site } from "../many/site.ts"
+import { freshDatabase } from "../support/servers/postgres.ts"
 
 /** A sender behind a proxy, and a worker that is not. */
 async function openThroughProxy(place: Place) {
@@ -10,8 +11,8 @@ async function openThroughProxy(place: Place) {
   await open(place)
   const { proxy, place: through } = await proxied(place)
   const sender = await open({ ...through, deliver: false })
-  // Prepared once, so that the statement is known by its name alone.
-  await sender.send("acme", { eventType: "nobody", payload: {} })
+  // Once before: the statement is then known by its name alone, and the table for the keys is made.
+  await sender.send("acme", { eventType: "nobody", payload: {}, idempotencyKey: "first" })
   return { site, proxy, sender }
 }
 
@@ -68,6 +69,13 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     await site.receiver.arrived("/a", 3)
     expect((await site.sender.messages.list("acme", { eventType: "a" })).data).toHaveLength(3)
   })
+})
+
+test("opening when the connection that listens breaks is refused like every other trouble", async () => {
+  const { proxy, place: through } = await proxied({ store: await freshDatabase() })
+  const lost = proxy.dropRepliesAfter((bytes) => bytes.includes("LISTEN"))
+  await expect(open(through)).rejects.toMatchObject({ name: "PosthornError", code: "store_unavailable" })
+  await lost
 })
 
 /** As a client does it: refused as unavailable, it asks again, for some seconds. */

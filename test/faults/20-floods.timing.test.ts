@@ -170,7 +170,7 @@ test.each(Object.keys(FLOODS))("a healthy receiver beside %s is served as fast a
   const healthy = await Receiver.start()
   onTestFinished(() => healthy.close())
   const http = transport()
-  const ROUNDS = 11
+  const ROUNDS = 21
   const REQUESTS = 300
   const medianMs = async (beside: boolean): Promise<number> => {
     const taken: number[] = []

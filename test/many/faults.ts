@@ -8,7 +8,8 @@ import type { Servers, Site } from "./site.ts"
 
 export interface Fault {
   readonly kind: "killed" | "frozen" | "postgres restarted" | "redis flushed"
-  readonly at: number
+  readonly from: number
+  readonly until: number
   /** The worker that it hit; null: none in particular. */
   readonly pid: number | null
 }
@@ -59,7 +60,8 @@ export class Crew {
         this.workers.push(await this.#site.worker({ leaseMs, maxInFlight, retry, tells: true }))
         return
       } catch (error) {
-        if (left === 1 || !/store_unavailable/.test((error as Error).message)) throw error
+        if (left === 1 || !/store_unavailable|Connection terminated/.test((error as Error).message))
+          throw error
       }
     }
   }
@@ -70,16 +72,17 @@ export class Crew {
     return up.length < 2 ? null : up[Math.floor(this.#random() * up.length)]!
   }
 
-  #note(kind: Fault["kind"], worker: WorkerProcess | null): void {
-    this.faults.push({ kind, at: performance.now(), pid: worker?.pid ?? null })
+  async #during(kind: Fault["kind"], worker: WorkerProcess | null, happens: () => Promise<unknown>) {
+    const from = performance.now()
+    await happens()
+    this.faults.push({ kind, from, until: performance.now(), pid: worker?.pid ?? null })
   }
 
   /** Another one takes its place. */
   async kill(): Promise<void> {
     const worker = this.#pick()
     if (worker === null) return
-    this.#note("killed", worker)
-    await worker.kill()
+    await this.#during("killed", worker, () => worker.kill())
     await this.#hire()
   }
 
@@ -88,23 +91,22 @@ export class Crew {
     const worker = this.#pick()
     if (worker === null) return
     this.#frozen.add(worker)
-    this.#note("frozen", worker)
-    worker.freeze()
-    await pass(this.#options.leaseMs * (1.5 + this.#random()))
-    worker.thaw()
+    await this.#during("frozen", worker, async () => {
+      worker.freeze()
+      await pass(this.#options.leaseMs * (1.5 + this.#random()))
+      worker.thaw()
+    })
     this.#frozen.delete(worker)
   }
 
   async restartPostgres(): Promise<void> {
-    this.#note("postgres restarted", null)
-    await this.#servers.postgres.restart("immediate")
+    await this.#during("postgres restarted", null, () => this.#servers.postgres.restart("immediate"))
   }
 
   async flushRedis(): Promise<void> {
     const { redis } = this.#servers
     if (redis === null) return
-    this.#note("redis flushed", null)
-    await flush(redis)
+    await this.#during("redis flushed", null, () => flush(redis))
   }
 }
 

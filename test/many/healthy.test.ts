@@ -1,4 +1,4 @@
-/** Four workers while nothing goes wrong: every delivery is sent once, by one of them. */
+/** Four workers while nothing goes wrong with them: every delivery is sent once, or once more after each failure. */
 import { describe, expect, test } from "vitest"
 import { ON_SHARED_SERVERS, Site } from "./site.ts"
 
@@ -9,14 +9,27 @@ const DELIVERIES = 10_000
 const BATCH = 100
 /** Fewer than there are lanes, even for all of them together: lanes go from hand to hand. */
 const MOST_LANES = 12
+const FAILING = 0.05
+/** Short: retries come due while others of the same lane are under way. */
+const RETRY = { delays: [0.02], maxAttempts: 20 }
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
   test("10 000 deliveries over four workers: zero duplicates, all of them work, lines keep their order", async () => {
     const site = await Site.open(await place())
     const uids = Array.from({ length: ENDPOINTS }, (_, i) => `endpoint-${i}`)
-    for (const [i, uid] of uids.entries()) await site.endpoint(uid, { ordered: i < ORDERED })
+    const failed: string[] = []
+    for (const [i, uid] of uids.entries()) {
+      await site.endpoint(uid, { ordered: i < ORDERED })
+      site.receiver.always(`/${uid}`, ({ path, id }, response) => {
+        const fails = Math.random() < FAILING
+        if (fails) failed.push(`${path} ${id}`)
+        response.writeHead(fails ? 500 : 200).end()
+      })
+    }
     const workers = await Promise.all(
-      Array.from({ length: WORKERS }, () => site.worker({ tells: true, maxInFlight: MOST_LANES })),
+      Array.from({ length: WORKERS }, () =>
+        site.worker({ tells: true, maxInFlight: MOST_LANES, retry: RETRY }),
+      ),
     )
 
     const sent = new Map(uids.map((uid) => [`/${uid}`, [] as string[]]))
@@ -30,14 +43,18 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     }
     for (const [path, ids] of sent) await site.receiver.arrived(path, ids.length)
     await expect
-      .poll(() => site.sender.stats(), { timeout: 10_000 })
+      .poll(() => site.sender.stats(), { timeout: 20_000 })
       .toEqual({ pending: 0, failed: 0, delivered: DELIVERIES, dead: 0 })
 
-    expect(site.receiver.requests).toHaveLength(DELIVERIES)
+    expect(site.receiver.requests).toHaveLength(DELIVERIES + failed.length)
+    const failures = Map.groupBy(failed, (name) => name)
     for (const [i, [path, ids]] of [...sent].entries()) {
       const received = site.receiver.to(path).map(({ id }) => id)
-      if (i < ORDERED) expect(received).toEqual(ids)
-      else expect(new Set(received)).toEqual(new Set(ids))
+      const expected = ids.flatMap((id) =>
+        new Array(1 + (failures.get(`${path} ${id}`)?.length ?? 0)).fill(id),
+      )
+      if (i < ORDERED) expect(received).toEqual(expected)
+      else expect(received.sort()).toEqual(expected.sort())
     }
     const told = workers.map((worker) => worker.told)
     for (const words of told)

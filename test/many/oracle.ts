@@ -98,20 +98,20 @@ async function takersOf(client: pg.Client, workers: readonly WorkerProcess[]): P
   return takers
 }
 
-/** A fault between the two that hit a worker which had it, or the database that was to write it down. Redis is no excuse. */
+/** A fault at that time that hit a worker which had it, or the database that was to write it down. Redis is no excuse. */
 function causeOf(
   { faults }: Evidence,
   takers: ReadonlySet<number>,
-  from: number,
-  to: number,
+  at: number,
+  again: number,
 ): Fault | undefined {
   return faults.find(
-    ({ kind, at, pid }) =>
-      at >= from - MOMENT_MS &&
-      at <= to &&
+    ({ kind, from, until, pid }) =>
+      until + MOMENT_MS >= at &&
+      from <= again &&
       (kind === "postgres restarted" || (pid !== null && takers.has(pid))),
   )
 }
 
-/** From the decision to kill until the receiver's process has read what was on its way. */
-const MOMENT_MS = 50
+/** From when a process is killed, or goes on, until what it had on its way has been read: on a busy machine that takes its time. */
+const MOMENT_MS = 1000

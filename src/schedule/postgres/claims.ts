@@ -12,6 +12,8 @@ export interface Release {
   readonly claim: LaneClaim
   dueAt: number | null
   readonly written: () => void
+  /** Somebody has the lane's row: it is tried again after a while, or with what else is to be written. */
+  isLocked: boolean
 }
 
 export class Claims {
@@ -24,13 +26,21 @@ export class Claims {
     return this.#releases.size > 0
   }
 
+  /** Some that nothing is known to stand in the way of. */
+  get hasFreeReleases(): boolean {
+    for (const { isLocked } of this.#releases.values()) if (!isLocked) return true
+    return false
+  }
+
   /** Resolves when it is written, or when nothing has to be. */
   release(claim: LaneClaim, nextDueAt: number | null): Promise<void> {
     const { endpointId, token } = claim
     if (this.#held.get(endpointId)?.token !== token) return Promise.resolve()
     this.#held.delete(endpointId)
     const dueAt = this.#woken.delete(endpointId) ? AT_ONCE : nextDueAt
-    return new Promise((written) => this.#releases.set(endpointId, { claim, dueAt, written }))
+    return new Promise((written) =>
+      this.#releases.set(endpointId, { claim, dueAt, written, isLocked: false }),
+    )
   }
 
   takeReleases(): Release[] {
@@ -39,9 +49,12 @@ export class Claims {
     return taken
   }
 
-  /** The turn that was to write them failed. */
-  keepReleases(releases: readonly Release[]): void {
-    for (const release of releases) this.#releases.set(release.claim.endpointId, release)
+  /** The turn that was to write them failed, or found them locked. */
+  keepReleases(releases: readonly Release[], isLocked: boolean): void {
+    for (const release of releases) {
+      release.isLocked = isLocked
+      this.#releases.set(release.claim.endpointId, release)
+    }
   }
 
   granted(claims: readonly LaneClaim[]): void {
@@ -59,7 +72,7 @@ export class Claims {
         release.dueAt = AT_ONCE
       } else {
         release?.written()
-        this.#releases.set(endpointId, { claim, dueAt: AT_ONCE, written: () => {} })
+        this.#releases.set(endpointId, { claim, dueAt: AT_ONCE, written: () => {}, isLocked: false })
       }
     }
   }

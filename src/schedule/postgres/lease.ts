@@ -2,6 +2,7 @@
  * A worker's lease: one row that it renews while it lives. When it stops renewing, others take its lanes over. The database's clock
  * says when a lease has run out; the worker itself, whose clock may be another, only measures how long ago it last renewed.
  */
+import { setTimeout as pause } from "node:timers/promises"
 import type { Random } from "../../core/backoff.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
@@ -10,10 +11,12 @@ const RENEW: Statement = {
   name: "workers.renew",
   text: "SELECT * FROM posthorn_renew($1, $2, $3 * interval '1 millisecond')",
 }
-const REAP: Statement = { name: "workers.reap", text: "SELECT posthorn_reap()" }
-const END: Statement = { name: "workers.end", text: "SELECT posthorn_free(ARRAY[$1::bigint])" }
+const REAP: Statement = { name: "workers.reap", text: "SELECT posthorn_reap() AS all" }
+const END: Statement = { name: "workers.end", text: "SELECT posthorn_end($1) AS all" }
 
 const NOBODY = 0
+/** Lanes that somebody has locked when their worker ends are mostly free a moment later; what is not then is left to the others. */
+const END_AGAIN_MS = [10, 30, 100, 300]
 
 export interface LeaseOptions {
   readonly database: Database
@@ -33,7 +36,7 @@ export class Lease {
   #mayReapAt = 0
   #others = 0
   #timer: NodeJS.Timeout | null = null
-  #renewing: Promise<void> | null = null
+  #renewing: Promise<boolean> | null = null
   #ended = false
 
   constructor(options: LeaseOptions) {
@@ -70,7 +73,11 @@ export class Lease {
     await this.#renewing?.catch(() => {})
     // Lanes that nobody has are "owned" by nobody: they are not to be freed.
     if (this.#worker === NOBODY) return
-    await this.#options.database.run(END, [this.#worker])
+    for (const againMs of END_AGAIN_MS) {
+      const [row] = await this.#options.database.run(END, [this.#worker])
+      if (row!.all) return
+      await pause(againMs)
+    }
   }
 
   abandon(): void {
@@ -87,12 +94,9 @@ export class Lease {
   async #renewAndArm(): Promise<void> {
     if (this.#renewing !== null || this.#ended) return
     this.#renewing = this.#renew()
-    const renewed = await this.#renewing.then(
-      () => true,
-      () => false,
-    )
+    const all = await this.#renewing.catch(() => false)
     this.#renewing = null
-    this.#arm(renewed ? this.#untilNext() : this.#options.leaseMs / 16)
+    this.#arm(all ? this.#untilNext() : this.#options.leaseMs / 16)
   }
 
   /** From when it was sent: one whose answer was long in coming is soon followed by the next. */
@@ -100,7 +104,8 @@ export class Lease {
     return Math.max(0, this.#renewedAt + this.#options.leaseMs * 0.3 - performance.now())
   }
 
-  async #renew(): Promise<void> {
+  /** Whether nothing is left to do until the next time. */
+  async #renew(): Promise<boolean> {
     const { database, name, leaseMs, lost, reaped } = this.#options
     const before = this.#worker
     const sentAt = performance.now()
@@ -111,8 +116,9 @@ export class Lease {
     if (before !== NOBODY && before !== this.#worker) lost()
     // After an outage of the database everybody's lease has run out: all of them get the time to come back.
     if (row!.lapsed) this.#mayReapAt = sentAt + leaseMs
-    if (!row!.reapable || sentAt < this.#mayReapAt) return
-    await database.run(REAP, [])
+    if (!row!.reapable || sentAt < this.#mayReapAt) return true
+    const [freed] = await database.run(REAP, [])
     reaped()
+    return freed!.all as boolean
   }
 }

@@ -6,6 +6,7 @@ import type { Database, Row } from "../../store/postgres/connection.ts"
 import { NEVER } from "../../store/postgres/schema.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import type { LaneClaim } from "../schedule.ts"
+import { Bell } from "./bell.ts"
 import { Claims, type Release } from "./claims.ts"
 import type { Lease } from "./lease.ts"
 import { type LaneTime, NO_PROPOSAL, type Proposal, type Proposer } from "./proposer.ts"
@@ -43,6 +44,8 @@ export class Turns {
   readonly #lease: Lease
   readonly #proposer: Proposer | null
   readonly #claims = new Claims()
+  /** For what could not be given back because somebody has it locked. */
+  readonly #later = new Bell(() => void this.flush())
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #isFlushing = false
@@ -65,7 +68,7 @@ export class Turns {
 
   /** Gives back by itself what no claim has taken along by then. */
   flushSoon(): void {
-    if (this.#isFlushing || !this.#claims.hasReleases) return
+    if (this.#isFlushing || !this.#claims.hasFreeReleases) return
     this.#isFlushing = true
     setImmediate(() => {
       this.#isFlushing = false
@@ -93,6 +96,7 @@ export class Turns {
   /** None of the claims stands any more. */
   forget(): void {
     this.#claims.forget()
+    this.#later.stop()
     this.#epoch = 0
     this.#unsure = false
   }
@@ -108,7 +112,7 @@ export class Turns {
       return NOTHING
     }
     if (!row.alive) {
-      this.#claims.keepReleases(releases)
+      this.#claims.keepReleases(releases, false)
       this.#lease.renewNow()
       return NOTHING
     }
@@ -134,13 +138,16 @@ export class Turns {
       return (await this.#database.run(TURN, values))[0]!
     } catch (error) {
       this.#unsure = true
-      if (worker === this.#lease.worker) this.#claims.keepReleases(releases)
+      if (worker === this.#lease.worker) this.#claims.keepReleases(releases, false)
       else for (const { written } of releases) written()
       throw error
     }
   }
 
   #note(row: Row, releases: readonly Release[], most: number | null, now: number): Turn {
+    // First of all: a wake that this turn brings for one of them is to find it.
+    const left = this.#written(releases, row.kept as string[])
+    this.#later.done(left === 0)
     const claims = toClaims(row)
     const granted = claims.slice(0, claims.length - (row.woken as number))
     this.#claims.granted(granted)
@@ -148,7 +155,6 @@ export class Turns {
     const missed = (row.waiting as boolean) && granted.length < (most ?? 0)
     if (missed) this.#proposer?.missed()
     if (row.told !== null) this.#proposer?.learn(toTimes(row, granted), now)
-    for (const { written } of releases) written()
     return {
       granted,
       woken: most === null ? [] : this.#claims.takeWoken(),
@@ -157,6 +163,15 @@ export class Turns {
       missed,
       unfinished: row.unfinished as boolean,
     }
+  }
+
+  #written(releases: readonly Release[], kept: readonly string[]): number {
+    const { left = [], done = [] } = Object.groupBy(releases, ({ claim }) =>
+      kept.includes(claim.endpointId) ? "left" : "done",
+    )
+    this.#claims.keepReleases(left, true)
+    for (const { written } of done) written()
+    return left.length
   }
 
   async #recount(): Promise<void> {

@@ -218,7 +218,7 @@ describe("the schedule in Redis", () => {
   })
 
   test("a Redis that cannot be reached is named, without its password", async () => {
-    const world = await LaneWorld.create(on("redis://user:secret@127.0.0.1:1/0"))
+    const world = await LaneWorld.create(on("redis://user:secret@127.0.0.1:1/0?password=secret"))
     await expect(world.worker()).rejects.toMatchObject({
       code: "store_unavailable",
       field: "schedule",

@@ -3,15 +3,16 @@ import { randomUUID } from "node:crypto"
 import pg from "pg"
 import type { Bulletin, Note } from "../../observe/bulletin.ts"
 import type { Logger } from "../../observe/log.ts"
-import { type Database, disconnect } from "./connection.ts"
+import { disconnect, TIMEOUT_MS } from "./client.ts"
+import type { Database } from "./connection.ts"
 import { Outgoing, readEnvelope } from "./envelope.ts"
+import { toPosthornError } from "./errors.ts"
 import type { Statement } from "./statement.ts"
 
 /** The first note goes at once; those that follow it wait for so long. */
 const GATHER_MS = 20
 const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5000
-const TIMEOUT_MS = 4500
 /** A connection that hears nothing may have nothing to hear or be dead: a process also listens to itself, and asks so often. */
 const CHECK_MS = 5000
 const COMPLAIN_EVERY_MS = 60_000
@@ -49,7 +50,9 @@ export class PostgresBulletin implements Bulletin {
 
   async start(read: (note: Note) => void): Promise<void> {
     this.#read = read
-    await this.#listen()
+    await this.#listen().catch((error) => {
+      throw toPosthornError(error)
+    })
     // The connection may have been lost with the others, and not know it.
     this.#forgetUp = this.#database.onUp(() => this.#renew(0))
     this.#checks = setInterval(() => this.#check(), CHECK_MS).unref()

@@ -2,9 +2,9 @@
  * Connections to PostgreSQL. A server that cannot be reached is noticed once: from then on every call is refused at once, instead of
  * each finding out by itself, until the server can be used again.
  */
-import type { Duplex } from "node:stream"
-import pg from "pg"
+import type pg from "pg"
 import { PosthornError } from "../../core/errors.ts"
+import { Clients, disconnect, GOODBYE_MS, isDoneWithin, TIMEOUT_MS } from "./client.ts"
 import {
   isConnectionTrouble,
   isPoolExhausted,
@@ -16,14 +16,8 @@ import {
 import { Outage } from "./outage.ts"
 import type { Statement } from "./statement.ts"
 
-/** The longest that a statement, or the way to the server, may take before it counts as lost. */
-const TIMEOUT_MS = 4500
 /** For what reads or removes much. */
 const LONG_TIMEOUT_MS = 60_000
-/** A connection that is silent for so long is asked whether its other end is still there. */
-const KEEP_ALIVE_MS = 10_000
-/** How long a server may take to say goodbye; one that is gone never does. */
-const GOODBYE_MS = 1000
 const TRIES = 5
 
 /**
@@ -40,16 +34,6 @@ const BEGIN_CALMLY = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${2
 /** A server that is up and takes no writes, such as a standby, is of no more use than one that is down. */
 const PROBE = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses"
 
-const INT8 = 20
-
-/** Whole milliseconds and row numbers fit into a JavaScript number. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: "text" | "binary") =>
-    oid === INT8 && format !== "binary"
-      ? Number
-      : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser,
-}
-
 export type Row = Record<string, unknown>
 
 /** What runs statements: the pool, or a transaction on one of its connections. */
@@ -58,39 +42,24 @@ export interface Runner {
 }
 
 export class Database implements Runner {
+  readonly #clients: Clients
   /** What deliveries wait for: a few connections that no list or count can take. */
   readonly #hot: pg.Pool
   readonly #calm: pg.Pool
-  readonly #Client: typeof pg.Client
-  readonly #config: pg.ClientConfig
-  readonly #sockets = new Set<Duplex>()
-  readonly #outage = new Outage({ probe: () => this.#probe(), onGone: () => this.#cut() })
+  readonly #outage: Outage
+  /** Calls that are not done, and how to end them. */
+  readonly #underWay = new Map<Promise<unknown>, (error: PosthornError) => void>()
   #closed = false
   /** How many statements were sent; for tests of what things cost. */
   statements = 0
 
   constructor(url: string, applicationName: string) {
-    const sockets = this.#sockets
-    this.#Client = class extends pg.Client {
-      constructor(config?: string | pg.ClientConfig) {
-        // Not the pool's, which is also how long one may wait for others to give a connection back.
-        super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: TIMEOUT_MS })
-        this.once("connect", () => {
-          const socket = socketOf(this)
-          sockets.add(socket)
-          socket.once("close", () => sockets.delete(socket))
-        })
-      }
-    }
-    this.#config = {
-      connectionString: url,
-      application_name: applicationName,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      types,
-    }
-    this.#hot = this.#pool(6, TIMEOUT_MS)
-    this.#calm = this.#pool(4, LONG_TIMEOUT_MS)
+    this.#clients = new Clients(url, applicationName)
+    this.#hot = this.#clients.pool(6, TIMEOUT_MS)
+    this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS)
+    this.#outage = new Outage({ probe: () => this.#probe(), onGone: () => this.#clients.cut() })
+    // An idle connection that broke: the pool drops it. Without a listener it would end the process.
+    for (const pool of [this.#hot, this.#calm]) pool.on("error", (error) => this.#outage.begin(error))
   }
 
   /** One statement, its own transaction. One that lost a race is tried again. */
@@ -115,7 +84,7 @@ export class Database implements Runner {
 
   /** A connection of its own that the caller ends with `disconnect`. Unless told, its statements may take as long as they like. */
   async connect(onLost: (error: unknown) => void, timeoutMs = 0): Promise<pg.Client> {
-    const client = new this.#Client({ ...this.#config, query_timeout: timeoutMs })
+    const client = this.#clients.single(timeoutMs)
     client.on("error", onLost)
     client.on("end", () => onLost(new Error("the connection ended")))
     await client.connect()
@@ -127,38 +96,29 @@ export class Database implements Runner {
     return this.#outage.onUp(listener)
   }
 
-  /** Statements under way are waited for, as long as an answer may take. */
+  /** Calls under way are waited for, as long as an answer may take. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    const ended = Promise.all([this.#hot.end(), this.#calm.end()])
-    if (this.#outage.trouble !== null) this.#cut()
-    this.#outage.close()
-    if (!(await isDoneWithin(TIMEOUT_MS, ended))) this.#cut()
-    // Idle ones wait for the server's goodbye, and keep the process alive as long.
-    else setTimeout(() => this.#cut(), GOODBYE_MS).unref()
+    if (this.#outage.trouble !== null) this.#clients.cut()
+    if (!(await isDoneWithin(TIMEOUT_MS, Promise.allSettled(this.#underWay.keys())))) this.#clients.cut()
+    await this.#end()
   }
 
   /** For tests: the connections end as in a crash, whatever is under way. */
   async kill(): Promise<void> {
-    const closed = this.close()
-    this.#cut()
-    await closed
+    this.#closed = true
+    this.#clients.cut()
+    await this.#end()
   }
 
-  #pool(max: number, timeoutMs: number): pg.Pool {
-    const pool = new pg.Pool({
-      ...this.#config,
-      Client: this.#Client,
-      max,
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      // A million waiting rows make a fetch look dear enough to be compiled: 300 ms each time, for what takes two.
-      onConnect: async (client) => void (await client.query("SET jit = off")),
-    })
-    // An idle connection that broke: the pool drops it. Without a listener it would end the process.
-    pool.on("error", (error) => this.#outage.begin(error))
-    return pool
+  async #end(): Promise<void> {
+    this.#outage.close()
+    await isDoneWithin(GOODBYE_MS, Promise.all([this.#hot.end(), this.#calm.end()]))
+    // A pool that ended forgets who still waited for a connection.
+    for (const giveUp of this.#underWay.values()) giveUp(closedError())
+    // Idle connections wait for the server's goodbye, and keep the process alive as long.
+    setTimeout(() => this.#clients.cut(), GOODBYE_MS).unref()
   }
 
   async #probe(): Promise<void> {
@@ -171,12 +131,16 @@ export class Database implements Runner {
     }
   }
 
-  #cut(): void {
-    for (const socket of this.#sockets) socket.destroy()
+  #guarded<T>(work: () => Promise<T>, calm = false): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    this.#underWay.set(promise, reject)
+    const done = () => void this.#underWay.delete(promise)
+    this.#try(work, calm).then(resolve, reject).finally(done)
+    return promise
   }
 
-  async #guarded<T>(work: () => Promise<T>, calm = false): Promise<T> {
-    if (this.#closed) throw new PosthornError("closed", "this Posthorn is closed")
+  async #try<T>(work: () => Promise<T>, calm: boolean): Promise<T> {
+    if (this.#closed) throw closedError()
     if (this.#outage.trouble !== null) throw toPosthornError(this.#outage.trouble)
     for (let left = TRIES; ; left--) {
       try {
@@ -224,21 +188,6 @@ export class Database implements Runner {
   }
 }
 
-/** Ends a connection, also one whose server is gone and will never say goodbye. */
-export async function disconnect(client: pg.Client): Promise<void> {
-  if (!(await isDoneWithin(GOODBYE_MS, client.end()))) socketOf(client).destroy()
-}
-
-function socketOf(client: pg.ClientBase): Duplex {
-  return (client as unknown as { connection: { stream: Duplex } }).connection.stream
-}
-
-async function isDoneWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, ms, false)
-  })
-  const isDone = await Promise.race([work.then(() => true), late])
-  clearTimeout(timer)
-  return isDone
+function closedError(): PosthornError {
+  return new PosthornError("closed", "this Posthorn is closed")
 }

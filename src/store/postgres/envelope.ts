@@ -36,7 +36,8 @@ export class Outgoing {
   /** Takes what one statement may carry; one payload without notes when there are none. */
   take(): string[] {
     const payloads: string[] = []
-    while (payloads.length < MOST_PAYLOADS && this.#notes.size > 0) payloads.push(this.#seal(fill(this.#notes)))
+    while (payloads.length < MOST_PAYLOADS && this.#notes.size > 0)
+      payloads.push(this.#seal(fill(this.#notes)))
     while (payloads.length < MOST_PAYLOADS && this.#events.size > 0)
       payloads.push(this.#seal(`{"kind":"events","events":[${fill(this.#events)}]}`))
     return payloads.length > 0 ? payloads : [this.#seal("")]

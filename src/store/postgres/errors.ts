@@ -11,7 +11,6 @@ const NOT_LET_IN = "28000"
 
 /** Of SQLSTATE: connection exceptions, insufficient resources, and of operator intervention what ends the connection. */
 const PASSING = /^(08|53|57P)/
-/** Somebody, or a limit of the server's, stopped this one statement. */
 const CANCELED = "57014"
 /** A standby that was not promoted yet, or a primary that no longer is one. */
 const READ_ONLY = "25006"
@@ -69,9 +68,13 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === UNIQUE_VIOLATION
 }
 
-/** What it waited for did not come in time; nothing is wrong with it or with the server. */
-export function isOutOfPatience(error: unknown): boolean {
-  return [LOCK_TIMEOUT, CANCELED].includes(codeOf(error))
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === LOCK_TIMEOUT
+}
+
+/** Somebody, or a limit of the server's, stopped this one statement. */
+export function isCanceled(error: unknown): boolean {
+  return codeOf(error) === CANCELED
 }
 
 export function isMissingTable(error: unknown): boolean {

@@ -164,7 +164,11 @@ test("keys of three generations stay, and whole generations go", async () => {
       receivedAt: NOW + hours * hour,
       idempotency: { key: Buffer.alloc(16, hours), digest: Buffer.alloc(16) },
     })
-  const generations = "SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'idempotency'::regclass AND inhrelid <> coalesce(to_regclass($1), 0)"
+  // Without the one that is made ahead.
+  const generations = `
+    SELECT count(*)::int AS n FROM pg_inherits
+     WHERE inhparent = 'idempotency'::regclass
+       AND substring(inhrelid::regclass::text from '[0-9]+$')::int <= ${Math.floor((NOW + 36 * hour) / (12 * hour))}`
   expect(await query(generations)).toEqual([{ n: 4 }])
   await store.purge(NOW + 36 * hour, 10)
   expect(await query(generations)).toEqual([{ n: 3 }])

@@ -30,6 +30,7 @@ const unnamed = (text: string): Statement => ({ name: "", text })
 
 /** Held by whoever makes partitions or takes some out. */
 export const LOCK_PARTITIONS = unnamed("SELECT pg_advisory_xact_lock(hashtext('posthorn partitions'))")
+const ATTACHED = unnamed("SELECT FROM pg_inherits WHERE inhrelid = to_regclass($1) AND NOT inhdetachpending")
 const FIND = unnamed("SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)")
 
 export class Partitions {
@@ -73,7 +74,14 @@ export class Partitions {
   async #ensure(parent: string, value: number): Promise<void> {
     const name = `${parent}_${value}`
     if (this.#known.has(name)) return
-    await this.#database.transaction(async (runner) => {
+    // Without the lock, which somebody may hold for long.
+    const isThere = (await this.#database.run(ATTACHED, [name])).length > 0
+    if (!isThere) await this.#make(parent, value, name)
+    this.#known.add(name)
+  }
+
+  #make(parent: string, value: number, name: string): Promise<void> {
+    return this.#database.transaction(async (runner) => {
       await runner.run(LOCK_PARTITIONS, [])
       const [found] = await runner.run(FIND, [name])
       if (found?.relispartition) return
@@ -89,6 +97,5 @@ export class Partitions {
         [],
       )
     })
-    this.#known.add(name)
   }
 }

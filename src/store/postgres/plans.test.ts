@@ -8,6 +8,8 @@ import { DAY_MS } from "./partitions.ts"
 
 const page = { limit: 50, before: null }
 const DAYS = [0, 1, 2].map((day) => Math.ceil(NOW / DAY_MS) + day)
+/** The table that is made ahead is empty, and read whole. */
+const WHOLE_DAY = new RegExp(`Seq Scan on \\w+_(live|${DAYS.join("|")})`)
 
 /** Three days of finished deliveries, one in fifty of them dead, and a backlog that belongs to one of a hundred endpoints. */
 async function fill() {
@@ -62,7 +64,7 @@ test("lists use an index of every table they look at, and look at no other", asy
   for (const day of DAYS) expect(dead).toContain(`webhook_deliveries_done_${day}_app_id_seq_idx`)
 
   for (const text of [all, ofSmall, ofMessage, live, dead])
-    expect(text).not.toContain("Seq Scan on webhook_deliveries_done_")
+    for (const day of DAYS) expect(text).not.toContain(`Seq Scan on webhook_deliveries_done_${day}`)
   for (const text of [all, ofSmall, ofMessage, live])
     expect(text).not.toContain("Seq Scan on webhook_deliveries_live")
 })
@@ -77,7 +79,7 @@ test("one delivery, and the attempts of one, of an endpoint and of a message are
   ]
   for (const text of plans) {
     expect(text).toContain("Index Scan")
-    expect(text).not.toMatch(/Seq Scan on \w+_(live|\d+)/)
+    expect(text).not.toMatch(WHOLE_DAY)
   }
 })
 
@@ -107,6 +109,6 @@ test("a task over the live reads no finished table, and each kind of amendment o
   expect(ofLive).not.toContain("webhook_deliveries_done")
   const ofDead = await amend(dead)
   for (const day of DAYS) expect(ofDead).toContain(`webhook_deliveries_done_${day}_seq_idx`)
-  expect(ofDead).not.toMatch(/Seq Scan on webhook_deliveries_done_\d/)
+  expect(ofDead).not.toMatch(WHOLE_DAY)
   expect(ofDead).not.toContain("webhook_deliveries_live")
 })

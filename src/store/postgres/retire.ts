@@ -3,8 +3,9 @@
  * dropped at once; a day of deliveries is set aside, because their messages go row by row.
  */
 import { GENERATION_MS, KEPT_GENERATIONS } from "./accept.ts"
-import { type Database, disconnect, type Runner } from "./connection.ts"
-import { isOutOfPatience } from "./errors.ts"
+import { disconnect } from "./client.ts"
+import type { Database, Runner } from "./connection.ts"
+import { isCanceled, isLockTimeout } from "./errors.ts"
 import { asideName, DAY_MS, LOCK_PARTITIONS } from "./partitions.ts"
 import type { Statement } from "./statement.ts"
 
@@ -83,8 +84,7 @@ async function takeOut(database: Database, lock: Runner, tables: readonly Table[
     // A parent can lose one table at a time: the one that an earlier run began with comes first.
     for (const table of tables.toSorted((a, b) => Number(isHalfway(b)) - Number(isHalfway(a)))) {
       const { name, parent, value, state } = table
-      if (state === "attached")
-        await run(`ALTER TABLE ${parent} DETACH PARTITION ${name} CONCURRENTLY`)
+      if (state === "attached") await run(`ALTER TABLE ${parent} DETACH PARTITION ${name} CONCURRENTLY`)
       if (state === "detaching") await run(`ALTER TABLE ${parent} DETACH PARTITION ${name} FINALIZE`)
       if (parent !== DELIVERIES) await run(`DROP TABLE ${name}`)
       else {
@@ -94,7 +94,7 @@ async function takeOut(database: Database, lock: Runner, tables: readonly Table[
       }
     }
   } catch (error) {
-    if (!isOutOfPatience(error)) throw error
+    if (!isLockTimeout(error) && !isCanceled(error)) throw error
   } finally {
     await disconnect(client)
   }

@@ -89,7 +89,7 @@ function refusingServer(code: string): Promise<string> {
 
 test.each([
   ["28P01", "the password is wrong"],
-  ["28000", "the server does not let this user in (see pg_hba.conf)"],
+  ["28000", "the server does not let this user in (no): see to the user and to pg_hba.conf"],
   ["3D000", "there is no such database; create it first"],
   ["53300", "the server has no connection left; raise max_connections or put PgBouncer before it"],
 ])("a server that refuses with %s is told of in one sentence, without the password", async (code, problem) => {
@@ -116,6 +116,22 @@ test("a server that nobody runs, and one that is not PostgreSQL, are told of", a
       code: "store_unavailable",
       message: `cannot open postgres://ann@${address}/shop: ${problem}; is PostgreSQL running there, and are host and port right?`,
     })
+})
+
+test("a user who does not exist, and a certificate that does not, are told of by name", async () => {
+  const url = new URL(await freshDatabase())
+  url.username = "nobody_at_all"
+  await expect(openStore(url.href)).rejects.toMatchObject({
+    code: "store_unavailable",
+    message: expect.stringContaining('role "nobody_at_all" does not exist'),
+  })
+  const missing = `${await freshDatabase()}?sslmode=verify-full&sslrootcert=/missing/ca.pem`
+  await expect(openStore(missing)).rejects.toMatchObject({
+    code: "store_unavailable",
+    message: expect.stringMatching(
+      /(?!.*is PostgreSQL running)sslrootcert.* cannot be read: .*\/missing\/ca\.pem/,
+    ),
+  })
 })
 
 test("a user who may not create tables is told so", async () => {

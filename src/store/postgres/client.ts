@@ -1,0 +1,94 @@
+/** Single connections to PostgreSQL, by themselves or in pools: how they are made, told apart from dead ones, and ended. */
+import type { Duplex } from "node:stream"
+import pg from "pg"
+
+/** How long a statement, or the way to the server, may take before it counts as lost. */
+export const TIMEOUT_MS = 4500
+/** A connection that is silent for so long is asked whether its other end is still there. */
+const KEEP_ALIVE_MS = 10_000
+/** How long a server may take to say goodbye; one that is gone never does. */
+export const GOODBYE_MS = 1000
+
+const INT8 = 20
+
+/** Whole milliseconds and row numbers fit into a JavaScript number. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") =>
+    oid === INT8 && format !== "binary"
+      ? Number
+      : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser,
+}
+
+/** The connections of one process to one server. */
+export class Clients {
+  readonly #config: pg.ClientConfig
+  readonly #Client: typeof pg.Client
+  readonly #sockets = new Set<Duplex>()
+
+  constructor(url: string, applicationName: string) {
+    this.#config = {
+      connectionString: url,
+      application_name: applicationName,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      types,
+    }
+    const track = (client: pg.Client) => this.#track(client)
+    this.#Client = class extends pg.Client {
+      constructor(config?: string | pg.ClientConfig) {
+        // Not the pool's, which is also how long one may wait for others to give a connection back.
+        super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: TIMEOUT_MS })
+        track(this)
+      }
+    }
+  }
+
+  /** Without a timeout its statements may take as long as they like. */
+  single(timeoutMs: number): pg.Client {
+    return new this.#Client({ ...this.#config, query_timeout: timeoutMs })
+  }
+
+  pool(max: number, timeoutMs: number): pg.Pool {
+    return new pg.Pool({
+      ...this.#config,
+      Client: this.#Client,
+      max,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+      // A million waiting rows make a fetch look dear enough to be compiled: 300 ms each time, for what takes two.
+      onConnect: async (client) => void (await client.query("SET jit = off")),
+    })
+  }
+
+  /** Whatever is under way. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #track(client: pg.Client): void {
+    client.once("connect", () => {
+      const socket = socketOf(client)
+      this.#sockets.add(socket)
+      socket.once("close", () => this.#sockets.delete(socket))
+    })
+  }
+}
+
+/** Ends a connection, also one whose server is gone and will never say goodbye. */
+export async function disconnect(client: pg.Client): Promise<void> {
+  if (!(await isDoneWithin(GOODBYE_MS, client.end()))) socketOf(client).destroy()
+}
+
+function socketOf(client: pg.ClientBase): Duplex {
+  return (client as unknown as { connection: { stream: Duplex } }).connection.stream
+}
+
+export async function isDoneWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false)
+  })
+  const isDone = await Promise.race([work.then(() => true), late])
+  clearTimeout(timer)
+  return isDone
+}
