@@ -14,6 +14,8 @@ function engineOn(name: "postgres" | "redis"): TestProjectInlineConfiguration {
 export default defineConfig({
   test: {
     globalSetup: "test/support/servers/global-setup.ts",
+    // Most tests wait for servers and processes: one at a time would leave a small machine idle.
+    maxWorkers: 3,
     projects: [
       { test: { ...timeouts, name: "behaviour", exclude } },
       engineOn("postgres"),

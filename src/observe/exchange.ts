@@ -6,8 +6,8 @@ import type { Bulletin, Note } from "./bulletin.ts"
 import type { EventBus } from "./events.ts"
 
 /** How often a process says that it listens, and how long the others believe it. */
-const SAY_EVERY_MS = 3000
-const BELIEVED_MS = 10_000
+const SAY_EVERY_MS = 7000
+const BELIEVED_MS = 20_000
 /** Who has just started has not heard anybody yet, and believes for so long that somebody listens. */
 const BELIEVED_AT_FIRST_MS = SAY_EVERY_MS + 1000
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest"
 import { ON_SHARED_SERVERS, Site } from "../many/site.ts"
 
 const LEASE_MS = 1500
-const BLOCK_MS = 4500
+const BLOCK_MS = 3500
 const LANES = ["plain-1", "plain-2", "plain-3", "ordered"]
 const MESSAGES = 10
 

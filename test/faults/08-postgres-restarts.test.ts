@@ -1,6 +1,6 @@
 /**
  * Fault 8: PostgreSQL is restarted again and again, each time as in a crash. No worker ends, nothing is lost, and soon after
- * everything is as fast as before. The table's five to ten seconds between restarts are scaled to one or two.
+ * everything is as fast as before. The table's five to ten seconds between restarts are scaled to about one.
  */
 import { describe, expect, onTestFinished, test } from "vitest"
 import { PosthornError } from "../../src/index.ts"
@@ -8,7 +8,7 @@ import { ON_OWN_SERVERS, Site } from "../many/site.ts"
 
 const ENDPOINTS = 10
 const ORDERED = 2
-const RESTARTS = 5
+const RESTARTS = 4
 const RECOVERED_MS = 5000
 
 describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
@@ -51,7 +51,7 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
     const healthy = await rate()
     for (let restart = 0; restart < RESTARTS; restart++) {
       await postgres.restart("immediate")
-      await pass(1000 + Math.random() * 1000)
+      await pass(700 + Math.random() * 800)
     }
     const upAt = performance.now()
     while ((await rate()) < healthy * 0.7) expect(performance.now() - upAt).toBeLessThan(RECOVERED_MS)

@@ -6,8 +6,8 @@ import { freshDatabase } from "../support/servers/postgres.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 import type { RedisServer } from "../support/servers/redis-server.ts"
 
-const LANES = 300
-const DUE_IN_MS = 4000
+const LANES = 200
+const DUE_IN_MS = 3500
 const NOTICED_MS = 2000
 /** PostgreSQL adds lanes again that are overdue by five seconds, and looks every second or so. */
 const AGAIN_MS = 5000 + 2000

@@ -11,9 +11,9 @@ const FLOOD = 20_000
 const BATCH = 1000
 const OTHERS = 10
 const ROUNDS = 30
-const TURNS = 5
+const TURNS = 4
 /** How long the flooded receiver takes: it is what limits the flood, not this machine. */
-const ANSWER_MS = 100
+const ANSWER_MS = 200
 const MEMORY_BYTES = 150 * 1024 * 1024
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
@@ -28,9 +28,8 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     const worker = await site.worker()
 
     let rounds = 0
-    /** From before the send until the request arrives, over some rounds in which every other tenant sends one. */
-    const p99OfOthers = async (): Promise<number> => {
-      const latencies: number[] = []
+    /** Adds how long it takes from before the send until the request arrives, in rounds in which every other tenant sends one. */
+    const measure = async (latencies: number[]) => {
       for (let round = 0; round < ROUNDS; round++) {
         rounds++
         await Promise.all(
@@ -41,10 +40,9 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
           }),
         )
       }
-      return latencies.sort((a, b) => a - b)[Math.floor(latencies.length * 0.99)]!
     }
 
-    await p99OfOthers()
+    await measure([])
     const before = residentBytes(worker.pid)
     const batch = new Array(BATCH).fill({ eventType: "a", payload: "x".repeat(1000) })
     for (let n = 0; n < FLOOD; n += BATCH) await site.sender.sendBatch("flooder", batch)
@@ -52,20 +50,25 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     const without: number[] = []
     const beside: number[] = []
     for (let turn = 0; turn < TURNS; turn++) {
-      // By turns, so that both see the same machine; the best of each is the one that was least disturbed.
-      beside.push(await p99OfOthers())
+      // By turns, so that both see the same machine.
+      await measure(beside)
       await site.sender.endpoints.pause("flooder", id)
-      without.push(await p99OfOthers())
+      await measure(without)
       await site.sender.endpoints.resume("flooder", id)
     }
     // The flood was there all the while.
     const { pending } = await site.sender.stats("flooder")
     const grown = residentBytes(worker.pid) - before
     expect(pending).toBeGreaterThan(0)
-    expect(Math.min(...beside)).toBeLessThan(Math.min(...without) * 1.5)
+    console.log(p99(without), p99(beside))
+    expect(p99(beside)).toBeLessThan(p99(without) * 1.5)
     expect(grown).toBeLessThan(MEMORY_BYTES)
   }, 120_000)
 })
+
+function p99(latencies: number[]): number {
+  return latencies.sort((a, b) => a - b)[Math.floor(latencies.length * 0.99)]!
+}
 
 function residentBytes(pid: number): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))!

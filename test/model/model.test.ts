@@ -105,19 +105,30 @@ async function examine(world: World, model: Model): Promise<void> {
         attempts.get(row.id as string) ?? 0,
       )
   }
-  for (const [name, { ordered }] of model.endpoints) if (ordered) examineOrder(world, model, name, rows)
+  const deferred = new Set(messages.filter((one) => one.deliver_at !== null).map(({ id }) => id))
+  for (const [name, { ordered }] of model.endpoints)
+    if (ordered) examineOrder(world, model, name, rows, deferred)
   // The file is written by the process that crashes; a server's is not.
   if (world.ground.kind === "sqlite")
     expect(await world.ground.sql("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }])
 }
 
 /** Leaving out those that an operator touched and those that were deferred, requests came in the order of acceptance. */
-function examineOrder(world: World, model: Model, name: string, rows: readonly Row[]): void {
+function examineOrder(
+  world: World,
+  model: Model,
+  name: string,
+  rows: readonly Row[],
+  deferred: ReadonlySet<unknown>,
+): void {
   const { id } = model.endpoints.get(name)!
   const numbers = new Map(
     rows
       .filter(
-        (row) => row.webhook_id === id && row.deferred === 0 && !model.touched.has(row.message_id as string),
+        (row) =>
+          row.webhook_id === id &&
+          !deferred.has(row.message_id) &&
+          !model.touched.has(row.message_id as string),
       )
       .map((row) => [row.message_id as string, row.seq as number]),
   )

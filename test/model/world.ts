@@ -123,7 +123,7 @@ export class World {
   }
 
   messages(): Promise<Row[]> {
-    return this.ground.sql("SELECT id, matched FROM messages")
+    return this.ground.sql("SELECT id, matched, deliver_at FROM messages")
   }
 
   async expectNoPayloadMissing(): Promise<void> {

@@ -3,9 +3,10 @@
  * pipe, before it goes on: whatever happens to it next, the test knows what it had in hand.
  */
 import { writeSync } from "node:fs"
+import pg from "pg"
 import { openPosthorn } from "../../src/posthorn.ts"
 import type { Store } from "../../src/store/store.ts"
-import type { WorkerOptions } from "./workers.ts"
+import type { WorkerOptions, WorkerOrder } from "./workers.ts"
 
 const { leaseMs, tells, ...options } = JSON.parse(process.argv[2]!) as WorkerOptions
 
@@ -27,8 +28,17 @@ const telling = (store: Store): Store => ({
   },
 })
 
-process.on("message", ({ blockMs }: { readonly blockMs: number }) => {
-  const until = performance.now() + blockMs
+let statements = 0
+const { query } = pg.Client.prototype
+// Every statement goes through this method, those of pools and of transactions too.
+pg.Client.prototype.query = function (this: pg.Client, ...args: never[]) {
+  statements++
+  return Reflect.apply(query, this, args)
+} as typeof query
+
+process.on("message", (order: WorkerOrder) => {
+  if (order.kind === "count") return say("statements", order.number, statements)
+  const until = performance.now() + order.ms
   say("blocked")
   while (performance.now() < until) {}
 })

@@ -10,6 +10,11 @@ export interface WorkerOptions extends Omit<PosthornOptions, "logger" | "onFatal
   readonly tells?: boolean
 }
 
+/** What a worker is told over its channel. */
+export type WorkerOrder =
+  | { readonly kind: "block"; readonly ms: number }
+  | { readonly kind: "count"; readonly number: number }
+
 export type SettleWord = "applied" | "superseded" | "stale"
 
 /** A line that a worker said. */
@@ -23,6 +28,7 @@ const CHILD = new URL("./worker-child.ts", import.meta.url)
 export class WorkerProcess {
   readonly program: Program
   readonly told: Told[] = []
+  #counts = 0
 
   private constructor(options: WorkerOptions) {
     this.program = Program.start(CHILD, [JSON.stringify(options)], { talks: true }, (line) =>
@@ -60,9 +66,20 @@ export class WorkerProcess {
   }
 
   /** Holds up its event loop for so long; resolves when it is held up. */
-  async block(blockMs: number): Promise<void> {
-    this.program.process.send({ blockMs })
+  async block(ms: number): Promise<void> {
+    this.#order({ kind: "block", ms })
     await this.program.line(/^blocked/)
+  }
+
+  /** How many statements it has sent to PostgreSQL. */
+  async statements(): Promise<number> {
+    const number = ++this.#counts
+    this.#order({ kind: "count", number })
+    return Number((await this.program.line(new RegExp(`^statements ${number} `))).split(" ")[2])
+  }
+
+  #order(order: WorkerOrder): void {
+    this.program.process.send(order)
   }
 
   /** Asks it to end by itself. */

@@ -14,7 +14,7 @@ const GATHER_MS = 20
 const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5000
 /** A connection that hears nothing may have nothing to hear or be dead: a process also listens to itself, and asks so often. */
-const CHECK_MS = 5000
+const CHECK_MS = 10_000
 const COMPLAIN_EVERY_MS = 60_000
 
 /** Of the tables' schema: two installations in one database have nothing to tell each other. */

@@ -234,3 +234,31 @@ async function waiting(client: pg.Client, count: number): Promise<void> {
   const text = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
   while ((await client.query(text)).rowCount! < count);
 }
+
+test("a newer program adds columns while this one works: every change still goes through", async () => {
+  const { store, query, application, endpoint } = await stage()
+  const update = () => store.updateEndpoint(endpoint.id, { description: "changed" }, NOW)
+  const task = () => store.createTask(sample.task({ filter: { endpointId: endpoint.id } }))
+  const before = [
+    await update(),
+    await store.updateApplication(application.id, { name: "A" }, NOW),
+    await task(),
+  ]
+  expect(before).toHaveLength(3)
+  for (const table of [
+    "endpoints",
+    "applications",
+    "policies",
+    "messages",
+    "tasks",
+    "webhook_deliveries",
+    "attempts",
+  ])
+    await query(`ALTER TABLE ${table} ADD COLUMN newer text`)
+  for (let n = 0; n < 5; n++) {
+    await update()
+    await store.updateApplication(application.id, { name: "B" }, NOW)
+    await task()
+    expect(await store.accept([sample.message(application.id)])).toMatchObject([{ matched: 1 }])
+  }
+})

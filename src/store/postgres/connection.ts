@@ -8,6 +8,7 @@ import { Clients, disconnect, GOODBYE_MS, isDoneWithin, TIMEOUT_MS } from "./cli
 import {
   isConnectionTrouble,
   isPoolExhausted,
+  isStalePlan,
   isTimeout,
   mayTryAgain,
   readOnlyError,
@@ -52,6 +53,8 @@ export class Database implements Runner {
   #closed = false
   /** How many statements were sent; for tests of what things cost. */
   statements = 0
+  /** The disk was full when something was last written; a small write says nothing of large ones then. */
+  wasFull = false
 
   constructor(url: string, applicationName: string) {
     this.#clients = new Clients(url, applicationName)
@@ -150,7 +153,9 @@ export class Database implements Runner {
         // One that may take long and took too long says nothing about the server, nor does one that others kept waiting.
         const isBusy = isPoolExhausted(error) || (calm && isTimeout(error))
         if (isConnectionTrouble(error) && !isBusy) this.#outage.begin(error)
-        throw toPosthornError(error)
+        const told = toPosthornError(error)
+        if (told !== error && told.code === "store_full") this.wasFull = true
+        throw told
       }
     }
   }
@@ -178,7 +183,7 @@ export class Database implements Runner {
       await run({ text: "COMMIT" })
       return result
     } catch (error) {
-      if (isConnectionTrouble(error)) broken = error as Error
+      if (isConnectionTrouble(error) || isStalePlan(error)) broken = error as Error
       else await run({ text: "ROLLBACK" }).catch((cause) => (broken = cause))
       throw error
     } finally {

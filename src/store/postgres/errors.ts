@@ -61,7 +61,12 @@ export function isPoolExhausted(error: unknown): boolean {
 
 /** The statement lost a race and wrote nothing: the same one again may win. */
 export function mayTryAgain(error: unknown): boolean {
-  return TRY_AGAIN.includes(codeOf(error))
+  return TRY_AGAIN.includes(codeOf(error)) || isStalePlan(error)
+}
+
+/** A newer program has added a column while this connection had the statement prepared: on another connection it is as new. */
+export function isStalePlan(error: unknown): boolean {
+  return codeOf(error) === "0A000" && /cached plan/.test((error as Error).message)
 }
 
 export function isUniqueViolation(error: unknown): boolean {

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { PosthornError } from "../../core/errors.ts"
 import type { StoreHealth } from "../store.ts"
+import type { Database } from "./connection.ts"
 import type { Context } from "./context.ts"
 import type { Statement } from "./statement.ts"
 
@@ -48,8 +49,27 @@ const CHECK: Statement = {
     RETURNING current_setting('server_version') AS version`,
 }
 
-/** A write that needs the server and its disk as every other. */
+const FILL: Statement = { name: "meta.fill", text: "INSERT INTO meta (key, value) VALUES ('room', $1)" }
+/** Room for one large message and what is written with it: below this a send may be refused. Random, since it would be compressed. */
+const LEAST_FREE_BYTES = 2 * 1024 * 1024
+
+/** A write that needs the server and its disk as every other. A full disk still takes a small one, so after one a large one is tried. */
 export async function check({ database }: Context): Promise<StoreHealth> {
+  if (database.wasFull) await requireRoom(database)
   const [row] = await database.run(CHECK, [])
   return { kind: "postgres", version: row!.version as string }
+}
+
+async function requireRoom(database: Database): Promise<void> {
+  const takenBack = new PosthornError("store_full", "taken back")
+  const filler = randomBytes(LEAST_FREE_BYTES / 2).toString("hex")
+  try {
+    await database.transaction(async (runner) => {
+      await runner.run(FILL, [filler])
+      throw takenBack
+    })
+  } catch (error) {
+    if (error !== takenBack) throw error
+  }
+  database.wasFull = false
 }
