@@ -60,7 +60,6 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     const { pending } = await site.sender.stats("flooder")
     const grown = residentBytes(worker.pid) - before
     expect(pending).toBeGreaterThan(0)
-    console.log(p99(without), p99(beside))
     expect(p99(beside)).toBeLessThan(p99(without) * 1.5)
     expect(grown).toBeLessThan(MEMORY_BYTES)
   }, 120_000)

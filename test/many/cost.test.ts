@@ -58,7 +58,6 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     await done()
     const busy = ((await statements()) - before) / DELIVERIES
 
-    console.log({ idle, alone, busy })
     // Not nothing: what is counted is what is sent.
     expect(idle).toBeGreaterThan(0.5)
     expect(idle).toBeLessThanOrEqual(2)

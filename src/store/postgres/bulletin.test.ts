@@ -143,7 +143,7 @@ test("a connection that died without a word is found out, and made anew", async 
   // They stay connected and hear nothing more.
   const deaf = vi.spyOn(JSON, "parse").mockImplementation(() => null)
   const renewed = async () => {
-    vi.advanceTimersByTime(10_000)
+    vi.advanceTimersByTime(5000)
     return (await pids()).filter((pid) => !before.includes(pid))
   }
   await expect.poll(renewed, { timeout: 10 * AT_ONCE_MS }).toHaveLength(2)

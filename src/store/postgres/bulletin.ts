@@ -13,8 +13,10 @@ import type { Statement } from "./statement.ts"
 const GATHER_MS = 20
 const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5000
-/** A connection that hears nothing may have nothing to hear or be dead: a process also listens to itself, and asks so often. */
-const CHECK_MS = 10_000
+/** A connection that hears nothing may have nothing to hear or be dead: a process also listens to itself, and looks so often. */
+const CHECK_MS = 5000
+/** One that has said nothing by itself says something after so many checks, to hear it. */
+const CHECKS_IN_SILENCE = 6
 const COMPLAIN_EVERY_MS = 60_000
 
 /** Of the tables' schema: two installations in one database have nothing to tell each other. */
@@ -35,6 +37,7 @@ export class PostgresBulletin implements Bulletin {
   #hears = false
   /** A note of our own that is on its way; a second check that finds it still there takes the connection for dead. */
   #echo: "heard" | "awaited" | "late" = "heard"
+  #silentChecks = 0
   #gathering: NodeJS.Timeout | null = null
   #retry: NodeJS.Timeout | null = null
   #checks: NodeJS.Timeout | null = null
@@ -79,6 +82,7 @@ export class PostgresBulletin implements Bulletin {
 
   async #send(): Promise<void> {
     this.#sending = true
+    this.#silentChecks = 0
     if (this.#echo === "heard") this.#echo = "awaited"
     try {
       await this.#database.run(NOTIFY, [this.#outgoing.take()])
@@ -134,9 +138,9 @@ export class PostgresBulletin implements Bulletin {
 
   /** Twice, because a process that was itself held up hears what has come in after its timers. */
   #check(): void {
-    if (this.#echo === "heard") return this.#sendSoon()
+    if (this.#echo === "late") return this.#hears ? this.#lost(this.#client) : undefined
     if (this.#echo === "awaited") this.#echo = "late"
-    else if (this.#hears) this.#lost(this.#client)
+    else if (++this.#silentChecks >= CHECKS_IN_SILENCE) this.#sendSoon()
   }
 
   #lost(client: pg.Client | null): void {
