@@ -14,6 +14,8 @@ export interface BatcherOptions {
   readonly atOnce: number
   /** The most that one batch weighs. */
   readonly most: number
+  /** What comes so soon after a batch waits for others until then: under load a few milliseconds make the batches several times larger. */
+  readonly gatherMs?: number
 }
 
 export class Batcher<In, Out> {
@@ -23,6 +25,7 @@ export class Batcher<In, Out> {
   #queue: Waiting<In, Out>[] = []
   #underWay = 0
   #woken = false
+  #endedAt = Number.NEGATIVE_INFINITY
 
   constructor(
     write: (items: readonly In[]) => Promise<Out[]>,
@@ -37,14 +40,21 @@ export class Batcher<In, Out> {
   add(item: In): Promise<Out> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
-      if (this.#woken) return
-      this.#woken = true
-      // The calls of one moment go together.
-      setImmediate(() => {
-        this.#woken = false
-        this.#flush()
-      })
+      this.#flushSoon()
     })
+  }
+
+  #flushSoon(): void {
+    if (this.#woken || this.#queue.length === 0 || this.#underWay >= this.#options.atOnce) return
+    this.#woken = true
+    const flush = () => {
+      this.#woken = false
+      this.#flush()
+    }
+    const waitMs = (this.#options.gatherMs ?? 0) - (performance.now() - this.#endedAt)
+    // The calls of one moment go together.
+    if (waitMs > 0) setTimeout(flush, waitMs)
+    else setImmediate(flush)
   }
 
   #flush(): void {
@@ -68,6 +78,7 @@ export class Batcher<In, Out> {
       for (const waiting of batch) waiting.reject(error)
     }
     this.#underWay--
-    this.#flush()
+    this.#endedAt = performance.now()
+    this.#flushSoon()
   }
 }

@@ -24,7 +24,7 @@ export class Pipelines {
   constructor(context: Context) {
     this.#pipelines = Array.from(
       { length: PIPELINES },
-      () => new Batcher((jobs) => work(context, jobs), { atOnce: 1, most: MOST_AT_ONCE }),
+      () => new Batcher((jobs) => work(context, jobs), { atOnce: 1, most: MOST_AT_ONCE, gatherMs: 3 }),
     )
   }
 
