@@ -1,4 +1,5 @@
 /** Fault 9: the reply to what accepts a message is lost. The send is refused, and its retry with the same key makes no second message. */
+import pg from "pg"
 import { describe, expect, test } from "vitest"
 import { proxied } from "../many/proxied.ts"
 import { ON_SHARED_SERVERS, open, type Place, Site } from "../many/site.ts"
@@ -13,6 +14,13 @@ async function openThroughProxy(place: Place) {
   const sender = await open({ ...through, deliver: false })
   // Once before: the statement is then known by its name alone, and the table for the keys is made.
   await sender.send("acme", { eventType: "nobody", payload: {}, idempotencyKey: "first" })
+  // The next one is made in the background, with a COMMIT of its own.
+  const client = new pg.Client(place.store)
+  await client.connect()
+  const tables = async () =>
+    (await client.query("SELECT FROM pg_inherits WHERE inhparent = 'idempotency'::regclass")).rowCount
+  await expect.poll(tables).toBeGreaterThan(1)
+  await client.end()
   return { site, proxy, sender }
 }
 
