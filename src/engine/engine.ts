@@ -187,7 +187,9 @@ export class Engine {
       if (this.#sweepDue) for (const run of this.#runs.values()) run.recall()
       await this.#parts.schedule.sweep(this.#sweepDue)
       this.#sweepDue = false
-      void this.#pump()
+      const { schedule, clock } = this.#parts
+      if (schedule.hasWaiting(clock.now())) void this.#pump()
+      else if (!this.#pumping) this.#arm(schedule.nextDueAt())
       // Some that another process began, or that somebody's crash left in the middle.
       this.tasks.wake()
       this.#crew.slots.offer()
