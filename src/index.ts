@@ -13,7 +13,8 @@ export {
   TOPIC,
   type WebhookEvent,
 } from "./observe/events.ts"
-export { type Health, openPosthorn, type Posthorn, type PosthornOptions } from "./posthorn.ts"
+export type { PosthornOptions } from "./options.ts"
+export { type Health, openPosthorn, type Posthorn } from "./posthorn.ts"
 export type { Application, ApplicationInput } from "./resources/applications.ts"
 export type { List, PageInput } from "./resources/core.ts"
 export type { Attempt, AttemptQuery, DeadQuery, Delivery, DeliveryQuery } from "./resources/deliveries.ts"

@@ -3,18 +3,15 @@ import { getRandomValues } from "node:crypto"
 import { openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
-import { invalid, type PosthornError } from "./core/errors.ts"
+import type { PosthornError } from "./core/errors.ts"
 import { createIds } from "./core/ids.ts"
-import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
-import { type PolicyInput, parsePolicy } from "./core/policy.ts"
-import { preset } from "./core/presets.ts"
 import { createVault } from "./core/vault.ts"
 import { Engine } from "./engine/engine.ts"
 import { Reporter } from "./engine/reporter.ts"
 import type { Bulletin, Note } from "./observe/bulletin.ts"
 import { EventBus, type EventMap, type Listener } from "./observe/events.ts"
 import { EventExchange } from "./observe/exchange.ts"
-import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from "./observe/log.ts"
+import { type PosthornOptions, parseOptions } from "./options.ts"
 import { Applications } from "./resources/applications.ts"
 import { type Core, requireApplication } from "./resources/core.ts"
 import { DeadLetters, Deliveries } from "./resources/deliveries.ts"
@@ -24,43 +21,9 @@ import { Policies } from "./resources/policies.ts"
 import { Tasks } from "./resources/tasks.ts"
 import type { StatusCounts, Store } from "./store/store.ts"
 import { Guard } from "./transport/egress/guard.ts"
-import { type EgressInput, parseEgress } from "./transport/egress/settings.ts"
 import { HttpTransport } from "./transport/http.ts"
 import type { Transport } from "./transport/transport.ts"
 import { VERSION } from "./version.ts"
-
-export interface PosthornOptions {
-  /** `sqlite:<path>`, `sqlite::memory:` for a trial that keeps nothing, or `postgres://…`, which many processes can share. */
-  store: string
-  /** `redis://…` as the delay queue of a store on PostgreSQL, which keeps it by itself unless told. */
-  schedule?: string
-  /** The policy of endpoints that have none: a preset's name or a policy. `standard` unless told. */
-  retry?: string | PolicyInput
-  /** False opens the store beside the process that delivers, to look, send and operate; nothing is delivered from here. */
-  deliver?: boolean
-  /** How often the store is looked through for what no wake announced. 5000. */
-  pollIntervalMs?: number
-  /** At most so many deliveries between two polls, woken ones too. Not limited unless told. */
-  maxPerPoll?: number
-  /** How often retention runs. An hour. */
-  maintenanceIntervalMs?: number
-  /** The most requests under way at once, over all endpoints. 2048. */
-  maxInFlight?: number
-  /** The most requests under way at once to an endpoint that does not say. 32. */
-  concurrency?: number
-  /** 1 MiB. */
-  maxPayloadBytes?: number
-  /** How long `close` waits for requests under way before it cuts them off. 10 000. */
-  closeTimeoutMs?: number
-  /** 32 bytes as hex or base64. Else POSTHORN_ENCRYPTION_KEY, else a key made at first use: a file beside SQLite's, a row in PostgreSQL. */
-  encryptionKey?: string
-  /** Where webhooks may go. Public addresses only, unless ranges are opened here or by POSTHORN_EGRESS_ALLOW. */
-  egress?: EgressInput
-  /** A pino logger, or a level for one that writes to standard error. `warn`. */
-  logger?: Logger | LogLevel
-  /** Told when the file can no longer be trusted (a failed sync). Left out, the error is thrown and ends the process. */
-  onFatal?: (error: PosthornError) => void
-}
 
 /** What tests put in place of the real ones. */
 export interface Replacements {
@@ -79,30 +42,10 @@ export interface Health {
   readonly problem: string | null
 }
 
-const KNOWN: readonly (keyof PosthornOptions)[] = [
-  "store",
-  "schedule",
-  "retry",
-  "deliver",
-  "pollIntervalMs",
-  "maxPerPoll",
-  "maintenanceIntervalMs",
-  "maxInFlight",
-  "concurrency",
-  "maxPayloadBytes",
-  "closeTimeoutMs",
-  "encryptionKey",
-  "egress",
-  "logger",
-  "onFatal",
-]
-
 export async function openPosthorn(
   options: PosthornOptions,
   replacements: Replacements = {},
 ): Promise<Posthorn> {
-  requireObject(options, "options")
-  refuseUnknown(options, KNOWN, "options")
   const settings = parseOptions(options)
   const { logger } = settings
   const clock = replacements.clock ?? systemClock()
@@ -294,45 +237,4 @@ export class Posthorn {
     this.#ending.exchange.close()
     void this.#ending.bulletin.close()
   }
-}
-
-function parseOptions(options: PosthornOptions) {
-  const number = (name: keyof PosthornOptions, fallback: number, least: number, most: number) =>
-    options[name] === undefined ? fallback : wholeNumber(options[name], name, least, most)
-  const retry = options.retry ?? "standard"
-  return {
-    retry: typeof retry === "string" ? preset(retry) : parsePolicy(retry),
-    deliver: options.deliver === undefined ? true : requireBoolean(options.deliver, "deliver"),
-    pollIntervalMs: number("pollIntervalMs", 5000, 10, 86_400_000),
-    maxPerPoll: options.maxPerPoll === undefined ? null : number("maxPerPoll", 1, 1, 1_000_000),
-    maintenanceIntervalMs: number("maintenanceIntervalMs", 3_600_000, 10, 86_400_000),
-    maxInFlight: number("maxInFlight", 2048, 1, 100_000),
-    concurrency: number("concurrency", 32, 1, 1000),
-    maxPayloadBytes: number("maxPayloadBytes", 1_048_576, 1, 67_108_864),
-    egress: parseEgress(options.egress, process.env),
-    closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
-    logger: parseLogger(options.logger ?? "warn"),
-    onFatal: parseOnFatal(options.onFatal ?? throwUncaught),
-  }
-}
-
-function parseOnFatal(onFatal: unknown): (error: PosthornError) => void {
-  if (typeof onFatal !== "function") throw invalid("onFatal", "must be a function")
-  return onFatal as (error: PosthornError) => void
-}
-
-function parseLogger(logger: unknown): Logger {
-  if (LOG_LEVELS.includes(logger as LogLevel)) return createLogger(logger as LogLevel)
-  if (typeof (logger as Partial<Logger>)?.isLevelEnabled === "function") return logger as Logger
-  throw invalid("logger", `must be a pino logger or one of ${LOG_LEVELS.join(", ")}`)
-}
-
-/**
- * As an uncaught exception: a program that cannot trust its store must not go on as if it could. A turn later, so that the
- * sends that were waiting are refused first.
- */
-function throwUncaught(error: PosthornError): void {
-  setImmediate(() => {
-    throw error
-  })
 }

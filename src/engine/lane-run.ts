@@ -245,7 +245,7 @@ export class LaneRun {
     this.#learn(tried.outcome)
     this.#unsettled++
     const settled = this.#settle(delivery, tried)
-    // Behind the settle in the same moment: an ordered line's next is fetched in the transaction that settles this one.
+    // Behind the settle in the same moment: the store then fetches an ordered line's next right after it, without a round trip between.
     queueMicrotask(this.#step)
     try {
       await settled

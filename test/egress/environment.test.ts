@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { systemClock } from "../../src/core/clock.ts"
-import type { PosthornOptions } from "../../src/posthorn.ts"
+import type { PosthornOptions } from "../../src/options.ts"
 import { Guard } from "../../src/transport/egress/guard.ts"
 import { type EgressInput, parseEgress } from "../../src/transport/egress/settings.ts"
 import { Remote } from "../faults/remote.ts"

@@ -1,8 +1,9 @@
 /** Fault 5 on PostgreSQL: its disk fills up, and later has room again. */
-import { closeSync, openSync, rmSync, statfsSync, writeSync } from "node:fs"
+import { rmSync, statfsSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { open, Site } from "../many/site.ts"
+import { fillDisk } from "../support/fill-disk.ts"
 import { ownPostgres } from "../support/servers/postgres.ts"
 
 const DISK_BYTES = 150 * 1024 * 1024
@@ -12,22 +13,6 @@ const FULL = {
 }
 /** What does not fit into a page that has room: a table must grow for it. */
 const LARGE = "x".repeat(200_000)
-
-/** To the last byte, so that nothing finds room by chance. */
-function fill(file: string): void {
-  const descriptor = openSync(file, "w")
-  try {
-    for (let size = 65_536; size >= 1; size = Math.floor(size / 2)) {
-      try {
-        for (;;) writeSync(descriptor, Buffer.alloc(size))
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error
-      }
-    }
-  } finally {
-    closeSync(descriptor)
-  }
-}
 
 test("while the disk is full sends are refused as store_full; with room again everything goes on without a restart", async () => {
   const server = await ownPostgres({ diskBytes: DISK_BYTES })
@@ -43,7 +28,7 @@ test("while the disk is full sends are refused as store_full; with room again ev
   }
 
   const filler = join(server.dataDirectory, "filler")
-  fill(filler)
+  fillDisk(filler)
   expect(statfsSync(server.dataDirectory).bavail).toBe(0)
   await expect(site.send("plain", LARGE)).rejects.toMatchObject(FULL)
   const together = await Promise.allSettled(Array.from({ length: 5 }, () => site.send("plain", LARGE)))
@@ -75,7 +60,7 @@ test("while the disk is full it is not ready, and with room again it is", async 
   const { sender } = await Site.open({ store: server.url })
   expect(await sender.health()).toEqual({ ready: true, problem: null })
   const filler = join(server.dataDirectory, "filler")
-  fill(filler)
+  fillDisk(filler)
   await expect(sender.send("acme", { eventType: "a", payload: LARGE })).rejects.toMatchObject(FULL)
   expect(await sender.health()).toEqual({ ready: false, problem: FULL.message })
   rmSync(filler)

@@ -1,8 +1,9 @@
 /** Fault 5: the disk fills up, and later has room again. */
-import { closeSync, cpSync, mkdirSync, openSync, rmSync, statSync, truncateSync, writeSync } from "node:fs"
+import { cpSync, mkdirSync, rmSync, statSync, truncateSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test } from "vitest"
+import { fillDisk } from "../support/fill-disk.ts"
 import { temporaryFolder } from "../support/harness.ts"
 import { Receiver } from "../support/receiver.ts"
 import { requireTool } from "../support/tools.ts"
@@ -22,22 +23,6 @@ function startOnSmallDisk(folder: string): Remote {
     "-c",
     mount,
   ])
-}
-
-/** To the last byte, so that no write finds room by chance. */
-function fill(file: string): void {
-  const descriptor = openSync(file, "w")
-  try {
-    for (let size = 65_536; size >= 1; size = Math.floor(size / 2)) {
-      try {
-        for (;;) writeSync(descriptor, Buffer.alloc(size))
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error
-      }
-    }
-  } finally {
-    closeSync(descriptor)
-  }
 }
 
 async function start() {
@@ -68,7 +53,7 @@ test("while the disk is full sends are refused and nothing is half-written; with
   await receiver.arrived("/ordered", 1)
   expect(await posthorn.health()).toEqual({ ready: true, problem: null })
 
-  fill(filler)
+  fillDisk(filler)
   for (const payload of [{ refused: 1 }, { refused: 2 }, "x".repeat(100_000)])
     await expect(send(payload)).rejects.toMatchObject({
       code: "store_full",
@@ -120,7 +105,7 @@ test("while the disk is full sends are refused and nothing is half-written; with
 
 test("a disk with a little room left, too little for a message, is not ready either", async () => {
   const { posthorn, send, filler } = await start()
-  fill(filler)
+  fillDisk(filler)
   // Two pages: what a disk that fills up by itself has left.
   truncateSync(filler, statSync(filler).size - 8192)
   await expect(send({ refused: 1 })).rejects.toMatchObject({ code: "store_full" })

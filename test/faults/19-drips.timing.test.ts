@@ -1,31 +1,17 @@
 /** Fault 19: receivers that keep a sender waiting. Each is cut at the one absolute deadline and recorded as a timeout. */
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { systemClock } from "../../src/core/clock.ts"
 import { type AttemptEvent, openPosthorn, type Posthorn } from "../../src/index.ts"
-import { HttpTransport } from "../../src/transport/http.ts"
-import { LOOPBACK, loopbackGuard, temporaryFolder } from "../support/harness.ts"
-import { Hostile, STALLS } from "../support/hostile.ts"
+import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
+import { STALLS } from "../support/hostile.ts"
 import { Receiver } from "../support/receiver.ts"
+import { hostile, transport } from "./attack.ts"
 
 const DEADLINE_MS = 500
 const LEEWAY_MS = 250
 /** More than the socket buffers of both sides hold, so that it never leaves whole. */
 const LARGE = Buffer.alloc(16 * 1024 * 1024, "x")
 const PATHS = Object.keys(STALLS)
-
-async function hostile(): Promise<Hostile> {
-  const started = await Hostile.start()
-  onTestFinished(() => started.close())
-  return started
-}
-
-function transport(): HttpTransport {
-  const clock = systemClock()
-  const made = new HttpTransport(clock, loopbackGuard(clock))
-  onTestFinished(() => made.close())
-  return made
-}
 
 async function library(): Promise<Posthorn> {
   const posthorn = await openPosthorn({

@@ -1,12 +1,11 @@
 /** Fault 20: receivers that send too much, or break off. At most 64 KiB is kept, and memory does not grow with them. */
 import { once } from "node:events"
 import { expect, onTestFinished, test } from "vitest"
-import { systemClock } from "../../src/core/clock.ts"
-import { HttpTransport } from "../../src/transport/http.ts"
-import { Harness, loopbackGuard } from "../support/harness.ts"
-import { BOMB, BREAKS, FLOODS, Hostile, STALLS } from "../support/hostile.ts"
+import { Harness } from "../support/harness.ts"
+import { BOMB, BREAKS, FLOODS, STALLS } from "../support/hostile.ts"
 import { Program } from "../support/process.ts"
 import { Receiver } from "../support/receiver.ts"
+import { hostile, transport } from "./attack.ts"
 import type { Order, Weighed } from "./flood-child.ts"
 
 const MOST_BYTES = 65_536
@@ -39,19 +38,6 @@ const ENDINGS: { readonly [path in keyof typeof FLOODS | keyof typeof BREAKS]: o
   garbage: failure("invalid_response"),
   "another-protocol": failure("invalid_response"),
   "broken-chunks": failure("invalid_response"),
-}
-
-async function hostile(): Promise<Hostile> {
-  const started = await Hostile.start()
-  onTestFinished(() => started.close())
-  return started
-}
-
-function transport(): HttpTransport {
-  const clock = systemClock()
-  const made = new HttpTransport(clock, loopbackGuard(clock))
-  onTestFinished(() => made.close())
-  return made
 }
 
 const request = (url: string, endpointId = "ep_1", timeoutMs = 10_000) => ({

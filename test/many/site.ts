@@ -1,7 +1,8 @@
 /** Where many processes work together: servers, a receiver, endpoints, and a sender in the test's own process that does not deliver. */
 import pg from "pg"
 import { onTestFinished } from "vitest"
-import { openPosthorn, type Posthorn, type PosthornOptions } from "../../src/posthorn.ts"
+import type { PosthornOptions } from "../../src/options.ts"
+import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
 import type { EndpointInput } from "../../src/resources/endpoints.ts"
 import { LOOPBACK } from "../support/harness.ts"
 import { Receiver } from "../support/receiver.ts"

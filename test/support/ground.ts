@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
-import type { PosthornOptions } from "../../src/posthorn.ts"
+import type { PosthornOptions } from "../../src/options.ts"
 
 export type Value = string | number | null
 export type Row = Record<string, unknown>

@@ -3,7 +3,7 @@ import pg from "pg"
 import { onTestFinished, vi } from "vitest"
 import { sample, settlement } from "../../src/store/conformance.ts"
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres/store.ts"
-import type { Delivery, Endpoint, NewMessage } from "../../src/store/store.ts"
+import type { Delivery, Endpoint, LaneFetch, NewMessage } from "../../src/store/store.ts"
 import { freshDatabase } from "./servers/postgres.ts"
 
 export const NOW = 1_900_000_000_000
@@ -21,6 +21,11 @@ export async function connect(url: string): Promise<pg.Client> {
   await client.connect()
   onTestFinished(() => client.end())
   return client
+}
+
+/** Asks for whatever is due. */
+export function fetchOf({ id }: Endpoint, token = 1): LaneFetch {
+  return { endpointId: id, token, limit: 1000, starting: 1000, retryShare: 0, knownVersion: null, inHand: [] }
 }
 
 /** A store with one endpoint, and a hand on it that sends, delivers and kills off. */
@@ -43,15 +48,7 @@ export async function stage(more: Partial<Endpoint> = {}) {
     purgeAt: number | null = null,
     of = endpoint,
   ): Promise<Delivery[]> => {
-    const lane = {
-      endpointId: of.id,
-      limit: 1000,
-      starting: 1000,
-      retryShare: 0,
-      knownVersion: null,
-      inHand: [],
-    }
-    const [work] = await store.fetch([{ ...lane, token: ++token }], NOW)
+    const [work] = await store.fetch([fetchOf(of, ++token)], NOW)
     const settlements = work!.deliveries.map((delivery) => {
       const outcome = settlement(of.id, token, { ...delivery, maxAttempts: 1 }, status)
       return { ...outcome, change: { ...outcome.change, purgeAt } }

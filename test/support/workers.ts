@@ -1,6 +1,6 @@
 /** Worker processes that a test starts, freezes and kills, and what they said about their work. */
 import { onTestFinished } from "vitest"
-import type { PosthornOptions } from "../../src/posthorn.ts"
+import type { PosthornOptions } from "../../src/options.ts"
 import { type Ending, Program } from "./process.ts"
 
 export interface WorkerOptions extends Omit<PosthornOptions, "logger" | "onFatal"> {

@@ -1,6 +1,7 @@
 /** The net under the wakes: finds lanes that have something to do earlier than they know, page by page through the store. */
-import type { Database, Row } from "../../store/postgres/connection.ts"
+import type { Database } from "../../store/postgres/connection.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
+import type { Row } from "../../store/rows.ts"
 import type { Store } from "../../store/store.ts"
 import { Pages } from "../pages.ts"
 import type { LaneTime, Proposer } from "./proposer.ts"

@@ -3,8 +3,9 @@
  * deliveries and the wakes of their lanes. One statement is one transaction with one view of the endpoints, so that no endpoint
  * created before is missed, whichever process took either call.
  */
+
+import { priorityNumber, toJson } from "../rows.ts"
 import type { NewMessage } from "../store.ts"
-import { priorityNumber, toJson } from "./rows.ts"
 import { Columns, Packed, patience, type Statement } from "./statement.ts"
 
 /** What became of a message. `again`: its key is being used by somebody else at this moment; asked again, the answer is known. */

@@ -1,8 +1,9 @@
 /** The log of attempts, read. */
+
+import { toAttempt } from "../rows.ts"
 import type { Attempt, AttemptFilter, Page } from "../store.ts"
 import { Conditions, unprepared } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { toAttempt } from "./rows.ts"
 
 export async function listAttempts(
   { database }: Context,

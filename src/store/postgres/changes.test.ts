@@ -1,6 +1,6 @@
 import type pg from "pg"
 import { expect, test } from "vitest"
-import { connect, NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
+import { connect, fetchOf, NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
 import { sample, settlement } from "../conformance.ts"
@@ -57,16 +57,7 @@ test("what was being accepted while its endpoint became ordered stands in the li
   await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
   await client.query("COMMIT")
   await store.accept([second])
-  const lane = {
-    endpointId: endpoint.id,
-    token: 1,
-    limit: 9,
-    starting: 9,
-    retryShare: 0,
-    knownVersion: null,
-    inHand: [],
-  }
-  const [work] = await store.fetch([lane], NOW)
+  const [work] = await store.fetch([fetchOf(endpoint)], NOW)
   expect(work!.deliveries.map(({ messageId }) => messageId)).toEqual([first.id])
 })
 
@@ -119,16 +110,7 @@ async function withFailing() {
   const staged = await stage()
   const { store, endpoint } = staged
   const fetchAndFail = async () => {
-    const lane = {
-      endpointId: endpoint.id,
-      token: 1,
-      limit: 9,
-      starting: 9,
-      retryShare: 0,
-      knownVersion: null,
-      inHand: [],
-    }
-    const [work] = await store.fetch([lane], NOW)
+    const [work] = await store.fetch([fetchOf(endpoint)], NOW)
     await store.settle(work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
   }
   return { ...staged, fetchAndFail }

@@ -4,6 +4,7 @@
  */
 import type pg from "pg"
 import { PosthornError } from "../../core/errors.ts"
+import type { Row } from "../rows.ts"
 import { Clients, disconnect, GOODBYE_MS, isDoneWithin, TIMEOUT_MS } from "./client.ts"
 import {
   isConnectionTrouble,
@@ -34,8 +35,6 @@ const BEGIN_CALMLY = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${2
 
 /** A server that is up and takes no writes, such as a standby, is of no more use than one that is down. */
 const PROBE = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses"
-
-export type Row = Record<string, unknown>
 
 /** What runs statements: the pool, or a transaction on one of its connections. */
 export interface Runner {

@@ -1,9 +1,9 @@
 /** Deliveries: reading them. */
 import type { DeliveryStatus } from "../../core/settle.ts"
+import { toDelivery } from "../rows.ts"
 import type { Delivery, DeliveryFilter, Page, StatusCounts } from "../store.ts"
 import { Conditions, unprepared } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { toDelivery } from "./rows.ts"
 import type { Statement } from "./statement.ts"
 
 const GET: Statement = { name: "deliveries.get", text: "SELECT * FROM webhook_deliveries WHERE id = $1" }

@@ -1,10 +1,10 @@
 /** Endpoints: where webhooks go. With each there is a lane, which is woken by every change: it may have been held. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { toEndpoint, toJson } from "../rows.ts"
 import type { Endpoint, EndpointPatch, Task } from "../store.ts"
 import type { Runner } from "./connection.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
-import { toEndpoint, toJson } from "./rows.ts"
 import type { Statement } from "./statement.ts"
 import { insertTask } from "./tasks.ts"
 

@@ -1,15 +1,13 @@
 /** The statements that every delivery pays for read by the indexes that they were written for, whatever has piled up. */
-import pg from "pg"
-import { expect, onTestFinished, test } from "vitest"
-import { freshDatabase } from "../../../test/support/servers/postgres.ts"
+import { expect, test } from "vitest"
+import { NOW, stage } from "../../../test/support/postgres-store.ts"
 import { sample, settlement } from "../conformance.ts"
 import { ACCEPT, acceptValues, generationOf } from "./accept.ts"
 import { FETCH, fetchValues } from "./fetch.ts"
 import { SETTLE, settleValues } from "./settle.ts"
 import type { Statement } from "./statement.ts"
-import { openPostgresStore, type PostgresStore } from "./store.ts"
+import type { PostgresStore } from "./store.ts"
 
-const NOW = 1_900_000_000_000
 const ENDPOINTS = 5000
 const BACKLOG = 10_000
 
@@ -34,19 +32,8 @@ interface Scene {
 
 /** One lane with a backlog and as many finished rows, one with twenty, and many idle ones. */
 async function backlog(): Promise<Scene> {
-  const url = await freshDatabase()
-  const store = await openPostgresStore({ url, name: "posthorn test" })
-  const client = new pg.Client(url)
-  await client.connect()
-  onTestFinished(async () => {
-    await client.end()
-    await store.close()
-  })
-  const application = sample.application()
-  const endpoint = sample.endpoint(application.id)
+  const { store, client, application, endpoint } = await stage()
   const blocked = sample.endpoint(application.id, { disabled: true })
-  await store.createApplication(application)
-  await store.createEndpoint(endpoint)
   await store.createEndpoint(blocked)
   await client.query(`
     INSERT INTO endpoints (

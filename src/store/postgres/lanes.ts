@@ -1,9 +1,9 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
+
+import { type Row, toClaimed, toEndpoint } from "../rows.ts"
 import type { LaneFetch, LaneWake, LaneWork } from "../store.ts"
-import type { Row } from "./connection.ts"
 import type { Context } from "./context.ts"
 import { FETCH, fetchValues, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
-import { toClaimed, toEndpoint } from "./rows.ts"
 import type { Statement } from "./statement.ts"
 
 type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"

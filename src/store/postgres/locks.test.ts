@@ -1,37 +1,17 @@
 /** Somebody's open transaction: it holds up what needs the same rows, for a while, and nothing else. */
-import pg from "pg"
-import { expect, onTestFinished, test } from "vitest"
-import { freshDatabase } from "../../../test/support/servers/postgres.ts"
+import { expect, test } from "vitest"
+import { fetchOf, NOW, stage } from "../../../test/support/postgres-store.ts"
 import type { PosthornError } from "../../core/errors.ts"
 import { sample, settlement } from "../conformance.ts"
-import { openPostgresStore } from "./store.ts"
-
-const NOW = 1_900_000_000_000
-
-async function setUp() {
-  const url = await freshDatabase()
-  const store = await openPostgresStore({ url, name: "posthorn test" })
-  const client = new pg.Client(url)
-  await client.connect()
-  onTestFinished(async () => {
-    await client.end()
-    await store.close()
-  })
-  const application = sample.application()
-  const endpoint = sample.endpoint(application.id)
-  await store.createApplication(application)
-  await store.createEndpoint(endpoint)
-  return { store, client, appId: application.id, endpointId: endpoint.id }
-}
 
 test("a send whose key an open transaction holds is refused in good time, and others of the same moment are not", async () => {
-  const { store, client, appId } = await setUp()
+  const { store, client, application } = await stage()
   const keyed = () =>
-    sample.message(appId, { idempotency: { key: Buffer.alloc(16, 1), digest: Buffer.alloc(16, 2) } })
+    sample.message(application.id, { idempotency: { key: Buffer.alloc(16, 1), digest: Buffer.alloc(16, 2) } })
   await client.query("BEGIN")
   const [held] = await store.accept([keyed()], client)
   const same = store.accept([keyed()]).catch((error: PosthornError) => error)
-  const others = [1, 2, 3].map(() => store.accept([sample.message(appId)]))
+  const others = [1, 2, 3].map(() => store.accept([sample.message(application.id)]))
   expect(await same).toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("try again"),
@@ -42,11 +22,11 @@ test("a send whose key an open transaction holds is refused in good time, and ot
 })
 
 test("a lane that an operator has locked is settled when the lock is gone", async () => {
-  const { store, client, appId, endpointId } = await setUp()
-  await store.accept([sample.message(appId)])
-  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null, inHand: [] }
+  const { store, client, application, endpoint } = await stage()
+  await store.accept([sample.message(application.id)])
+  const ask = fetchOf(endpoint)
   const [work] = await store.fetch([ask], NOW)
-  const outcome = settlement(endpointId, 1, work!.deliveries[0]!, 200)
+  const outcome = settlement(endpoint.id, 1, work!.deliveries[0]!, 200)
   await client.query("BEGIN")
   await client.query("SELECT FROM lanes FOR UPDATE")
   await expect(store.settle([outcome])).rejects.toMatchObject({ code: "store_unavailable" })
@@ -55,11 +35,11 @@ test("a lane that an operator has locked is settled when the lock is gone", asyn
 })
 
 test("a delivery that somebody holds is busy, and what is settled with it is settled", async () => {
-  const { store, client, appId, endpointId } = await setUp()
-  for (let n = 0; n < 3; n++) await store.accept([sample.message(appId)])
-  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null, inHand: [] }
+  const { store, client, application, endpoint } = await stage()
+  for (let n = 0; n < 3; n++) await store.accept([sample.message(application.id)])
+  const ask = fetchOf(endpoint)
   const [work] = await store.fetch([ask], NOW)
-  const outcomes = work!.deliveries.map((one) => settlement(endpointId, 1, one, 200))
+  const outcomes = work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 200))
   await client.query("BEGIN")
   await client.query("UPDATE webhook_deliveries SET error_detail = 'looked at' WHERE seq = $1", [
     outcomes[1]!.seq,
@@ -70,9 +50,9 @@ test("a delivery that somebody holds is busy, and what is settled with it is set
 })
 
 test("what an answer that got lost had taken is given again, and what is in hand is not", async () => {
-  const { store, appId, endpointId } = await setUp()
-  for (let n = 0; n < 3; n++) await store.accept([sample.message(appId)])
-  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null }
+  const { store, application, endpoint } = await stage()
+  for (let n = 0; n < 3; n++) await store.accept([sample.message(application.id)])
+  const ask = fetchOf(endpoint)
   const fetch = async (inHand: number[]) =>
     (await store.fetch([{ ...ask, inHand }], NOW))[0]!.deliveries.map(({ seq }) => seq)
   const [first, ...lost] = await fetch([])
@@ -82,10 +62,10 @@ test("what an answer that got lost had taken is given again, and what is in hand
 })
 
 test("large payloads come whole, though they are read apart from the rest", async () => {
-  const { store, appId, endpointId } = await setUp()
+  const { store, application, endpoint } = await stage()
   const payloads = [1, 2, 3, 4, 5].map((n) => Buffer.alloc(700_000 * n, n))
-  for (const payload of payloads) await store.accept([sample.message(appId, { payload })])
-  const ask = { endpointId, token: 1, limit: 9, starting: 9, retryShare: 0, knownVersion: null, inHand: [] }
+  for (const payload of payloads) await store.accept([sample.message(application.id, { payload })])
+  const ask = fetchOf(endpoint)
   const [work] = await store.fetch([ask], NOW)
   expect(work!.deliveries.map(({ payload }) => Buffer.compare(payload, payloads.shift()!))).toEqual([
     0, 0, 0, 0, 0,

@@ -1,12 +1,12 @@
 /** Accepting messages, many calls in one statement; and reading them. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { type Row, toMessage } from "../rows.ts"
 import type { Accepted, Message, MessageFilter, NewMessage, Page } from "../store.ts"
 import { ACCEPT, ACCEPT_IN_TRANSACTION, acceptValues, generationOf, type Verdict } from "./accept.ts"
 import { Batcher } from "./batcher.ts"
-import type { Row, Runner } from "./connection.ts"
+import type { Runner } from "./connection.ts"
 import type { Context } from "./context.ts"
 import { isConnectionTrouble, isMissingPartition, toPosthornError } from "./errors.ts"
-import { toMessage } from "./rows.ts"
 import type { Statement } from "./statement.ts"
 
 /** The most that one statement carries. */

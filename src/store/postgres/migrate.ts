@@ -1,6 +1,7 @@
 /** Brings the database to this program's schema: numbered migrations, each run once, whoever starts first. */
 import { PosthornError } from "../../core/errors.ts"
-import type { Database, Row, Runner } from "./connection.ts"
+import type { Row } from "../rows.ts"
+import type { Database, Runner } from "./connection.ts"
 import { isMissingTable } from "./errors.ts"
 import { MIGRATIONS, type Migration } from "./schema.ts"
 import type { Statement } from "./statement.ts"

@@ -1,7 +1,7 @@
 /** Policies that endpoints refer to by name. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { toPolicy } from "../rows.ts"
 import type { NamedPolicy } from "../store.ts"
-import type { Row } from "./connection.ts"
 import type { Context } from "./context.ts"
 import type { Statement } from "./statement.ts"
 
@@ -63,8 +63,4 @@ export async function deletePolicy({ database }: Context, name: string): Promise
     if (found.length === 0) throw notFound("policy", name)
     await runner.run(DELETE, [name])
   })
-}
-
-function toPolicy(row: Row): NamedPolicy {
-  return { name: row.name as string, policy: row.policy as string, updatedAt: row.updated_at as number }
 }

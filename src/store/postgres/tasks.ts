@@ -1,12 +1,12 @@
 /** Durable work on many deliveries, step by step; every step commits its changes and its progress together. */
 import { notFound } from "../../core/errors.ts"
+import { toJson, toTask } from "../rows.ts"
 import type { Delivery, Page, Task, TaskStatus, TaskStep } from "../store.ts"
 import { amendWithin, withTheirDays } from "./amend.ts"
 import { Conditions, unprepared } from "./conditions.ts"
 import type { Runner } from "./connection.ts"
 import type { Context } from "./context.ts"
 import { rangeOfDeliveries } from "./deliveries.ts"
-import { toJson, toTask } from "./rows.ts"
 import type { Statement } from "./statement.ts"
 
 const CREATE: Statement = {

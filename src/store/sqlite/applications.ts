@@ -1,9 +1,9 @@
 /** Applications: who owns endpoints and messages. */
 import { notFound } from "../../core/errors.ts"
+import { toApplication, toJson } from "../rows.ts"
 import type { Application, ApplicationPatch, Task } from "../store.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
-import { toApplication, toJson } from "./rows.ts"
 import { createTask } from "./tasks.ts"
 
 export function createApplication({ connection }: Context, application: Application): void {

@@ -1,7 +1,8 @@
 /** The log of attempts. */
+
+import { toAttempt } from "../rows.ts"
 import type { Attempt, AttemptFilter, NewAttempt, Page } from "../store.ts"
 import type { Context } from "./context.ts"
-import { toAttempt } from "./rows.ts"
 
 /** Takes the ids from the delivery's row: an attempt of a row that is gone is not kept. */
 export function insertAttempt({ connection }: Context, deliverySeq: number, attempt: NewAttempt): void {

@@ -3,8 +3,6 @@ import { DatabaseSync, type StatementSync } from "node:sqlite"
 import { PosthornError } from "../../core/errors.ts"
 import { isBusy } from "./errors.ts"
 
-export type Row = { readonly [column: string]: never }
-
 const OLDEST_SQLITE = [3, 51, 3]
 const BUSY_TIMEOUT_MS = 5000
 

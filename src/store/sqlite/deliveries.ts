@@ -1,8 +1,8 @@
 /** Deliveries: reading them, and applying changes that core has decided. */
 import type { Change, DeliveryStatus } from "../../core/settle.ts"
+import { toDelivery } from "../rows.ts"
 import type { Amendment, Delivery, DeliveryFilter, Page, StatusCounts } from "../store.ts"
 import type { Context } from "./context.ts"
-import { toDelivery } from "./rows.ts"
 
 /** Writes a change if the row is still what it was computed from. */
 export function applyChange(

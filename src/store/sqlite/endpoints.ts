@@ -1,9 +1,9 @@
 /** Endpoints: where webhooks go. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { toEndpoint, toJson } from "../rows.ts"
 import type { Endpoint, EndpointPatch, Task } from "../store.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
-import { toEndpoint, toJson } from "./rows.ts"
 import { createTask } from "./tasks.ts"
 
 /** A policy by name is read with the endpoint, so that whoever sends knows the whole policy from one row. */

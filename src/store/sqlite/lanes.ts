@@ -1,9 +1,10 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
+
+import { type Row, toClaimed } from "../rows.ts"
 import type { ClaimedDelivery, LaneFetch, LaneWake, LaneWork } from "../store.ts"
 import { insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 import { readEndpoint } from "./endpoints.ts"
-import { type SqlRow, toClaimed } from "./rows.ts"
 
 // The text is the one in the partial indexes: SQLite only uses them when a query says the same.
 const LIVE = "status IN ('pending', 'failed')"
@@ -168,17 +169,11 @@ const dueRowsSql = (most: number) =>
     "found.due, found.seq",
   )
 
-function lineHead({ connection }: Context, endpointId: string): SqlRow | undefined {
+function lineHead({ connection }: Context, endpointId: string): Row | undefined {
   return connection.sql(LINE_HEAD).get(endpointId)
 }
 
-function dueRows(
-  { connection }: Context,
-  lane: LaneFetch,
-  rank: number,
-  now: number,
-  most: number,
-): SqlRow[] {
+function dueRows({ connection }: Context, lane: LaneFetch, rank: number, now: number, most: number): Row[] {
   return connection.sql(dueRowsSql(most)).all(lane.endpointId, rank, now, lane.token)
 }
 
@@ -197,7 +192,7 @@ function firstDueAfter(
 }
 
 /** Writes down that the delivery is about to be sent. What an earlier claim left there is an attempt of unknown outcome. */
-function claim(context: Context, row: SqlRow, token: number, now: number, starts: boolean): ClaimedDelivery {
+function claim(context: Context, row: Row, token: number, now: number, starts: boolean): ClaimedDelivery {
   const delivery = toClaimed(row)
   const startedAt = starts ? now : -now
   context.connection
@@ -226,7 +221,7 @@ function claim(context: Context, row: SqlRow, token: number, now: number, starts
   return { ...delivery, stalls: delivery.stalls + stalls }
 }
 
-function dueOf(row: SqlRow | undefined): number {
+function dueOf(row: Row | undefined): number {
   return (row?.next_retry_at as number | null | undefined) ?? 0
 }
 

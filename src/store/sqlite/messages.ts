@@ -1,11 +1,11 @@
 /** Accepting messages: the message, its deliveries and its idempotency key, in one transaction. */
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { wants } from "../../core/match.ts"
+import { priorityNumber, toJson, toMessage } from "../rows.ts"
 import type { Accepted, LaneWake, Message, MessageFilter, NewMessage, Page } from "../store.ts"
 import type { Context, Recipients } from "./context.ts"
 import { orConflict } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
-import { priorityNumber, toJson, toMessage } from "./rows.ts"
 
 export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
   if (tx !== undefined) {

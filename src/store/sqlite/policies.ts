@@ -1,8 +1,8 @@
 /** Policies that endpoints refer to by name. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { toPolicy } from "../rows.ts"
 import type { NamedPolicy } from "../store.ts"
 import type { Context } from "./context.ts"
-import type { SqlRow } from "./rows.ts"
 
 export function putPolicy({ connection }: Context, { name, policy, updatedAt }: NamedPolicy): void {
   connection
@@ -30,8 +30,4 @@ export function deletePolicy({ connection }: Context, name: string): void {
     throw new PosthornError("conflict", `policy "${name}" is used by endpoint ${user.id}`)
   if (connection.sql("DELETE FROM policies WHERE name = ?").run(name).changes === 0)
     throw notFound("policy", name)
-}
-
-function toPolicy(row: SqlRow): NamedPolicy {
-  return { name: row.name as string, policy: row.policy as string, updatedAt: row.updated_at as number }
 }

@@ -1,9 +1,9 @@
 /** Durable work on many deliveries, step by step; every step commits its changes and its progress together. */
 import { notFound } from "../../core/errors.ts"
+import { toTask } from "../rows.ts"
 import type { Delivery, Page, Task, TaskStatus, TaskStep } from "../store.ts"
 import type { Context } from "./context.ts"
 import { amend, rangeOfDeliveries } from "./deliveries.ts"
-import { toTask } from "./rows.ts"
 
 export function createTask(context: Context, task: Task): Task {
   const { connection } = context

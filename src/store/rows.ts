@@ -1,6 +1,6 @@
-/** From PostgreSQL's rows to the store's plain data. */
-import type { DeadReason } from "../../core/policy.ts"
-import type { DeliveryStatus, LiveStatus } from "../../core/settle.ts"
+/** From a database's rows to the store's plain data. SQLite has numbers for booleans, and JSON where PostgreSQL has lists. */
+import type { DeadReason } from "../core/policy.ts"
+import type { DeliveryStatus, LiveStatus } from "../core/settle.ts"
 import type {
   Application,
   Attempt,
@@ -9,12 +9,14 @@ import type {
   Delivery,
   Endpoint,
   Message,
+  NamedPolicy,
   Priority,
   Task,
   TaskAction,
   TaskStatus,
-} from "../store.ts"
-import type { Row } from "./connection.ts"
+} from "./store.ts"
+
+export type Row = Record<string, unknown>
 
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"]
 
@@ -26,11 +28,13 @@ const text = (value: unknown) => value as string
 const int = (value: unknown) => value as number
 const textOrNull = (value: unknown) => value as string | null
 const intOrNull = (value: unknown) => value as number | null
-const listOrNull = (value: unknown) => value as string[] | null
+const bool = (value: unknown) => value === true || value === 1
 const json = (value: unknown) => JSON.parse(value as string)
+const listOrNull = (value: unknown): string[] | null =>
+  typeof value === "string" ? json(value) : (value as string[] | null)
 
-export function toJson(value: unknown): string {
-  return JSON.stringify(value)
+export function toJson(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value)
 }
 
 export function toApplication(row: Row): Application {
@@ -57,17 +61,21 @@ export function toEndpoint(row: Row): Endpoint {
     metadata: json(row.metadata),
     retryName: textOrNull(row.retry_name),
     retryPolicy: textOrNull(row.retry_policy),
-    ordered: row.ordered as boolean,
+    ordered: bool(row.ordered),
     concurrency: intOrNull(row.concurrency),
     rateLimit: intOrNull(row.rate_limit),
-    disabled: row.disabled as boolean,
-    paused: row.paused as boolean,
+    disabled: bool(row.disabled),
+    paused: bool(row.paused),
     holdUntil: intOrNull(row.hold_until),
-    secrets: new Uint8Array(row.secrets as Buffer),
+    secrets: new Uint8Array(row.secrets as Uint8Array),
     version: int(row.version),
     createdAt: int(row.created_at),
     updatedAt: int(row.updated_at),
   }
+}
+
+export function toPolicy(row: Row): NamedPolicy {
+  return { name: text(row.name), policy: text(row.policy), updatedAt: int(row.updated_at) }
 }
 
 export function toMessage(row: Row): Message {
@@ -149,7 +157,7 @@ export function toAttempt(row: Row): Attempt {
     url: text(row.url),
     responseStatus: intOrNull(row.response_status),
     responseBody: row.response_body as Uint8Array | null,
-    responseTruncated: row.response_truncated as boolean,
+    responseTruncated: bool(row.response_truncated),
     error: textOrNull(row.error),
     startedAt: int(row.started_at),
     durationMs: int(row.duration_ms),

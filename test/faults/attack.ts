@@ -1,0 +1,19 @@
+/** A hostile receiver and a transport that sends to it, for one test. */
+import { onTestFinished } from "vitest"
+import { systemClock } from "../../src/core/clock.ts"
+import { HttpTransport } from "../../src/transport/http.ts"
+import { loopbackGuard } from "../support/harness.ts"
+import { Hostile } from "../support/hostile.ts"
+
+export async function hostile(): Promise<Hostile> {
+  const started = await Hostile.start()
+  onTestFinished(() => started.close())
+  return started
+}
+
+export function transport(): HttpTransport {
+  const clock = systemClock()
+  const made = new HttpTransport(clock, loopbackGuard(clock))
+  onTestFinished(() => made.close())
+  return made
+}
