@@ -47,3 +47,14 @@ test("ordered.ts: nothing overtakes a message that fails", { timeout: PATIENCE_M
     "the ledger took: created, sent, paid, archived",
   ])
 })
+
+test("svix-sdk.ts: the official client works with only its server changed", {
+  timeout: PATIENCE_MS,
+}, async () => {
+  expect(await run("svix-sdk.ts")).toEqual([
+    "application acme, endpoint for invoice.paid",
+    "verified: INV-2041",
+    "attempts: success",
+    'HTTP 404: Entity not found: there is no application "nobody"',
+  ])
+})

@@ -4,22 +4,20 @@ import { openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
 import type { PosthornError } from "./core/errors.ts"
-import { createIds } from "./core/ids.ts"
+import { createIds, type Ids } from "./core/ids.ts"
+import { DEFAULT_ORG, requireOrg } from "./core/org.ts"
 import { createVault } from "./core/vault.ts"
 import { Engine } from "./engine/engine.ts"
 import { Reporter } from "./engine/reporter.ts"
 import type { Bulletin, Note } from "./observe/bulletin.ts"
 import { EventBus, type EventMap, type Listener } from "./observe/events.ts"
 import { EventExchange } from "./observe/exchange.ts"
+import { Operational } from "./operational/operational.ts"
+import { watchDeliveries } from "./operational/watch.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
-import { Applications } from "./resources/applications.ts"
-import { type Core, requireApplication } from "./resources/core.ts"
-import { DeadLetters, Deliveries } from "./resources/deliveries.ts"
-import { Endpoints } from "./resources/endpoints.ts"
-import { type MessageInput, Messages, type SendOptions, type SendResult } from "./resources/messages.ts"
-import { Policies } from "./resources/policies.ts"
-import { Tasks } from "./resources/tasks.ts"
-import type { StatusCounts, Store } from "./store/store.ts"
+import type { Core } from "./resources/core.ts"
+import type { Store } from "./store/store.ts"
+import { Tenant } from "./tenant.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { HttpTransport } from "./transport/http.ts"
 import type { Transport } from "./transport/transport.ts"
@@ -76,6 +74,8 @@ export async function openPosthorn(
     const vault = createVault(backend.encryptionKey, randomBytes)
     await store.bindEncryptionKey(vault.fingerprint)
     const bus = new EventBus(logger)
+    const operational = new Operational({ store, logger, tenant: (orgId) => new Tenant({ ...core, orgId }) })
+    watchDeliveries(bus, store, operational)
     const exchange = new EventExchange(bus, bulletin)
     const ids = createIds(randomBytes)
     const shared = { store, clock, ids, vault, defaultPolicy: settings.retry }
@@ -88,12 +88,19 @@ export async function openPosthorn(
             random,
             bus,
             logger,
+            taskFinished: ({ orgId, ...task }) =>
+              void operational.announce(orgId, "background_task.finished", () => ({
+                taskId: task.id,
+                task: task.type,
+                status: "finished",
+              })),
           },
           { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
         )
       : null
     const core: Core = {
       ...shared,
+      orgId: DEFAULT_ORG,
       randomBytes,
       reporter: new Reporter(bus, logger),
       maxPayloadBytes: settings.maxPayloadBytes,
@@ -114,8 +121,11 @@ export async function openPosthorn(
         engine?.tasks.wake()
         bulletin.post({ kind: "tasks" })
       },
+      announce(orgId, type, data) {
+        void operational.announce(orgId, type, data)
+      },
     }
-    posthorn = new Posthorn(core, engine, bus, { ...settings, bulletin, exchange })
+    posthorn = new Posthorn(core, engine, bus, operational, { ...settings, bulletin, exchange })
     await bulletin.start((note) => hear(note, engine, exchange))
     await engine?.start()
     return posthorn
@@ -150,44 +160,27 @@ interface Ending {
   readonly exchange: EventExchange
 }
 
-/** An open Posthorn. Every method rejects with a `PosthornError`. */
-export class Posthorn {
-  readonly applications: Applications
-  readonly endpoints: Endpoints
-  readonly policies: Policies
-  readonly messages: Messages
-  readonly deliveries: Deliveries
-  readonly dead: DeadLetters
-  readonly tasks: Tasks
-  readonly #core: Core
+/** An open Posthorn, and the default tenant's things. Every method rejects with a `PosthornError`. */
+export class Posthorn extends Tenant {
+  /** Where tenants are told of what happens to their webhooks. */
+  readonly operational: Operational
   readonly #engine: Engine | null
   readonly #bus: EventBus
   readonly #ending: Ending
   #closing: Promise<void> | null = null
 
   /** Use `openPosthorn`. */
-  constructor(core: Core, engine: Engine | null, bus: EventBus, ending: Ending) {
-    this.#core = core
+  constructor(core: Core, engine: Engine | null, bus: EventBus, operational: Operational, ending: Ending) {
+    super(core)
+    this.operational = operational
     this.#engine = engine
     this.#bus = bus
     this.#ending = ending
-    this.applications = new Applications(core)
-    this.endpoints = new Endpoints(core)
-    this.policies = new Policies(core)
-    this.messages = new Messages(core)
-    this.deliveries = new Deliveries(core)
-    this.dead = new DeadLetters(core, this.deliveries)
-    this.tasks = new Tasks(core)
   }
 
-  /** Resolves when the message and its deliveries are on disk; with `tx`, when they are part of that transaction. */
-  send(app: string, message: MessageInput, options?: SendOptions): Promise<SendResult> {
-    return this.messages.send(app, message, options)
-  }
-
-  /** All or none, in this order. */
-  sendBatch(app: string, messages: readonly MessageInput[], options?: SendOptions): Promise<SendResult[]> {
-    return this.messages.sendBatch(app, messages, options)
+  /** Another tenant, `org_…`: a world of its own, with nothing to be made before it is used. */
+  tenant(orgId: string, { ids = this.core.ids }: { readonly ids?: Ids } = {}): Tenant {
+    return new Tenant({ ...this.core, orgId: requireOrg(orgId), ids })
   }
 
   /** Listens; the function that comes back stops it. `gateway:webhooks` gets everything. */
@@ -195,16 +188,10 @@ export class Posthorn {
     return this.#bus.on(name, listener)
   }
 
-  /** How many deliveries there are in each state, in all or of one application. */
-  async stats(app?: string): Promise<StatusCounts> {
-    const appId = app === undefined ? undefined : (await requireApplication(this.#core, app)).id
-    return this.#core.store.countByStatus({ appId })
-  }
-
   /** Whether a send would be accepted now: the store is asked to write. */
   async health(): Promise<Health> {
     try {
-      await this.#core.store.check()
+      await this.core.store.check()
       return { ready: true, problem: null }
     } catch (error) {
       return { ready: false, problem: (error as Error).message }
@@ -227,8 +214,8 @@ export class Posthorn {
     await this.#engine?.transport.close()
     this.#ending.exchange.close()
     await this.#ending.bulletin.close()
-    this.#core.guard.close()
-    await this.#core.store.close()
+    this.core.guard.close()
+    await this.core.store.close()
   }
 
   /** The store is lost. */

@@ -161,7 +161,7 @@ test("the security page has every cause and every setting", () => {
   const unknown = () => parseEgress({ known: true } as never)
   expect(unknown).toThrow(`known are ${words(settings).join(", ")}`)
   for (const variable of settings.map((row) => row.match(/POSTHORN_\w+/)![0]))
-    for (const name of ["docs/api.md", "docs/operations.md"]) expect(page(name)).toContain(`\`${variable}\``)
+    for (const name of ["docs/library.md", "docs/operations.md"]) expect(page(name)).toContain(`\`${variable}\``)
 })
 
 test("every TypeScript example fits the types", async () => {
@@ -175,6 +175,7 @@ test("every TypeScript example fits the types", async () => {
     paths: {
       posthorn: [join(ROOT, "src/index.ts")],
       standardwebhooks: [join(ROOT, "node_modules/standardwebhooks/dist/index.d.ts")],
+      svix: [join(ROOT, "node_modules/svix/dist/index.d.mts")],
     },
     typeRoots: [join(ROOT, "node_modules/@types")],
     noUnusedLocals: false,

@@ -1,46 +1,20 @@
 #!/usr/bin/env node
 /** The `posthorn` command: finds the file of the command that was asked for and runs it. */
-import type { ParseArgsOptionsConfig } from "node:util"
 import { VERSION } from "../version.ts"
+import { rowLines } from "./help.ts"
 import { type Flags, parseFlags, UsageError, unknown } from "./options.ts"
+import { COMMANDS } from "./registry.ts"
 import { printable } from "./text.ts"
 
-/** What a command's file exports. */
-export interface Command {
-  readonly help: string
-  readonly options: ParseArgsOptionsConfig
-  /** Resolves with the exit code. */
-  run(flags: Flags): Promise<number>
-}
-
-/** One file each, loaded when it is asked for. */
-const COMMANDS: { readonly [name: string]: { readonly summary: string; load(): Promise<Command> } } = {
-  demo: {
-    summary: "the engine against a receiver that misbehaves, live, in ten seconds",
-    load: () => import("./demo.ts"),
-  },
-  worker: {
-    summary: "a process that delivers what waits in a store, and nothing else",
-    load: () => import("./worker.ts"),
-  },
-  migrate: {
-    summary: "moves a store from an SQLite file to PostgreSQL",
-    load: () => import("./migrate.ts"),
-  },
-}
-
 const GLOBAL = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const
-const WIDEST = Math.max(...Object.keys(COMMANDS).map((name) => name.length))
 
 const HELP = `Posthorn ${VERSION}: durable webhook delivery
 
   posthorn <command> [flags]
 
-${Object.entries(COMMANDS)
-  .map(([name, { summary }]) => `  ${name.padEnd(WIDEST)}   ${summary}`)
-  .join("\n")}
+${rowLines(Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary]))}
 
-  posthorn <command> --help   what a command does and its flags
+  posthorn <command> --help   what a command does, its flags and examples
   posthorn --version          the version`
 
 async function main([name, ...args]: readonly string[]): Promise<number> {
@@ -48,10 +22,15 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
     console.error(HELP)
     return 2
   }
+  if (name === "help") return args.length === 0 ? about({}) : main([...args, "--help"])
   if (name.startsWith("-")) return about(parseFlags([name, ...args], GLOBAL))
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (entry === undefined) throw unknown("command", name, Object.keys(COMMANDS))
   const command = await entry.load()
+  if ("table" in command) {
+    const { dispatch } = await import("./dispatch.ts")
+    return dispatch(name, command.table, args)
+  }
   const flags = parseFlags(args, { ...command.options, help: GLOBAL.help })
   if (!flags.help) return command.run(flags)
   console.log(command.help)

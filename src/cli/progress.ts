@@ -16,17 +16,19 @@ const CLEAR_LINE = "\r\x1b[K"
 
 export const noProgress: Progress = { show() {}, end() {} }
 
-export function progressOn(output: WriteStream): Progress {
+export function progressOn(output: WriteStream, unit = "rows"): Progress {
   const wide = output.isTTY && output.columns >= NARROWEST && process.env.TERM !== "dumb"
-  return wide ? new Bar(output) : new Lines(output)
+  return wide ? new Bar(output, unit) : new Lines(output, unit)
 }
 
 class Bar implements Progress {
   readonly #output: WriteStream
+  readonly #unit: string
   #drawnAt = Number.NEGATIVE_INFINITY
 
-  constructor(output: WriteStream) {
+  constructor(output: WriteStream, unit: string) {
     this.#output = output
+    this.#unit = unit
   }
 
   show(what: string, done: number, total: number): void {
@@ -34,7 +36,7 @@ class Bar implements Progress {
     this.#drawnAt = performance.now()
     const full = Math.round(share(done, total) * BAR)
     const bar = "█".repeat(full) + "░".repeat(BAR - full)
-    this.#output.write(`${CLEAR_LINE}${bar} ${column(what, 20)}${rowsOf(done, total)}`)
+    this.#output.write(`${CLEAR_LINE}${bar} ${column(what, 20)}${shareOf(done, total, this.#unit)}`)
   }
 
   end(): void {
@@ -44,25 +46,27 @@ class Bar implements Progress {
 
 class Lines implements Progress {
   readonly #output: WriteStream
+  readonly #unit: string
   #what = ""
   #writtenAt = 0
 
-  constructor(output: WriteStream) {
+  constructor(output: WriteStream, unit: string) {
     this.#output = output
+    this.#unit = unit
   }
 
   show(what: string, done: number, total: number): void {
     if (what === this.#what && performance.now() - this.#writtenAt < LINE_MS) return
     this.#what = what
     this.#writtenAt = performance.now()
-    this.#output.write(`${column(what, 20)}${rowsOf(done, total)}\n`)
+    this.#output.write(`${column(what, 20)}${shareOf(done, total, this.#unit)}\n`)
   }
 
   end(): void {}
 }
 
-function rowsOf(done: number, total: number): string {
-  return `${Math.floor(share(done, total) * 100)} % (${done} of ${total} rows)`
+function shareOf(done: number, total: number, unit: string): string {
+  return `${Math.floor(share(done, total) * 100)} % (${done} of ${total} ${unit})`
 }
 
 function share(done: number, total: number): number {

@@ -3,6 +3,7 @@
 export type ErrorCode =
   | "invalid_input"
   | "payload_too_large"
+  | "payload_gone"
   | "not_found"
   | "conflict"
   | "closed"
@@ -28,6 +29,14 @@ export class PosthornError extends Error {
     this.name = "PosthornError"
     this.code = code
     this.field = details.field
+  }
+
+  /** The same of a field inside another. */
+  within(outer: string): PosthornError {
+    return new PosthornError(this.code, `${outer}: ${this.message}`, {
+      field: `${outer}.${this.field}`,
+      cause: this.cause,
+    })
   }
 }
 

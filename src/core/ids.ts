@@ -1,6 +1,6 @@
 /** Time-sortable ids in the 27-character KSUID form, with four-millisecond resolution: `msg_2qY…`. */
 
-export type IdPrefix = "app" | "ep" | "msg" | "dlv" | "atmpt" | "task"
+export type IdPrefix = "app" | "ep" | "msg" | "dlv" | "atmpt" | "qtask" | "evtype"
 
 /** Fills the buffer with random bytes. */
 export type RandomBytes = (into: Uint8Array) => void

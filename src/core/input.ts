@@ -24,6 +24,20 @@ export function requireName(value: unknown, field: string, longest = 256): strin
   return value
 }
 
+/** A channel may also have : and +. */
+export function requireChannel(value: unknown, field: string): string {
+  if (typeof value !== "string" || !/^[a-zA-Z0-9\-_.:+]{1,128}$/.test(value))
+    throw invalid(field, "must be 1 to 128 of the characters a-z A-Z 0-9 - _ . : +")
+  return value
+}
+
+/** A tag may also have / \\ and #. */
+export function requireTag(value: unknown, field: string): string {
+  if (typeof value !== "string" || !/^[a-zA-Z0-9\-_./\\#]{1,128}$/.test(value))
+    throw invalid(field, "must be 1 to 128 of the characters a-z A-Z 0-9 - _ . / \\ #")
+  return value
+}
+
 export function optionalName(value: unknown, field: string, longest = 256): string | null {
   return value === undefined || value === null ? null : requireName(value, field, longest)
 }
@@ -34,12 +48,17 @@ export function requireText(value: unknown, field: string, longest: number): str
   return value
 }
 
-export function nameList(value: unknown, field: string, most: number): readonly string[] | null {
+export function nameList(
+  value: unknown,
+  field: string,
+  most: number,
+  requireEntry: (entry: unknown, field: string) => string = requireName,
+): readonly string[] | null {
   if (value === undefined || value === null) return null
   if (!Array.isArray(value) || value.length === 0 || value.length > most) {
     throw invalid(field, `must be a list of 1 to ${most} names, or left out for all`)
   }
-  return [...new Set(value.map((entry, i) => requireName(entry, `${field}[${i}]`)))]
+  return [...new Set(value.map((entry, i) => requireEntry(entry, `${field}[${i}]`)))]
 }
 
 export function requireUrl(value: unknown, field = "url"): string {

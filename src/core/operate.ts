@@ -25,9 +25,15 @@ export function revive(delivery: AnyDelivery, nowMs: number): Change {
     ageFrom: nowMs,
     stalls: 0,
     purgeAt: null,
+    manual: true,
     disableEndpoint: false,
     holdLaneUntil: null,
   }
+}
+
+/** Its payload is gone: dead, with the reason `expunged`. Only a delivery that is not finished can be. */
+export function expunge(delivery: AnyDelivery, policy: Policy, nowMs: number): Change {
+  return settle(delivery as LiveDelivery, { kind: "expunged" }, policy, nowMs, () => 0)
 }
 
 /** Called off: dead, with the reason `cancelled`. Only a delivery that is not finished can be. */

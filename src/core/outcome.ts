@@ -38,6 +38,8 @@ export type Outcome =
   | { readonly kind: "overdue" }
   /** An operator, or the end of its endpoint, called it off. */
   | { readonly kind: "cancelled" }
+  /** The payload was removed: there is nothing to send. */
+  | { readonly kind: "expunged" }
 
 export type Verdict = "delivered" | "retry" | "rejected" | "gone"
 
@@ -88,6 +90,7 @@ export function errorDetail(outcome: Outcome): string | null {
       return "the worker stopped during the attempt, again and again"
     case "overdue":
     case "cancelled":
+    case "expunged":
     case "interrupted":
       return null
     default:

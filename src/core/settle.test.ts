@@ -173,8 +173,10 @@ describe("what is not an attempt", () => {
 
   test("a fault of our own is set back, later each time, and set aside in the end", () => {
     const fault: Outcome = { kind: "fault", detail: "it broke" }
-    const delays = [0, 1, 2].map((stalls) => settled({ stalls, attemptCount: 2 }, fault).nextRetryAt! - NOW)
-    expect(delays).toEqual([2000, 4000, 8000])
+    const delays = [0, 1, 2, 3].map(
+      (stalls) => settled({ stalls, attemptCount: 2 }, fault).nextRetryAt! - NOW,
+    )
+    expect(delays).toEqual([2000, 4000, 8000, 16_000])
     expect(settled({ attemptCount: 2 }, fault)).toMatchObject({
       status: "pending",
       attemptCount: 2,

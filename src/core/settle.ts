@@ -39,6 +39,8 @@ export interface Change {
   readonly stalls: number
   /** When retention may remove it; null keeps it. */
   readonly purgeAt: number | null
+  /** An operator asked for its next attempt. */
+  readonly manual: boolean
   /** 410: the endpoint wants no more. */
   readonly disableEndpoint: boolean
   /** Retry-After: the whole lane waits until then. */
@@ -46,7 +48,13 @@ export interface Change {
 }
 
 /** A delivery that stopped its worker, or broke our own code, this often is set aside. */
-export const MOST_STALLS = 4
+export const MOST_STALLS = 5
+/**
+ * How long a delivery waits that was in the hands of a worker when it stopped, by how often that happened. The first time it goes
+ * again at once. Then it waits, longer each time: whatever stops workers at random rarely finds it under way again, while one that
+ * stops them itself is found out. (With no wait, four kills within a second set innocent ones aside.)
+ */
+export const STALL_WAITS_MS: readonly number[] = [0, 0, 1000, 10_000, 60_000]
 const STALL_DELAY_MS = 1000
 
 export function settle(
@@ -68,6 +76,7 @@ export function settle(
     ageFrom,
     stalls: delivery.stalls,
     purgeAt: null,
+    manual: false,
     disableEndpoint: false,
     holdLaneUntil: null,
   }
@@ -78,6 +87,8 @@ export function settle(
       return dead(unchanged, "expired", delivery, policy, nowMs)
     case "cancelled":
       return dead(unchanged, "cancelled", delivery, policy, nowMs)
+    case "expunged":
+      return dead(unchanged, "expunged", delivery, policy, nowMs)
     case "stalled":
       return dead(unchanged, "error", delivery, policy, nowMs)
     case "fault":

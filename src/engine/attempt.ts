@@ -33,6 +33,7 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
   try {
     if (delivery.stalls >= MOST_STALLS) return unsent({ kind: "stalled" })
     if (lane.deleted) return unsent({ kind: "cancelled" })
+    if (delivery.payload === null) return unsent({ kind: "expunged" })
     if (target === null) return unsent({ kind: "fault", detail: lane.targetError })
     if (isOverdue(delivery, target.policy, startedAt)) return unsent({ kind: "overdue" })
     const { oauth, endpoint } = target
@@ -43,7 +44,7 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
       return { outcome: answer.outcome, result: noResponse(answer), target, startedAt }
     // The token is fetched within the attempt's one deadline.
     const leftMs = Math.max(1, timeoutMs - (crew.clock.now() - startedAt))
-    const request = target.request(delivery, crew.clock, answer?.token ?? null)
+    const request = target.request(delivery, delivery.payload, crew.clock, answer?.token ?? null)
     const result = await crew.transport.send({ ...request, timeoutMs: leftMs })
     if (oauth !== null && result.responseStatus === 401) crew.tokens.forget(endpoint.id)
     return { outcome: result.outcome, result, target, startedAt }
@@ -112,6 +113,7 @@ function toRecord(
   return {
     id: crew.ids.make("atmpt", now),
     status,
+    manual: delivery.manual,
     attemptNumber: delivery.attemptCount + 1,
     url: target!.endpoint.url,
     responseStatus: result.responseStatus,

@@ -10,11 +10,12 @@ import type { Vault } from "../core/vault.ts"
 import type { EventBus } from "../observe/events.ts"
 import type { Logger } from "../observe/log.ts"
 import type { LaneClaim, Schedule } from "../schedule/schedule.ts"
-import type { LaneWake, Store } from "../store/store.ts"
+import type { LaneWake, Store, Task } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 import { type Crew, PollBudget } from "./crew.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
+import { ApplicationRates } from "./limits.ts"
 import { Maintenance } from "./maintenance.ts"
 import { OAuthTokens } from "./oauth.ts"
 import { Reporter } from "./reporter.ts"
@@ -43,6 +44,7 @@ export interface EngineParts {
   readonly bus: EventBus
   readonly logger: Logger
   readonly defaultPolicy: Policy
+  taskFinished(task: Task): void
 }
 
 /** How soon a schedule that could not be reached is asked again. */
@@ -56,6 +58,7 @@ export class Engine {
   readonly #crew: Crew
   readonly #runs = new Map<string, LaneRun>()
   readonly #lanes = new Map<string, LaneState>()
+  readonly #appRates = new ApplicationRates()
   readonly #maintenance: Maintenance
   readonly tasks: TaskRunner
   readonly transport: Transport
@@ -237,7 +240,7 @@ export class Engine {
     const current = this.#runs.get(endpointId)
     if (current?.claim.token === claim.token) return current.wake()
     current?.lose()
-    const lane = this.#lanes.get(endpointId) ?? new LaneState(endpointId)
+    const lane = this.#lanes.get(endpointId) ?? new LaneState(endpointId, this.#appRates)
     // Put last: the map's order is then that of use, and the first are the ones to forget.
     this.#lanes.delete(endpointId)
     this.#lanes.set(endpointId, lane)

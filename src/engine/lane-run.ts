@@ -272,7 +272,7 @@ export class LaneRun {
 
   async #settle(delivery: ClaimedDelivery, tried: Tried): Promise<void> {
     const { clock, settler, reporter, transport } = this.#crew
-    const { endpointId } = this.claim
+    const { endpointId, appId } = this.claim
     const now = clock.now()
     const policy = (this.#lane.target ?? tried.target)?.policy
     const settlement = toSettlement(this.#crew, this.claim, delivery, tried, policy)
@@ -282,7 +282,10 @@ export class LaneRun {
     const written = await settler.settle(settlement)
     this.#comeBackAt(written === "applied" ? change.nextRetryAt : clock.now())
     if (written === "applied") {
-      reporter.settled({ delivery, endpointId, change, attempt, detail: tried.result?.detail ?? null }, now)
+      reporter.settled(
+        { delivery, endpointId, appId, change, attempt, detail: tried.result?.detail ?? null },
+        now,
+      )
     }
     if (change.disableEndpoint) transport.forget(endpointId)
   }

@@ -1,20 +1,22 @@
 /** What this process remembers of an endpoint between two runs of its lane. */
 import type { LaneFetch } from "../store/store.ts"
-import { Concurrency, RateWindow } from "./limits.ts"
+import { type ApplicationRates, Concurrency, RateWindow } from "./limits.ts"
 import type { Target } from "./target.ts"
 
 export class LaneState {
   readonly endpointId: string
   readonly concurrency = new Concurrency()
   readonly #rate = new RateWindow()
+  readonly #appRates: ApplicationRates
   #fetched = 0
   target: Target | null = null
   targetError = ""
   /** The endpoint is gone: what an operator revives for it, or a race left there, is cancelled instead of sent. */
   deleted = false
 
-  constructor(endpointId: string) {
+  constructor(endpointId: string, appRates: ApplicationRates) {
     this.endpointId = endpointId
+    this.#appRates = appRates
   }
 
   /** A fetch of `limit`, in which every n-th place over time is kept for retries. */
@@ -29,9 +31,17 @@ export class LaneState {
     }
   }
 
-  /** How long the endpoint's rate limit asks to wait; zero counts one start. */
+  /** How long the rate limits of the endpoint and its application ask to wait; zero counts one start. */
   rateWait(now: number): number {
-    const rateLimit = this.target?.endpoint.rateLimit ?? null
-    return rateLimit === null ? 0 : this.#rate.take(rateLimit, now)
+    const { rateLimit = null, appRateLimit = null, appId = "" } = this.target?.endpoint ?? {}
+    const appRate = appRateLimit === null ? null : this.#appRates.of(appId)
+    const waitMs = Math.max(
+      rateLimit === null ? 0 : this.#rate.waitMs(rateLimit, now),
+      appRate?.waitMs(appRateLimit!, now) ?? 0,
+    )
+    if (waitMs > 0) return waitMs
+    if (rateLimit !== null) this.#rate.started(now)
+    appRate?.started(now)
+    return 0
   }
 }

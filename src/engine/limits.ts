@@ -1,6 +1,7 @@
-/** What one endpoint may do at once and in a second. Local, since one worker owns a lane at a time. */
+/** What one endpoint may do at once, and an endpoint or an application in a second. Local, since one worker owns a lane at a time. */
 
 const RATE_WINDOW_MS = 1000
+const MOST_APPLICATIONS = 10_000
 
 /** Starts at one request at a time and grows by one with each success that used all there was; a failure halves it. */
 export class Concurrency {
@@ -25,14 +26,15 @@ export class RateWindow {
   #oldest = 0
   #perSecond = 0
 
-  /** Zero when one more may start now, and counts it; otherwise how long to wait. */
-  take(perSecond: number, now: number): number {
+  /** How long to wait until one more may start; zero is now. */
+  waitMs(perSecond: number, now: number): number {
     if (perSecond !== this.#perSecond) this.#resize(perSecond)
-    const waitMs = this.#starts[this.#oldest]! + RATE_WINDOW_MS - now
-    if (waitMs > 0) return waitMs
+    return Math.max(0, this.#starts[this.#oldest]! + RATE_WINDOW_MS - now)
+  }
+
+  started(now: number): void {
     this.#starts[this.#oldest] = now
-    this.#oldest = (this.#oldest + 1) % perSecond
-    return 0
+    this.#oldest = (this.#oldest + 1) % this.#perSecond
   }
 
   #resize(perSecond: number): void {
@@ -42,5 +44,19 @@ export class RateWindow {
     this.#starts = [...new Array(perSecond - kept.length).fill(Number.NEGATIVE_INFINITY), ...kept]
     this.#oldest = 0
     this.#perSecond = perSecond
+  }
+}
+
+/** The windows of applications that have a limit: their lanes share one. */
+export class ApplicationRates {
+  readonly #windows = new Map<string, RateWindow>()
+
+  of(appId: string): RateWindow {
+    const window = this.#windows.get(appId) ?? new RateWindow()
+    // Put last: the first are those that were not used for longest.
+    this.#windows.delete(appId)
+    this.#windows.set(appId, window)
+    if (this.#windows.size > MOST_APPLICATIONS) this.#windows.delete(this.#windows.keys().next().value!)
+    return window
   }
 }

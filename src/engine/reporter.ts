@@ -2,7 +2,7 @@
 import type { Change } from "../core/settle.ts"
 import type { EventBus } from "../observe/events.ts"
 import type { Logger } from "../observe/log.ts"
-import type { NewAttempt } from "../store/store.ts"
+import type { Delivery, NewAttempt } from "../store/store.ts"
 
 export interface Settled {
   readonly delivery: {
@@ -14,6 +14,7 @@ export interface Settled {
     readonly errorDetail: string | null
   }
   readonly endpointId: string
+  readonly appId: string
   readonly change: Change
   readonly attempt: NewAttempt | null
   /** The operator's detail of a failure, which no tenant sees. */
@@ -29,11 +30,18 @@ export class Reporter {
     this.#logger = logger
   }
 
+  /** Without an attempt: an operator's change. */
+  amended(delivery: Delivery, change: Change, now: number): void {
+    const { endpointId, appId } = delivery
+    this.settled({ delivery, endpointId, appId, change, attempt: null, detail: null }, now)
+  }
+
   settled(settled: Settled, now: number): void {
     const { delivery, change, attempt } = settled
     const common = {
       webhook_delivery_id: delivery.id,
       webhook_id: settled.endpointId,
+      app_id: settled.appId,
       message_id: delivery.messageId,
       session_id: delivery.sessionId,
       event_type: delivery.eventType,

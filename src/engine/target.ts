@@ -61,13 +61,18 @@ export class Target {
   }
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
-  request(delivery: ClaimedDelivery, clock: Clock, token: string | null): OutboundRequest {
+  request(
+    delivery: ClaimedDelivery,
+    payload: Uint8Array,
+    clock: Clock,
+    token: string | null,
+  ): OutboundRequest {
     const wallMs = clock.wallNow()
     const timestamp = Math.floor(wallMs / 1000)
     const keys = this.#secrets
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > wallMs)
       .map(({ signing }) => signing)
-    const signature = signatureHeader(keys, delivery.messageId, timestamp, delivery.payload)
+    const signature = signatureHeader(keys, delivery.messageId, timestamp, payload)
     return {
       endpointId: this.endpoint.id,
       version: this.endpoint.version,
@@ -84,7 +89,7 @@ export class Target {
         "svix-timestamp": String(timestamp),
         "svix-signature": signature,
       },
-      body: delivery.payload,
+      body: payload,
       timeoutMs: this.policy.timeout * 1000,
       // A connection that takes longer than the whole attempt may is of no use to it.
       connectTimeoutMs: Math.min(this.policy.connectTimeout, this.policy.timeout) * 1000,

@@ -1,11 +1,11 @@
-/** Works off durable tasks: retry, discard or cancel many deliveries, a few hundred at a time. */
+/** Works off durable tasks, a few hundred deliveries or messages at a time. */
 import type { Random } from "../core/backoff.ts"
 import type { Clock, Timer } from "../core/clock.ts"
-import { cancel, revive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Logger } from "../observe/log.ts"
-import type { Amendment, Delivery, LaneWake, Store, Task } from "../store/store.ts"
+import type { LaneWake, Store, Task } from "../store/store.ts"
 import type { Reporter } from "./reporter.ts"
+import { planStep } from "./task-steps.ts"
 
 export interface TaskRunnerParts {
   readonly store: Store
@@ -14,6 +14,7 @@ export interface TaskRunnerParts {
   readonly logger: Logger
   readonly reporter: Reporter
   readonly defaultPolicy: Policy
+  taskFinished(task: Task): void
   wake(lanes: readonly LaneWake[]): void
 }
 
@@ -61,7 +62,7 @@ export class TaskRunner {
   async #work(): Promise<void> {
     try {
       for (;;) {
-        const tasks = await this.#parts.store.listTasks("running", { limit: 100, before: null })
+        const tasks = await this.#parts.store.listRunningTasks(100)
         if (tasks.length === 0) return
         for (const task of tasks) {
           if (this.#stopped) return
@@ -76,54 +77,23 @@ export class TaskRunner {
   }
 
   async #step(task: Task): Promise<void> {
-    const { store, clock } = this.#parts
-    const deliveries = await store.readTask(task.id, STEP)
-    const meant = task.action === "retry" ? await this.#withEndpoint(deliveries) : deliveries
+    const { store, clock, reporter } = this.#parts
     const now = clock.now()
-    const amendments = meant.map((delivery) => this.#amendment(task, delivery, now))
-    const cursor = deliveries.length < STEP ? null : deliveries.at(-1)!.seq
-    const applied = await store.stepTask({
-      taskId: task.id,
-      expectedCursor: task.cursor,
-      amendments,
-      looked: deliveries.length,
-      cursor,
-      now,
-    })
-    if (applied === null) return
-    for (const [i, delivery] of meant.entries()) {
-      if (applied[i]) this.#follow(task, delivery, amendments[i]!, now)
+    const { amended, ...planned } = await planStep(this.#parts, task, STEP, now)
+    const made = await store.stepTask({ ...planned, taskId: task.id, expectedCursor: task.cursor, now })
+    if (made === null) return
+    if (planned.cursor === null) this.#parts.taskFinished(task)
+    for (const [i, delivery] of amended.entries()) {
+      const { change } = planned.amendments[i]!
+      if (!made.amended[i] || "discardedAt" in change) continue
+      if (change.status === "pending") this.#wake(delivery, now)
+      else reporter.amended(delivery, change, now)
     }
+    const { appId, endpointId } = task.filter
+    if (made.added.includes(true)) this.#wake({ appId: appId!, endpointId: endpointId! }, now)
   }
 
-  /** Without those whose endpoint is gone: sent again they would only be cancelled, and their reason lost. */
-  async #withEndpoint(deliveries: readonly Delivery[]): Promise<Delivery[]> {
-    const gone = new Set<string>()
-    for (const { appId, endpointId } of new Map(deliveries.map((one) => [one.endpointId, one])).values()) {
-      if ((await this.#parts.store.getEndpoint(appId, endpointId)) === null) gone.add(endpointId)
-    }
-    return deliveries.filter(({ endpointId }) => !gone.has(endpointId))
-  }
-
-  #amendment(task: Task, delivery: Delivery, now: number): Amendment {
-    const { seq, status, attemptCount } = delivery
-    const expected = { seq, expectedStatus: status, expectedAttemptCount: attemptCount }
-    switch (task.action) {
-      case "discard":
-        return { ...expected, change: { discardedAt: now } }
-      case "retry":
-        return { ...expected, change: revive(delivery, now) }
-      case "cancel":
-        return { ...expected, change: cancel(delivery, this.#parts.defaultPolicy, now) }
-      default:
-        return task.action satisfies never
-    }
-  }
-
-  #follow(task: Task, delivery: Delivery, { change }: Amendment, now: number): void {
-    const { endpointId, appId } = delivery
-    if ("discardedAt" in change) return
-    if (task.action === "retry") this.#parts.wake([{ endpointId, appId, dueAt: now }])
-    else this.#parts.reporter.settled({ delivery, endpointId, change, attempt: null, detail: null }, now)
+  #wake({ endpointId, appId }: Pick<LaneWake, "endpointId" | "appId">, dueAt: number): void {
+    this.#parts.wake([{ endpointId, appId, dueAt }])
   }
 }

@@ -3,9 +3,11 @@ import type { Shape } from "./bulk.ts"
 
 export const APPLICATION: Shape = {
   id: "text",
+  org_id: "text",
   uid: "text",
   name: "text",
   metadata: "text",
+  rate_limit: "int",
   created_at: "bigint",
   updated_at: "bigint",
   deleted_at: "bigint",
@@ -13,6 +15,7 @@ export const APPLICATION: Shape = {
 
 export const ENDPOINT: Shape = {
   id: "text",
+  org_id: "text",
   app_id: "text",
   uid: "text",
   url: "text",
@@ -36,15 +39,35 @@ export const ENDPOINT: Shape = {
   deleted_at: "bigint",
 }
 
+export const POLICY: Shape = {
+  org_id: "text",
+  name: "text",
+  policy: "text",
+  updated_at: "bigint",
+}
+
+export const ENTRY: Shape = {
+  kind: "text",
+  name: "text",
+  org_id: "text",
+  body: "text",
+  version: "int",
+  created_at: "bigint",
+  updated_at: "bigint",
+  expires_at: "bigint",
+}
+
 export const MESSAGE: Shape = {
   seq: "bigint",
   id: "text",
   app_id: "text",
   event_type: "text",
   payload: "bytea",
+  expunged: "bool",
   content_type: "text",
   event_id: "text",
   channels: "text",
+  tags: "text",
   session_id: "text",
   metadata: "text",
   priority: "int",
@@ -53,6 +76,7 @@ export const MESSAGE: Shape = {
   deliver_at: "bigint",
   matched: "int",
   purge_at: "bigint",
+  payload_until: "bigint",
 }
 
 export const DELIVERY: Shape = {
@@ -78,6 +102,7 @@ export const DELIVERY: Shape = {
   error_detail: "text",
   age_from: "bigint",
   stalls: "int",
+  manual: "bool",
   purge_at: "bigint",
   discarded_at: "bigint",
 }
@@ -89,6 +114,7 @@ export const ATTEMPT: Shape = {
   webhook_id: "text",
   message_id: "text",
   attempt_number: "int",
+  manual: "bool",
   status: "text",
   url: "text",
   response_status: "int",
@@ -102,9 +128,12 @@ export const ATTEMPT: Shape = {
 export const TASK: Shape = {
   seq: "bigint",
   id: "text",
+  org_id: "text",
   action: "text",
+  type: "text",
   filter: "text",
   status: "text",
+  data: "text",
   total: "bigint",
   done: "bigint",
   changed: "bigint",

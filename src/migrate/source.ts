@@ -27,11 +27,12 @@ const STATE = [
   "SELECT count(*), count(deleted_at), max(updated_at) FROM applications",
   "SELECT count(*), count(deleted_at), max(updated_at), sum(version), sum(hold_until % 1000000007) FROM endpoints",
   "SELECT count(*), max(updated_at) FROM policies",
-  "SELECT count(*), max(seq) FROM messages",
+  "SELECT count(*), max(updated_at), sum(version) FROM entries",
+  "SELECT count(*), max(seq), sum(expunged) FROM messages",
   `SELECT status, count(*), max(seq), sum(attempt_count), sum(stalls), sum(ordered), count(discarded_at),
           sum(next_retry_at % 1000000007), sum(last_attempted_at % 1000000007)
      FROM webhook_deliveries GROUP BY status ORDER BY status`,
-  "SELECT count(*), max(seq) FROM attempts",
+  "SELECT count(*), max(seq), sum(length(response_body)) FROM attempts",
   "SELECT count(*), max(seq), sum(done), sum(updated_at % 1000000007) FROM tasks",
   "SELECT count(*), max(seq), max(token) FROM in_flight",
 ]

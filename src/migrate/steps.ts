@@ -5,7 +5,7 @@ import { DAY_MS, type Partitions, purgeDay } from "../store/postgres/partitions.
 import { KEPT_DAY, LIVE_DAY } from "../store/postgres/schema.ts"
 import type { Statement } from "../store/postgres/statement.ts"
 import { Bulk, type Shape } from "./bulk.ts"
-import { APPLICATION, ATTEMPT, DELIVERY, ENDPOINT, MESSAGE, TASK } from "./shapes.ts"
+import { APPLICATION, ATTEMPT, DELIVERY, ENDPOINT, ENTRY, MESSAGE, POLICY, TASK } from "./shapes.ts"
 import type { Source, SourceRow } from "./source.ts"
 
 export interface Step {
@@ -56,8 +56,13 @@ const ENDPOINTS = step("endpoints", {
 })
 
 const POLICIES = step("policies", {
-  key: ["name"],
-  shape: { name: "text", policy: "text", updated_at: "bigint" },
+  key: ["org_id", "name"],
+  shape: POLICY,
+})
+
+const ENTRIES = step("entries", {
+  key: ["kind", "name", "org_id"],
+  shape: ENTRY,
 })
 
 const MESSAGES = step("messages", {
@@ -145,6 +150,7 @@ export function stepsOf(source: Source, startedAt: number): Step[] {
     APPLICATIONS,
     ENDPOINTS,
     POLICIES,
+    ENTRIES,
     MESSAGES,
     deliveries(startedAt),
     attempts(startedAt),

@@ -38,7 +38,7 @@ const unnamed = (text: string): Statement => ({ name: "", text })
 const LOCK = unnamed("SELECT pg_advisory_xact_lock(hashtext('posthorn migrate'))")
 const FIND_DATA = unnamed(`
   SELECT EXISTS (SELECT FROM applications) OR EXISTS (SELECT FROM messages) OR EXISTS (SELECT FROM policies)
-      OR EXISTS (SELECT FROM tasks) AS found`)
+      OR EXISTS (SELECT FROM tasks) OR EXISTS (SELECT FROM entries) AS found`)
 const FIND_WORKER = unnamed("SELECT name FROM workers WHERE lease_until > clock_timestamp() LIMIT 1")
 const SET_SEQUENCE = unnamed("SELECT setval($1::regclass, $2)")
 const READ: Statement = {
@@ -53,7 +53,7 @@ const PUT: Statement = {
 const WAKE = unnamed(`
   INSERT INTO lane_wakes (lane_id, due_at)
   SELECT webhook_id, min(coalesce(next_retry_at, 0)) FROM webhook_deliveries_live GROUP BY webhook_id`)
-const ANALYZE = "ANALYZE endpoints, lanes, messages, webhook_deliveries, attempts, idempotency"
+const ANALYZE = "ANALYZE applications, endpoints, lanes, messages, webhook_deliveries, attempts, idempotency"
 
 export async function openTarget(url: string): Promise<PostgresStore> {
   return openPostgresStore({ url, name: `posthorn migrate ${process.pid}` })

@@ -9,6 +9,7 @@ interface DeliveryEvent {
   readonly webhook_delivery_id: string
   /** The endpoint. */
   readonly webhook_id: string
+  readonly app_id: string
   readonly message_id: string
   readonly session_id: string | null
   readonly event_type: string
@@ -56,8 +57,8 @@ export type Listener<E> = (event: E) => void
 export class EventBus {
   readonly #listeners = new Map<keyof EventMap, Set<Listener<never>>>()
   readonly #logger: Logger
-  /** Told of every event of this process, and when somebody here begins to listen. */
-  onPublished: (event: WebhookEvent) => void = () => {}
+  readonly #published: Listener<WebhookEvent>[] = []
+  /** Told when somebody here begins to listen. */
   onListening: () => void = () => {}
 
   constructor(logger: Logger) {
@@ -78,9 +79,14 @@ export class EventBus {
     return [...this.#listeners.values()].some(({ size }) => size > 0)
   }
 
+  /** Of every event of this process, and of no other. */
+  onPublished(listener: Listener<WebhookEvent>): void {
+    this.#published.push(listener)
+  }
+
   publish(event: WebhookEvent): void {
     this.tell(event)
-    this.onPublished(event)
+    for (const listener of this.#published) listener(event)
   }
 
   /** To the listeners of this process only. */

@@ -20,9 +20,9 @@ export class EventExchange {
   constructor(bus: EventBus, bulletin: Bulletin) {
     this.#bus = bus
     this.#bulletin = bulletin
-    bus.onPublished = (event) => {
+    bus.onPublished((event) => {
       if (performance.now() - this.#heardAt < BELIEVED_MS) bulletin.post({ kind: "events", events: [event] })
-    }
+    })
     bus.onListening = () => this.#say()
   }
 

@@ -1,20 +1,18 @@
 /** Applications: the customers of the program that sends. */
 import { invalid } from "../core/errors.ts"
-import { optionalName, refuseUnknown, requireMetadata, requireObject, requireText } from "../core/input.ts"
-import type { Application as Row } from "../store/store.ts"
 import {
-  type Core,
-  date,
-  type List,
-  listById,
-  newTask,
-  onlyPage,
-  type PageInput,
-  pageLimit,
-  requireApplication,
-} from "./core.ts"
+  optionalName,
+  optionalWholeNumber,
+  refuseUnknown,
+  requireMetadata,
+  requireObject,
+  requireText,
+} from "../core/input.ts"
+import type { ApplicationPatch, Application as Row } from "../store/store.ts"
+import { type Core, date, madeOnce, newTask, requireApplication } from "./core.ts"
+import { type List, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
 
-export interface Application extends Omit<Row, "createdAt" | "updatedAt"> {
+export interface Application extends Omit<Row, "orgId" | "createdAt" | "updatedAt"> {
   readonly createdAt: Date
   readonly updatedAt: Date
 }
@@ -24,9 +22,11 @@ export interface ApplicationInput {
   /** Your own id for it; accepted wherever an application is named. */
   uid?: string | null
   metadata?: { readonly [key: string]: string }
+  /** The most requests in any second, over all its endpoints. */
+  rateLimit?: number | null
 }
 
-const FIELDS = ["name", "uid", "metadata"] as const
+const FIELDS = ["name", "uid", "metadata", "rateLimit"] as const
 
 export class Applications {
   readonly #core: Core
@@ -36,21 +36,26 @@ export class Applications {
   }
 
   async create(input: ApplicationInput): Promise<Application> {
-    const { store, ids, clock } = this.#core
+    const { store, ids, clock, orgId } = this.#core
     const fields = parse(input)
     if (fields.name === undefined) throw invalid("name", "is required")
     const now = clock.now()
     const application = {
       id: ids.make("app", now),
+      orgId,
       uid: null,
       metadata: {},
+      rateLimit: null,
       ...fields,
       name: fields.name,
       createdAt: now,
       updatedAt: now,
     }
-    await store.createApplication(application)
-    return show(application)
+    const made = await madeOnce(
+      () => store.createApplication(application).then(() => application),
+      () => store.getApplication(orgId, application.id),
+    )
+    return show(made)
   }
 
   /** By id or uid; rejects with `not_found`. */
@@ -59,8 +64,13 @@ export class Applications {
   }
 
   async list(page: PageInput = {}): Promise<List<Application>> {
-    const limit = pageLimit(onlyPage(page))
-    return listById(await this.#core.store.listApplications(limit, page.cursor ?? null), limit, show)
+    const { store, orgId } = this.#core
+    return listPage(
+      pageByName(onlyPage(page), "ascending"),
+      (read) => store.listApplications(orgId, read),
+      ({ id }) => id,
+      show,
+    )
   }
 
   async update(app: string, input: Partial<ApplicationInput>): Promise<Application> {
@@ -74,14 +84,14 @@ export class Applications {
     const { id } = await requireApplication(this.#core, app)
     await this.#core.store.deleteApplication(
       id,
-      await newTask(this.#core, "cancel", { appId: id, live: true }),
+      await newTask(this.#core, "cancel", "application.delete", { appId: id, live: true }),
     )
     this.#core.recall({ appId: id })
     this.#core.wakeTasks()
   }
 }
 
-function parse(input: Partial<ApplicationInput>): Partial<Pick<Row, "name" | "uid" | "metadata">> {
+function parse(input: Partial<ApplicationInput>): ApplicationPatch {
   requireObject(input, "application")
   refuseUnknown(input, FIELDS, "")
   if (input.uid?.startsWith?.("app_")) throw invalid("uid", "must not start with app_")
@@ -90,9 +100,12 @@ function parse(input: Partial<ApplicationInput>): Partial<Pick<Row, "name" | "ui
     ...(input.name === undefined ? {} : { name: requireText(input.name, "name", 256) }),
     ...(input.uid === undefined ? {} : { uid: optionalName(input.uid, "uid") }),
     ...(input.metadata === undefined ? {} : { metadata: requireMetadata(input.metadata, "metadata") }),
+    ...(input.rateLimit === undefined
+      ? {}
+      : { rateLimit: optionalWholeNumber(input.rateLimit, "rateLimit", 1, 65_535) }),
   }
 }
 
-function show(row: Row): Application {
+function show({ orgId: _org, ...row }: Row): Application {
   return { ...row, createdAt: date(row.createdAt), updatedAt: date(row.updatedAt) }
 }

@@ -2,16 +2,15 @@
 import type { Clock } from "../core/clock.ts"
 import { notFound, PosthornError } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
-import { refuseUnknown, requireObject, wholeNumber } from "../core/input.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
 import type { Reporter } from "../engine/reporter.ts"
+import type { OperationalEventType } from "../operational/operational.ts"
 import type {
   Application,
   DeliveryFilter,
   Endpoint,
   LaneWake,
-  Page,
   Store,
   Task,
   TaskAction,
@@ -19,6 +18,8 @@ import type {
 import type { Guard } from "../transport/egress/guard.ts"
 
 export interface Core {
+  /** The tenant whose things these are. */
+  readonly orgId: string
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
@@ -33,23 +34,12 @@ export interface Core {
   endpointChanged(endpointId: string, appId: string): void
   recall(which: { readonly endpointId?: string; readonly appId?: string }): void
   wakeTasks(): void
-}
-
-/** A page of a list, and where the next one begins; null when this was the last. */
-export interface List<T> {
-  readonly data: readonly T[]
-  readonly cursor: string | null
-}
-
-export interface PageInput {
-  /** At most 250; 50 unless told. */
-  limit?: number
-  /** The `cursor` of the page before. */
-  cursor?: string | null
+  /** By operational webhook, if this tenant has any. */
+  announce(orgId: string, type: OperationalEventType, data: () => Promise<object> | object): void
 }
 
 export async function requireApplication(core: Core, key: string): Promise<Application> {
-  const application = typeof key === "string" ? await core.store.getApplication(key) : null
+  const application = typeof key === "string" ? await core.store.getApplication(core.orgId, key) : null
   if (application === null) throw notFound("application", String(key))
   return application
 }
@@ -61,54 +51,49 @@ export async function requireEndpoint(core: Core, app: string, key: string): Pro
   return endpoint
 }
 
-export function pageLimit(input: PageInput): number {
-  requireObject(input, "page")
-  return input.limit === undefined ? 50 : wholeNumber(input.limit, "limit", 1, 250)
-}
-
-/** For lists that have no filter. */
-export function onlyPage(input: PageInput): PageInput {
-  requireObject(input, "page")
-  refuseUnknown(input, ["limit", "cursor"], "")
-  return input
-}
-
-/** For lists by `seq`, newest first. */
-export function pageOf(input: PageInput): Page {
-  const { cursor } = input
-  if (cursor === undefined || cursor === null) return { limit: pageLimit(input), before: null }
-  if (typeof cursor !== "string" || !/^\d{1,15}$/.test(cursor))
-    throw new PosthornError("invalid_input", "cursor must be one that a list returned", { field: "cursor" })
-  return { limit: pageLimit(input), before: Number(cursor) }
-}
-
-export function listOf<R extends { readonly seq: number }, T>(
-  rows: readonly R[],
-  limit: number,
-  show: (row: R) => T,
-): List<T> {
-  return { data: rows.map(show), cursor: rows.length < limit ? null : String(rows.at(-1)!.seq) }
-}
-
-export function listById<R extends { readonly id: string }, T>(
-  rows: readonly R[],
-  limit: number,
-  show: (row: R) => T,
-): List<T> {
-  return { data: rows.map(show), cursor: rows.length < limit ? null : rows.at(-1)!.id }
+/**
+ * A request that is run again after a crash makes the same ids: what it made the first time is then there already, and is the answer.
+ */
+export async function madeOnce<T>(create: () => Promise<T>, find: () => Promise<T | null>): Promise<T> {
+  try {
+    return await create()
+  } catch (error) {
+    const before = error instanceof PosthornError && error.code === "conflict" ? await find() : null
+    if (before === null) throw error
+    return before
+  }
 }
 
 /** A task over what fits the filter now. */
-export async function newTask(core: Core, action: TaskAction, filter: DeliveryFilter): Promise<Task> {
-  const total = await core.store.countDeliveries(filter)
-  const now = core.clock.now()
+export async function newTask(
+  core: Core,
+  action: TaskAction,
+  type: string,
+  filter: DeliveryFilter,
+): Promise<Task> {
+  const { store } = core
+  const overMessages = action === "replay" || action === "expunge"
+  const total = overMessages
+    ? await store.countMessages({ ...filter, appId: filter.appId! })
+    : await store.countDeliveries(filter)
+  return { ...blankTask(core), action, type, filter, total }
+}
+
+/** A task that has nothing left to do: it keeps what was found out. */
+export function newReport(core: Core, type: string, data: object): Task {
+  return { ...blankTask(core), action: "report", type, status: "finished", data: JSON.stringify(data) }
+}
+
+function blankTask({ ids, orgId, clock }: Core): Omit<Task, "action" | "type"> {
+  const now = clock.now()
   return {
     seq: 0,
-    id: core.ids.make("task", now),
-    action,
-    filter,
+    id: ids.make("qtask", now),
+    orgId,
+    filter: {},
     status: "running",
-    total,
+    data: null,
+    total: 0,
     done: 0,
     changed: 0,
     cursor: 0,

@@ -1,27 +1,26 @@
-/** Deliveries, their attempts, the dead letters, and what an operator does with them. */
-import { invalid, notFound, PosthornError } from "../core/errors.ts"
-import { refuseUnknown, requireObject, requireText, requireTime } from "../core/input.ts"
+/** Deliveries and their attempts, and what an operator does with one of them. */
+import { notFound, PosthornError } from "../core/errors.ts"
+import { refuseUnknown, requireBoolean, requireObject } from "../core/input.ts"
 import { cancel, isLive, revive } from "../core/operate.ts"
 import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus } from "../core/settle.ts"
 import { policyOf } from "../engine/target.ts"
-import type { Attempt as AttemptRow, AttemptStatus, DeliveryFilter, Delivery as Row } from "../store/store.ts"
+import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
+import { type Core, date, requireApplication, requireEndpoint } from "./core.ts"
+import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
 import {
-  type Core,
-  date,
-  type List,
-  listOf,
-  newTask,
-  type PageInput,
-  pageOf,
-  requireApplication,
-  requireEndpoint,
-} from "./core.ts"
-import { show as showTask, type Task } from "./tasks.ts"
+  CONTENT_FIELDS,
+  type ContentQuery,
+  oneOf,
+  optionalText,
+  parseContent,
+  RESPONSE_CLASSES,
+  type ResponseClass,
+} from "./query.ts"
 
 type Times = "nextRetryAt" | "lastAttemptedAt" | "receivedAt" | "deliveredAt" | "discardedAt"
 
-export interface Delivery extends Omit<Row, "seq" | "ageFrom" | "stalls" | Times> {
+export interface Delivery extends Omit<Row, "seq" | "ageFrom" | "stalls" | "manual" | Times> {
   /** Null when nothing follows, and when it is due now. */
   readonly nextRetryAt: Date | null
   readonly lastAttemptedAt: Date | null
@@ -30,12 +29,8 @@ export interface Delivery extends Omit<Row, "seq" | "ageFrom" | "stalls" | Times
   readonly discardedAt: Date | null
 }
 
-export interface Attempt extends Omit<AttemptRow, "seq" | "startedAt"> {
-  readonly startedAt: Date
-}
-
-/** Which deliveries: those that fit everything that is given. */
-export interface DeliveryQuery {
+/** Which deliveries: those that fit everything that is given. Times are those at which the message was received. */
+export interface DeliveryQuery extends ContentQuery {
   /** An application, by id or uid. */
   app?: string
   /** An endpoint, by id; or by uid together with `app`. */
@@ -43,25 +38,23 @@ export interface DeliveryQuery {
   message?: string
   status?: DeliveryStatus
   deadReason?: DeadReason
-  eventType?: string
-  /** Received at or after. */
-  since?: Date | number
-  /** Received before. */
-  until?: Date | number
+  /** Of the dead: those that somebody called off (`cancelled`, `expunged`), or those that were given up. */
+  calledOff?: boolean
+  /** Of the last answer: 0 for none, 100 to 500. */
+  responseClass?: ResponseClass
 }
 
-export type DeadQuery = Omit<DeliveryQuery, "status">
-
-export interface AttemptQuery extends PageInput {
-  delivery?: string
-  endpoint?: string
-  message?: string
-  status?: AttemptStatus
-}
-
-const FIELDS = ["app", "endpoint", "message", "status", "deadReason", "eventType", "since", "until"] as const
+const FIELDS = [
+  "app",
+  "endpoint",
+  "message",
+  "status",
+  "deadReason",
+  "calledOff",
+  "responseClass",
+  ...CONTENT_FIELDS,
+] as const
 const STATUSES: readonly DeliveryStatus[] = ["pending", "failed", "delivered", "dead"]
-const ATTEMPT_STATUSES: readonly AttemptStatus[] = ["succeeded", "failed", "unknown"]
 const MOST_TRIES = 10
 
 export class Deliveries {
@@ -78,44 +71,22 @@ export class Deliveries {
 
   /** Newest first. */
   async list(query: DeliveryQuery & PageInput = {}): Promise<List<Delivery>> {
-    requireObject(query, "query")
-    const { limit: _limit, cursor: _cursor, ...filter } = query
-    const page = pageOf(query)
-    return listOf(
-      await this.#core.store.listDeliveries(await parseQuery(this.#core, filter), page),
-      page.limit,
-      show,
-    )
+    return listDeliveries(this.#core, query, (filter) => parseQuery(this.#core, filter))
   }
 
   async count(query: DeliveryQuery = {}): Promise<number> {
     return this.#core.store.countDeliveries(await parseQuery(this.#core, query))
   }
 
-  /** Newest first. */
-  async attempts(query: AttemptQuery = {}): Promise<List<Attempt>> {
-    requireObject(query, "query")
-    refuseUnknown(query, ["delivery", "endpoint", "message", "status", "limit", "cursor"], "")
-    for (const field of ["delivery", "endpoint", "message"] as const) optionalText(query[field], field)
-    if (query.status !== undefined && !ATTEMPT_STATUSES.includes(query.status)) {
-      throw invalid("status", `must be one of ${ATTEMPT_STATUSES.join(", ")}`)
-    }
-    const page = pageOf(query)
-    const filter = {
-      deliveryId: query.delivery,
-      endpointId: query.endpoint,
-      messageId: query.message,
-      status: query.status,
-    }
-    return listOf(await this.#core.store.listAttempts(filter, page), page.limit, showAttempt)
-  }
-
   /** Sends a finished delivery again, dead or delivered: attempt 0, due now, its age starts anew. One that waits becomes due now. */
   async retry(id: string): Promise<Delivery> {
-    const { appId, endpointId } = await readDelivery(this.#core, id)
+    const { appId, endpointId, messageId } = await readDelivery(this.#core, id)
     if ((await this.#core.store.getEndpoint(appId, endpointId)) === null) {
       throw new PosthornError("conflict", `delivery "${id}" cannot be sent again: its endpoint was deleted`)
     }
+    const message = await this.#core.store.getMessages([messageId], false)
+    if (message[0]?.expunged)
+      throw new PosthornError("conflict", `delivery "${id}" cannot be sent again: its payload was expunged`)
     const { delivery, now } = await this.#amend(id, (row, now) => revive(row, now))
     this.#core.wake([{ endpointId: delivery.endpointId, appId: delivery.appId, dueAt: now }])
     return this.get(id)
@@ -131,10 +102,7 @@ export class Deliveries {
       return cancel(row, policy, now)
     })
     this.#core.recall({ endpointId: delivery.endpointId })
-    this.#core.reporter.settled(
-      { delivery, endpointId: delivery.endpointId, change, attempt: null, detail: null },
-      now,
-    )
+    this.#core.reporter.amended(delivery, change, now)
     return this.get(id)
   }
 
@@ -157,100 +125,60 @@ export class Deliveries {
   }
 }
 
-/** Dead letters: what was given up and not discarded. */
-export class DeadLetters {
-  readonly #core: Core
-  readonly #deliveries: Deliveries
-
-  constructor(core: Core, deliveries: Deliveries) {
-    this.#core = core
-    this.#deliveries = deliveries
-  }
-
-  async list(query: DeadQuery & PageInput = {}): Promise<List<Delivery>> {
-    requireObject(query, "query")
-    const { limit: _limit, cursor: _cursor, ...filter } = query
-    const page = pageOf(query)
-    return listOf(await this.#core.store.listDeliveries(await this.#filter(filter), page), page.limit, show)
-  }
-
-  /** How many `retryMany` or `discardMany` would take: the preview. */
-  async count(query: DeadQuery = {}): Promise<number> {
-    return this.#core.store.countDeliveries(await this.#filter(query))
-  }
-
-  retry(id: string): Promise<Delivery> {
-    return this.#deliveries.retry(id)
-  }
-
-  /** Durable: goes on after a restart. Watch it with `tasks.get`, stop it with `tasks.cancel`. */
-  retryMany(query: DeadQuery): Promise<Task> {
-    return this.#start("retry", query)
-  }
-
-  /** No longer listed as a dead letter; its record stays until retention removes it. */
-  async discard(id: string): Promise<Delivery> {
-    const { seq, status, attemptCount } = await readDelivery(this.#core, id)
-    if (status !== "dead") throw new PosthornError("conflict", `delivery "${id}" is ${status}, not dead`)
-    const change = { discardedAt: this.#core.clock.now() }
-    await this.#core.store.amend([
-      { seq, expectedStatus: "dead", expectedAttemptCount: attemptCount, change },
-    ])
-    return this.#deliveries.get(id)
-  }
-
-  discardMany(query: DeadQuery): Promise<Task> {
-    return this.#start("discard", query)
-  }
-
-  async #start(action: "retry" | "discard", query: DeadQuery): Promise<Task> {
-    const task = await this.#core.store.createTask(
-      await newTask(this.#core, action, await this.#filter(query)),
-    )
-    this.#core.wakeTasks()
-    return showTask(task)
-  }
-
-  async #filter(query: DeadQuery): Promise<DeliveryFilter> {
-    requireObject(query, "query")
-    if ("status" in query) throw invalid("status", "is always dead here")
-    return { ...(await parseQuery(this.#core, query)), status: "dead", undiscarded: true }
-  }
+export async function listDeliveries<Q extends PageInput>(
+  core: Core,
+  query: Q,
+  parse: (filter: Omit<Q, keyof PageInput>) => Promise<DeliveryFilter>,
+): Promise<List<Delivery>> {
+  requireObject(query, "query")
+  const filter = Object.fromEntries(
+    Object.entries(query).filter(([field]) => !(PAGE_FIELDS as readonly string[]).includes(field)),
+  ) as Omit<Q, keyof PageInput>
+  const page = pageBySeq(query)
+  const parsed = await parse(filter)
+  return listPage(
+    page,
+    (read) => core.store.listDeliveries(parsed, read),
+    ({ seq }) => seq,
+    show,
+  )
 }
 
-function optionalText(value: unknown, field: string): void {
-  if (value !== undefined) requireText(value, field, 256)
-}
-
-async function readDelivery(core: Core, id: string): Promise<Row> {
-  const row = typeof id === "string" ? await core.store.getDelivery(id) : null
+export async function readDelivery(core: Core, id: string): Promise<Row> {
+  const row = typeof id === "string" ? await core.store.getDelivery(core.orgId, id) : null
   if (row === null) throw notFound("delivery", String(id))
   return row
 }
 
-async function parseQuery(core: Core, query: DeliveryQuery): Promise<DeliveryFilter> {
+export async function parseQuery(core: Core, query: DeliveryQuery): Promise<DeliveryFilter> {
   requireObject(query, "query")
   refuseUnknown(query, FIELDS, "")
-  for (const field of ["app", "endpoint", "message", "eventType"] as const) optionalText(query[field], field)
-  if (query.status !== undefined && !STATUSES.includes(query.status))
-    throw invalid("status", `must be one of ${STATUSES.join(", ")}`)
-  if (query.deadReason !== undefined && !DEAD_REASONS.includes(query.deadReason)) {
-    throw invalid("deadReason", `must be one of ${DEAD_REASONS.join(", ")}`)
-  }
-  const byUid = query.endpoint !== undefined && query.app !== undefined
+  for (const field of ["app", "endpoint", "message"] as const) optionalText(query[field], field)
+  const { app, endpoint } = query
   return {
-    appId: query.app === undefined ? undefined : (await requireApplication(core, query.app)).id,
-    endpointId: byUid ? (await requireEndpoint(core, query.app!, query.endpoint!)).id : query.endpoint,
+    ...parseContent(query),
+    // An application belongs to its tenant already.
+    orgId: app === undefined ? core.orgId : undefined,
+    appId: app === undefined ? undefined : (await requireApplication(core, app)).id,
+    endpointId:
+      app === undefined || endpoint === undefined
+        ? endpoint
+        : (await requireEndpoint(core, app, endpoint)).id,
     messageId: query.message,
-    status: query.status,
-    deadReason: query.deadReason,
-    eventType: query.eventType,
-    since: query.since === undefined ? undefined : requireTime(query.since, "since"),
-    until: query.until === undefined ? undefined : requireTime(query.until, "until"),
+    status: oneOf(query.status, "status", STATUSES),
+    calledOff: query.calledOff === undefined ? undefined : requireBoolean(query.calledOff, "calledOff"),
+    deadReason: oneOf(query.deadReason, "deadReason", DEAD_REASONS),
+    responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
   }
 }
 
-function show({ seq: _seq, ageFrom: _ageFrom, stalls: _stalls, ...row }: Row): Delivery {
+export function show({
+  seq: _seq,
+  ageFrom: _ageFrom,
+  stalls: _stalls,
+  manual: _manual,
+  ...row
+}: Row): Delivery {
   return {
     ...row,
     nextRetryAt: date(row.nextRetryAt),
@@ -259,8 +187,4 @@ function show({ seq: _seq, ageFrom: _ageFrom, stalls: _stalls, ...row }: Row): D
     deliveredAt: date(row.deliveredAt),
     discardedAt: date(row.discardedAt),
   }
-}
-
-function showAttempt({ seq: _seq, ...row }: AttemptRow): Attempt {
-  return { ...row, startedAt: date(row.startedAt) }
 }

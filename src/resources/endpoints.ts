@@ -7,6 +7,7 @@ import {
   optionalWholeNumber,
   refuseUnknown,
   requireBoolean,
+  requireChannel,
   requireHeaders,
   requireMetadata,
   requireObject,
@@ -14,28 +15,29 @@ import {
   requireUrl,
   wholeNumber,
 } from "../core/input.ts"
+import { wants } from "../core/match.ts"
 import { type Policy, type PolicyInput, parsePolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import { encodeSecret, parseSigningKey, publicKeyOf } from "../core/signature.ts"
 import { openSecrets, policyOf, type StoredSecret, sealSecrets } from "../engine/target.ts"
+import type { OperationalEventType } from "../operational/operational.ts"
 import type { EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
-import {
-  type Core,
-  date,
-  type List,
-  listById,
-  newTask,
-  onlyPage,
-  type PageInput,
-  pageLimit,
-  requireApplication,
-  requireEndpoint,
-} from "./core.ts"
+import { type Core, date, madeOnce, newTask, requireApplication, requireEndpoint } from "./core.ts"
+import { type List, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
+import { type ContentQuery, parseContent } from "./query.ts"
 
 export interface Endpoint
   extends Omit<
     Row,
-    "retryName" | "retryPolicy" | "secrets" | "version" | "holdUntil" | "createdAt" | "updatedAt"
+    | "orgId"
+    | "appRateLimit"
+    | "retryName"
+    | "retryPolicy"
+    | "secrets"
+    | "version"
+    | "holdUntil"
+    | "createdAt"
+    | "updatedAt"
   > {
   /** The name of its policy; null when it has one of its own, or the default. */
   readonly retry: string | null
@@ -126,6 +128,7 @@ export class Endpoints {
     await this.#vet(patch.url, auth)
     const endpoint: Row = {
       id,
+      orgId: application.orgId,
       appId: application.id,
       uid: null,
       url: "",
@@ -139,6 +142,7 @@ export class Endpoints {
       ordered: policyOf({ retryName: null, retryPolicy: null, ...patch }, this.#core.defaultPolicy).ordered,
       concurrency: null,
       rateLimit: null,
+      appRateLimit: application.rateLimit,
       disabled: false,
       paused: false,
       holdUntil: null,
@@ -148,8 +152,12 @@ export class Endpoints {
       createdAt: now,
       updatedAt: now,
     }
-    await store.createEndpoint(endpoint)
-    return this.#show(endpoint)
+    const made = await madeOnce(
+      () => store.createEndpoint(endpoint).then(() => endpoint),
+      () => store.getEndpoint(application.id, id),
+    )
+    this.#announce("endpoint.created", made)
+    return this.#show(made)
   }
 
   /** By id or uid; rejects with `not_found`. */
@@ -157,11 +165,30 @@ export class Endpoints {
     return this.#show(await requireEndpoint(this.#core, app, endpoint))
   }
 
+  /** Null when there is none. */
+  async find(app: string, endpoint: string): Promise<Endpoint | null> {
+    const { id } = await requireApplication(this.#core, app)
+    const row = await this.#core.store.getEndpoint(id, endpoint)
+    return row === null ? null : this.#show(row)
+  }
+
+  /** Whether a message of this kind would go anywhere now. */
+  async wanted(app: string, eventType: string, channels: readonly string[]): Promise<boolean> {
+    for (let cursor: string | null = null, done = false; !done; ) {
+      const page: List<Endpoint> = await this.list(app, { limit: 250, cursor })
+      if (page.data.some((one) => !one.disabled && wants(one, eventType, channels))) return true
+      ;({ cursor, done } = page)
+    }
+    return false
+  }
+
   async list(app: string, page: PageInput = {}): Promise<List<Endpoint>> {
     const { id } = await requireApplication(this.#core, app)
-    const limit = pageLimit(onlyPage(page))
-    return listById(await this.#core.store.listEndpoints(id, limit, page.cursor ?? null), limit, (row) =>
-      this.#show(row),
+    return listPage(
+      pageByName(onlyPage(page), "ascending"),
+      (read) => this.#core.store.listEndpoints({ appId: id }, read),
+      (row) => row.id,
+      (row) => this.#show(row),
     )
   }
 
@@ -206,13 +233,15 @@ export class Endpoints {
 
   /** What waits ends as dead with the reason `cancelled`. */
   async delete(app: string, endpoint: string): Promise<void> {
-    const { id, appId } = await requireEndpoint(this.#core, app, endpoint)
+    const row = await requireEndpoint(this.#core, app, endpoint)
+    const { id, appId } = row
     await this.#core.store.deleteEndpoint(
       id,
-      await newTask(this.#core, "cancel", { endpointId: id, live: true }),
+      await newTask(this.#core, "cancel", "endpoint.delete", { endpointId: id, live: true }),
     )
     this.#core.endpointChanged(id, appId)
     this.#core.wakeTasks()
+    this.#announce("endpoint.deleted", row)
   }
 
   /** The secret that a receiver verifies with; for ed25519 also its public key. */
@@ -256,16 +285,38 @@ export class Endpoints {
     await this.#change(row, { secrets }, row.version)
   }
 
-  async stats(app: string, endpoint: string): Promise<StatusCounts> {
+  /** Of the messages received in that time; of all that are kept unless told. */
+  async stats(
+    app: string,
+    endpoint: string,
+    { since, until }: { readonly since?: Date | number; readonly until?: Date | number } = {},
+  ): Promise<StatusCounts> {
     const { id } = await requireEndpoint(this.#core, app, endpoint)
-    return this.#core.store.countByStatus({ endpointId: id })
+    return this.#core.store.countByStatus({
+      endpointId: id,
+      ...parseContent({ since, until } as ContentQuery),
+    })
   }
 
   /** What was computed from the row (its secrets) names the version that it was computed from. */
-  async #change({ id, appId }: Row, patch: EndpointPatch, ifVersion?: number): Promise<Endpoint> {
+  async #change(before: Row, patch: EndpointPatch, ifVersion?: number): Promise<Endpoint> {
+    const { id, appId } = before
     const row = await this.#core.store.updateEndpoint(id, patch, this.#core.clock.now(), ifVersion)
     this.#core.endpointChanged(id, appId)
+    this.#announce("endpoint.updated", row)
+    if (row.disabled !== before.disabled)
+      this.#announce(row.disabled ? "endpoint.disabled" : "endpoint.enabled", row)
     return this.#show(row)
+  }
+
+  #announce(type: OperationalEventType, { orgId, appId, id, uid }: Row): void {
+    this.#core.announce(orgId, type, async () => ({
+      appId,
+      appUid: (await this.#core.store.getApplication(orgId, appId))?.uid ?? null,
+      endpointId: id,
+      endpointUid: uid,
+      ...(type === "endpoint.disabled" ? { trigger: "manual" } : {}),
+    }))
   }
 
   #newSecret(): string {
@@ -282,14 +333,15 @@ export class Endpoints {
     if (input.description !== undefined)
       patch.description = requireText(input.description, "description", 4096)
     if (input.eventTypes !== undefined) patch.eventTypes = nameList(input.eventTypes, "eventTypes", 1000)
-    if (input.channels !== undefined) patch.channels = nameList(input.channels, "channels", 10)
+    if (input.channels !== undefined)
+      patch.channels = nameList(input.channels, "channels", 10, requireChannel)
     if (input.headers !== undefined) patch.headers = requireHeaders(input.headers, "headers")
     if (input.metadata !== undefined) patch.metadata = requireMetadata(input.metadata, "metadata")
     if (input.ordered !== undefined) patch.ordered = requireBoolean(input.ordered, "ordered")
     if (input.concurrency !== undefined)
       patch.concurrency = optionalWholeNumber(input.concurrency, "concurrency", 1, 1000)
     if (input.rateLimit !== undefined)
-      patch.rateLimit = optionalWholeNumber(input.rateLimit, "rateLimit", 1, 10_000)
+      patch.rateLimit = optionalWholeNumber(input.rateLimit, "rateLimit", 1, 65_535)
     if (input.disabled !== undefined) patch.disabled = requireBoolean(input.disabled, "disabled")
     return input.retry === undefined ? patch : { ...patch, ...(await this.#parseRetry(input.retry)) }
   }
@@ -298,7 +350,7 @@ export class Endpoints {
     if (retry === null) return { retryName: null, retryPolicy: null }
     if (typeof retry !== "string") return { retryName: null, retryPolicy: JSON.stringify(parsePolicy(retry)) }
     if (isPreset(retry)) return { retryName: retry, retryPolicy: null }
-    const named = await this.#core.store.getPolicy(retry)
+    const named = await this.#core.store.getPolicy(this.#core.orgId, retry)
     if (named === null) {
       throw invalid(
         "retry",
@@ -309,7 +361,15 @@ export class Endpoints {
   }
 
   #show(row: Row): Endpoint {
-    const { retryName, retryPolicy: _policy, secrets: _secrets, version: _version, ...shown } = row
+    const {
+      orgId: _org,
+      appRateLimit: _rate,
+      retryName,
+      retryPolicy: _policy,
+      secrets: _secrets,
+      version: _version,
+      ...shown
+    } = row
     return {
       ...shown,
       retry: retryName,

@@ -1,6 +1,6 @@
 /** Messages: what was accepted. */
 import { createHash } from "node:crypto"
-import { invalid, notFound } from "../core/errors.ts"
+import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import {
   nameList,
   optionalName,
@@ -8,15 +8,23 @@ import {
   type PayloadBytes,
   payloadBytes,
   refuseUnknown,
+  requireChannel,
   requireMetadata,
   requireName,
   requireObject,
+  requireTag,
   requireText,
   requireTime,
+  wholeNumber,
 } from "../core/input.ts"
+import { expunge } from "../core/operate.ts"
 import { STANDARD_RETENTION } from "../core/policy.ts"
+import { policyOf } from "../engine/target.ts"
 import type { Accepted, NewMessage, Priority, Message as Row } from "../store/store.ts"
-import { type Core, date, type List, listOf, type PageInput, pageOf, requireApplication } from "./core.ts"
+import { type Core, date, newTask, requireApplication, requireEndpoint } from "./core.ts"
+import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
+import { CONTENT_FIELDS, type ContentQuery, parseContent } from "./query.ts"
+import { startTask, type Task } from "./tasks.ts"
 
 export interface MessageInput {
   eventType: string
@@ -29,6 +37,8 @@ export interface MessageInput {
   /** The same key and message again gives the first answer; for at least 24 hours. */
   idempotencyKey?: string
   channels?: readonly string[]
+  /** Words to find it by. */
+  tags?: readonly string[]
   sessionId?: string
   metadata?: { readonly [key: string]: string }
   /** Not before this time. */
@@ -38,6 +48,8 @@ export interface MessageInput {
   /** Instead of the policy's. */
   maxAttempts?: number
   priority?: Priority
+  /** The payload is removed after so many days, whatever became of the message. Left out: with the message. */
+  payloadRetentionDays?: number
 }
 
 const FIELDS = [
@@ -47,12 +59,14 @@ const FIELDS = [
   "eventId",
   "idempotencyKey",
   "channels",
+  "tags",
   "sessionId",
   "metadata",
   "deliverAt",
   "delaySeconds",
   "maxAttempts",
   "priority",
+  "payloadRetentionDays",
 ] as const
 
 export interface SendOptions {
@@ -75,13 +89,16 @@ export interface Message extends Omit<Row, "seq" | "receivedAt" | "deliverAt"> {
   readonly deliverAt: Date | null
 }
 
-export interface MessageFilterInput extends PageInput {
-  eventType?: string
+export interface MessageQuery extends ContentQuery, PageInput {
+  /** False leaves the payloads out. */
+  withPayload?: boolean
 }
 
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"]
 const LONGEST_DELAY_SECONDS = 3650 * 86_400
 const MOST_IN_A_BATCH = 1000
+const MOST_TAGS = 20
+const DAY_MS = 86_400_000
 
 export class Messages {
   readonly #core: Core
@@ -92,6 +109,14 @@ export class Messages {
 
   async send(app: string, input: MessageInput, options: SendOptions = {}): Promise<SendResult> {
     const [result] = await this.#accept([this.#parse(app, input, "")], options)
+    return result!
+  }
+
+  /** To this endpoint alone, whatever it has asked for. */
+  async sendTo(app: string, endpoint: string, input: MessageInput): Promise<SendResult> {
+    const { id, disabled } = await requireEndpoint(this.#core, app, endpoint)
+    if (disabled) throw new PosthornError("conflict", `endpoint "${endpoint}" is disabled; enable it first`)
+    const [result] = await this.#accept([{ ...this.#parse(app, input, ""), to: id }], {})
     return result!
   }
 
@@ -124,21 +149,68 @@ export class Messages {
 
   /** By id or eventId; rejects with `not_found`. */
   async get(app: string, message: string): Promise<Message> {
-    const { id } = await requireApplication(this.#core, app)
-    const row = await this.#core.store.getMessage(id, message)
-    if (row === null) throw notFound("message", message)
-    return show(row)
+    return show(await this.#read(app, message))
   }
 
-  async list(app: string, filter: MessageFilterInput = {}): Promise<List<Message>> {
-    refuseUnknown(filter, ["eventType", "limit", "cursor"], "")
+  /** Newest first. */
+  async list(app: string, query: MessageQuery = {}): Promise<List<Message>> {
+    requireObject(query, "query")
+    refuseUnknown(query, [...CONTENT_FIELDS, ...PAGE_FIELDS, "withPayload"], "")
+    const content = parseContent(query)
+    const page = pageBySeq(query)
     const { id } = await requireApplication(this.#core, app)
-    const page = pageOf(filter)
-    return listOf(
-      await this.#core.store.listMessages({ appId: id, eventType: filter.eventType }, page),
-      page.limit,
+    return listPage(
+      page,
+      (read) => this.#core.store.listMessages({ ...content, appId: id }, read, query.withPayload ?? true),
+      ({ seq }) => seq,
       show,
     )
+  }
+
+  /** Those of these that are still there, by id. */
+  async getMany(ids: readonly string[], withPayload: boolean): Promise<Map<string, Message>> {
+    const rows = await this.#core.store.getMessages([...new Set(ids)], withPayload)
+    return new Map(rows.map((row) => [row.id, show(row)]))
+  }
+
+  /** The payload goes for good; what still waits to be sent ends as dead with the reason `expunged`. */
+  async expunge(app: string, message: string): Promise<void> {
+    const { store, clock, defaultPolicy, reporter } = this.#core
+    const { id, appId } = await this.#read(app, message)
+    await store.expungeMessage(appId, id)
+    const page = { limit: 250, order: "ascending", from: null, back: false } as const
+    const waiting = await store.listDeliveries({ messageId: id, live: true }, page)
+    for (const delivery of waiting) {
+      const endpoint = await store.getEndpoint(appId, delivery.endpointId)
+      const policy = endpoint === null ? defaultPolicy : policyOf(endpoint, defaultPolicy)
+      const now = clock.now()
+      const change = expunge(delivery, policy, now)
+      const { seq, status, attemptCount } = delivery
+      const [applied] = await store.amend([
+        { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change },
+      ])
+      // One that is being sent settles as it must; if it has to be sent again, there is nothing to send.
+      if (applied) reporter.amended(delivery, change, now)
+    }
+  }
+
+  /** Of every message that fits. Durable; watch it with `tasks.get`. */
+  async expungeMany(app: string, query: ContentQuery = {}): Promise<Task> {
+    requireObject(query, "query")
+    refuseUnknown(query, CONTENT_FIELDS, "")
+    const content = parseContent(query)
+    const { id } = await requireApplication(this.#core, app)
+    return startTask(
+      this.#core,
+      await newTask(this.#core, "expunge", "application.purge_content", { ...content, appId: id }),
+    )
+  }
+
+  async #read(app: string, message: string): Promise<Row> {
+    const { id } = await requireApplication(this.#core, app)
+    const row = typeof message === "string" ? await this.#core.store.getMessage(id, message) : null
+    if (row === null) throw notFound("message", String(message))
+    return row
   }
 
   #parse(app: string, input: MessageInput, at: string): NewMessage {
@@ -152,18 +224,25 @@ export class Messages {
     const payload = payloadBytes(input.payload, input.contentType, this.#core.maxPayloadBytes, field)
     const message = {
       id: this.#core.ids.make("msg", now),
+      orgId: this.#core.orgId,
       app,
+      to: null,
       eventType,
       payload: payload.bytes,
       contentType: payload.contentType,
       eventId: optionalName(input.eventId, field("eventId")),
-      channels: nameList(input.channels, field("channels"), 5) ?? [],
+      channels: nameList(input.channels, field("channels"), 10, requireChannel) ?? [],
+      tags: nameList(input.tags, field("tags"), MOST_TAGS, requireTag) ?? [],
       sessionId: input.sessionId === undefined ? null : requireText(input.sessionId, field("sessionId"), 256),
       metadata: requireMetadata(input.metadata, field("metadata")),
       priority: input.priority ?? "normal",
       maxAttempts: optionalWholeNumber(input.maxAttempts, field("maxAttempts"), 1, 100_000),
       receivedAt: now,
       deliverAt: deliverAt(input, now, field),
+      payloadUntil:
+        input.payloadRetentionDays === undefined
+          ? null
+          : now + DAY_MS * wholeNumber(input.payloadRetentionDays, field("payloadRetentionDays"), 1, 3650),
       purgeUnmatchedAt:
         now +
         Math.round(

@@ -23,10 +23,18 @@ export class Policies {
 
   /** Creates or replaces it; endpoints that use it follow from their next settle. */
   async put(name: string, input: PolicyInput): Promise<NamedPolicy> {
-    requireName(name, "name", 64)
-    if (isPreset(name)) throw invalid("name", "is that of a preset; choose another")
-    const policy = parsePolicy(input, "policy")
+    return this.#save(parseNamed(name, input, "policy"))
+  }
+
+  /** By name; nothing is written unless all are fit to be. `at` is what the errors begin with. */
+  async putAll(policies: { readonly [name: string]: PolicyInput }, at = "policies"): Promise<void> {
+    const parsed = Object.entries(policies).map(([name, input]) => parseNamed(name, input, `${at}.${name}`))
+    for (const policy of parsed) await this.#save(policy)
+  }
+
+  async #save({ name, policy }: Omit<NamedPolicy, "preset">): Promise<NamedPolicy> {
     await this.#core.store.putPolicy({
+      orgId: this.#core.orgId,
       name,
       policy: JSON.stringify(policy),
       updatedAt: this.#core.clock.now(),
@@ -36,14 +44,14 @@ export class Policies {
 
   async get(name: string): Promise<NamedPolicy> {
     if (isPreset(name)) return { name, policy: PRESETS[name], preset: true }
-    const row = await this.#core.store.getPolicy(name)
+    const row = await this.#core.store.getPolicy(this.#core.orgId, name)
     if (row === null) throw notFound("policy", name)
     return { name, policy: JSON.parse(row.policy), preset: false }
   }
 
   async list(): Promise<NamedPolicy[]> {
     const presets = Object.entries(PRESETS).map(([name, policy]) => ({ name, policy, preset: true }))
-    const rows = await this.#core.store.listPolicies()
+    const rows = await this.#core.store.listPolicies(this.#core.orgId)
     return [
       ...presets,
       ...rows.map(({ name, policy }) => ({ name, policy: JSON.parse(policy), preset: false })),
@@ -53,7 +61,7 @@ export class Policies {
   /** Refused with `conflict` while an endpoint uses it. */
   async delete(name: string): Promise<void> {
     if (isPreset(name)) throw invalid("name", "is that of a preset, which cannot be deleted")
-    await this.#core.store.deletePolicy(name)
+    await this.#core.store.deletePolicy(this.#core.orgId, name)
   }
 
   /** The seconds after the first attempt at which the policy would try, jitter left out. */
@@ -63,4 +71,10 @@ export class Policies {
       attempts,
     )
   }
+}
+
+function parseNamed(name: string, input: PolicyInput, at: string): Omit<NamedPolicy, "preset"> {
+  requireName(name, "name", 64)
+  if (isPreset(name)) throw invalid("name", `"${name}" is that of a preset; choose another`)
+  return { name, policy: parsePolicy(input, at) }
 }

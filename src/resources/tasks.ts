@@ -1,13 +1,26 @@
 /** Tasks: durable work on many deliveries, with progress. */
 import { notFound } from "../core/errors.ts"
-import { requireText } from "../core/input.ts"
-import type { Task as Row } from "../store/store.ts"
-import { type Core, date, type List, listOf, onlyPage, type PageInput, pageOf } from "./core.ts"
+import { refuseUnknown, requireObject, requireText } from "../core/input.ts"
+import type { Task as Row, TaskStatus } from "../store/store.ts"
+import { type Core, date, madeOnce } from "./core.ts"
+import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
+import { oneOf, optionalText } from "./query.ts"
 
-export interface Task extends Omit<Row, "seq" | "cursor" | "upTo" | "createdAt" | "updatedAt"> {
+export interface Task
+  extends Omit<Row, "seq" | "orgId" | "data" | "cursor" | "upTo" | "createdAt" | "updatedAt"> {
+  /** What it found out, when that is what it was for. */
+  readonly data: { readonly [key: string]: unknown } | null
   readonly createdAt: Date
   readonly updatedAt: Date
 }
+
+export interface TaskQuery extends PageInput {
+  status?: TaskStatus
+  /** What the caller called it. */
+  type?: string
+}
+
+const STATUSES: readonly TaskStatus[] = ["running", "finished", "cancelled"]
 
 export class Tasks {
   readonly #core: Core
@@ -18,23 +31,46 @@ export class Tasks {
 
   async get(id: string): Promise<Task> {
     requireText(id, "task", 256)
-    const row = await this.#core.store.getTask(id)
+    const row = await this.#core.store.getTask(this.#core.orgId, id)
     if (row === null) throw notFound("task", id)
     return show(row)
   }
 
-  async list(page: PageInput = {}): Promise<List<Task>> {
-    const parsed = pageOf(onlyPage(page))
-    return listOf(await this.#core.store.listTasks(null, parsed), parsed.limit, show)
+  async list(query: TaskQuery = {}): Promise<List<Task>> {
+    const { store, orgId } = this.#core
+    requireObject(query, "query")
+    refuseUnknown(query, [...PAGE_FIELDS, "status", "type"], "")
+    const filter = { status: oneOf(query.status, "status", STATUSES), type: query.type }
+    optionalText(query.type, "type")
+    return listPage(
+      pageBySeq(query),
+      (read) => store.listTasks(orgId, read, filter),
+      ({ seq }) => seq,
+      show,
+    )
   }
 
   /** What it has done stays done. */
   async cancel(id: string): Promise<Task> {
     requireText(id, "task", 256)
-    return show(await this.#core.store.cancelTask(id, this.#core.clock.now()))
+    return show(await this.#core.store.cancelTask(this.#core.orgId, id, this.#core.clock.now()))
   }
 }
 
-export function show({ seq: _seq, cursor: _cursor, upTo: _upTo, ...row }: Row): Task {
-  return { ...row, createdAt: date(row.createdAt), updatedAt: date(row.updatedAt) }
+export async function startTask(core: Core, task: Row): Promise<Task> {
+  const started = await madeOnce(
+    () => core.store.createTask(task),
+    () => core.store.getTask(core.orgId, task.id),
+  )
+  core.wakeTasks()
+  return show(started)
+}
+
+export function show({ seq: _seq, orgId: _org, cursor: _cursor, upTo: _upTo, ...row }: Row): Task {
+  return {
+    ...row,
+    data: row.data === null ? null : JSON.parse(row.data),
+    createdAt: date(row.createdAt),
+    updatedAt: date(row.updatedAt),
+  }
 }

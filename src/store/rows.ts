@@ -8,6 +8,8 @@ import type {
   ClaimedDelivery,
   Delivery,
   Endpoint,
+  Entry,
+  EntryKind,
   Message,
   NamedPolicy,
   Priority,
@@ -40,9 +42,11 @@ export function toJson(value: unknown): string | null {
 export function toApplication(row: Row): Application {
   return {
     id: text(row.id),
+    orgId: text(row.org_id),
     uid: textOrNull(row.uid),
     name: text(row.name),
     metadata: json(row.metadata),
+    rateLimit: intOrNull(row.rate_limit),
     createdAt: int(row.created_at),
     updatedAt: int(row.updated_at),
   }
@@ -51,6 +55,7 @@ export function toApplication(row: Row): Application {
 export function toEndpoint(row: Row): Endpoint {
   return {
     id: text(row.id),
+    orgId: text(row.org_id),
     appId: text(row.app_id),
     uid: textOrNull(row.uid),
     url: text(row.url),
@@ -64,6 +69,7 @@ export function toEndpoint(row: Row): Endpoint {
     ordered: bool(row.ordered),
     concurrency: intOrNull(row.concurrency),
     rateLimit: intOrNull(row.rate_limit),
+    appRateLimit: intOrNull(row.app_rate_limit),
     disabled: bool(row.disabled),
     paused: bool(row.paused),
     holdUntil: intOrNull(row.hold_until),
@@ -75,7 +81,25 @@ export function toEndpoint(row: Row): Endpoint {
 }
 
 export function toPolicy(row: Row): NamedPolicy {
-  return { name: text(row.name), policy: text(row.policy), updatedAt: int(row.updated_at) }
+  return {
+    orgId: text(row.org_id),
+    name: text(row.name),
+    policy: text(row.policy),
+    updatedAt: int(row.updated_at),
+  }
+}
+
+export function toEntry(row: Row): Entry {
+  return {
+    kind: row.kind as EntryKind,
+    orgId: text(row.org_id),
+    name: text(row.name),
+    body: text(row.body),
+    version: int(row.version),
+    createdAt: int(row.created_at),
+    updatedAt: int(row.updated_at),
+    expiresAt: intOrNull(row.expires_at),
+  }
 }
 
 export function toMessage(row: Row): Message {
@@ -84,10 +108,12 @@ export function toMessage(row: Row): Message {
     id: text(row.id),
     appId: text(row.app_id),
     eventType: text(row.event_type),
-    payload: row.payload as Uint8Array,
+    payload: (row.payload as Uint8Array | null | undefined) ?? null,
+    expunged: bool(row.expunged),
     contentType: text(row.content_type),
     eventId: textOrNull(row.event_id),
     channels: json(row.channels),
+    tags: json(row.tags),
     sessionId: textOrNull(row.session_id),
     metadata: json(row.metadata),
     priority: PRIORITIES[int(row.priority)]!,
@@ -120,6 +146,7 @@ export function toDelivery(row: Row): Delivery {
     errorDetail: textOrNull(row.error_detail),
     ageFrom: intOrNull(row.age_from),
     stalls: int(row.stalls),
+    manual: bool(row.manual),
     discardedAt: intOrNull(row.discarded_at),
   }
 }
@@ -131,8 +158,9 @@ export function toClaimed(row: Row): ClaimedDelivery {
     messageId: text(row.message_id),
     sessionId: textOrNull(row.session_id),
     eventType: text(row.event_type),
-    payload: row.payload as Uint8Array,
+    payload: row.payload as Uint8Array | null,
     contentType: text(row.content_type),
+    manual: bool(row.manual),
     errorDetail: textOrNull(row.error_detail),
     status: row.status as LiveStatus,
     attemptCount: int(row.attempt_count),
@@ -153,6 +181,7 @@ export function toAttempt(row: Row): Attempt {
     endpointId: text(row.webhook_id),
     messageId: text(row.message_id),
     attemptNumber: int(row.attempt_number),
+    manual: bool(row.manual),
     status: row.status as AttemptStatus,
     url: text(row.url),
     responseStatus: intOrNull(row.response_status),
@@ -168,9 +197,12 @@ export function toTask(row: Row): Task {
   return {
     seq: int(row.seq),
     id: text(row.id),
+    orgId: text(row.org_id),
     action: row.action as TaskAction,
+    type: text(row.type),
     filter: json(row.filter),
     status: row.status as TaskStatus,
+    data: textOrNull(row.data),
     total: int(row.total),
     done: int(row.done),
     changed: int(row.changed),

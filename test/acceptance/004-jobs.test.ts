@@ -117,7 +117,7 @@ test("every attempt is tracked with its number, response code, body and duration
   answer(200)
   await harness.published("delivery.delivered", 1)
   const delivery = (await harness.rows())[0]!.id as string
-  const { data } = await harness.posthorn.deliveries.attempts({ delivery })
+  const { data } = await harness.posthorn.attempts.list({ delivery })
   const shown = data.map(({ attemptNumber, status, responseStatus, responseBody, durationMs }) => [
     attemptNumber,
     status,

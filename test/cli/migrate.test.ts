@@ -4,12 +4,16 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
+import { revive } from "../../src/core/operate.ts"
+import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { openPosthorn, type Posthorn, PosthornError, verifySignature } from "../../src/index.ts"
+import { laneFetch, newest, ORG, OTHER_ORG, sample, settlement } from "../../src/store/conformance.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts"
 import { openSqliteStore } from "../../src/store/sqlite/store.ts"
 import type { Store } from "../../src/store/store.ts"
 import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
+import { NOW } from "../support/postgres-store.ts"
 import type { Ending } from "../support/process.ts"
 import { Program } from "../support/process.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
@@ -105,9 +109,9 @@ test("killed again and again, the move goes on and ends with everything in its p
 
   const source = await opened(openSqliteStore({ path: file, own: false, onLost: () => {} }))
   const target = await opened(openPostgresStore({ url, name: "test" }))
-  const expected = await everything(source)
-  expect(expected.counts).toEqual({ pending: 95, failed: 5, delivered: 2523, dead: 23 })
-  const moved = await everything(target)
+  const expected = await everything(source, DEFAULT_ORG)
+  expect(expected.counts).toEqual({ pending: 95, failed: 5, delivered: 2523, dead: 23, calledOff: 3 })
+  const moved = await everything(target, DEFAULT_ORG)
   for (const [what, rows] of Object.entries(expected))
     expect({ [what]: moved[what as keyof typeof moved] }).toEqual({ [what]: rows })
   expect(moved.endpoints).toContainEqual(
@@ -131,14 +135,14 @@ test("killed again and again, the move goes on and ends with everything in its p
   )
   expect(new Set(hung.map(({ id }) => id)).size).toBe(3)
   verifySignature(secret, paused[0]!.headers, paused[0]!.body)
-  const { data: unknown } = await posthorn.deliveries.attempts({ status: "unknown" })
+  const { data: unknown } = await posthorn.attempts.list({ status: "unknown" })
   expect(unknown).toHaveLength(3)
 
   expect(await posthorn.send("acme", KEYED)).toMatchObject({ id: keyedId, duplicate: true })
   await expect(posthorn.send("acme", { ...KEYED, payload: "another" })).rejects.toMatchObject({
     code: "conflict",
   })
-  expect(Buffer.from((await posthorn.messages.get("acme", "bytes")).payload)).toEqual(Buffer.from(BINARY))
+  expect(Buffer.from((await posthorn.messages.get("acme", "bytes")).payload!)).toEqual(Buffer.from(BINARY))
   receiver.clear()
   const sent = await posthorn.send("acme", { eventType: "all.of-them", payload: "new" })
   expect(sent).toMatchObject({ matched: 7, duplicate: false })
@@ -172,6 +176,87 @@ async function expectPartitioned(client: pg.Client): Promise<void> {
       FROM webhook_deliveries d WHERE status IN ('delivered', 'dead')`)
   expect(rows).toEqual([{ finished: 2546, misplaced: 0, apart: 0 }])
 }
+
+/** A file of two tenants that call everything the same, with what else a server writes. */
+async function tenantsStore(): Promise<string> {
+  const file = join(temporaryFolder(), "posthorn.db")
+  writeFileSync(`${file}.key`, `${"00".repeat(32)}\n`)
+  const store = await opened(openSqliteStore({ path: file, own: true, onLost: () => {} }))
+  for (const orgId of [ORG, OTHER_ORG]) {
+    const application = sample.application({ orgId, uid: "acme", rateLimit: 9 })
+    await store.createApplication(application)
+    await store.putPolicy({ orgId, name: "mine", policy: `{"of":"${orgId}"}`, updatedAt: NOW })
+    const endpoint = sample.endpoint(application.id, { orgId, uid: "one", retryName: "mine" })
+    await store.createEndpoint(endpoint)
+    for (const kind of ["event-type", "key", "answer"] as const) {
+      const entry = sample.entry({ orgId, kind, name: `${kind} 1`, expiresAt: NOW + 5 })
+      await store.saveEntry(entry)
+      await store.saveEntry({ ...entry, version: 2, body: "changed" })
+    }
+    const send = async (more = {}) => {
+      const message = sample.message("acme", { orgId, maxAttempts: 1, ...more })
+      await store.accept([message])
+      return message
+    }
+    const tried = await send({ tags: ["vip"], channels: ["north"] })
+    const [work] = await store.fetch([laneFetch(endpoint.id, 1)], NOW)
+    await store.settle(work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
+    const [dead] = await store.listDeliveries({ messageId: tried.id }, newest(1))
+    const { seq, status, attemptCount } = dead!
+    const change = revive(dead!, NOW)
+    await store.amend([{ seq, expectedStatus: status, expectedAttemptCount: attemptCount, change }])
+    const [again] = await store.fetch([laneFetch(endpoint.id, 1)], NOW)
+    await store.settle(again!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
+    const [attempt] = await store.listAttempts({ messageId: tried.id }, newest(1))
+    await store.expungeAttempt(tried.id, attempt!.id)
+    await store.expungeMessage(application.id, tried.id)
+    await send({ payloadUntil: NOW + 7, to: endpoint.id })
+    const filter = { appId: application.id, endpointId: endpoint.id, tag: "vip", since: NOW }
+    await store.createTask(sample.task({ orgId, action: "replay", type: "replay", filter, data: '{"n":1}' }))
+  }
+  await store.close()
+  return file
+}
+
+test("tenants, their entries, tags, expunged payloads and tasks over messages arrive", async () => {
+  const file = await tenantsStore()
+  const url = await freshDatabase()
+  const { code, stdout } = await run("--from", `sqlite:${file}`, "--to", url)
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^entries +6 +6$/m)
+  const source = await opened(openSqliteStore({ path: file, own: false, onLost: () => {} }))
+  const target = await opened(openPostgresStore({ url, name: "test" }))
+  const expected = await everything(source, ORG, OTHER_ORG)
+  expect(expected.attempts.map(({ manual }) => manual)).toEqual([true, false, true, false])
+  expect(await everything(target, ORG, OTHER_ORG)).toEqual(expected)
+
+  const [application] = await target.listApplications(ORG, newest(1))
+  expect(await target.listMessages({ appId: application!.id, tag: "vip" }, newest(9), true)).toMatchObject([
+    { expunged: true, payload: null },
+  ])
+  const [task] = await target.listRunningTasks(1)
+  expect(await target.readTaskMessages(task!.id, 9)).toMatchObject([{ tags: ["vip"] }])
+  // The payloads and the entries whose time has come, and nothing else.
+  expect(await target.purge(NOW + 7, 100)).toBe(2 + 6)
+})
+
+test("a file of which a payload was removed after its move began is refused", async () => {
+  const file = await tenantsStore()
+  const url = await freshDatabase()
+  await run("--from", `sqlite:${file}`, "--to", url)
+  const client = await connect(url)
+  await client.query(
+    "UPDATE meta SET value = (value::jsonb || '{\"finishedAt\": null}')::text WHERE key = 'migration'",
+  )
+  const source = await openSqliteStore({ path: file, own: false, onLost: () => {} })
+  const [application] = await source.listApplications(ORG, newest(1))
+  const [message] = await source.listMessages({ appId: application!.id }, newest(1), false)
+  await source.expungeMessage(application!.id, message!.id)
+  await source.close()
+  const { code, stderr } = await run("--from", `sqlite:${file}`, "--to", url)
+  expect(code).toBe(1)
+  expect(stderr).toContain("was changed after its move to this target began")
+})
 
 test("a key from the environment stays there: the target is bound to it and does not have it", async () => {
   const key = "ab".repeat(32)
@@ -283,7 +368,7 @@ test("a row that something else wrote meanwhile shows in the counts, and the tar
   await client.query("BEGIN; LOCK TABLE lanes IN EXCLUSIVE MODE")
   const program = start("--from", `sqlite:${file}`, "--to", url)
   await waitsForLock(url)
-  await client.query("INSERT INTO policies VALUES ('stray', '{}', 0)")
+  await client.query("INSERT INTO policies VALUES ('org_stray', 'stray', '{}', 0)")
   await client.query("COMMIT")
   expect(await program.ended).toMatchObject({ code: 1 })
   expect(program.lines.join("\n")).toMatch(/^policies +0 +1 +differs$/m)

@@ -176,7 +176,10 @@ test.each([
     ["--store", SERVER, "--max-in-flight", "1000000"],
     "--max-in-flight must be a whole number between 1 and 100000",
   ],
-  [["--store", SERVER, "--log-level", "wran"], "unknown log level wran; did you mean warn?"],
+  [
+    ["--store", SERVER, "--log-level", "wran"],
+    '--log-level must be one of debug, info, warn, error, silent, not "wran"; did you mean warn?',
+  ],
   [
     ["--store", "sqlite:a.db", "--schedule", "redis://127.0.0.1"],
     "--schedule cannot be given with SQLite: the one process that owns the file keeps it",

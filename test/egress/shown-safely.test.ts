@@ -57,7 +57,7 @@ describe("a body", () => {
     await harness.send()
     const [dead] = await harness.published("delivery.dead", 1)
     const [attempt] = await harness.published("delivery.attempt", 1)
-    const { data } = await harness.posthorn.deliveries.attempts()
+    const { data } = await harness.posthorn.attempts.list()
     const [row] = await harness.rows()
 
     expect(Buffer.compare(data[0]!.responseBody!, body)).toBe(0)

@@ -86,7 +86,7 @@ describe("a receiver that cannot be trusted is told nothing", () => {
     ])
     expect(site.connections).toBeGreaterThan(0)
     expect(site.visits).toEqual([])
-    const { data } = await harness.posthorn.deliveries.attempts()
+    const { data } = await harness.posthorn.attempts.list()
     expect(data).toMatchObject([{ responseStatus: null, responseBody: null }])
   })
 

@@ -80,6 +80,29 @@ test("a rate limit holds in every second", async () => {
   await harness.published("delivery.delivered", 35)
 })
 
+test("an application's rate limit holds over all its endpoints, and for what is changed later", async () => {
+  const harness = await Harness.start()
+  for (const path of ["/a", "/b", "/c"]) await harness.endpoint({ rateLimit: path === "/c" ? 1 : null }, path)
+  const { applications } = harness.posthorn
+  await applications.update("acme", { rateLimit: 10 })
+  const messages = Array.from({ length: 10 }, (_, i) => ({ eventType: "a", payload: { i } }))
+  await harness.posthorn.sendBatch("acme", messages)
+  await harness.published("delivery.delivered", 10)
+  await harness.poll()
+  expect(harness.receiver.requests).toHaveLength(10)
+  expect(harness.receiver.to("/c").length).toBeLessThanOrEqual(1)
+  harness.clock.advance(999)
+  await harness.poll()
+  expect(harness.receiver.requests).toHaveLength(10)
+  harness.clock.advance(1)
+  await harness.published("delivery.delivered", 20)
+  await harness.poll()
+  expect(harness.receiver.requests).toHaveLength(20)
+  await applications.update("acme", { rateLimit: null })
+  harness.clock.advance(1000)
+  await expect.poll(() => harness.receiver.requests.length).toBeGreaterThan(20)
+})
+
 test("concurrency grows from one with each success, to what the endpoint allows and no further", async () => {
   const harness = await Harness.start()
   const waiting: (() => void)[] = []

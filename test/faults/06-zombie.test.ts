@@ -31,7 +31,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
       .poll(() => zombie.told.filter(({ word }) => word === "stale").length, { timeout: 10_000 })
       .toBe(begun)
     expect(zombie.told.filter(({ word }) => word === "applied")).toEqual([])
-    expect(await site.sender.stats()).toEqual({ pending: 0, failed: 0, delivered: 9, dead: 0 })
+    expect(await site.sender.stats()).toEqual({ pending: 0, failed: 0, delivered: 9, dead: 0, calledOff: 0 })
     expect(successor.told.filter(({ word }) => word === "applied")).toHaveLength(9)
 
     // It sent nothing more of what it had taken before, and takes part again.

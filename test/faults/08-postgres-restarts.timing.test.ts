@@ -61,7 +61,7 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
     const total = [...accepted.values()].flat().length
     await expect
       .poll(() => site.sender.stats(), { timeout: 15_000 })
-      .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0 })
+      .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
     for (const { hasEnded, program } of workers) expect(hasEnded, program.stderr).toBe(false)
     for (const [i, uid] of uids.entries()) {
       const received = site.receiver.to(`/${uid}`).map(({ id }) => id)

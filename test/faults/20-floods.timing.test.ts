@@ -72,7 +72,7 @@ test("at most 64 KiB of a body are written down, and the attempt says that it wa
   await harness.published("delivery.delivered", floods.length)
   for (const path of floods) {
     const { id } = await harness.posthorn.endpoints.get("acme", path)
-    const { data } = await harness.posthorn.deliveries.attempts({ endpoint: id })
+    const { data } = await harness.posthorn.attempts.list({ endpoint: id })
     const length = path === "gzip-bomb" ? BOMB.length : MOST_BYTES
     expect(data).toMatchObject([{ responseTruncated: path !== "gzip-bomb", responseStatus: 200 }])
     expect(data[0]!.responseBody).toHaveLength(length)

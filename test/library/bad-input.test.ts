@@ -181,12 +181,12 @@ describe("opening", () => {
 test("lists refuse what they do not know", async () => {
   const harness = await Harness.start()
   await harness.endpoint()
-  const { deliveries, dead, applications } = harness.posthorn
+  const { deliveries, attempts, dead, applications } = harness.posthorn
   await expect(deliveries.list({ limit: 251 })).rejects.toMatchObject({ field: "limit" })
   await expect(applications.list({ limt: 5 } as never)).rejects.toMatchObject({ field: "limt" })
   await expect(deliveries.list(null as never)).rejects.toMatchObject({ field: "query" })
   await expect(deliveries.list({ message: {} } as never)).rejects.toMatchObject({ field: "message" })
-  await expect(deliveries.attempts({ status: "success" } as never)).rejects.toMatchObject({ field: "status" })
+  await expect(attempts.list({ status: "success" } as never)).rejects.toMatchObject({ field: "status" })
   await expect(dead.retryMany(undefined as never)).rejects.toMatchObject({ field: "query" })
   expect(() => harness.posthorn.on("delivery.died" as never, () => {})).toThrow(
     expect.objectContaining({ field: "event" }),

@@ -70,17 +70,27 @@ test("deliveries, attempts and messages are listed with filters and cursors", as
   for (let i = 0; i < 5; i++) await harness.send({ i })
   await harness.published("delivery.dead", 5)
   await harness.published("delivery.delivered", 5)
-  const { deliveries, messages } = harness.posthorn
+  const { deliveries, attempts, messages } = harness.posthorn
   const first = await deliveries.list({ app: "acme", limit: 6 })
   const second = await deliveries.list({ app: "acme", limit: 6, cursor: first.cursor })
-  expect([first.data.length, second.data.length, second.cursor]).toEqual([6, 4, null])
+  expect([first.data.length, second.data.length, first.done, second.done]).toEqual([6, 4, false, true])
+  expect((await deliveries.list({ app: "acme", limit: 6, cursor: second.cursor })).data).toEqual([])
+  const back = await deliveries.list({ app: "acme", limit: 4, cursor: second.previous })
+  expect(back.data).toEqual(first.data.slice(2))
+  expect(back.done).toBe(false)
   expect(new Set([...first.data, ...second.data].map(({ id }) => id)).size).toBe(10)
   expect(await deliveries.count({ status: "dead", deadReason: "rejected", endpoint: bad })).toBe(5)
-  expect((await deliveries.attempts({ endpoint: bad, status: "failed" })).data).toHaveLength(5)
+  expect((await attempts.list({ endpoint: bad, status: "failed" })).data).toHaveLength(5)
   const [message] = (await messages.list("acme", { limit: 1 })).data
-  expect((await deliveries.attempts({ message: message!.id })).data).toHaveLength(2)
+  expect((await attempts.list({ message: message!.id })).data).toHaveLength(2)
   expect(await messages.get("acme", message!.id)).toMatchObject({ matched: 2, eventType: "invoice.paid" })
-  expect(await harness.posthorn.stats("acme")).toEqual({ pending: 0, failed: 0, delivered: 5, dead: 5 })
+  expect(await harness.posthorn.stats("acme")).toEqual({
+    pending: 0,
+    failed: 0,
+    delivered: 5,
+    dead: 5,
+    calledOff: 0,
+  })
   expect(await harness.posthorn.endpoints.stats("acme", bad)).toMatchObject({ dead: 5, delivered: 0 })
 })
 

@@ -23,6 +23,12 @@ export async function connect(url: string): Promise<pg.Client> {
   return client
 }
 
+/** Resolves when so many connections wait for a lock. */
+export async function waiting(client: pg.Client, count: number): Promise<void> {
+  const text = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+  while ((await client.query(text)).rowCount! < count);
+}
+
 /** Asks for whatever is due. */
 export function fetchOf({ id }: Endpoint, token = 1): LaneFetch {
   return { endpointId: id, token, limit: 1000, starting: 1000, retryShare: 0, knownVersion: null, inHand: [] }
@@ -54,7 +60,8 @@ export async function stage(more: Partial<Endpoint> = {}) {
       return { ...outcome, change: { ...outcome.change, purgeAt } }
     })
     await store.settle(settlements)
-    return Promise.all(work!.deliveries.map(async ({ id }) => (await store.getDelivery(id))!))
+    const { orgId } = application
+    return Promise.all(work!.deliveries.map(async ({ id }) => (await store.getDelivery(orgId, id))!))
   }
   return { url, store, client, query, application, endpoint, send, attempt }
 }

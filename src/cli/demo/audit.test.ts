@@ -24,7 +24,7 @@ async function balanced() {
       receiver.tally(uid).requests++
     }
   }
-  const counts = { pending: 0, failed: 0, delivered: deliveries.length, dead: 0 }
+  const counts = { pending: 0, failed: 0, delivered: deliveries.length, dead: 0, calledOff: 0 }
   show.books = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
   const facts: Facts = {
     receipts: [1, 2].map((n) => ({ id: `msg_${n}`, matched: CAST.length, duplicate: false })),

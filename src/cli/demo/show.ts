@@ -34,7 +34,11 @@ export class Show {
   chapter: Chapter = "send"
   engine = "starting"
   accepted = 0
-  books: Books = { deliveries: [], attempts: [], counts: { pending: 0, failed: 0, delivered: 0, dead: 0 } }
+  books: Books = {
+    deliveries: [],
+    attempts: [],
+    counts: { pending: 0, failed: 0, delivered: 0, dead: 0, calledOff: 0 },
+  }
   #onLine: (line: Line) => void = () => {}
 
   constructor(file: string) {
@@ -58,7 +62,7 @@ const PAGE = 250
 export async function readBooks(posthorn: Posthorn): Promise<Books> {
   const [deliveries, attempts, counts] = await Promise.all([
     posthorn.deliveries.list({ app: APP, limit: PAGE }),
-    posthorn.deliveries.attempts({ limit: PAGE }),
+    posthorn.attempts.list({ limit: PAGE }),
     posthorn.stats(APP),
   ])
   return { deliveries: deliveries.data, attempts: attempts.data, counts }

@@ -31,7 +31,7 @@ function fullShow(): Show {
       })
     }
   }
-  const counts = { pending: 100, failed: 100, delivered: 100, dead: 100 }
+  const counts = { pending: 100, failed: 100, delivered: 100, dead: 100, calledOff: 0 }
   show.books = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
   return show
 }
@@ -67,6 +67,7 @@ test("what a receiver answers cannot reach the terminal as anything but text", (
     type: "delivery.attempt",
     webhook_delivery_id: "dlv_1",
     webhook_id: "ep_flaky",
+    app_id: "app_1",
     message_id: "msg_1",
     session_id: null,
     event_type: "invoice.sent",

@@ -264,9 +264,9 @@ export function sharedScheduleConformance(name: string, open?: OpenSchedule): vo
       const [claim] = await schedule.claim(1, 10)
       await world.sql("UPDATE lanes SET ready_at = 1000 WHERE owner = 0")
       await world.sql(
-        `INSERT INTO endpoints (id, app_id, url, description, headers, metadata, ordered, disabled, paused, hold_until, secrets, version,
+        `INSERT INTO endpoints (id, org_id, app_id, url, description, headers, metadata, ordered, disabled, paused, hold_until, secrets, version,
            created_at, updated_at)
-         SELECT id, 'app', '', '', '', '', false, false, id = 'paused', CASE id WHEN 'held' THEN 70 END, '', 1, 0, 0 FROM lanes`,
+         SELECT id, 'org', 'app', '', '', '', '', false, false, id = 'paused', CASE id WHEN 'held' THEN 70 END, '', 1, 0, 0 FROM lanes`,
       )
       await schedule.sweep(true)
       const rows = await world.sql(

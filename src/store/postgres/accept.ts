@@ -28,13 +28,16 @@ interface Numbered {
 
 const COLUMNS = new Columns<Numbered>({
   id: ["text", ({ message }) => message.id],
+  org_id: ["text", ({ message }) => message.orgId],
   app: ["text", ({ message }) => message.app],
+  recipient: ["text", ({ message }) => message.to],
   event_type: ["text", ({ message }) => message.eventType],
   payload_at: ["int", ({ payloadAt }) => payloadAt],
   payload_length: ["int", ({ message }) => message.payload.length],
   content_type: ["text", ({ message }) => message.contentType],
   event_id: ["text", ({ message }) => message.eventId],
   channels: ["text", ({ message }) => toJson(message.channels)],
+  tags: ["text", ({ message }) => toJson(message.tags)],
   session_id: ["text", ({ message }) => message.sessionId],
   metadata: ["text", ({ message }) => toJson(message.metadata)],
   priority: ["smallint", ({ message }) => priorityNumber(message.priority)],
@@ -44,6 +47,7 @@ const COLUMNS = new Columns<Numbered>({
   key: ["bytea", ({ message }) => message.idempotency?.key ?? null],
   digest: ["bytea", ({ message }) => message.idempotency?.digest ?? null],
   purge_at: ["bigint", ({ message }) => message.purgeUnmatchedAt],
+  payload_until: ["bigint", ({ message }) => message.payloadUntil],
 })
 const PAYLOADS = COLUMNS.next()
 const GENERATION = PAYLOADS + 1
@@ -53,8 +57,8 @@ WITH i AS MATERIALIZED (
   SELECT i.*,
          greatest(received_at, deliver_at) AS due_at,
          coalesce(
-           (SELECT a.id FROM applications a WHERE a.id = i.app AND a.deleted_at IS NULL),
-           (SELECT a.id FROM applications a WHERE a.uid = i.app AND a.deleted_at IS NULL)
+           (SELECT a.id FROM applications a WHERE a.id = i.app AND a.org_id = i.org_id AND a.deleted_at IS NULL),
+           (SELECT a.id FROM applications a WHERE a.uid = i.app AND a.org_id = i.org_id AND a.deleted_at IS NULL)
          ) AS app_id
     FROM ${COLUMNS.unnest("i")}${wait}
 ),
@@ -69,8 +73,9 @@ recipients AS MATERIALIZED (
     FROM i CROSS JOIN LATERAL (
       SELECT e.id, e.url, e.ordered FROM endpoints e
        WHERE e.app_id = i.app_id AND e.deleted_at IS NULL AND NOT e.disabled
-         AND (e.event_types IS NULL OR i.event_type = ANY (e.event_types))
-         AND (e.channels IS NULL OR i.channels::jsonb ?| e.channels)
+         AND CASE WHEN i.recipient IS NOT NULL THEN e.id = i.recipient
+                  ELSE (e.event_types IS NULL OR i.event_type = ANY (e.event_types))
+                   AND (e.channels IS NULL OR i.channels::jsonb ?| e.channels) END
       OFFSET 0
     ) e
 ),
@@ -110,12 +115,12 @@ fresh AS MATERIALIZED (
 ),
 written AS (
   INSERT INTO messages (
-    id, app_id, event_type, payload, content_type, event_id, channels, session_id, metadata, priority, max_attempts, received_at,
-    deliver_at, matched, purge_at
+    id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts,
+    received_at, deliver_at, matched, purge_at, payload_until
   )
   SELECT id, app_id, event_type, substr($${PAYLOADS}::bytea, payload_at, payload_length), content_type, event_id, channels,
-         session_id, metadata, priority, max_attempts, received_at, deliver_at, coalesce(matched, 0),
-         CASE WHEN matched IS NULL THEN purge_at END
+         tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, coalesce(matched, 0),
+         CASE WHEN matched IS NULL THEN purge_at END, payload_until
     FROM fresh ORDER BY ord
 ),
 deliveries AS (

@@ -26,6 +26,7 @@ const CHANGES = new Columns<Changing>({
   error_detail: ["text", ({ change }) => change.errorDetail],
   age_from: ["bigint", ({ change }) => change.ageFrom],
   stalls: ["int", ({ change }) => change.stalls],
+  manual: ["bool", ({ change }) => change.manual],
   purge_at: ["bigint", ({ change }) => change.purgeAt],
   purge_day: ["int", ({ change }) => dayOf(change)],
 })
@@ -42,7 +43,8 @@ WITH changed AS (
      SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
          last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at,
          error_detail = CASE WHEN x.status = 'delivered' THEN NULL ELSE coalesce(x.error_detail, d.error_detail) END,
-         age_from = x.age_from, stalls = x.stalls, purge_at = x.purge_at, purge_day = x.purge_day, discarded_at = NULL
+         age_from = x.age_from, stalls = x.stalls, manual = x.manual, purge_at = x.purge_at, purge_day = x.purge_day,
+         discarded_at = NULL
     FROM ${CHANGES.unnest("x")}
    WHERE d.seq = x.seq AND d.seq = ANY ($1) AND d.status = x.expected_status AND d.attempt_count = x.expected_count AND ${where}
   RETURNING x.ord, d.id, d.webhook_id, d.status, d.purge_day

@@ -1,47 +1,51 @@
 /** Applications: who owns endpoints and messages. */
 import { notFound } from "../../core/errors.ts"
 import { toApplication, toJson } from "../rows.ts"
-import type { Application, ApplicationPatch, Task } from "../store.ts"
+import type { Application, ApplicationPatch, Page, Task } from "../store.ts"
+import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
+import { readPage } from "./page.ts"
 import type { Statement } from "./statement.ts"
 import { insertTask } from "./tasks.ts"
 
 const CREATE: Statement = {
   name: "applications.create",
-  text: "INSERT INTO applications (id, uid, name, metadata, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6)",
+  text: `
+    INSERT INTO applications (id, org_id, uid, name, metadata, rate_limit, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 }
 
 export async function createApplication({ database }: Context, application: Application): Promise<void> {
-  const { id, uid, name, metadata, createdAt, updatedAt } = application
+  const { id, orgId, uid, name, metadata, rateLimit, createdAt, updatedAt } = application
   await orConflict("uid", taken(uid), () =>
-    database.run(CREATE, [id, uid, name, toJson(metadata), createdAt, updatedAt]),
+    database.run(CREATE, [id, orgId, uid, name, toJson(metadata), rateLimit, createdAt, updatedAt]),
   )
 }
 
 const GET: Statement = {
   name: "applications.get",
   text: `
-    SELECT * FROM applications WHERE deleted_at IS NULL AND id = $1
-    UNION ALL SELECT * FROM applications WHERE deleted_at IS NULL AND uid = $1 LIMIT 1`,
+    SELECT * FROM applications WHERE deleted_at IS NULL AND org_id = $1 AND id = $2
+    UNION ALL SELECT * FROM applications WHERE deleted_at IS NULL AND org_id = $1 AND uid = $2 LIMIT 1`,
 }
 
-export async function getApplication({ database }: Context, key: string): Promise<Application | null> {
-  const [row] = await database.run(GET, [key])
+export async function getApplication(
+  { database }: Context,
+  orgId: string,
+  key: string,
+): Promise<Application | null> {
+  const [row] = await database.run(GET, [orgId, key])
   return row === undefined ? null : toApplication(row)
 }
 
-const LIST: Statement = {
-  name: "applications.list",
-  text: "SELECT * FROM applications WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2",
-}
-
 export async function listApplications(
-  { database }: Context,
-  limit: number,
-  after: string | null,
+  context: Context,
+  orgId: string,
+  page: Page<string>,
 ): Promise<Application[]> {
-  return (await database.runCalmly(LIST, [after ?? "", limit])).map(toApplication)
+  const where = new Conditions().narrow("org_id = ?", orgId).require("deleted_at IS NULL")
+  return (await readPage(context, "SELECT * FROM applications", where, "id", page)).map(toApplication)
 }
 
 const LOCK: Statement = {
@@ -50,7 +54,18 @@ const LOCK: Statement = {
 }
 const UPDATE: Statement = {
   name: "applications.update",
-  text: "UPDATE applications SET uid = $2, name = $3, metadata = $4, updated_at = $5 WHERE id = $1",
+  text: "UPDATE applications SET uid = $2, name = $3, metadata = $4, rate_limit = $5, updated_at = $6 WHERE id = $1",
+}
+/** Each of its endpoints has the limit too. In order of id, as policies are passed on: nobody waits in a circle. */
+const PASS_ON: Statement = {
+  name: "applications.pass-on",
+  text: `
+    WITH members AS (
+      SELECT id FROM endpoints WHERE app_id = $1 AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE
+    ), changed AS (
+      UPDATE endpoints SET version = version + 1 WHERE id IN (SELECT id FROM members) RETURNING id
+    )
+    INSERT INTO lane_wakes (lane_id, due_at) SELECT id, 0 FROM changed`,
 }
 
 export function updateApplication(
@@ -63,8 +78,11 @@ export function updateApplication(
     database.transaction(async (runner) => {
       const [row] = await runner.run(LOCK, [id])
       if (row === undefined) throw notFound("application", id)
-      const after: Application = { ...toApplication(row), ...patch, updatedAt: now }
-      await runner.run(UPDATE, [id, after.uid, after.name, toJson(after.metadata), now])
+      const before = toApplication(row)
+      const after: Application = { ...before, ...patch, updatedAt: now }
+      const { uid, name, metadata, rateLimit } = after
+      await runner.run(UPDATE, [id, uid, name, toJson(metadata), rateLimit, now])
+      if (rateLimit !== before.rateLimit) await runner.run(PASS_ON, [id])
       return after
     }),
   )

@@ -27,6 +27,7 @@ function attempt(n: number): AttemptEvent {
     type: "delivery.attempt",
     webhook_delivery_id: `dlv_${id}`,
     webhook_id: `ep_${id}`,
+    app_id: "app_1",
     message_id: `msg_${id}`,
     session_id: null,
     event_type: "invoice.paid",

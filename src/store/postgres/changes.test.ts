@@ -1,13 +1,12 @@
-import type pg from "pg"
 import { expect, test } from "vitest"
-import { connect, fetchOf, NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
+import { connect, fetchOf, NOW, openStore, stage, waiting } from "../../../test/support/postgres-store.ts"
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
-import { sample, settlement } from "../conformance.ts"
+import { newest, sample, settlement } from "../conformance.ts"
 import type { Delivery } from "../store.ts"
 import { DAY_MS } from "./partitions.ts"
 
-const page = { limit: 1000, before: null }
+const page = newest(1000)
 const expectedOf = ({ seq, status, attemptCount }: Delivery) => ({
   seq,
   expectedStatus: status,
@@ -88,7 +87,13 @@ test("amendments of every kind go together, and each says whether it still fitte
     { ...expectedOf(waiting!), change },
   ])
   expect(applied).toEqual([true, true, false, true, false, false])
-  expect(await store.countByStatus({})).toEqual({ pending: 2, failed: 0, delivered: 0, dead: 2 })
+  expect(await store.countByStatus({})).toEqual({
+    pending: 2,
+    failed: 0,
+    delivered: 0,
+    dead: 2,
+    calledOff: 1,
+  })
 })
 
 test("a delivery that is called off takes its attempts to the day on which it may go", async () => {
@@ -151,9 +156,12 @@ test("every change to an endpoint, its policy or its application wakes its lane"
     return query("SELECT lane_id, due_at::int FROM lane_wakes")
   }
   const woken = [{ lane_id: endpoint.id, due_at: 0 }]
-  await store.putPolicy({ name: "mine", policy: "{}", updatedAt: NOW })
+  const policy = { orgId: application.orgId, name: "mine", policy: "{}", updatedAt: NOW }
+  await store.putPolicy(policy)
   expect(await wakes(() => store.updateEndpoint(endpoint.id, { retryName: "mine" }, NOW))).toEqual(woken)
-  expect(await wakes(() => store.putPolicy({ name: "mine", policy: "{}", updatedAt: NOW }))).toEqual(woken)
+  expect(await wakes(() => store.putPolicy(policy))).toEqual(woken)
+  expect(await wakes(() => store.updateApplication(application.id, { rateLimit: 5 }, NOW))).toEqual(woken)
+  expect(await wakes(() => store.updateApplication(application.id, { name: "Other" }, NOW))).toEqual([])
   const task = () => sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } })
   expect(await wakes(() => store.deleteEndpoint(endpoint.id, task()))).toEqual(woken)
   const second = sample.endpoint(application.id)
@@ -165,18 +173,19 @@ test("every change to an endpoint, its policy or its application wakes its lane"
     code: "not_found",
   })
   await expect(store.deleteEndpoint(second.id, task())).rejects.toMatchObject({ code: "not_found" })
-  expect(await store.listTasks("running", page)).toHaveLength(2)
+  expect(await store.listRunningTasks(10)).toHaveLength(2)
 })
 
 test("a policy is not deleted while an endpoint begins to use it", async () => {
   const { url, store, client, application } = await stage()
   const watcher = await connect(url)
-  await store.putPolicy({ name: "mine", policy: "{}", updatedAt: NOW })
+  const { orgId } = application
+  await store.putPolicy({ orgId, name: "mine", policy: "{}", updatedAt: NOW })
   await client.query("BEGIN")
   await client.query("LOCK TABLE lanes IN ACCESS EXCLUSIVE MODE")
   const creating = store.createEndpoint(sample.endpoint(application.id, { retryName: "mine" }))
   await waiting(watcher, 1)
-  const deleting = store.deletePolicy("mine")
+  const deleting = store.deletePolicy(orgId, "mine")
   await waiting(watcher, 2)
   await client.query("COMMIT")
   await creating
@@ -194,13 +203,17 @@ test("of many processes that make the same step one makes it", async () => {
     taskId: task.id,
     expectedCursor: 0,
     amendments: rows.map((row) => ({ ...expectedOf(row), change: revive(row, NOW + 1) })),
+    additions: [],
+    expunged: [],
     looked: 4,
     cursor: rows.at(-1)!.seq,
     now: NOW,
   }
   const results = await Promise.all(stores.map((one) => one.stepTask(step)))
-  expect(results.filter((result) => result !== null)).toEqual([[true, true, true, true]])
-  expect(await store.getTask(task.id)).toMatchObject({ done: 4, changed: 4, cursor: step.cursor })
+  expect(results.filter((result) => result !== null)).toEqual([
+    { amended: [true, true, true, true], added: [] },
+  ])
+  expect(await store.getTask(task.orgId, task.id)).toMatchObject({ done: 4, changed: 4, cursor: step.cursor })
 })
 
 test("a task leaves what came after it alone", async () => {
@@ -210,12 +223,6 @@ test("a task leaves what came after it alone", async () => {
   await send(2)
   expect(await store.readTask(task.id, 10)).toHaveLength(2)
 })
-
-/** Resolves when so many connections wait for a lock. */
-async function waiting(client: pg.Client, count: number): Promise<void> {
-  const text = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-  while ((await client.query(text)).rowCount! < count);
-}
 
 test("a newer program adds columns while this one works: every change still goes through", async () => {
   const { store, query, application, endpoint } = await stage()
@@ -231,6 +238,7 @@ test("a newer program adds columns while this one works: every change still goes
     "endpoints",
     "applications",
     "policies",
+    "entries",
     "messages",
     "tasks",
     "webhook_deliveries",

@@ -1,22 +1,33 @@
 /** Deliveries: reading them. */
-import type { DeliveryStatus } from "../../core/settle.ts"
 import { toDelivery } from "../rows.ts"
-import type { Delivery, DeliveryFilter, Page, StatusCounts } from "../store.ts"
-import { Conditions, unprepared } from "./conditions.ts"
+import type { Delivery, DeliveryFilter, Page } from "../store.ts"
+import { Conditions, responseClassOf, throughMessage, unprepared } from "./conditions.ts"
 import type { Context } from "./context.ts"
+import { oldestFirst, paging } from "./page.ts"
+import { LIVE_DAY } from "./schema.ts"
 import type { Statement } from "./statement.ts"
 
-const GET: Statement = { name: "deliveries.get", text: "SELECT * FROM webhook_deliveries WHERE id = $1" }
+/** Dead, and yet not given up. */
+export const CALLED_OFF = "('cancelled', 'expunged')"
 
-export async function getDelivery({ database }: Context, id: string): Promise<Delivery | null> {
-  const [row] = await database.run(GET, [id])
+const GET: Statement = {
+  name: "deliveries.get",
+  text: `
+    SELECT * FROM webhook_deliveries d
+     WHERE d.id = $2 AND EXISTS (SELECT FROM applications o WHERE o.id = d.app_id AND o.org_id = $1)`,
+}
+
+export async function getDelivery(
+  { database }: Context,
+  orgId: string,
+  id: string,
+): Promise<Delivery | null> {
+  const [row] = await database.run(GET, [orgId, id])
   return row === undefined ? null : toDelivery(row)
 }
 
 export function listDeliveries(context: Context, filter: DeliveryFilter, page: Page): Promise<Delivery[]> {
-  const where = conditions(filter)
-  where.narrow("seq < ?", page.before ?? undefined)
-  return read(context, filter, where, "DESC", page.limit)
+  return read(context, filter, conditions(filter), page)
 }
 
 /** Oldest first, between two numbers, for tasks. */
@@ -27,10 +38,8 @@ export function rangeOfDeliveries(
   upTo: number,
   limit: number,
 ): Promise<Delivery[]> {
-  const where = conditions(filter)
-  where.narrow("seq > ?", after)
-  where.narrow("seq <= ?", upTo)
-  return read(context, filter, where, "ASC", limit)
+  const where = conditions(filter).narrow("d.seq <= ?", upTo)
+  return read(context, filter, where, oldestFirst(after, limit))
 }
 
 /**
@@ -41,59 +50,49 @@ async function read(
   { database }: Context,
   filter: DeliveryFilter,
   where: Conditions,
-  direction: "ASC" | "DESC",
-  limit: number,
+  page: Page,
 ): Promise<Delivery[]> {
-  const most = where.parameter(limit)
+  const { direction, most, arrange } = paging(where, "d.seq", page)
   // A message has few deliveries: found by it and then sorted, also in a new day's table, of which the planner has no statistics.
-  const order = `${filter.messageId === undefined ? "seq" : "seq + 0"} ${direction}`
+  const order = `${filter.messageId === undefined ? "d.seq" : "d.seq + 0"} ${direction}`
   const parts = tablesOf(filter).map(
-    (table) => `(SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ${most})`,
+    (table) => `(SELECT * FROM ${table} d WHERE ${where} ORDER BY ${order} LIMIT ${most})`,
   )
   const text = `SELECT * FROM (${parts.join(" UNION ALL ")}) found ORDER BY seq ${direction} LIMIT ${most}`
-  return (await database.runCalmly(unprepared(text), where.values)).map(toDelivery)
+  return arrange(await database.runCalmly(unprepared(text), where.values)).map(toDelivery)
 }
 
-function tablesOf({ status, live }: DeliveryFilter): readonly string[] {
+function tablesOf({ status, live, calledOff }: DeliveryFilter): readonly string[] {
   if (live || status === "pending" || status === "failed") return ["webhook_deliveries_live"]
-  if (status !== undefined) return ["webhook_deliveries_done"]
+  if (status !== undefined || calledOff !== undefined) return ["webhook_deliveries_done"]
   return ["webhook_deliveries_live", "webhook_deliveries_done"]
 }
 
-export async function countDeliveries({ database }: Context, filter: DeliveryFilter): Promise<number> {
-  const where = conditions(filter)
-  const [row] = await database.runCalmly(
-    unprepared(`SELECT count(*) AS n FROM webhook_deliveries WHERE ${where}`),
-    where.values,
-  )
-  return row!.n as number
-}
-
-export async function countByStatus(
-  { database }: Context,
-  filter: Pick<DeliveryFilter, "appId" | "endpointId">,
-): Promise<StatusCounts> {
-  const where = conditions(filter)
-  const rows = await database.runCalmly(
-    unprepared(`SELECT status, count(*) AS n FROM webhook_deliveries WHERE ${where} GROUP BY status`),
-    where.values,
-  )
-  const counts = { pending: 0, failed: 0, delivered: 0, dead: 0 }
-  for (const row of rows) counts[row.status as DeliveryStatus] = row.n as number
-  return counts
-}
-
-function conditions(filter: DeliveryFilter): Conditions {
+/** Of the deliveries `d`. */
+export function conditions(filter: DeliveryFilter): Conditions {
+  const { eventTypes, ...content } = filter
   const where = new Conditions()
-  where.narrow("status = ?", filter.status)
-  if (filter.live) where.require("status IN ('pending', 'failed')")
-  where.narrow("app_id = ?", filter.appId)
-  where.narrow("webhook_id = ?", filter.endpointId)
-  where.narrow("message_id = ?", filter.messageId)
-  where.narrow("dead_reason = ?", filter.deadReason)
-  where.narrow("event_type = ?", filter.eventType)
-  where.narrow("received_at >= ?", filter.since)
-  where.narrow("received_at < ?", filter.until)
-  if (filter.undiscarded) where.require("discarded_at IS NULL")
+    .narrow("d.status = ?", filter.status)
+    .tenant(filter.orgId, "applications", "d.app_id")
+    .narrow("d.app_id = ?", filter.appId)
+    .narrow("d.webhook_id = ?", filter.endpointId)
+    .narrow("d.message_id = ?", filter.messageId)
+    .narrow("d.dead_reason = ?", filter.deadReason)
+    .narrow("d.event_type = ANY (?)", eventTypes)
+    .content(content, throughMessage("d.message_id"))
+    .narrow(LAST_ANSWER, filter.responseClass)
+    .span("d.received_at", filter)
+  if (filter.live) where.require("d.status IN ('pending', 'failed')")
+  if (filter.calledOff !== undefined)
+    where.require(
+      `d.status = 'dead' AND coalesce(d.dead_reason, '') ${filter.calledOff ? "IN" : "NOT IN"} ${CALLED_OFF}`,
+    )
+  if (filter.undiscarded) where.require("d.discarded_at IS NULL")
   return where
 }
+
+/** Attempts lie with their delivery or with the live ones: no other day's table is looked into. */
+const LAST_ANSWER = `(
+  SELECT ${responseClassOf("a")} FROM attempts a
+   WHERE a.delivery_id = d.id AND a.purge_day = ANY (ARRAY[${LIVE_DAY}, d.purge_day]) ORDER BY a.seq DESC LIMIT 1
+) = ?`

@@ -1,17 +1,20 @@
 /** Endpoints: where webhooks go. With each there is a lane, which is woken by every change: it may have been held. */
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { toEndpoint, toJson } from "../rows.ts"
-import type { Endpoint, EndpointPatch, Task } from "../store.ts"
-import type { Runner } from "./connection.ts"
+import type { DeliveryFilter, Endpoint, EndpointPatch, Page, Task } from "../store.ts"
+import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
+import { readPage } from "./page.ts"
 import type { Statement } from "./statement.ts"
 import { insertTask } from "./tasks.ts"
 
-/** A policy by name is read with the endpoint, so that whoever sends knows the whole policy from one row. */
+/** A policy by name, and its application's limit, are read with the endpoint: whoever sends knows all of it from one row. */
 const SELECT = `
-  SELECT e.*, coalesce(e.retry_policy, p.policy) AS retry_policy
-    FROM endpoints e LEFT JOIN policies p ON p.name = e.retry_name`
+  SELECT e.*, coalesce(e.retry_policy, p.policy) AS retry_policy, o.rate_limit AS app_rate_limit
+    FROM endpoints e
+    JOIN applications o ON o.id = e.app_id
+    LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name`
 
 const CREATE: Statement = {
   name: "endpoints.create",
@@ -19,27 +22,24 @@ const CREATE: Statement = {
     WITH lane AS (INSERT INTO lanes (id, app_id) VALUES ($1, $20))
     INSERT INTO endpoints (
       id, uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit,
-      disabled, paused, hold_until, secrets, version, updated_at, app_id, created_at
-    ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+      disabled, paused, hold_until, secrets, version, updated_at, app_id, org_id, created_at
+    ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
 }
 
 /** Held until the end of the transaction, so that a policy is not deleted while an endpoint begins to use it. */
 const HOLD_POLICY: Statement = {
   name: "endpoints.hold-policy",
-  text: "SELECT name FROM policies WHERE name = $1 FOR KEY SHARE",
+  text: "SELECT name FROM policies WHERE org_id = $1 AND name = $2 FOR KEY SHARE",
 }
 
 export async function createEndpoint({ database }: Context, endpoint: Endpoint): Promise<void> {
   await orConflict("uid", taken(endpoint.uid), () =>
     database.transaction(async (runner) => {
-      await holdPolicy(runner, endpoint.retryName)
-      await runner.run(CREATE, [...changeable(endpoint), endpoint.appId, endpoint.createdAt])
+      const { orgId, appId, retryName, createdAt } = endpoint
+      if (retryName !== null) await runner.run(HOLD_POLICY, [orgId, retryName])
+      await runner.run(CREATE, [...changeable(endpoint), appId, orgId, createdAt])
     }),
   )
-}
-
-async function holdPolicy(runner: Runner, name: string | null): Promise<void> {
-  if (name !== null) await runner.run(HOLD_POLICY, [name])
 }
 
 function taken(uid: string | null | undefined): string {
@@ -87,20 +87,25 @@ export async function getEndpoint(
   return row === undefined ? null : toEndpoint(row)
 }
 
-const LIST: Statement = {
-  name: "endpoints.list",
-  text: `${SELECT} WHERE e.app_id = $1 AND e.deleted_at IS NULL AND e.id > $2 ORDER BY e.id LIMIT $3`,
-}
-
 export async function listEndpoints(
-  { database }: Context,
-  appId: string,
-  limit: number,
-  after: string | null,
+  context: Context,
+  { orgId, appId }: Pick<DeliveryFilter, "orgId" | "appId">,
+  page: Page<string>,
 ): Promise<Endpoint[]> {
-  return (await database.runCalmly(LIST, [appId, after ?? "", limit])).map(toEndpoint)
+  const where = new Conditions()
+    .narrow("e.org_id = ?", orgId)
+    .narrow("e.app_id = ?", appId)
+    .require("e.deleted_at IS NULL")
+  return (await readPage(context, SELECT, where, "e.id", page)).map(toEndpoint)
 }
 
+/** Before the endpoint itself, as whoever changes a policy locks them. */
+const HOLD_ITS_POLICY: Statement = {
+  name: "endpoints.hold-its-policy",
+  text: `
+    SELECT p.name FROM endpoints e JOIN policies p ON p.org_id = e.org_id
+     WHERE e.id = $1 AND p.name = $2 FOR KEY SHARE OF p`,
+}
 const LOCK: Statement = {
   name: "endpoints.lock",
   text: `${SELECT} WHERE e.id = $1 AND e.deleted_at IS NULL FOR NO KEY UPDATE OF e`,
@@ -131,7 +136,7 @@ export function updateEndpoint(
 ): Promise<Endpoint> {
   return orConflict("uid", taken(patch.uid), () =>
     database.transactionCalmly(async (runner) => {
-      await holdPolicy(runner, patch.retryName ?? null)
+      if (typeof patch.retryName === "string") await runner.run(HOLD_ITS_POLICY, [id, patch.retryName])
       const [row] = await runner.run(LOCK, [id])
       if (row === undefined) throw notFound("endpoint", id)
       const before = toEndpoint(row)

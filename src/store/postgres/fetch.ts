@@ -2,6 +2,7 @@
  * The statement that takes due deliveries for sending, for many lanes at once, and writes down in each lane's row what is in its
  * owner's hands. The row's token is the fence: a claim that was lost gets nothing.
  */
+import { STALL_WAITS_MS } from "../../core/settle.ts"
 import type { LaneFetch } from "../store.ts"
 import { Columns, patience, type Statement } from "./statement.ts"
 
@@ -112,19 +113,22 @@ SELECT s.ord, s.verdict, s.deleted,
              ) next
          ))
        END AS next_due_at,
-       e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
+       e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
        coalesce(e.retry_policy, p.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
        e.secrets, e.version, e.created_at, e.updated_at,
+       -- Looked up, and only for an endpoint: joined, it could be every application for each fetch.
+       (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,
        d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, octet_length(m.payload) AS payload_length,
-       CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY s.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload, d.error_detail, d.status, d.attempt_count,
-       d.max_attempts, d.received_at, d.age_from, d.next_retry_at, d.last_attempted_at, d.stalls
+       CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY s.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload,
+       d.manual, d.error_detail, d.status, d.attempt_count, d.max_attempts, d.received_at, d.age_from, d.next_retry_at,
+       d.last_attempted_at, d.stalls
   FROM s
   LEFT JOIN head h ON h.lane = s.lane
   LEFT JOIN found f ON f.lane = s.lane
   LEFT JOIN webhook_deliveries_live d ON d.seq = f.seq
   LEFT JOIN messages m ON m.id = d.message_id
   LEFT JOIN endpoints e ON e.id = s.lane AND s.verdict = 'go' AND s.version IS DISTINCT FROM s.known_version
-  LEFT JOIN policies p ON p.name = e.retry_name
+  LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
  ORDER BY s.ord, f.place`,
 }
 
@@ -154,9 +158,12 @@ UPDATE webhook_deliveries_live d SET ordered = e.ordered, deferred = d.deferred 
       ORDER BY coalesce(j.next_retry_at, 0) LIMIT 1000)))`,
 }
 
+/** By the count that it has then; lists begin at 1 here. */
+const STALL_WAIT = `('{${STALL_WAITS_MS.join()}}'::bigint[])[d.stalls + 2]`
+
 /**
  * What an earlier claim left behind: each becomes an attempt of unknown outcome. One that was only waiting for its turn may have been
- * sent since, so the log has it; but it is not counted as the cause of a crash.
+ * sent since, so the log has it; but it is not counted as the cause of a crash. One that was under way at several waits a while.
  */
 export const TAKE_OVER: Statement = {
   name: "lanes.take-over",
@@ -171,12 +178,17 @@ left_behind AS (
   SELECT u.seq, u.since FROM l CROSS JOIN LATERAL unnest(l.sending, l.since) AS u(seq, since)
 ),
 counted AS (
-  UPDATE webhook_deliveries_live d SET stalls = d.stalls + (u.since > 0)::int FROM left_behind u WHERE d.seq = u.seq
-  RETURNING d.id, d.webhook_id, d.message_id, d.attempt_count, d.target_url, abs(u.since) AS started_at
+  UPDATE webhook_deliveries_live d
+     SET stalls = d.stalls + (u.since > 0)::int,
+         next_retry_at = CASE WHEN u.since > 0 AND ${STALL_WAIT} > 0 THEN $4::bigint + ${STALL_WAIT} ELSE d.next_retry_at END
+    FROM left_behind u WHERE d.seq = u.seq
+  RETURNING d.id, d.webhook_id, d.message_id, d.attempt_count, d.manual, d.target_url, abs(u.since) AS started_at
 ),
 logged AS (
-  INSERT INTO attempts (id, delivery_id, webhook_id, message_id, attempt_number, status, url, response_truncated, error, started_at, duration_ms)
-  SELECT posthorn_id('atmpt', $3), id, webhook_id, message_id, attempt_count + 1, 'unknown', target_url, false,
+  INSERT INTO attempts (
+    id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_truncated, error, started_at, duration_ms
+  )
+  SELECT posthorn_id('atmpt', $3), id, webhook_id, message_id, attempt_count + 1, manual, 'unknown', target_url, false,
          'the worker stopped before it wrote down how this attempt ended', started_at, 0
     FROM counted
 )

@@ -37,13 +37,18 @@ async function backlog(): Promise<Scene> {
   await store.createEndpoint(blocked)
   await client.query(`
     INSERT INTO endpoints (
-      id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
-    ) SELECT 'ep_' || i, 'app_' || i % 500, 'http://x', '', '{}', '{}', false, false, false, '', 1, 0, 0
+      id, org_id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
+    ) SELECT 'ep_' || i, 'org_1', 'app_' || i % 500, 'http://x', '', '{}', '{}', false, false, false, '', 1, 0, 0
         FROM generate_series(1, ${ENDPOINTS}) i`)
+  await client.query(`
+    INSERT INTO applications (id, org_id, name, metadata, created_at, updated_at)
+    SELECT 'app_' || i, 'org_1', '', '{}', 0, 0 FROM generate_series(0, 499) i`)
+  await client.query(`
+    INSERT INTO policies (org_id, name, policy, updated_at) SELECT 'org_1', 'p' || i, '{}', 0 FROM generate_series(1, 100) i`)
   await client.query("INSERT INTO lanes (id, app_id) SELECT id, app_id FROM endpoints ON CONFLICT DO NOTHING")
   await client.query(
-    `INSERT INTO messages (id, app_id, event_type, payload, content_type, channels, metadata, priority, received_at, matched)
-     SELECT 'msg_' || i, $1, 'e', '', '', '[]', '{}', 1, $2, 1 FROM generate_series(1, ${BACKLOG}) i`,
+    `INSERT INTO messages (id, app_id, event_type, payload, content_type, channels, tags, metadata, priority, received_at, matched)
+     SELECT 'msg_' || i, $1, 'e', '', '', '[]', '[]', '{}', 1, $2, 1 FROM generate_series(1, ${BACKLOG}) i`,
     [application.id, NOW],
   )
   await client.query(
@@ -103,6 +108,13 @@ test("a fetch reads the rows that it takes, by the index of what is due", async 
   expect(rowsRead(nodes, /^webhook_deliveries/)).toBeLessThanOrEqual(3 * 10)
   expect(rowsRead(nodes, /^messages/)).toBeLessThanOrEqual(10)
   expect(rowsRead(nodes, /^lanes/)).toBeLessThanOrEqual(4)
+  expect(rowsRead(nodes, /^applications/)).toBeLessThanOrEqual(10)
+})
+
+test("a fetch by whoever knows the endpoint reads no application and no policy", async () => {
+  const { plan, endpointId } = await backlog()
+  const nodes = await plan(FETCH, fetchValues([{ ...ask(endpointId), knownVersion: 1 }], NOW))
+  expect(rowsRead(nodes, /^(applications|policies)/)).toBe(0)
 })
 
 test("a fetch of the full lane itself reads no more than it may take", async () => {

@@ -8,6 +8,20 @@ import type { Statement } from "./statement.ts"
 
 type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
 
+/** When a lane next has something to do: an ordered line when its head is due, a queue when its first is. */
+export const earliestDue = (lane: string): string => `
+  SELECT min(due_at) AS due_at FROM (
+    SELECT w.due_at
+      FROM generate_series(1, 7) AS r(rank)
+      CROSS JOIN LATERAL (
+        SELECT coalesce(next_retry_at, 0) AS due_at FROM webhook_deliveries_live d
+         WHERE d.webhook_id = ${lane} AND d.rank = r.rank ORDER BY coalesce(next_retry_at, 0) LIMIT 1
+      ) w
+    UNION ALL
+    (SELECT coalesce(next_retry_at, 0) FROM webhook_deliveries_live d
+      WHERE d.webhook_id = ${lane} AND d.rank = 0 ORDER BY seq LIMIT 1)
+  ) heads`
+
 /** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 const SCAN: Statement = {
   name: "lanes.scan",
@@ -23,19 +37,7 @@ WITH RECURSIVE found AS (
 )
 SELECT f.webhook_id, f.app_id, due.due_at
   FROM (SELECT * FROM found LIMIT $2) f
-  CROSS JOIN LATERAL (
-    SELECT min(due_at) AS due_at FROM (
-      SELECT w.due_at
-        FROM generate_series(1, 7) AS r(rank)
-        CROSS JOIN LATERAL (
-          SELECT coalesce(next_retry_at, 0) AS due_at FROM webhook_deliveries_live d
-           WHERE d.webhook_id = f.webhook_id AND d.rank = r.rank ORDER BY coalesce(next_retry_at, 0) LIMIT 1
-        ) w
-      UNION ALL
-      (SELECT coalesce(next_retry_at, 0) FROM webhook_deliveries_live d
-        WHERE d.webhook_id = f.webhook_id AND d.rank = 0 ORDER BY seq LIMIT 1)
-    ) heads
-  ) due`,
+  CROSS JOIN LATERAL (${earliestDue("f.webhook_id")}) due`,
 }
 
 export async function scanLanes(
@@ -62,7 +64,7 @@ export async function fetch(context: Context, lanes: readonly LaneFetch[], now: 
   const leftIds = left.map(({ endpointId }) => endpointId)
   // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
   if (has("leftover"))
-    await database.run(TAKE_OVER, [leftIds, left.map(({ token }) => token), ids.make("atmpt", now)])
+    await database.run(TAKE_OVER, [leftIds, left.map(({ token }) => token), ids.make("atmpt", now), now])
   if (has("misplaced")) await database.run(LINE_UP, [leftIds, now])
   const again = await fetch(context, left, now)
   return works.map((work) => work ?? again.shift()!)

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest"
 import { fetchOf, NOW, stage } from "../../../test/support/postgres-store.ts"
 import type { PosthornError } from "../../core/errors.ts"
-import { sample, settlement } from "../conformance.ts"
+import { newest, sample, settlement } from "../conformance.ts"
 
 test("a send whose key an open transaction holds is refused in good time, and others of the same moment are not", async () => {
   const { store, client, application } = await stage()
@@ -58,7 +58,16 @@ test("what an answer that got lost had taken is given again, and what is in hand
   const [first, ...lost] = await fetch([])
   expect(await fetch([first!])).toEqual(lost)
   expect(await fetch([first!, ...lost])).toEqual([])
-  expect(await store.listAttempts({}, { limit: 9, before: null })).toEqual([])
+  expect(await store.listAttempts({}, newest(9))).toEqual([])
+})
+
+test("a payload that was expunged is null, among large ones that are read apart", async () => {
+  const { store, application, endpoint } = await stage()
+  const messages = [1, 2, 3].map((n) => sample.message(application.id, { payload: Buffer.alloc(900_000, n) }))
+  for (const message of messages) await store.accept([message])
+  await store.expungeMessage(application.id, messages[1]!.id)
+  const [work] = await store.fetch([fetchOf(endpoint)], NOW)
+  expect(work!.deliveries.map(({ payload }) => payload?.[0] ?? null)).toEqual([1, null, 3])
 })
 
 test("large payloads come whole, though they are read apart from the rest", async () => {
@@ -67,7 +76,7 @@ test("large payloads come whole, though they are read apart from the rest", asyn
   for (const payload of payloads) await store.accept([sample.message(application.id, { payload })])
   const ask = fetchOf(endpoint)
   const [work] = await store.fetch([ask], NOW)
-  expect(work!.deliveries.map(({ payload }) => Buffer.compare(payload, payloads.shift()!))).toEqual([
+  expect(work!.deliveries.map(({ payload }) => Buffer.compare(payload!, payloads.shift()!))).toEqual([
     0, 0, 0, 0, 0,
   ])
 })

@@ -2,10 +2,10 @@ import { expect, test } from "vitest"
 import { NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
-import { sample, settlement } from "../conformance.ts"
+import { newest, sample, settlement } from "../conformance.ts"
 import { DAY_MS } from "./partitions.ts"
 
-const page = { limit: 1000, before: null }
+const page = newest(1000)
 const TOMORROW = Math.ceil(NOW / DAY_MS) * DAY_MS
 const DAY = TOMORROW / DAY_MS
 /** Of the tables those of the two days that the tests use, and not those that are made ahead. */
@@ -117,7 +117,7 @@ test("a day may come up again after it is gone, in the process that dropped it a
 })
 
 test("what comes back to life takes its attempts along and outlives its day", async () => {
-  const { store, query, send, attempt } = await stage()
+  const { store, query, application, send, attempt } = await stage()
   await send(2)
   const [kept, reset] = await attempt(500, TOMORROW)
   const expected = { expectedStatus: "dead", expectedAttemptCount: 1 } as const
@@ -127,7 +127,10 @@ test("what comes back to life takes its attempts along and outlives its day", as
   ])
   expect(await store.purge(TOMORROW, 10)).toBe(0)
   for (const { id } of [kept!, reset!]) {
-    expect(await store.getDelivery(id)).toMatchObject({ status: "pending", attemptCount: 0 })
+    expect(await store.getDelivery(application.orgId, id)).toMatchObject({
+      status: "pending",
+      attemptCount: 0,
+    })
     expect(await store.listAttempts({ deliveryId: id }, page)).toHaveLength(1)
   }
   expect(await attempt(200, TOMORROW + DAY_MS)).toHaveLength(2)

@@ -1,5 +1,6 @@
 /** Retention: whole days of finished deliveries go at once, so a row stays up to a day longer than it has to. */
 import type { Context } from "./context.ts"
+import { EXPUNGED } from "./messages.ts"
 import { retire } from "./retire.ts"
 import type { Statement } from "./statement.ts"
 
@@ -24,7 +25,10 @@ export function purge(context: Context, now: number, limit: number): Promise<num
       context.partitions.forget()
       for (const table of tables) removed += await workOff(context, table, limit - removed)
     }
-    return removed + (await purgeUnmatched(context, now, limit - removed))
+    for (const statement of [UNMATCHED, PAYLOADS, ENTRIES])
+      if (removed < limit)
+        removed += (await context.database.runCalmly(statement, [now, limit - removed])).length
+    return removed
   })
 }
 
@@ -41,8 +45,9 @@ WITH bite AS MATERIALIZED (
    WHERE seq > coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0) ORDER BY seq LIMIT $2
 ),
 messages_gone AS (
-  DELETE FROM messages m
-   WHERE m.id IN (SELECT message_id FROM bite)
+  -- Seen twice: one that a delivery was added to meanwhile is another now than it was for this statement, which cannot see it.
+  DELETE FROM messages m USING messages seen
+   WHERE m.id IN (SELECT message_id FROM bite) AND seen.id = m.id AND seen.matched = m.matched
      AND (m.matched = 1 OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.message_id = m.id))
 ),
 attempts_gone AS (
@@ -69,15 +74,25 @@ async function workOff({ database }: Context, table: string, limit: number): Pro
   return removed
 }
 
+/** Looked at again when it is removed: a delivery may have been added meanwhile. */
 const UNMATCHED: Statement = {
   name: "maintenance.unmatched",
   text: `
     DELETE FROM messages
-     WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2))
+     WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2)) AND purge_at <= $1
     RETURNING seq`,
 }
-
-async function purgeUnmatched({ database }: Context, now: number, limit: number): Promise<number> {
-  if (limit === 0) return 0
-  return (await database.runCalmly(UNMATCHED, [now, limit])).length
+const PAYLOADS: Statement = {
+  name: "maintenance.payloads",
+  text: `
+    UPDATE messages SET ${EXPUNGED}
+     WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE payload_until <= $1 ORDER BY payload_until LIMIT $2))
+    RETURNING seq`,
+}
+const ENTRIES: Statement = {
+  name: "maintenance.entries",
+  text: `
+    DELETE FROM entries
+     WHERE ctid = ANY (ARRAY(SELECT ctid FROM entries WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)) AND expires_at <= $1
+    RETURNING kind`,
 }

@@ -2,9 +2,9 @@
 import pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
 import { stage } from "../../../test/support/postgres-store.ts"
-import { sample } from "../conformance.ts"
+import { newest, sample } from "../conformance.ts"
 
-const page = { limit: 9, before: null }
+const page = newest(9)
 
 test("how long its own statements wait for a lock is as before", async () => {
   const { store, client, application } = await stage()
@@ -22,7 +22,7 @@ test("a batch of which one is refused leaves nothing, and the transaction goes o
   await expect(store.accept(batch, client)).rejects.toMatchObject({ code: "conflict", field: "eventId" })
   await store.accept([sample.message(application.id)], client)
   await client.query("COMMIT")
-  expect(await store.listMessages({ appId: application.id }, page)).toHaveLength(2)
+  expect(await store.listMessages({ appId: application.id }, page, false)).toHaveLength(2)
 })
 
 test("a statement that PostgreSQL refuses does not end the transaction either", async () => {
@@ -32,7 +32,7 @@ test("a statement that PostgreSQL refuses does not end the transaction either", 
   await expect(store.accept([nul], client)).rejects.toMatchObject({ code: "invalid_input" })
   await store.accept([sample.message(application.id)], client)
   await client.query("COMMIT")
-  expect(await store.listMessages({ appId: application.id }, page)).toHaveLength(1)
+  expect(await store.listMessages({ appId: application.id }, page, false)).toHaveLength(1)
 })
 
 test("a pool, a client outside of a transaction, and anything else are refused", async () => {
@@ -46,7 +46,7 @@ test("a pool, a client outside of a transaction, and anything else are refused",
       message: expect.stringContaining("BEGIN"),
     })
   await expect(store.accept([sample.message(application.id)], {})).rejects.toMatchObject({ field: "tx" })
-  expect(await store.listMessages({ appId: application.id }, page)).toEqual([])
+  expect(await store.listMessages({ appId: application.id }, page, false)).toEqual([])
 })
 
 test("many messages for many endpoints are accepted in statements that end in time", async () => {
@@ -54,8 +54,8 @@ test("many messages for many endpoints are accepted in statements that end in ti
   await client.query(
     `
     INSERT INTO endpoints (
-      id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
-    ) SELECT 'ep_' || i, $1, 'http://x', '', '{}', '{}', false, false, false, '', 1, 0, 0 FROM generate_series(1, 499) i`.replace(
+      id, org_id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
+    ) SELECT 'ep_' || i, 'org_1', $1, 'http://x', '', '{}', '{}', false, false, false, '', 1, 0, 0 FROM generate_series(1, 499) i`.replace(
       "$1",
       `'${application.id}'`,
     ),

@@ -1,21 +1,44 @@
+import { getRandomValues } from "node:crypto"
 import { expect, test } from "vitest"
 import { NOW, plansOf, stage } from "../../../test/support/postgres-store.ts"
+import { createIds } from "../../core/ids.ts"
 import { revive } from "../../core/operate.ts"
-import { sample } from "../conformance.ts"
+import { newest, ORG, sample } from "../conformance.ts"
 import type { Delivery } from "../store.ts"
+import { addWithin } from "./add.ts"
 import { amendWithin } from "./amend.ts"
 import { DAY_MS } from "./partitions.ts"
 
-const page = { limit: 50, before: null }
+const page = newest(50)
 const DAYS = [0, 1, 2].map((day) => Math.ceil(NOW / DAY_MS) + day)
 /** The table that is made ahead is empty, and read whole. */
 const WHOLE_DAY = new RegExp(`Seq Scan on \\w+_(live|${DAYS.join("|")})`)
 
-/** Three days of finished deliveries, one in fifty of them dead, and a backlog that belongs to one of a hundred endpoints. */
+/**
+ * Three days of finished deliveries, one in fifty of them dead, and a backlog that belongs to one of a hundred endpoints; of ten
+ * applications, of which the tenant has half.
+ */
 async function fill() {
   const staged = await stage()
   const { store, query } = staged
   await store.partitions.ensureDays(DAYS)
+  await query(
+    `INSERT INTO applications (id, org_id, name, metadata, created_at, updated_at)
+     SELECT 'app_' || i, CASE WHEN i % 2 = 1 THEN $1 ELSE 'org_even' END, '', '{}', 0, 0 FROM generate_series(0, 9) AS i`,
+    [ORG],
+  )
+  await query(
+    `INSERT INTO endpoints (
+       id, org_id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
+     ) SELECT 'ep_' || i, o.org_id, o.id, '', '', '{}', '{}', false, false, false, '', 1, 0, 0
+         FROM generate_series(0, 99) AS i JOIN applications o ON o.id = 'app_' || i % 10`,
+  )
+  await query("INSERT INTO lanes (id, app_id) SELECT id, app_id FROM endpoints ON CONFLICT DO NOTHING")
+  await query(
+    `INSERT INTO messages (id, app_id, event_type, payload, content_type, channels, tags, metadata, priority, received_at, matched)
+     SELECT 'msg_' || kind || i, 'app_' || i % 10, 't', '', '', '[]', CASE WHEN i % 10 = 1 THEN '["vip"]' ELSE '[]' END, '{}', 1, i, 1
+       FROM generate_series(1, 15000) AS i, unnest(ARRAY['', 'live_']) AS kind`,
+  )
   await query(
     `INSERT INTO webhook_deliveries (id, app_id, webhook_id, message_id, event_type, target_url, status, received_at, purge_day)
      SELECT 'dlv_' || i, 'app_' || i % 10, 'ep_' || i % 100, 'msg_' || i, 't', 'u',
@@ -72,7 +95,9 @@ test("lists use an index of every table they look at, and look at no other", asy
 test("one delivery, and the attempts of one, of an endpoint and of a message are found by indexes", async () => {
   const { store, plan } = await fill()
   const plans = [
-    await plan(() => store.getDelivery("dlv_77")),
+    await plan(() => store.getDelivery(ORG, "dlv_77")),
+    await plan(() => store.getAttempt("msg_77", "atmpt_77")),
+    await plan(() => store.expungeAttempt("msg_77", "atmpt_77")),
     await plan(() => store.listAttempts({ deliveryId: "dlv_77" }, page)),
     await plan(() => store.listAttempts({ messageId: "msg_77" }, page)),
     await plan(() => store.listAttempts({ endpointId: "ep_7" }, page)),
@@ -81,6 +106,95 @@ test("one delivery, and the attempts of one, of an endpoint and of a message are
     expect(text).toContain("Index Scan")
     expect(text).not.toMatch(WHOLE_DAY)
   }
+})
+
+test("what a tenant, a tag or an answer narrows is walked through by number, and its messages are looked up", async () => {
+  const { store, plan } = await fill()
+  const list = (filter: Parameters<typeof store.listDeliveries>[0]) =>
+    plan(() => store.listDeliveries(filter, page))
+  const ofTenant = await list({ orgId: ORG })
+  const tagged = await list({ orgId: ORG, tag: "vip" })
+  const answered = await list({ responseClass: 500 })
+  for (const text of [ofTenant, tagged, answered]) {
+    expect(text).toContain("Scan Backward using deliveries_live_seq")
+    for (const day of DAYS) expect(text).toContain(`webhook_deliveries_done_${day}_seq_idx`)
+    expect(text).not.toMatch(WHOLE_DAY)
+    expect(text).not.toContain("Seq Scan on messages")
+  }
+  expect(tagged).toContain("messages_id")
+  const dead = await plan(() => store.groupDead({ orgId: ORG, undiscarded: true }, 10))
+  expect(dead).not.toContain("webhook_deliveries_live")
+  const attempts = await plan(() => store.listAttempts({ endpointId: "ep_7", tag: "vip" }, page))
+  expect(attempts).toContain("messages_id")
+  expect(attempts).not.toMatch(WHOLE_DAY)
+})
+
+test("lists of applications, endpoints, messages, entries and tasks follow an index in both directions", async () => {
+  const { store, query, plan } = await fill()
+  const { id } = await store.createTask(sample.task({ action: "expunge", filter: { appId: "app_1000" } }))
+  await query(
+    `INSERT INTO messages (id, app_id, event_type, payload, content_type, channels, tags, metadata, priority, received_at, matched)
+     SELECT 'msg_few_' || i, 'app_1000', 't', '', '', '[]', '["vip"]', '{}', 1, i, 1 FROM generate_series(1, 300) AS i`,
+  )
+  await query(
+    `INSERT INTO applications (id, org_id, name, metadata, created_at, updated_at)
+     SELECT 'app_' || i, 'org_' || i % 100, '', '{}', 0, 0 FROM generate_series(10, 3000) AS i`,
+  )
+  await query(
+    `INSERT INTO endpoints (
+       id, org_id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
+     ) SELECT 'ep_' || i, 'org_' || i % 100, 'app_' || i, '', '', '{}', '{}', false, false, false, '', 1, 0, 0
+         FROM generate_series(100, 3000) AS i`,
+  )
+  await query(
+    `INSERT INTO entries (kind, name, org_id, body, version, created_at, updated_at)
+     SELECT 'key', 'n' || i, 'org_' || i % 100, '', 1, 0, 0 FROM generate_series(1, 3000) AS i`,
+  )
+  await query(
+    `INSERT INTO tasks (id, org_id, action, type, filter, status, total, done, changed, cursor, up_to, created_at, updated_at)
+     SELECT 'qtask_' || i, 'org_' || i % 100, 'retry', 't', '{}', 'finished', 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 3000) AS i`,
+  )
+  await query("ANALYZE")
+  for (const back of [false, true]) {
+    const names = { limit: 5, order: "ascending", from: "m", back } as const
+    const seqs = { ...page, from: 7000, back }
+    const plans = [
+      await plan(() => store.listMessages({ appId: "app_1000", tag: "vip" }, seqs, false)),
+      await plan(() => store.listEndpoints({ appId: "app_1000" }, names)),
+      await plan(() => store.listEndpoints({ orgId: "org_7" }, names)),
+      await plan(() => store.listEntries("key", "org_7", names, NOW)),
+      await plan(() => store.listApplications("org_7", names)),
+      await plan(() => store.listTasks("org_7", seqs, { status: "running", type: "t" })),
+      await plan(() => store.listRunningTasks(10)),
+    ]
+    for (const text of plans) expect(text).not.toMatch(/Seq Scan on (?!policies)/)
+    expect(plans[0]).toContain("messages_app")
+  }
+  const reading = await plan(() => store.readTaskMessages(id, 200))
+  expect(reading).toContain("messages_app")
+})
+
+test("lanes are gone through one after the other, each by the index of what waits for it", async () => {
+  const { store, plan } = await fill()
+  const text = await plan(() =>
+    store.listLanes({ orgId: ORG }, { limit: 5, order: "ascending", from: "ep_2", back: false }),
+  )
+  expect(text).toContain("deliveries_live_due")
+  expect(text).not.toContain("Seq Scan on webhook_deliveries_live")
+})
+
+test("additions look up their messages, and whether those have a delivery, by indexes", async () => {
+  const { store, plan } = await fill()
+  const ids = createIds((into) => getRandomValues(into))
+  const additions = Array.from({ length: 20 }, (_, i) => ({
+    messageId: `msg_${i * 10 + 1}`,
+    endpointId: "ep_1",
+    manual: false,
+  }))
+  const text = await plan(() => addWithin({ ids }, store.database, additions, NOW))
+  for (const day of DAYS) expect(text).toContain(`webhook_deliveries_done_${day}_message_id_idx`)
+  expect(text).not.toMatch(WHOLE_DAY)
+  expect(text).not.toContain("Seq Scan on messages")
 })
 
 test("a task over the live reads no finished table, and each kind of amendment only where it belongs", async () => {
@@ -92,7 +206,7 @@ test("a task over the live reads no finished table, and each kind of amendment o
   expect(reading).not.toContain("webhook_deliveries_done")
   expect(reading).not.toContain("Seq Scan on webhook_deliveries")
 
-  const many = { limit: 200, before: null }
+  const many = newest(200)
   const live = await store.listDeliveries({ live: true }, many)
   const dead = await store.listDeliveries({ status: "dead" }, many)
   const amend = (rows: readonly Delivery[]) => {

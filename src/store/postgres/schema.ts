@@ -21,17 +21,21 @@ CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 
 CREATE TABLE applications (
   id         text COLLATE "C" PRIMARY KEY,
+  org_id     text COLLATE "C" NOT NULL,
   uid        text COLLATE "C",
   name       text COLLATE "C" NOT NULL,
   metadata   text NOT NULL,
+  rate_limit integer,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   deleted_at bigint
 );
-CREATE UNIQUE INDEX applications_uid ON applications (uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX applications_org ON applications (org_id, id);
+CREATE UNIQUE INDEX applications_uid ON applications (org_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 
 CREATE TABLE endpoints (
   id           text COLLATE "C" PRIMARY KEY,
+  org_id       text COLLATE "C" NOT NULL,
   app_id       text COLLATE "C" NOT NULL,
   uid          text COLLATE "C",
   url          text NOT NULL,
@@ -40,7 +44,7 @@ CREATE TABLE endpoints (
   channels     text[],
   headers      text NOT NULL,
   metadata     text NOT NULL,
-  retry_name   text,
+  retry_name   text COLLATE "C",
   retry_policy text,
   ordered      boolean NOT NULL,
   concurrency  integer,
@@ -54,35 +58,61 @@ CREATE TABLE endpoints (
   updated_at   bigint NOT NULL,
   deleted_at   bigint
 );
+CREATE INDEX endpoints_org ON endpoints (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX endpoints_app ON endpoints (app_id, id) WHERE deleted_at IS NULL;
 CREATE UNIQUE INDEX endpoints_uid ON endpoints (app_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
-CREATE INDEX endpoints_retry_name ON endpoints (retry_name) WHERE retry_name IS NOT NULL;
+CREATE INDEX endpoints_retry_name ON endpoints (org_id, retry_name) WHERE retry_name IS NOT NULL;
 
-CREATE TABLE policies (name text COLLATE "C" PRIMARY KEY, policy text NOT NULL, updated_at bigint NOT NULL);
+CREATE TABLE policies (
+  org_id     text COLLATE "C" NOT NULL,
+  name       text COLLATE "C" NOT NULL,
+  policy     text NOT NULL,
+  updated_at bigint NOT NULL,
+  PRIMARY KEY (org_id, name)
+);
+
+-- Small documents of a tenant's. By name before the tenant: a key says by itself whose it is.
+CREATE TABLE entries (
+  kind       text COLLATE "C" NOT NULL,
+  name       text COLLATE "C" NOT NULL,
+  org_id     text COLLATE "C" NOT NULL,
+  body       text NOT NULL,
+  version    integer NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  expires_at bigint,
+  PRIMARY KEY (kind, name, org_id)
+);
+CREATE INDEX entries_org ON entries (kind, org_id, name);
+CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE SEQUENCE message_seq;
 CREATE TABLE messages (
-  seq          bigint PRIMARY KEY DEFAULT nextval('message_seq'),
-  id           text COLLATE "C" NOT NULL,
-  app_id       text COLLATE "C" NOT NULL,
-  event_type   text NOT NULL,
-  payload      bytea NOT NULL,
-  content_type text NOT NULL,
-  event_id     text COLLATE "C",
-  channels     text NOT NULL,
-  session_id   text,
-  metadata     text NOT NULL,
-  priority     smallint NOT NULL,
-  max_attempts integer,
-  received_at  bigint NOT NULL,
-  deliver_at   bigint,
-  matched      integer NOT NULL,
-  purge_at     bigint
+  seq           bigint PRIMARY KEY DEFAULT nextval('message_seq'),
+  id            text COLLATE "C" NOT NULL,
+  app_id        text COLLATE "C" NOT NULL,
+  event_type    text NOT NULL,
+  payload       bytea,
+  expunged      boolean NOT NULL DEFAULT false,
+  content_type  text NOT NULL,
+  event_id      text COLLATE "C",
+  channels      text NOT NULL,
+  tags          text NOT NULL,
+  session_id    text,
+  metadata      text NOT NULL,
+  priority      smallint NOT NULL,
+  max_attempts  integer,
+  received_at   bigint NOT NULL,
+  deliver_at    bigint,
+  matched       integer NOT NULL,
+  purge_at      bigint,
+  payload_until bigint
 );
 CREATE UNIQUE INDEX messages_id ON messages (id);
 CREATE INDEX messages_app ON messages (app_id, seq);
 CREATE UNIQUE INDEX messages_event_id ON messages (app_id, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX messages_purge ON messages (purge_at) WHERE purge_at IS NOT NULL;
+CREATE INDEX messages_payload_until ON messages (payload_until) WHERE payload_until IS NOT NULL;
 
 -- By generations of twelve hours: the index that inserts go to stays small, and whole generations are dropped.
 CREATE TABLE idempotency (
@@ -120,6 +150,7 @@ CREATE TABLE webhook_deliveries (
   error_detail      text,
   age_from          bigint,
   stalls            integer NOT NULL DEFAULT 0,
+  manual            boolean NOT NULL DEFAULT false,
   purge_at          bigint,
   purge_day         integer NOT NULL DEFAULT ${KEPT_DAY},
   discarded_at      bigint,
@@ -155,6 +186,7 @@ CREATE TABLE attempts (
   webhook_id         text COLLATE "C" NOT NULL,
   message_id         text COLLATE "C" NOT NULL,
   attempt_number     integer NOT NULL,
+  manual             boolean NOT NULL DEFAULT false,
   status             text COLLATE "C" NOT NULL,
   url                text NOT NULL,
   response_status    integer,
@@ -174,9 +206,12 @@ CREATE SEQUENCE task_seq;
 CREATE TABLE tasks (
   seq        bigint PRIMARY KEY DEFAULT nextval('task_seq'),
   id         text COLLATE "C" NOT NULL UNIQUE,
+  org_id     text COLLATE "C" NOT NULL,
   action     text NOT NULL,
+  type       text NOT NULL,
   filter     text NOT NULL,
   status     text COLLATE "C" NOT NULL,
+  data       text,
   total      bigint NOT NULL,
   done       bigint NOT NULL,
   changed    bigint NOT NULL,
@@ -185,6 +220,7 @@ CREATE TABLE tasks (
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL
 );
+CREATE INDEX tasks_org ON tasks (org_id, seq);
 CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
 
 -- A process that delivers: it lives as long as it renews its lease, by this database's clock. An id is never used again.
@@ -274,7 +310,7 @@ SELECT d.id,
        posthorn_time(coalesce(d.last_attempted_at, d.received_at)) AS updated_at
   FROM webhook_deliveries d
   LEFT JOIN endpoints e ON e.id = d.webhook_id
-  LEFT JOIN policies p ON p.name = e.retry_name
+  LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
   LEFT JOIN lanes l ON l.id = d.webhook_id;
 
 CREATE VIEW webhook_logs AS

@@ -29,6 +29,7 @@ const CLAIM = {
   attempt_id: attemptColumn("text", ({ id }) => id),
   attempt_status: attemptColumn("text", ({ status }) => status),
   attempt_number: attemptColumn("int", ({ attemptNumber }) => attemptNumber),
+  attempt_manual: attemptColumn("bool", ({ manual }) => manual),
   url: attemptColumn("text", ({ url }) => url),
   response_status: attemptColumn("int", ({ responseStatus }) => responseStatus),
   body_at: ["int", ({ bodyAt }) => bodyAt],
@@ -57,6 +58,7 @@ const SETTLED = new Columns<Ending>({
   error_detail: changeColumn("text", ({ errorDetail }) => errorDetail),
   age_from: changeColumn("bigint", ({ ageFrom }) => ageFrom),
   stalls: changeColumn("int", ({ stalls }) => stalls),
+  manual: changeColumn("bool", ({ manual }) => manual),
   purge_at: changeColumn("bigint", ({ purgeAt }) => purgeAt),
   purge_day: changeColumn("int", (_, settlement) => dayOf(settlement)),
   disables: changeColumn("bool", ({ disableEndpoint }) => disableEndpoint),
@@ -100,11 +102,11 @@ let_go AS (
 
 const insertAttempts = (columns: Columns<Ending>, day: string) => `
 INSERT INTO attempts (
-  id, delivery_id, webhook_id, message_id, attempt_number, status, url, response_status, response_body, response_truncated, error,
-  started_at, duration_ms, purge_day
+  id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated,
+  error, started_at, duration_ms, purge_day
 )
-SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.attempt_status, x.url, x.response_status,
-       substr($${columns.next()}::bytea, x.body_at, x.body_length), x.response_truncated, x.error, x.started_at, x.duration_ms, ${day}
+SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.attempt_manual, x.attempt_status, x.url,
+       x.response_status, substr($${columns.next()}::bytea, x.body_at, x.body_length), x.response_truncated, x.error, x.started_at, x.duration_ms, ${day}
   FROM standing x
  WHERE x.attempt_id IS NOT NULL ORDER BY x.ord`
 
@@ -118,8 +120,8 @@ applied AS (
      SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
          last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at,
          error_detail = CASE WHEN x.status = 'delivered' THEN NULL ELSE coalesce(x.error_detail, d.error_detail) END,
-         age_from = x.age_from, stalls = x.stalls, purge_at = x.purge_at, purge_day = x.purge_day, discarded_at = NULL,
-         target_url = coalesce(x.url, d.target_url)
+         age_from = x.age_from, stalls = x.stalls, manual = x.manual, purge_at = x.purge_at, purge_day = x.purge_day,
+         discarded_at = NULL, target_url = coalesce(x.url, d.target_url)
     FROM standing x
    WHERE d.seq = x.seq AND d.attempt_count = x.expected_count AND d.status IN ('pending', 'failed')
   RETURNING d.seq

@@ -3,14 +3,19 @@ import { getRandomValues } from "node:crypto"
 import { invalid, PosthornError } from "../../core/errors.ts"
 import { createIds } from "../../core/ids.ts"
 import type { Store } from "../store.ts"
+import { Acceptor } from "./acceptor.ts"
+import * as adding from "./add.ts"
 import * as amending from "./amend.ts"
 import * as applications from "./applications.ts"
 import * as attempts from "./attempts.ts"
 import { Database } from "./connection.ts"
 import type { Context } from "./context.ts"
+import * as counts from "./counts.ts"
 import * as deliveries from "./deliveries.ts"
 import * as endpoints from "./endpoints.ts"
+import * as entries from "./entries.ts"
 import { toOpeningError } from "./errors.ts"
+import { listLanes } from "./lane-status.ts"
 import * as lanes from "./lanes.ts"
 import * as maintenance from "./maintenance.ts"
 import * as messages from "./messages.ts"
@@ -51,21 +56,36 @@ const OPERATIONS = {
   getPolicy: policies.getPolicy,
   listPolicies: policies.listPolicies,
   deletePolicy: policies.deletePolicy,
+  saveEntry: entries.saveEntry,
+  getEntry: entries.getEntry,
+  listEntries: entries.listEntries,
+  deleteEntry: entries.deleteEntry,
   scanLanes: lanes.scanLanes,
   changedOutside: async () => false,
   getDelivery: deliveries.getDelivery,
   listDeliveries: deliveries.listDeliveries,
-  countDeliveries: deliveries.countDeliveries,
-  countByStatus: deliveries.countByStatus,
+  countDeliveries: counts.countDeliveries,
+  countByStatus: counts.countByStatus,
+  groupDead: counts.groupDead,
+  listLanes,
   listAttempts: attempts.listAttempts,
+  getAttempt: attempts.getAttempt,
+  expungeAttempt: attempts.expungeAttempt,
   getMessage: messages.getMessage,
+  getMessages: messages.getMessages,
   listMessages: messages.listMessages,
+  countMessages: messages.countMessages,
+  usage: messages.usage,
+  expungeMessage: messages.expungeMessage,
+  add: adding.add,
   amend: amending.amend,
   createTask: tasks.createTask,
   getTask: tasks.getTask,
   listTasks: tasks.listTasks,
+  listRunningTasks: tasks.listRunningTasks,
   cancelTask: tasks.cancelTask,
   readTask: tasks.readTask,
+  readTaskMessages: tasks.readTaskMessages,
   stepTask: tasks.stepTask,
   purge: maintenance.purge,
   bindEncryptionKey: operations.bindEncryptionKey,
@@ -94,7 +114,7 @@ export async function openPostgresStore({ url, name }: PostgresStoreOptions): Pr
   }
   const partitions = new Partitions(database)
   const context: Context = { database, partitions, ids: createIds((into) => getRandomValues(into)) }
-  const acceptor = new messages.Acceptor(context)
+  const acceptor = new Acceptor(context)
   const pipelines = new Pipelines(context)
   const bound = Object.entries(OPERATIONS).map(([name, operation]) => [
     name,

@@ -1,40 +1,36 @@
 /** Applications: who owns endpoints and messages. */
 import { notFound } from "../../core/errors.ts"
 import { toApplication, toJson } from "../rows.ts"
-import type { Application, ApplicationPatch, Task } from "../store.ts"
+import type { Application, ApplicationPatch, Page, Task } from "../store.ts"
+import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
+import { readPage } from "./page.ts"
 import { createTask } from "./tasks.ts"
 
 export function createApplication({ connection }: Context, application: Application): void {
-  const { id, uid, name, metadata, createdAt, updatedAt } = application
+  const { id, orgId, uid, name, metadata, rateLimit, createdAt, updatedAt } = application
   orConflict("uid", `an application with uid "${uid}" exists already`, () =>
     connection
-      .sql(
-        "INSERT INTO applications (id, uid, name, metadata, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
-      )
-      .run(id, uid, name, toJson(metadata), createdAt, updatedAt),
+      .sql(`
+        INSERT INTO applications (id, org_id, uid, name, metadata, rate_limit, created_at, updated_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+      .run(id, orgId, uid, name, toJson(metadata), rateLimit, createdAt, updatedAt),
   )
 }
 
-export function getApplication({ connection }: Context, key: string): Application | null {
+export function getApplication({ connection }: Context, orgId: string, key: string): Application | null {
   const row = connection
-    .sql(
-      "SELECT * FROM applications WHERE deleted_at IS NULL AND id = ?1 UNION ALL SELECT * FROM applications WHERE deleted_at IS NULL AND uid = ?1 LIMIT 1",
-    )
-    .get(key)
+    .sql(`
+      SELECT * FROM applications WHERE id = ?2 AND org_id = ?1 AND deleted_at IS NULL
+      UNION ALL SELECT * FROM applications WHERE uid = ?2 AND org_id = ?1 AND deleted_at IS NULL LIMIT 1`)
+    .get(orgId, key)
   return row === undefined ? null : toApplication(row)
 }
 
-export function listApplications(
-  { connection }: Context,
-  limit: number,
-  after: string | null,
-): Application[] {
-  return connection
-    .sql("SELECT * FROM applications WHERE deleted_at IS NULL AND id > ? ORDER BY id LIMIT ?")
-    .all(after ?? "", limit)
-    .map(toApplication)
+export function listApplications(context: Context, orgId: string, page: Page<string>): Application[] {
+  const where = new Conditions().narrow("org_id = ?", orgId).require("deleted_at IS NULL")
+  return readPage(context, "SELECT * FROM applications", where, "id", page).map(toApplication)
 }
 
 export function updateApplication(
@@ -43,14 +39,23 @@ export function updateApplication(
   patch: ApplicationPatch,
   now: number,
 ): Application {
-  const before = getApplication(context, id)
-  if (before === null) throw notFound("application", id)
+  const { connection } = context
+  const row = connection.sql("SELECT * FROM applications WHERE id = ? AND deleted_at IS NULL").get(id)
+  if (row === undefined) throw notFound("application", id)
+  const before = toApplication(row)
   const after: Application = { ...before, ...patch, updatedAt: now }
   orConflict("uid", `an application with uid "${after.uid}" exists already`, () =>
-    context.connection
-      .sql("UPDATE applications SET uid = ?, name = ?, metadata = ?, updated_at = ? WHERE id = ?")
-      .run(after.uid, after.name, toJson(after.metadata), now, before.id),
+    connection
+      .sql(
+        "UPDATE applications SET uid = ?, name = ?, metadata = ?, rate_limit = ?, updated_at = ? WHERE id = ?",
+      )
+      .run(after.uid, after.name, toJson(after.metadata), after.rateLimit, now, id),
   )
+  // It is read with each endpoint: whoever sends there must learn of it.
+  if (after.rateLimit !== before.rateLimit)
+    connection
+      .sql("UPDATE endpoints SET version = version + 1 WHERE app_id = ? AND deleted_at IS NULL")
+      .run(id)
   context.forget()
   return after
 }

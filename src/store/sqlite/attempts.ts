@@ -1,20 +1,22 @@
 /** The log of attempts. */
-
 import { toAttempt } from "../rows.ts"
 import type { Attempt, AttemptFilter, NewAttempt, Page } from "../store.ts"
+import { Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
+import { readPage } from "./page.ts"
 
 /** Takes the ids from the delivery's row: an attempt of a row that is gone is not kept. */
 export function insertAttempt({ connection }: Context, deliverySeq: number, attempt: NewAttempt): void {
   connection
     .sql(`
       INSERT INTO attempts (
-        id, delivery_id, webhook_id, message_id, attempt_number, status, url, response_status, response_body, response_truncated, error,
-        started_at, duration_ms
-      ) SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
+        id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body,
+        response_truncated, error, started_at, duration_ms
+      ) SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
     .run(
       attempt.id,
       attempt.attemptNumber,
+      Number(attempt.manual),
       attempt.status,
       attempt.url,
       attempt.responseStatus,
@@ -27,20 +29,31 @@ export function insertAttempt({ connection }: Context, deliverySeq: number, atte
     )
 }
 
-export function listAttempts({ connection }: Context, filter: AttemptFilter, page: Page): Attempt[] {
-  const where = ["a.seq < ?"]
-  const values: (string | number)[] = [page.before ?? Number.MAX_SAFE_INTEGER]
-  const narrow = (condition: string, value: string | undefined) => {
-    if (value === undefined) return
-    where.push(condition)
-    values.push(value)
-  }
-  narrow("a.delivery_id = ?", filter.deliveryId)
-  narrow("a.webhook_id = ?", filter.endpointId)
-  narrow("a.delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)", filter.messageId)
-  narrow("a.status = ?", filter.status)
-  return connection
-    .sql(`SELECT a.* FROM attempts a WHERE ${where.join(" AND ")} ORDER BY a.seq DESC LIMIT ?`)
-    .all(...values, page.limit)
-    .map(toAttempt)
+/** The table has no index by message: it leads there through the message's deliveries. */
+const OF_MESSAGE = "a.delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)"
+
+export function listAttempts(context: Context, filter: AttemptFilter, page: Page): Attempt[] {
+  const where = new Conditions()
+    .narrow("a.delivery_id = ?", filter.deliveryId)
+    .narrow("a.webhook_id = ?", filter.endpointId)
+    .narrow(OF_MESSAGE, filter.messageId)
+    .narrow("a.status = ?", filter.status)
+    .span("a.started_at", filter)
+    .tenant(filter.orgId, "endpoints", "a.webhook_id")
+    .content(filter, throughMessage("a.message_id"))
+    .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
+  return readPage(context, "SELECT a.* FROM attempts a", where, "a.seq", page).map(toAttempt)
+}
+
+export function getAttempt({ connection }: Context, messageId: string, id: string): Attempt | null {
+  const row = connection.sql(`SELECT a.* FROM attempts a WHERE ${OF_MESSAGE} AND a.id = ?`).get(messageId, id)
+  return row === undefined ? null : toAttempt(row)
+}
+
+export function expungeAttempt({ connection }: Context, messageId: string, id: string): void {
+  connection
+    .sql(`
+      UPDATE attempts AS a SET response_body = CAST('EXPUNGED' AS BLOB), response_truncated = 0
+       WHERE ${OF_MESSAGE} AND a.id = ?`)
+    .run(messageId, id)
 }

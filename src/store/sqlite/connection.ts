@@ -43,6 +43,11 @@ export class Connection {
     return statement
   }
 
+  /** For texts that a filter has put together: there are too many of them to keep each. */
+  once(text: string): StatementSync {
+    return this.db.prepare(text)
+  }
+
   /** A number that changes when another connection commits. */
   dataVersion(): number {
     return (this.sql("PRAGMA data_version").get() as { data_version: number }).data_version

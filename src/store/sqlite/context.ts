@@ -18,8 +18,8 @@ export interface Recipients {
 export class Context {
   readonly connection: Connection
   readonly ids: Ids
-  /** The endpoints of each application that messages were sent to, by the key that was used. */
-  readonly recipients = new Map<string, Recipients | null>()
+  /** The endpoints of each application that messages were sent to, by tenant and then by the key that was used. */
+  readonly recipients = new Map<string, Map<string, Recipients | null>>()
   /** The idempotency generations that have a table; null until looked up. */
   idempotencyGenerations: readonly number[] | null = null
   #dataVersion: number

@@ -1,125 +1,58 @@
-/** Deliveries: reading them, and applying changes that core has decided. */
-import type { Change, DeliveryStatus } from "../../core/settle.ts"
+/** Deliveries: reading them. */
 import { toDelivery } from "../rows.ts"
-import type { Amendment, Delivery, DeliveryFilter, Page, StatusCounts } from "../store.ts"
+import type { Delivery, DeliveryFilter, Page } from "../store.ts"
+import { asList, Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
+import { oldestFirst, readPage } from "./page.ts"
 
-/** Writes a change if the row is still what it was computed from. */
-export function applyChange(
-  { connection }: Context,
-  seq: number,
-  change: Change,
-  url: string | null,
-  expectedStatuses: readonly DeliveryStatus[],
-  expectedAttemptCount: number,
-): boolean {
-  const { changes } = connection
-    .sql(`
-      UPDATE webhook_deliveries
-         SET status = ?, dead_reason = ?, attempt_count = ?, next_retry_at = ?, last_attempted_at = ?, delivered_at = ?,
-             error_detail = CASE WHEN ?1 = 'delivered' THEN NULL ELSE coalesce(?, error_detail) END,
-             age_from = ?, stalls = ?, purge_at = ?, discarded_at = NULL, target_url = coalesce(?, target_url)
-       WHERE seq = ? AND attempt_count = ? AND status IN (?, ?)`)
-    .run(
-      change.status,
-      change.deadReason,
-      change.attemptCount,
-      change.nextRetryAt,
-      change.lastAttemptedAt,
-      change.deliveredAt,
-      change.errorDetail,
-      change.ageFrom,
-      change.stalls,
-      change.purgeAt,
-      url,
-      seq,
-      expectedAttemptCount,
-      expectedStatuses[0]!,
-      expectedStatuses.at(-1)!,
-    )
-  return changes === 1
-}
+const SELECT = "SELECT d.* FROM webhook_deliveries d"
 
-export function amend(context: Context, amendments: readonly Amendment[]): boolean[] {
-  return amendments.map(({ seq, expectedStatus, expectedAttemptCount, change }) => {
-    if (!("discardedAt" in change))
-      return applyChange(context, seq, change, null, [expectedStatus], expectedAttemptCount)
-    return (
-      context.connection
-        .sql(
-          "UPDATE webhook_deliveries SET discarded_at = ? WHERE seq = ? AND status = 'dead' AND discarded_at IS NULL",
-        )
-        .run(change.discardedAt, seq).changes === 1
-    )
-  })
-}
-
-export function getDelivery({ connection }: Context, id: string): Delivery | null {
-  const row = connection.sql("SELECT * FROM webhook_deliveries WHERE id = ?").get(id)
+export function getDelivery({ connection }: Context, orgId: string, id: string): Delivery | null {
+  const where = new Conditions().narrow("d.id = ?", id).tenant(orgId, "applications", "d.app_id")
+  const row = connection.sql(`${SELECT} WHERE ${where}`).get(...where.values)
   return row === undefined ? null : toDelivery(row)
 }
 
-export function listDeliveries({ connection }: Context, filter: DeliveryFilter, page: Page): Delivery[] {
-  const { where, values } = conditions(filter)
-  return connection
-    .sql(`SELECT * FROM webhook_deliveries WHERE ${where} AND seq < ? ORDER BY seq DESC LIMIT ?`)
-    .all(...values, page.before ?? Number.MAX_SAFE_INTEGER, page.limit)
-    .map(toDelivery)
+export function listDeliveries(context: Context, filter: DeliveryFilter, page: Page): Delivery[] {
+  return readPage(context, SELECT, conditions(filter), "d.seq", page).map(toDelivery)
 }
 
-export function countDeliveries({ connection }: Context, filter: DeliveryFilter): number {
-  const { where, values } = conditions(filter)
-  return connection.sql(`SELECT count(*) AS n FROM webhook_deliveries WHERE ${where}`).get(...values)!
-    .n as number
-}
-
-/** Oldest first, between two numbers, for tasks. */
+/** Between two numbers, for tasks. */
 export function rangeOfDeliveries(
-  { connection }: Context,
+  context: Context,
   filter: DeliveryFilter,
   after: number,
   upTo: number,
   limit: number,
 ): Delivery[] {
-  const { where, values } = conditions(filter)
-  return connection
-    .sql(`SELECT * FROM webhook_deliveries WHERE ${where} AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`)
-    .all(...values, after, upTo, limit)
-    .map(toDelivery)
+  const where = conditions(filter).narrow("d.seq <= ?", upTo)
+  return readPage(context, SELECT, where, "d.seq", oldestFirst(after, limit)).map(toDelivery)
 }
 
-export function countByStatus(
-  { connection }: Context,
-  filter: Pick<DeliveryFilter, "appId" | "endpointId">,
-): StatusCounts {
-  const { where, values } = conditions(filter)
-  const rows = connection
-    .sql(`SELECT status, count(*) AS n FROM webhook_deliveries WHERE ${where} GROUP BY status`)
-    .all(...values)
-  const counts = { pending: 0, failed: 0, delivered: 0, dead: 0 }
-  for (const row of rows) counts[row.status as DeliveryStatus] = row.n as number
-  return counts
-}
+/** Dead, and yet not given up. */
+export const CALLED_OFF = "d.dead_reason IN ('cancelled', 'expunged')"
 
-/** The literal 'dead' lets SQLite use the index of dead letters. */
-function conditions(filter: DeliveryFilter): { where: string; values: (string | number)[] } {
-  const where: string[] = ["1"]
-  const values: (string | number)[] = []
-  const narrow = (condition: string, value: string | number | undefined) => {
-    if (value === undefined) return
-    where.push(condition)
-    values.push(value)
-  }
-  if (filter.status === "dead") where.push("status = 'dead'")
-  else narrow("status = ?", filter.status)
-  if (filter.live) where.push("status IN ('pending', 'failed')")
-  narrow("app_id = ?", filter.appId)
-  narrow("webhook_id = ?", filter.endpointId)
-  narrow("message_id = ?", filter.messageId)
-  narrow("dead_reason = ?", filter.deadReason)
-  narrow("event_type = ?", filter.eventType)
-  narrow("received_at >= ?", filter.since)
-  narrow("received_at < ?", filter.until)
-  if (filter.undiscarded) where.push("discarded_at IS NULL")
-  return { where: where.join(" AND "), values }
+const LAST_RESPONSE_CLASS = `
+  (SELECT ${responseClassOf("a")} FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1)`
+
+/** Of the table `d`. The literal 'dead' lets SQLite use the index of dead letters. */
+export function conditions(filter: DeliveryFilter): Conditions {
+  const where = new Conditions()
+  if (filter.status === "dead") where.require("d.status = 'dead'")
+  else where.narrow("d.status = ?", filter.status)
+  if (filter.live) where.require("d.status IN ('pending', 'failed')")
+  if (filter.calledOff !== undefined)
+    where.require(`d.status = 'dead' AND (${CALLED_OFF}) IS ${filter.calledOff ? "TRUE" : "NOT TRUE"}`)
+  if (filter.undiscarded) where.require("d.discarded_at IS NULL")
+  const { eventTypes, ...ofMessage } = filter
+  return where
+    .narrow("d.app_id = ?", filter.appId)
+    .narrow("d.webhook_id = ?", filter.endpointId)
+    .narrow("d.message_id = ?", filter.messageId)
+    .narrow("d.dead_reason = ?", filter.deadReason)
+    .narrow("d.event_type IN (SELECT value FROM json_each(?))", asList(eventTypes))
+    .span("d.received_at", filter)
+    .tenant(filter.orgId, "applications", "d.app_id")
+    .content(ofMessage, throughMessage("d.message_id"))
+    .narrow(`${LAST_RESPONSE_CLASS} = ?`, filter.responseClass)
 }

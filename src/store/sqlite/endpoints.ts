@@ -1,15 +1,19 @@
 /** Endpoints: where webhooks go. */
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { toEndpoint, toJson } from "../rows.ts"
-import type { Endpoint, EndpointPatch, Task } from "../store.ts"
+import type { DeliveryFilter, Endpoint, EndpointPatch, Page, Task } from "../store.ts"
+import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
+import { readPage } from "./page.ts"
 import { createTask } from "./tasks.ts"
 
-/** A policy by name is read with the endpoint, so that whoever sends knows the whole policy from one row. */
+/** A policy by name and the application's limit are read with the endpoint, so that whoever sends knows all of it from one row. */
 const SELECT = `
-  SELECT e.*, coalesce(e.retry_policy, p.policy) AS retry_policy
-    FROM endpoints e LEFT JOIN policies p ON p.name = e.retry_name`
+  SELECT e.*, coalesce(e.retry_policy, p.policy) AS retry_policy, a.rate_limit AS app_rate_limit
+    FROM endpoints e
+    LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
+    LEFT JOIN applications a ON a.id = e.app_id`
 
 export function createEndpoint(context: Context, endpoint: Endpoint): void {
   orConflict("uid", `the application has an endpoint with uid "${endpoint.uid}" already`, () =>
@@ -17,9 +21,9 @@ export function createEndpoint(context: Context, endpoint: Endpoint): void {
       .sql(`
         INSERT INTO endpoints (
           uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit,
-          disabled, paused, hold_until, secrets, version, updated_at, id, app_id, created_at
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-      .run(...changeable(endpoint), endpoint.id, endpoint.appId, endpoint.createdAt),
+          disabled, paused, hold_until, secrets, version, updated_at, id, org_id, app_id, created_at
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      .run(...changeable(endpoint), endpoint.id, endpoint.orgId, endpoint.appId, endpoint.createdAt),
   )
   context.forget()
 }
@@ -64,15 +68,15 @@ export function readEndpoint({ connection }: Context, id: string): Endpoint | nu
 }
 
 export function listEndpoints(
-  { connection }: Context,
-  appId: string,
-  limit: number,
-  after: string | null,
+  context: Context,
+  { orgId, appId }: Pick<DeliveryFilter, "orgId" | "appId">,
+  page: Page<string>,
 ): Endpoint[] {
-  return connection
-    .sql(`${SELECT} WHERE e.app_id = ? AND e.deleted_at IS NULL AND e.id > ? ORDER BY e.id LIMIT ?`)
-    .all(appId, after ?? "", limit)
-    .map(toEndpoint)
+  const where = new Conditions()
+    .narrow("e.org_id = ?", orgId)
+    .narrow("e.app_id = ?", appId)
+    .require("e.deleted_at IS NULL")
+  return readPage(context, SELECT, where, "e.id", page).map(toEndpoint)
 }
 
 export function updateEndpoint(

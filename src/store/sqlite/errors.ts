@@ -8,7 +8,8 @@ const FULL = 13
 const NOTADB = 26
 /** The shared-memory index could not grow: a full disk by another name. */
 const IOERR_SHMSIZE = 4874
-const CONSTRAINT_UNIQUE = 2067
+/** A row with this id, or one with this uid. */
+const CONSTRAINTS = [1555, 2067]
 
 export function isBusy(error: unknown): boolean {
   return (sqliteCode(error) & 0xff) === BUSY
@@ -23,7 +24,7 @@ export function orConflict(field: string, problem: string, write: () => void): v
   try {
     write()
   } catch (error) {
-    if (sqliteCode(error) !== CONSTRAINT_UNIQUE) throw error
+    if (!CONSTRAINTS.includes(sqliteCode(error))) throw error
     throw new PosthornError("conflict", problem, { field })
   }
 }

@@ -1,5 +1,6 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
 
+import { STALL_WAITS_MS } from "../../core/settle.ts"
 import { type Row, toClaimed } from "../rows.ts"
 import type { ClaimedDelivery, LaneFetch, LaneWake, LaneWork } from "../store.ts"
 import { insertAttempt } from "./attempts.ts"
@@ -7,7 +8,7 @@ import type { Context } from "./context.ts"
 import { readEndpoint } from "./endpoints.ts"
 
 // The text is the one in the partial indexes: SQLite only uses them when a query says the same.
-const LIVE = "status IN ('pending', 'failed')"
+export const LIVE = "status IN ('pending', 'failed')"
 const DUE = "coalesce(next_retry_at, 0)"
 
 const ORDERED_LINE = 0
@@ -96,14 +97,18 @@ function queues({ connection }: Context, endpointId: string): Queue[] {
 function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Queue[], now: number): Found {
   const due = waiting.filter(({ dueAt }) => dueAt <= now)
   const deliveries: ClaimedDelivery[] = []
+  let passedOver = false
   const take = (rank: number, most: number) => {
     if (most <= 0) return
-    for (const row of dueRows(context, lane, rank, now, most))
-      deliveries.push(claim(context, row, lane.token, now, deliveries.length < lane.starting))
+    for (const row of dueRows(context, lane, rank, now, most)) {
+      const claimed = claim(context, row, lane.token, now, deliveries.length < lane.starting)
+      if (claimed === null) passedOver = true
+      else deliveries.push(claimed)
+    }
   }
   for (const { rank } of due) if (isRetryRank(rank)) take(rank, lane.retryShare - deliveries.length)
   for (const { rank } of due) take(rank, lane.limit - deliveries.length)
-  if (deliveries.length >= lane.limit) return { deliveries, nextDueAt: now }
+  if (deliveries.length >= lane.limit || passedOver) return { deliveries, nextDueAt: now }
   const next = waiting.map(({ rank, dueAt }) =>
     dueAt > now ? dueAt : firstDueAfter(context, lane.endpointId, rank, now),
   )
@@ -122,7 +127,9 @@ function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
   if (head !== undefined && dueOf(head) <= now) {
     // Under way: whoever settles it asks again.
     if (head.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
-    return { deliveries: [claim(context, head, lane.token, now, true)], nextDueAt: now }
+    const claimed = claim(context, head, lane.token, now, true)
+    if (claimed !== null) return { deliveries: [claimed], nextDueAt: now }
+    return fetchOrdered(context, lane, now)
   }
   const headDue = head === undefined ? null : dueOf(head)
   return {
@@ -191,24 +198,38 @@ function firstDueAfter(
   return row === undefined ? null : (row.due as number)
 }
 
-/** Writes down that the delivery is about to be sent. What an earlier claim left there is an attempt of unknown outcome. */
-function claim(context: Context, row: Row, token: number, now: number, starts: boolean): ClaimedDelivery {
-  const delivery = toClaimed(row)
-  const startedAt = starts ? now : -now
+/** Writes down that the delivery is about to be sent. What an earlier claim left there was an attempt of unknown outcome. */
+function claim(
+  context: Context,
+  row: Row,
+  token: number,
+  now: number,
+  starts: boolean,
+): ClaimedDelivery | null {
+  const delivery = row.claimed_by === null ? toClaimed(row) : takeOver(context, row, now)
+  if (delivery === null) return null
   context.connection
     .sql("INSERT OR REPLACE INTO in_flight (seq, token, started_at) VALUES (?, ?, ?)")
-    .run(delivery.seq, token, startedAt)
-  if (row.claimed_by === null) return delivery
+    .run(delivery.seq, token, starts ? now : -now)
+  return delivery
+}
+
+/** Null when it was under way at several crashes: it waits a while before it is sent again. */
+function takeOver(context: Context, row: Row, now: number): ClaimedDelivery | null {
+  const delivery = toClaimed(row)
   // One that was claimed to wait for its turn may have been sent since, so the log has it; but it is not counted as the cause.
   const claimedAt = row.claimed_at as number
-  const stalls = claimedAt > 0 ? 1 : 0
-  if (stalls > 0)
+  const stalls = delivery.stalls + (claimedAt > 0 ? 1 : 0)
+  const waitMs = claimedAt > 0 ? (STALL_WAITS_MS[stalls] ?? 0) : 0
+  const dueAt = waitMs > 0 ? now + waitMs : delivery.nextRetryAt
+  if (claimedAt > 0)
     context.connection
-      .sql("UPDATE webhook_deliveries SET stalls = stalls + 1 WHERE seq = ?")
-      .run(delivery.seq)
+      .sql("UPDATE webhook_deliveries SET stalls = ?, next_retry_at = ? WHERE seq = ?")
+      .run(stalls, dueAt, delivery.seq)
   insertAttempt(context, delivery.seq, {
     id: context.ids.make("atmpt", now),
     status: "unknown",
+    manual: delivery.manual,
     attemptNumber: delivery.attemptCount + 1,
     url: row.target_url as string,
     responseStatus: null,
@@ -218,7 +239,9 @@ function claim(context: Context, row: Row, token: number, now: number, starts: b
     startedAt: Math.abs(claimedAt),
     durationMs: 0,
   })
-  return { ...delivery, stalls: delivery.stalls + stalls }
+  if (waitMs === 0) return { ...delivery, stalls }
+  context.connection.sql("DELETE FROM in_flight WHERE seq = ?").run(delivery.seq)
+  return null
 }
 
 function dueOf(row: Row | undefined): number {

@@ -1,10 +1,17 @@
-/** Retention: removes what has had its time. Only finished rows carry a purge_at. */
+/** Retention: removes what has had its time. */
 import type { Context } from "./context.ts"
 import { forgetOldKeys } from "./idempotency.ts"
+import { EXPUNGED } from "./messages.ts"
+
+type Bite = (context: Context, now: number, limit: number) => number
 
 export function purge(context: Context, now: number, limit: number): number {
-  const { connection } = context
   forgetOldKeys(context, now)
+  return BITES.reduce((removed, bite) => removed + bite(context, now, limit - removed), 0)
+}
+
+/** Only finished rows carry a purge_at. The last delivery takes its message with it. */
+const finishedDeliveries: Bite = ({ connection }, now, limit) => {
   const rows = connection
     .sql(
       "SELECT seq, id, message_id FROM webhook_deliveries WHERE purge_at <= ? AND status IN ('delivered', 'dead') LIMIT ?",
@@ -20,8 +27,22 @@ export function purge(context: Context, now: number, limit: number): number {
       )
       .run(row.message_id!)
   }
-  const unmatched = connection
-    .sql("DELETE FROM messages WHERE seq IN (SELECT seq FROM messages WHERE purge_at <= ? LIMIT ?)")
-    .run(now, limit - rows.length)
-  return rows.length + Number(unmatched.changes)
+  return rows.length
 }
+
+const changing =
+  (text: string): Bite =>
+  ({ connection }, now, limit) =>
+    Number(connection.sql(text).run(now, limit).changes)
+
+const unmatchedMessages = changing(
+  "DELETE FROM messages WHERE seq IN (SELECT seq FROM messages WHERE purge_at <= ? LIMIT ?)",
+)
+const payloads = changing(
+  `UPDATE messages SET ${EXPUNGED} WHERE seq IN (SELECT seq FROM messages WHERE payload_until <= ? LIMIT ?)`,
+)
+const entries = changing(
+  "DELETE FROM entries WHERE rowid IN (SELECT rowid FROM entries WHERE expires_at <= ? LIMIT ?)",
+)
+
+const BITES = [finishedDeliveries, unmatchedMessages, payloads, entries]

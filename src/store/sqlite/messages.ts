@@ -1,166 +1,99 @@
-/** Accepting messages: the message, its deliveries and its idempotency key, in one transaction. */
-import { notFound, PosthornError } from "../../core/errors.ts"
-import { wants } from "../../core/match.ts"
-import { priorityNumber, toJson, toMessage } from "../rows.ts"
-import type { Accepted, LaneWake, Message, MessageFilter, NewMessage, Page } from "../store.ts"
-import type { Context, Recipients } from "./context.ts"
-import { orConflict } from "./errors.ts"
-import { findKey, rememberKey } from "./idempotency.ts"
+/** Messages: reading them, and removing what they carried. */
+import { toMessage } from "../rows.ts"
+import type { Message, MessageFilter, Page, Span, Usage } from "../store.ts"
+import { asList, Conditions } from "./conditions.ts"
+import type { Context } from "./context.ts"
+import { oldestFirst, readPage } from "./page.ts"
 
-export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
-  if (tx !== undefined) {
-    const text =
-      "tx cannot be given here: SQLite has a connection of its own; only on PostgreSQL can a send join a transaction"
-    throw new PosthornError("invalid_input", text, { field: "tx" })
-  }
-  return messages.map((message) => acceptOne(context, message))
-}
+/** Not `*`: a payload that is not asked for is not read from the disk. */
+const select = (withPayload: boolean) => `
+  SELECT m.seq, m.id, m.app_id, m.event_type, m.content_type, m.event_id, m.channels, m.tags, m.session_id, m.metadata, m.priority,
+         m.max_attempts, m.received_at, m.deliver_at, m.matched, m.expunged, ${withPayload ? "m.payload" : "NULL AS payload"}
+    FROM messages m`
 
-function acceptOne(context: Context, message: NewMessage): Accepted {
-  const recipients = recipientsOf(context, message.app)
-  const { idempotency, receivedAt } = message
-  if (idempotency !== null) {
-    const use = findKey(context, recipients.appId, idempotency.key, receivedAt)
-    if (use !== null)
-      return answerAgain(context, use.messageId, sameBytes(use.digest, idempotency.digest), receivedAt)
-    rememberKey(
-      context,
-      recipients.appId,
-      idempotency.key,
-      { messageId: message.id, digest: idempotency.digest },
-      receivedAt,
-    )
-  }
-  const subscribers = recipients.subscribers.filter((one) => wants(one, message.eventType, message.channels))
-  const ordered = subscribers.find((one) => one.ordered)
-  if (ordered !== undefined && message.priority !== "normal") {
-    throw new PosthornError("invalid_input", `priority cannot be given: endpoint ${ordered.id} is ordered`, {
-      field: "priority",
-    })
-  }
-  insertMessage(context, message, recipients.appId, subscribers.length)
-  const dueAt = Math.max(receivedAt, message.deliverAt ?? 0)
-  const lanes: LaneWake[] = []
-  const insert = context.connection.sql(`
-    INSERT INTO webhook_deliveries (
-      id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
-      next_retry_at, received_at, age_from
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-  for (const { id, url, ordered } of subscribers) {
-    insert.run(
-      context.ids.make("dlv", receivedAt),
-      recipients.appId,
-      id,
-      message.id,
-      message.sessionId,
-      message.eventType,
-      url,
-      message.maxAttempts,
-      priorityNumber(message.priority),
-      Number(ordered),
-      Number(message.deliverAt !== null),
-      dueAt,
-      receivedAt,
-      dueAt,
-    )
-    lanes.push({ endpointId: id, appId: recipients.appId, dueAt })
-  }
-  return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
-}
+/** What a message becomes when its payload goes. */
+export const EXPUNGED = "payload = NULL, expunged = 1, payload_until = NULL"
 
-function insertMessage({ connection }: Context, message: NewMessage, appId: string, matched: number): void {
-  orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () =>
-    connection
-      .sql(`
-        INSERT INTO messages (
-          id, app_id, event_type, payload, content_type, event_id, channels, session_id, metadata, priority, max_attempts,
-          received_at, deliver_at, matched, purge_at
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-      .run(
-        message.id,
-        appId,
-        message.eventType,
-        message.payload,
-        message.contentType,
-        message.eventId,
-        toJson(message.channels),
-        message.sessionId,
-        toJson(message.metadata),
-        priorityNumber(message.priority),
-        message.maxAttempts,
-        message.receivedAt,
-        message.deliverAt,
-        matched,
-        matched === 0 ? message.purgeUnmatchedAt : null,
-      ),
-  )
-}
-
-function answerAgain({ connection }: Context, messageId: string, same: boolean, now: number): Accepted {
-  if (!same) {
-    throw new PosthornError("conflict", "this idempotency key was used for another message", {
-      field: "idempotencyKey",
-    })
-  }
-  const row = connection.sql("SELECT received_at, matched FROM messages WHERE id = ?").get(messageId)
-  return {
-    messageId,
-    receivedAt: (row?.received_at as number | undefined) ?? now,
-    matched: (row?.matched as number | undefined) ?? 0,
-    duplicate: true,
-    lanes: [],
-  }
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0
-}
-
-function recipientsOf(context: Context, app: string): Recipients {
-  let recipients = context.recipients.get(app)
-  if (recipients === undefined) {
-    recipients = loadRecipients(context, app)
-    context.recipients.set(app, recipients)
-  }
-  if (recipients === null) throw notFound("application", app)
-  return recipients
-}
-
-function loadRecipients({ connection }: Context, app: string): Recipients | null {
-  const found = connection
-    .sql(
-      "SELECT id FROM applications WHERE deleted_at IS NULL AND (id = ?1 OR uid = ?1) ORDER BY id = ?1 DESC LIMIT 1",
-    )
-    .get(app)
-  if (found === undefined) return null
-  const appId = found.id as string
-  const subscribers = connection
-    .sql(
-      "SELECT id, url, ordered, event_types, channels FROM endpoints WHERE app_id = ? AND deleted_at IS NULL AND disabled = 0 ORDER BY id",
-    )
-    .all(appId)
-    .map((row) => ({
-      id: row.id as string,
-      url: row.url as string,
-      ordered: row.ordered === 1,
-      eventTypes: row.event_types === null ? null : JSON.parse(row.event_types as string),
-      channels: row.channels === null ? null : JSON.parse(row.channels as string),
-    }))
-  return { appId, subscribers }
-}
-
-export function getMessage({ connection }: Context, appId: string, id: string): Message | null {
+export function getMessage({ connection }: Context, appId: string, key: string): Message | null {
+  const one = select(true)
   const row = connection
-    .sql("SELECT * FROM messages WHERE app_id = ?1 AND (id = ?2 OR event_id = ?2) LIMIT 1")
-    .get(appId, id)
+    .sql(
+      `${one} WHERE m.id = ?2 AND m.app_id = ?1 UNION ALL ${one} WHERE m.event_id = ?2 AND m.app_id = ?1 LIMIT 1`,
+    )
+    .get(appId, key)
   return row === undefined ? null : toMessage(row)
 }
 
-export function listMessages({ connection }: Context, filter: MessageFilter, page: Page): Message[] {
+export function getMessages(
+  { connection }: Context,
+  ids: readonly string[],
+  withPayload: boolean,
+): Message[] {
   return connection
-    .sql(
-      "SELECT * FROM messages WHERE app_id = ?1 AND seq < ?2 AND (?3 IS NULL OR event_type = ?3) ORDER BY seq DESC LIMIT ?4",
-    )
-    .all(filter.appId, page.before ?? Number.MAX_SAFE_INTEGER, filter.eventType ?? null, page.limit)
+    .sql(`${select(withPayload)} WHERE m.id IN (SELECT value FROM json_each(?))`)
+    .all(asList(ids)!)
     .map(toMessage)
+}
+
+export function listMessages(
+  context: Context,
+  filter: MessageFilter,
+  page: Page,
+  withPayload: boolean,
+): Message[] {
+  return readPage(context, select(withPayload), conditions(filter), "m.seq", page).map(toMessage)
+}
+
+/** Between two numbers, for tasks. */
+export function rangeOfMessages(
+  context: Context,
+  filter: MessageFilter,
+  after: number,
+  upTo: number,
+  limit: number,
+): Message[] {
+  const where = conditions(filter).narrow("m.seq <= ?", upTo)
+  return readPage(context, select(false), where, "m.seq", oldestFirst(after, limit)).map(toMessage)
+}
+
+export function countMessages({ connection }: Context, filter: MessageFilter): number {
+  const where = conditions(filter)
+  return connection.once(`SELECT count(*) AS n FROM messages m WHERE ${where}`).get(...where.values)!
+    .n as number
+}
+
+function conditions(filter: MessageFilter): Conditions {
+  return new Conditions().narrow("m.app_id = ?", filter.appId).span("m.received_at", filter).content(filter)
+}
+
+export function usage(
+  { connection }: Context,
+  orgId: string,
+  appIds: readonly string[] | null,
+  span: Span,
+): Usage[] {
+  const where = new Conditions()
+    .narrow("m.app_id IN (SELECT id FROM applications WHERE org_id = ?)", orgId)
+    .narrow("m.app_id IN (SELECT value FROM json_each(?))", asList(appIds ?? undefined))
+    .span("m.received_at", span)
+  return connection
+    .once(`
+      SELECT m.app_id, count(*) AS messages, sum(m.matched) AS destinations
+        FROM messages m WHERE ${where} GROUP BY m.app_id ORDER BY m.app_id`)
+    .all(...where.values)
+    .map((row) => ({
+      appId: row.app_id as string,
+      messages: row.messages as number,
+      destinations: row.destinations as number,
+    }))
+}
+
+export function expungeMessage({ connection }: Context, appId: string, id: string): void {
+  connection.sql(`UPDATE messages SET ${EXPUNGED} WHERE app_id = ? AND id = ?`).run(appId, id)
+}
+
+/** Says for each whether it had a payload until now. */
+export function expungeMany({ connection }: Context, ids: readonly string[]): boolean[] {
+  const expunge = connection.sql(`UPDATE messages SET ${EXPUNGED} WHERE id = ? AND expunged = 0`)
+  return ids.map((id) => expunge.run(id).changes === 1)
 }

@@ -3,11 +3,17 @@ import { statfsSync } from "node:fs"
 import { dirname } from "node:path"
 import { PosthornError } from "../../core/errors.ts"
 import type { Store, StoreHealth } from "../store.ts"
+import * as accepting from "./accept.ts"
+import * as adding from "./add.ts"
+import * as amending from "./amend.ts"
 import * as applications from "./applications.ts"
 import * as attempts from "./attempts.ts"
 import type { Context } from "./context.ts"
+import * as counts from "./counts.ts"
 import * as deliveries from "./deliveries.ts"
 import * as endpoints from "./endpoints.ts"
+import * as entries from "./entries.ts"
+import * as laneStatus from "./lane-status.ts"
 import * as lanes from "./lanes.ts"
 import * as maintenance from "./maintenance.ts"
 import * as messages from "./messages.ts"
@@ -23,17 +29,27 @@ export const READS = {
   listEndpoints: endpoints.listEndpoints,
   getPolicy: policies.getPolicy,
   listPolicies: policies.listPolicies,
+  getEntry: entries.getEntry,
+  listEntries: entries.listEntries,
   scanLanes: lanes.scanLanes,
   getDelivery: deliveries.getDelivery,
   listDeliveries: deliveries.listDeliveries,
-  countDeliveries: deliveries.countDeliveries,
-  countByStatus: deliveries.countByStatus,
+  countDeliveries: counts.countDeliveries,
+  countByStatus: counts.countByStatus,
+  groupDead: counts.groupDead,
+  usage: messages.usage,
+  listLanes: laneStatus.listLanes,
   listAttempts: attempts.listAttempts,
+  getAttempt: attempts.getAttempt,
   getMessage: messages.getMessage,
+  getMessages: messages.getMessages,
   listMessages: messages.listMessages,
+  countMessages: messages.countMessages,
   getTask: tasks.getTask,
   listTasks: tasks.listTasks,
+  listRunningTasks: tasks.listRunningTasks,
   readTask: tasks.readTask,
+  readTaskMessages: tasks.readTaskMessages,
 }
 
 export const WRITES = {
@@ -45,14 +61,19 @@ export const WRITES = {
   deleteEndpoint: endpoints.deleteEndpoint,
   putPolicy: policies.putPolicy,
   deletePolicy: policies.deletePolicy,
-  accept: messages.accept,
+  saveEntry: entries.saveEntry,
+  deleteEntry: entries.deleteEntry,
+  accept: accepting.accept,
   changedOutside: (context: Context) => context.takeChangedByOthers(),
   openTokens,
   bindEncryptionKey,
   fetch: lanes.fetch,
   settle: settling.settle,
   giveBack: settling.giveBack,
-  amend: deliveries.amend,
+  expungeAttempt: attempts.expungeAttempt,
+  expungeMessage: messages.expungeMessage,
+  add: adding.add,
+  amend: amending.amend,
   createTask: tasks.createTask,
   cancelTask: tasks.cancelTask,
   stepTask: tasks.stepTask,

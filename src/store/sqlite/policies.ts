@@ -4,30 +4,32 @@ import { toPolicy } from "../rows.ts"
 import type { NamedPolicy } from "../store.ts"
 import type { Context } from "./context.ts"
 
-export function putPolicy({ connection }: Context, { name, policy, updatedAt }: NamedPolicy): void {
+export function putPolicy({ connection }: Context, { orgId, name, policy, updatedAt }: NamedPolicy): void {
   connection
     .sql(`
-      INSERT INTO policies (name, policy, updated_at) VALUES (?, ?, ?)
+      INSERT INTO policies (org_id, name, policy, updated_at) VALUES (?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET policy = excluded.policy, updated_at = excluded.updated_at`)
-    .run(name, policy, updatedAt)
-  connection.sql("UPDATE endpoints SET version = version + 1 WHERE retry_name = ?").run(name)
+    .run(orgId, name, policy, updatedAt)
+  connection
+    .sql("UPDATE endpoints SET version = version + 1 WHERE org_id = ? AND retry_name = ?")
+    .run(orgId, name)
 }
 
-export function getPolicy({ connection }: Context, name: string): NamedPolicy | null {
-  const row = connection.sql("SELECT * FROM policies WHERE name = ?").get(name)
+export function getPolicy({ connection }: Context, orgId: string, name: string): NamedPolicy | null {
+  const row = connection.sql("SELECT * FROM policies WHERE org_id = ? AND name = ?").get(orgId, name)
   return row === undefined ? null : toPolicy(row)
 }
 
-export function listPolicies({ connection }: Context): NamedPolicy[] {
-  return connection.sql("SELECT * FROM policies ORDER BY name").all().map(toPolicy)
+export function listPolicies({ connection }: Context, orgId: string): NamedPolicy[] {
+  return connection.sql("SELECT * FROM policies WHERE org_id = ? ORDER BY name").all(orgId).map(toPolicy)
 }
 
-export function deletePolicy({ connection }: Context, name: string): void {
+export function deletePolicy({ connection }: Context, orgId: string, name: string): void {
   const user = connection
-    .sql("SELECT id FROM endpoints WHERE retry_name = ? AND deleted_at IS NULL LIMIT 1")
-    .get(name)
+    .sql("SELECT id FROM endpoints WHERE org_id = ? AND retry_name = ? AND deleted_at IS NULL LIMIT 1")
+    .get(orgId, name)
   if (user !== undefined)
     throw new PosthornError("conflict", `policy "${name}" is used by endpoint ${user.id}`)
-  if (connection.sql("DELETE FROM policies WHERE name = ?").run(name).changes === 0)
-    throw notFound("policy", name)
+  const { changes } = connection.sql("DELETE FROM policies WHERE org_id = ? AND name = ?").run(orgId, name)
+  if (changes === 0) throw notFound("policy", name)
 }

@@ -10,17 +10,21 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT RO
 
 CREATE TABLE applications (
   id         TEXT PRIMARY KEY,
+  org_id     TEXT NOT NULL,
   uid        TEXT,
   name       TEXT NOT NULL,
   metadata   TEXT NOT NULL,
+  rate_limit INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   deleted_at INTEGER
 ) STRICT;
-CREATE UNIQUE INDEX applications_uid ON applications (uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX applications_org ON applications (org_id, id);
+CREATE UNIQUE INDEX applications_uid ON applications (org_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 
 CREATE TABLE endpoints (
   id           TEXT PRIMARY KEY,
+  org_id       TEXT NOT NULL,
   app_id       TEXT NOT NULL,
   uid          TEXT,
   url          TEXT NOT NULL,
@@ -46,29 +50,55 @@ CREATE TABLE endpoints (
 CREATE INDEX endpoints_app ON endpoints (app_id, id) WHERE deleted_at IS NULL;
 CREATE UNIQUE INDEX endpoints_uid ON endpoints (app_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 
-CREATE TABLE policies (name TEXT PRIMARY KEY, policy TEXT NOT NULL, updated_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE policies (
+  org_id     TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  policy     TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (org_id, name)
+) STRICT, WITHOUT ROWID;
 
+-- Small documents of a tenant. The name comes before the tenant in the key: whoever shows a key does not say whose it is.
+CREATE TABLE entries (
+  kind       TEXT NOT NULL,
+  org_id     TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  version    INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  body       TEXT NOT NULL,
+  PRIMARY KEY (kind, name, org_id)
+) STRICT;
+CREATE INDEX entries_org ON entries (kind, org_id, name);
+CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
+
+-- The payload stands last: SQLite reads through whatever comes before a column, and lists leave the payload out.
 CREATE TABLE messages (
-  seq          INTEGER PRIMARY KEY,
-  id           TEXT NOT NULL UNIQUE,
-  app_id       TEXT NOT NULL,
-  event_type   TEXT NOT NULL,
-  payload      BLOB NOT NULL,
-  content_type TEXT NOT NULL,
-  event_id     TEXT,
-  channels     TEXT NOT NULL,
-  session_id   TEXT,
-  metadata     TEXT NOT NULL,
-  priority     INTEGER NOT NULL,
-  max_attempts INTEGER,
-  received_at  INTEGER NOT NULL,
-  deliver_at   INTEGER,
-  matched      INTEGER NOT NULL,
-  purge_at     INTEGER
+  seq           INTEGER PRIMARY KEY,
+  id            TEXT NOT NULL UNIQUE,
+  app_id        TEXT NOT NULL,
+  event_type    TEXT NOT NULL,
+  content_type  TEXT NOT NULL,
+  event_id      TEXT,
+  channels      TEXT NOT NULL,
+  tags          TEXT NOT NULL,
+  session_id    TEXT,
+  metadata      TEXT NOT NULL,
+  priority      INTEGER NOT NULL,
+  max_attempts  INTEGER,
+  received_at   INTEGER NOT NULL,
+  deliver_at    INTEGER,
+  matched       INTEGER NOT NULL,
+  purge_at      INTEGER,
+  payload_until INTEGER,
+  expunged      INTEGER NOT NULL DEFAULT 0,
+  payload       BLOB
 ) STRICT;
 CREATE INDEX messages_app ON messages (app_id, seq);
 CREATE UNIQUE INDEX messages_event_id ON messages (app_id, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX messages_purge ON messages (purge_at) WHERE purge_at IS NOT NULL;
+CREATE INDEX messages_payload_until ON messages (payload_until) WHERE payload_until IS NOT NULL;
 
 -- The row that is retried. Its rank says in which of an endpoint's queues it stands: 0 an ordered line, 1 an ordered row that waits
 -- for its deliver_at, from 2 on priority and then first attempt before retry. It is generated, so that a reset typed as SQL moves the row too.
@@ -95,6 +125,7 @@ CREATE TABLE webhook_deliveries (
   error_detail      TEXT,
   age_from          INTEGER,
   stalls            INTEGER NOT NULL DEFAULT 0,
+  manual            INTEGER NOT NULL DEFAULT 0,
   purge_at          INTEGER,
   discarded_at      INTEGER,
   rank INTEGER GENERATED ALWAYS AS (
@@ -137,6 +168,7 @@ CREATE TABLE attempts (
   webhook_id         TEXT NOT NULL,
   message_id         TEXT NOT NULL,
   attempt_number     INTEGER NOT NULL,
+  manual             INTEGER NOT NULL,
   status             TEXT NOT NULL,
   url                TEXT NOT NULL,
   response_status    INTEGER,
@@ -152,9 +184,12 @@ CREATE INDEX attempts_endpoint ON attempts (webhook_id, seq);
 CREATE TABLE tasks (
   seq        INTEGER PRIMARY KEY,
   id         TEXT NOT NULL UNIQUE,
+  org_id     TEXT NOT NULL,
   action     TEXT NOT NULL,
+  type       TEXT NOT NULL,
   filter     TEXT NOT NULL,
   status     TEXT NOT NULL,
+  data       TEXT,
   total      INTEGER NOT NULL,
   done       INTEGER NOT NULL,
   changed    INTEGER NOT NULL,
@@ -163,6 +198,8 @@ CREATE TABLE tasks (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX tasks_org ON tasks (org_id, seq);
+CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
 `
 
 /** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
@@ -191,7 +228,7 @@ SELECT d.id,
        datetime(coalesce(d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS updated_at
   FROM webhook_deliveries d
   LEFT JOIN endpoints e ON e.id = d.webhook_id
-  LEFT JOIN policies p ON p.name = e.retry_name
+  LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
   LEFT JOIN in_flight f ON f.seq = d.seq;
 
 CREATE VIEW webhook_logs AS

@@ -1,8 +1,8 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under. */
 import type { GivenBack, Settlement, SettleResult } from "../store.ts"
+import { applyChange } from "./amend.ts"
 import { insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
-import { applyChange } from "./deliveries.ts"
 
 export function settle(context: Context, settlements: readonly Settlement[]): SettleResult[] {
   return settlements.map((settlement) => settleOne(context, settlement))

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test } from "vitest"
-import { sample, settlement, storeConformance } from "../conformance.ts"
+import { laneFetch, newest, ORG, OTHER_ORG, sample, settlement, storeConformance } from "../conformance.ts"
 import { refuseOldSqlite } from "./connection.ts"
 import { openSqliteStore } from "./store.ts"
 
@@ -109,20 +109,7 @@ test("a reset typed as SQL clears what the finished life left behind, and our ow
   await store.createApplication(application)
   await store.createEndpoint(endpoint)
   await store.accept([sample.message(application.id, { maxAttempts: 1 })])
-  const [work] = await store.fetch(
-    [
-      {
-        endpointId: endpoint.id,
-        token: 1,
-        limit: 1,
-        starting: 99,
-        retryShare: 0,
-        knownVersion: null,
-        inHand: [],
-      },
-    ],
-    NOW,
-  )
+  const [work] = await store.fetch([laneFetch(endpoint.id, 1)], NOW)
   await store.settle([settlement(endpoint.id, 1, work!.deliveries[0]!, 500)])
   const db = new DatabaseSync(path)
   db.exec("UPDATE webhook_deliveries SET purge_at = 5, discarded_at = 6, stalls = 3")
@@ -144,30 +131,26 @@ test("a reset typed as SQL clears what the finished life left behind, and our ow
   db.close()
 })
 
-test("the hot statements use their indexes and sort nothing", async () => {
+test("the view of jobs has each delivery once, with the limit of its own tenant's policy", async () => {
   const path = temporaryFile()
-  await open(path)
+  const store = await open(path)
+  for (const [orgId, maxAttempts] of [
+    [ORG, 3],
+    [OTHER_ORG, 9],
+  ] as const) {
+    const application = sample.application({ orgId })
+    await store.createApplication(application)
+    const policy = JSON.stringify({ maxAttempts })
+    await store.putPolicy({ orgId, name: "mine", policy, updatedAt: NOW })
+    await store.createEndpoint(sample.endpoint(application.id, { orgId, retryName: "mine" }))
+    await store.accept([sample.message(application.id, { orgId })])
+  }
   const db = new DatabaseSync(path)
-  const plan = (sql: string) =>
-    db
-      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
-      .all()
-      .map(({ detail }) => detail as string)
-      .join("\n")
-  const live = "status IN ('pending', 'failed')"
-  const due = plan(
-    `SELECT * FROM webhook_deliveries INDEXED BY deliveries_live WHERE ${live} AND webhook_id = 'e' AND rank = 4 AND coalesce(next_retry_at, 0) <= 5 ORDER BY coalesce(next_retry_at, 0), seq LIMIT 5`,
-  )
-  expect(due).toContain("USING INDEX deliveries_live (webhook_id=? AND rank=? AND <expr><?)")
-  const head = plan(
-    `SELECT * FROM webhook_deliveries INDEXED BY deliveries_line WHERE ${live} AND rank < 1 AND webhook_id = 'e' ORDER BY seq LIMIT 1`,
-  )
-  expect(head).toContain("USING INDEX deliveries_line (webhook_id=?)")
-  const purge = plan(
-    "SELECT seq FROM webhook_deliveries WHERE purge_at <= 5 AND status IN ('delivered', 'dead') LIMIT 5",
-  )
-  expect(purge).toContain("USING INDEX deliveries_purge")
-  for (const text of [due, head, purge]) expect(text).not.toContain("TEMP B-TREE")
+  const jobs = db.prepare("SELECT status, max_attempts FROM jobs ORDER BY max_attempts").all()
+  expect(jobs.map((job) => ({ ...job }))).toEqual([
+    { status: "pending", max_attempts: 3 },
+    { status: "pending", max_attempts: 9 },
+  ])
   db.close()
 })
 
@@ -180,9 +163,9 @@ test.each([
   await store.createApplication(application)
   const results = await Promise.allSettled([
     store.accept([sample.message(application.id)]),
-    store.cancelTask(argument as never, NOW),
+    store.cancelTask(ORG, argument as never, NOW),
     store.accept([sample.message(application.id)]),
   ])
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
-  expect(await store.listMessages({ appId: application.id }, { limit: 9, before: null })).toHaveLength(2)
+  expect(await store.listMessages({ appId: application.id }, newest(9), false)).toHaveLength(2)
 })

@@ -1,64 +1,120 @@
-/** Durable work on many deliveries, step by step; every step commits its changes and its progress together. */
+/** Durable work on many deliveries or messages, step by step; every step commits its changes and its progress together. */
 import { notFound } from "../../core/errors.ts"
 import { toTask } from "../rows.ts"
-import type { Delivery, Page, Task, TaskStatus, TaskStep } from "../store.ts"
+import type {
+  Delivery,
+  Message,
+  Page,
+  Task,
+  TaskAction,
+  TaskChanges,
+  TaskFilter,
+  TaskStep,
+} from "../store.ts"
+import { add } from "./add.ts"
+import { amend } from "./amend.ts"
+import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { amend, rangeOfDeliveries } from "./deliveries.ts"
+import { rangeOfDeliveries } from "./deliveries.ts"
+import { expungeMany, rangeOfMessages } from "./messages.ts"
+import { readPage } from "./page.ts"
+
+/** The table that a task goes over. */
+const TABLES: { readonly [action in TaskAction]: string } = {
+  retry: "webhook_deliveries",
+  discard: "webhook_deliveries",
+  cancel: "webhook_deliveries",
+  replay: "messages",
+  expunge: "messages",
+  report: "messages",
+}
 
 export function createTask(context: Context, task: Task): Task {
-  const { connection } = context
-  const newest = connection.sql("SELECT coalesce(max(seq), 0) AS seq FROM webhook_deliveries").get()!
-    .seq as number
-  connection
+  context.connection
     .sql(`
-      INSERT INTO tasks (id, action, filter, status, total, done, changed, cursor, up_to, created_at, updated_at)
-      VALUES (?, ?, ?, 'running', ?, 0, 0, 0, ?, ?, ?)`)
+      INSERT INTO tasks (id, org_id, action, type, filter, status, data, total, done, changed, cursor, up_to, created_at, updated_at)
+      SELECT ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, coalesce(max(seq), 0), ?, ? FROM ${TABLES[task.action]}`)
     .run(
       task.id,
+      task.orgId,
       task.action,
+      task.type,
       JSON.stringify(task.filter),
+      task.status,
+      task.data,
       task.total,
-      newest,
       task.createdAt,
       task.createdAt,
     )
-  return getTask(context, task.id)!
+  return findTask(context, task.id)!
 }
 
-export function getTask({ connection }: Context, id: string): Task | null {
+export function getTask(context: Context, orgId: string, id: string): Task | null {
+  const task = findTask(context, id)
+  return task?.orgId === orgId ? task : null
+}
+
+/** Whosever it is. */
+function findTask({ connection }: Context, id: string): Task | null {
   const row = connection.sql("SELECT * FROM tasks WHERE id = ?").get(id)
   return row === undefined ? null : toTask(row)
 }
 
-export function listTasks({ connection }: Context, status: TaskStatus | null, page: Page): Task[] {
+function findRunning(context: Context, id: string): Task | null {
+  const task = findTask(context, id)
+  return task?.status === "running" ? task : null
+}
+
+export function listTasks(
+  context: Context,
+  orgId: string,
+  page: Page,
+  { status, type }: TaskFilter = {},
+): Task[] {
+  const where = new Conditions()
+    .narrow("org_id = ?", orgId)
+    .narrow("status = ?", status)
+    .narrow("type = ?", type)
+  return readPage(context, "SELECT * FROM tasks", where, "seq", page).map(toTask)
+}
+
+export function listRunningTasks({ connection }: Context, limit: number): Task[] {
   return connection
-    .sql("SELECT * FROM tasks WHERE seq < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY seq DESC LIMIT ?3")
-    .all(page.before ?? Number.MAX_SAFE_INTEGER, status, page.limit)
+    .sql("SELECT * FROM tasks WHERE status = 'running' ORDER BY seq LIMIT ?")
+    .all(limit)
     .map(toTask)
 }
 
-export function cancelTask(context: Context, id: string, now: number): Task {
+export function cancelTask(context: Context, orgId: string, id: string, now: number): Task {
   context.connection
-    .sql("UPDATE tasks SET status = 'cancelled', updated_at = ? WHERE id = ? AND status = 'running'")
-    .run(now, id)
-  const task = getTask(context, id)
+    .sql(
+      "UPDATE tasks SET status = 'cancelled', updated_at = ? WHERE id = ? AND org_id = ? AND status = 'running'",
+    )
+    .run(now, id, orgId)
+  const task = getTask(context, orgId, id)
   if (task === null) throw notFound("task", id)
   return task
 }
 
 export function readTask(context: Context, id: string, limit: number): Delivery[] {
-  const task = getTask(context, id)
-  if (task === null || task.status !== "running") return []
-  return rangeOfDeliveries(context, task.filter, task.cursor, task.upTo, limit)
+  const task = findRunning(context, id)
+  return task === null ? [] : rangeOfDeliveries(context, task.filter, task.cursor, task.upTo, limit)
 }
 
-export function stepTask(
-  context: Context,
-  { taskId, expectedCursor, amendments, looked, cursor, now }: TaskStep,
-): boolean[] | null {
-  const task = getTask(context, taskId)
-  if (task === null || task.status !== "running" || task.cursor !== expectedCursor) return null
-  const applied = amend(context, amendments)
+export function readTaskMessages(context: Context, id: string, limit: number): Message[] {
+  const task = findRunning(context, id)
+  if (task === null) return []
+  const { appId = "", ...filter } = task.filter
+  return rangeOfMessages(context, { ...filter, appId }, task.cursor, task.upTo, limit)
+}
+
+export function stepTask(context: Context, step: TaskStep): TaskChanges | null {
+  const { taskId, expectedCursor, looked, cursor, now } = step
+  const task = findRunning(context, taskId)
+  if (task === null || task.cursor !== expectedCursor) return null
+  const amended = amend(context, step.amendments)
+  const added = add(context, step.additions, now)
+  const expunged = expungeMany(context, step.expunged)
   context.connection
     .sql(
       "UPDATE tasks SET status = ?, done = done + ?, changed = changed + ?, cursor = ?, updated_at = ? WHERE id = ?",
@@ -66,10 +122,10 @@ export function stepTask(
     .run(
       cursor === null ? "finished" : "running",
       looked,
-      applied.filter(Boolean).length,
+      [...amended, ...added, ...expunged].filter(Boolean).length,
       cursor ?? task.cursor,
       now,
       taskId,
     )
-  return applied
+  return { amended, added }
 }

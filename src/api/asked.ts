@@ -1,0 +1,47 @@
+/** From a query string's words to the library's. */
+import type { PageInput } from "../resources/paging.ts"
+import type { ContentQuery } from "../resources/query.ts"
+import type { Wishes } from "./views/views.ts"
+
+type Given<T> = { readonly [K in keyof T]?: T[K] | null | undefined }
+
+/** Only what was given. */
+export function given<T extends object>(fields: Given<T>): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  ) as Partial<T>
+}
+
+export function pageAsked(query: {
+  readonly limit?: number
+  readonly iterator?: string
+  readonly order?: "ascending" | "descending"
+}): PageInput {
+  return given<PageInput>({ limit: query.limit, cursor: query.iterator, order: query.order })
+}
+
+export interface ContentAsked {
+  readonly event_types?: readonly string[]
+  readonly channel?: string
+  readonly tag?: string
+  readonly before?: Date | string
+  readonly after?: Date | string
+}
+
+export function contentAsked(query: ContentAsked): ContentQuery {
+  const { event_types: types, channel, tag, before, after } = query
+  return given<ContentQuery>({
+    eventType: types === undefined || types.length === 0 ? undefined : types,
+    channel,
+    tag,
+    since: after === undefined ? undefined : new Date(after),
+    until: before === undefined ? undefined : new Date(before),
+  })
+}
+
+export function wishesOf(query: {
+  readonly with_content?: boolean
+  readonly expanded_statuses?: boolean
+}): Wishes {
+  return { content: query.with_content ?? true, expanded: query.expanded_statuses ?? false }
+}

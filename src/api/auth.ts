@@ -1,0 +1,35 @@
+/** Every request is known by its key before anything of it is read. */
+import type { FastifyRequest } from "fastify"
+import type { Posthorn } from "../posthorn.ts"
+import { KeyRing } from "../resources/key-ring.ts"
+import { requireAccess, requireDeclared } from "./access.ts"
+import { type Caller, callerOf } from "./caller.ts"
+import type { Api } from "./context.ts"
+import type { TokenReader } from "./jwt.ts"
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Null where anybody may ask. */
+    caller: Caller | null
+  }
+}
+
+export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReader | null): void {
+  const { store, clock } = posthorn.core
+  const ring = new KeyRing(store, clock)
+  app.decorateRequest("caller", null)
+  app.addHook("onRoute", requireDeclared)
+  app.addHook("onRequest", async (request) => {
+    if (request.is404 || request.routeOptions.config.auth === "none") return
+    request.caller = await callerOf(request.headers.authorization, ring, readToken)
+    const tenant = posthorn.tenant(request.caller.orgId)
+    await requireAccess(request.caller, request, async (key) => (await tenant.applications.get(key)).id)
+  })
+  app.addHook("onClose", () => ring.close())
+}
+
+export function requireCaller(request: FastifyRequest): Caller {
+  if (request.caller === null)
+    throw new Error(`${request.routeOptions.url} asks for no key, and has no caller`)
+  return request.caller
+}

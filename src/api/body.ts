@@ -1,0 +1,74 @@
+/** Reads request bodies: JSON, of bounded depth, that cannot smuggle in a prototype. The only place that parses one. */
+import type { FastifyRequest } from "fastify"
+import { describe } from "../core/errors.ts"
+import type { Api } from "./context.ts"
+import { ApiError, unsupportedMedia } from "./errors.ts"
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The body as it came. */
+    rawBody: Buffer | null
+  }
+}
+
+/** As deep as Svix reads. */
+const DEEPEST = 128
+/** `"__proto__":`, also with its letters escaped. */
+const PROTO =
+  /"(?:_|\\u005[Ff]){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006[Ff])(?:t|\\u0074)(?:o|\\u006[Ff])(?:_|\\u005[Ff]){2}"\s*:/
+
+export function readBodies(app: Api): void {
+  app.decorateRequest("rawBody", null)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      const encoding = request.headers["content-encoding"]
+      if (encoding !== undefined && encoding !== "identity")
+        throw unsupportedMedia(`the body must be sent as it is, not as ${encoding}`)
+      request.rawBody = bytes
+      return bytes.length === 0 ? undefined : parseJson(bytes)
+    },
+  )
+}
+
+export function parseJson(bytes: Buffer): unknown {
+  if (isDeeperThan(DEEPEST, bytes)) throw broken(`nests deeper than ${DEEPEST} levels`)
+  let text: string
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+  } catch {
+    throw broken("is not UTF-8")
+  }
+  if (PROTO.test(text)) throw broken("must not have a field named __proto__")
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw broken(`is not JSON: ${describe(error)}`)
+  }
+}
+
+function broken(msg: string): ApiError {
+  return ApiError.invalid([{ loc: ["body"], msg, type: "value_error.jsondecode" }])
+}
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from('"\\[]{}')
+
+/** JSON.parse itself does not mind the depth; whoever walks through the result later does. */
+function isDeeperThan(deepest: number, bytes: Buffer): boolean {
+  if (bytes.length < 2 * deepest) return false
+  let depth = 0
+  let quoted = false
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (quoted) {
+      if (byte === BACKSLASH) i++
+      else if (byte === QUOTE) quoted = false
+    } else if (byte === QUOTE) quoted = true
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      if (++depth > deepest) return true
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
+  }
+  return false
+}

@@ -1,0 +1,73 @@
+/** Compiles schemas, and says what does not fit them and where. */
+import { Ajv, type ErrorObject } from "ajv"
+import { ApiError, type Problem } from "./errors.ts"
+import type { Plain } from "./schema.ts"
+
+/** Null when the value fits. What the schema has a default for is filled in. */
+export type Check = (value: unknown) => ApiError | null
+
+const PARTS: { readonly [part: string]: string } = {
+  body: "body",
+  querystring: "query",
+  params: "path",
+  headers: "header",
+}
+
+/** RFC 3339, as far as a date that exists. */
+function isTimestamp(text: string): boolean {
+  return (
+    /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) &&
+    !Number.isNaN(Date.parse(text))
+  )
+}
+
+const ajv = new Ajv({
+  useDefaults: true,
+  // The names of schemas are for the document; the same one is part of many.
+  addUsedSchema: false,
+  allowUnionTypes: true,
+  verbose: true,
+  formats: { "date-time": isTimestamp, uri: (text: string) => URL.canParse(text) },
+})
+
+export function compileCheck(schema: Plain, httpPart: string): Check {
+  const validate = ajv.compile(schema)
+  const part = PARTS[httpPart] ?? httpPart
+  return (value) =>
+    validate(value) ? null : ApiError.invalid(validate.errors!.map((error) => problemOf(error, part)))
+}
+
+function problemOf(
+  { keyword, instancePath, params, parentSchema, message, data }: ErrorObject,
+  part: string,
+): Problem {
+  const path = instancePath.split("/").slice(1).map(unescapePointer)
+  const at = (...more: string[]) => [part, ...path, ...more]
+  switch (keyword) {
+    case "additionalProperties": {
+      const known = Object.keys((parentSchema as Plain).properties ?? {})
+      const hint = known.length === 0 ? "none is" : `known are ${known.join(", ")}`
+      return {
+        loc: at(params.additionalProperty),
+        msg: `is not supported here; ${hint}`,
+        type: "value_error",
+      }
+    }
+    case "required":
+      return { loc: at(params.missingProperty), msg: "is required", type: "value_error.missing" }
+    case "enum":
+      return { loc: at(), msg: `must be one of ${params.allowedValues.join(", ")}`, type: "value_error" }
+    default: {
+      const missing = part === "body" && path.length === 0 && data === null
+      return {
+        loc: at(),
+        msg: missing ? "a JSON body is required" : (message ?? "is not valid"),
+        type: "value_error",
+      }
+    }
+  }
+}
+
+function unescapePointer(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~")
+}

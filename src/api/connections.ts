@@ -1,0 +1,43 @@
+/** Clients that dawdle, and clients that do not speak HTTP. */
+import type { Server } from "node:http"
+import type { FastifyHttpOptions } from "fastify"
+
+export interface Timeouts {
+  /** To the end of the headers. */
+  readonly headersMs: number
+  /** To the end of the body. */
+  readonly requestMs: number
+  /** To the answer, from when the request is read. */
+  readonly handlerMs: number
+}
+
+export const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 30_000, handlerMs: 30_000 }
+
+const ANSWERS: { readonly [code: string]: readonly [number, string, string, string] } = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout", "timeout", "the request took too long to arrive"],
+  HPE_HEADER_OVERFLOW: [
+    431,
+    "Request Header Fields Too Large",
+    "headers_too_large",
+    "the headers are too large",
+  ],
+}
+const MALFORMED = [400, "Bad Request", "generic_error", "this is not HTTP as we understand it"] as const
+
+export function connectionOptions({ headersMs, requestMs, handlerMs }: Timeouts) {
+  return {
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: Math.min(headersMs, 1000) },
+    requestTimeout: requestMs,
+    handlerTimeout: handlerMs,
+    keepAliveTimeout: 72_000,
+    clientErrorHandler(error, socket) {
+      if (error.code === "ECONNRESET" || !socket.writable) return
+      const [status, reason, code, detail] = ANSWERS[error.code ?? ""] ?? MALFORMED
+      const body = JSON.stringify({ code, detail })
+      socket.end(
+        `HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+          `Content-Length: ${body.length}\r\n\r\n${body}`,
+      )
+    },
+  } satisfies FastifyHttpOptions<Server>
+}

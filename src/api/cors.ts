@@ -1,0 +1,18 @@
+/** Browsers anywhere may ask: keys travel in a header that no browser sends by itself, so there is nothing to borrow. */
+import type { Api } from "./context.ts"
+
+export function allowBrowsers(app: Api): void {
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.header("access-control-allow-origin", "*")
+    const method = request.headers["access-control-request-method"]
+    if (request.method !== "OPTIONS" || method === undefined) return
+    const headers = request.headers["access-control-request-headers"]
+    if (headers !== undefined) void reply.header("access-control-allow-headers", headers)
+    return reply
+      .header("access-control-allow-methods", method)
+      .header("access-control-max-age", "600")
+      .header("vary", "access-control-request-headers, access-control-request-method")
+      .code(204)
+      .send()
+  })
+}

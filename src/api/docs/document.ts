@@ -1,0 +1,60 @@
+/** The parts of an OpenAPI document that the reference shows. */
+import type { Plain } from "../schema.ts"
+
+export interface Content {
+  readonly [type: string]: { readonly schema?: Plain }
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly description?: string
+  readonly schema?: Plain
+}
+
+export interface Operation {
+  readonly operationId?: string
+  readonly summary?: string
+  readonly description?: string
+  readonly tags?: readonly string[]
+  readonly deprecated?: boolean
+  readonly security?: readonly unknown[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly content: Content }
+  readonly responses?: {
+    readonly [status: string]: { readonly description?: string; readonly content?: Content }
+  }
+}
+
+export interface OpenApi {
+  readonly info: { readonly title: string; readonly version: string; readonly description?: string }
+  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
+  readonly components: { readonly schemas: { readonly [name: string]: Plain } }
+}
+
+export interface Described {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation
+}
+
+/** By tag, in the order in which the tags first come. */
+export function byTag({ paths }: OpenApi): Map<string, Described[]> {
+  const groups = new Map<string, Described[]>()
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      const tag = operation.tags?.[0] ?? "Other"
+      const group = groups.get(tag) ?? []
+      group.push({
+        id: operation.operationId ?? `${method} ${path}`,
+        method: method.toUpperCase(),
+        path,
+        operation,
+      })
+      groups.set(tag, group)
+    }
+  }
+  return groups
+}

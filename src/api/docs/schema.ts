@@ -1,0 +1,58 @@
+/** Schemas as tables for people. */
+import type { Plain } from "../schema.ts"
+import { type Html, html, prose } from "./html.ts"
+
+/** In a few words, with links to what has a name. */
+export function typeOf(schema: Plain): Html {
+  if (typeof schema.$ref === "string") {
+    const name = schema.$ref.split("/").at(-1)!
+    return html`<a href="#${name}">${name}</a>`
+  }
+  if (schema.anyOf !== undefined) return joined(schema.anyOf.map(typeOf))
+  if (schema.enum !== undefined)
+    return joined(schema.enum.map((value) => html`<code>${JSON.stringify(value) ?? ""}</code>`))
+  if (schema.items !== undefined) return html`list of ${typeOf(schema.items)}`
+  if (typeof schema.additionalProperties === "object")
+    return html`object of ${typeOf(schema.additionalProperties)}`
+  const name = [schema.type ?? "any"].flat().join(" or ")
+  return html`${typeof schema.format === "string" ? `${name} (${schema.format})` : name}`
+}
+
+function joined(parts: readonly Html[]): Html {
+  return html`${parts.map((part, i) => (i === 0 ? part : html` or ${part}`))}`
+}
+
+const LIMITS: readonly (readonly [string, string])[] = [
+  ["minimum", "at least"],
+  ["maximum", "at most"],
+  ["minLength", "at least so long:"],
+  ["maxLength", "at most so long:"],
+  ["minItems", "at least so many:"],
+  ["maxItems", "at most so many:"],
+  ["pattern", "like"],
+  ["default", "default"],
+]
+
+/** What is said of a value beside its type. */
+export function notesOf(schema: Plain): Html {
+  const limits = LIMITS.filter(([keyword]) => schema[keyword] !== undefined)
+  const said = limits.map(
+    ([keyword, words]) => html` <small>${words} <code>${shown(schema[keyword])}</code></small>`,
+  )
+  return html`${prose(typeof schema.description === "string" ? schema.description : "")}${said}`
+}
+
+const shown = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+/** The fields of an object; anything else in one line. */
+export function fieldsOf(schema: Plain): Html {
+  if (schema.properties === undefined) return html`<p>${typeOf(schema)} ${notesOf(schema)}</p>`
+  const rows = Object.entries(schema.properties).map(
+    ([
+      name,
+      field,
+    ]) => html`<tr><td><code>${name}</code>${schema.required?.includes(name) ? html`<b title="required">*</b>` : ""}</td>
+<td>${typeOf(field)}</td><td>${notesOf(field)}</td></tr>`,
+  )
+  return html`<table>${rows}</table>`
+}

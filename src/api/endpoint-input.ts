@@ -1,0 +1,58 @@
+/** Endpoints as they come over the wire, in the library's words; and their headers, without showing what is secret. */
+import type { EndpointInput } from "../resources/endpoints.ts"
+import { ApiError } from "./errors.ts"
+import type { EndpointIn } from "./schemas/endpoint.ts"
+
+/** Newer and older names of the same; null takes a value away, or leaves the making of a secret to us. */
+export function endpointInput(body: Partial<EndpointIn>): Partial<EndpointInput> {
+  const { throttleRate, rateLimit, eventTypes, filterTypes, version, secret, headers, ...rest } = body
+  if (version !== undefined && version !== null && version !== 1)
+    throw ApiError.invalid([{ loc: ["body", "version"], msg: "only 1 is known", type: "value_error" }])
+  const rate = throttleRate === undefined ? rateLimit : throttleRate
+  const types = eventTypes === undefined ? filterTypes : eventTypes
+  return {
+    ...(rest as Partial<EndpointInput>),
+    ...(rate === undefined ? {} : { rateLimit: rate }),
+    ...(types === undefined ? {} : { eventTypes: types }),
+    ...(secret === undefined || secret === null ? {} : { secret }),
+    ...(headers === undefined || headers === null ? {} : { headers }),
+  }
+}
+
+/** What a PUT that leaves them out sets back. */
+export const DEFAULTS = {
+  description: "",
+  uid: null,
+  eventTypes: null,
+  channels: null,
+  metadata: {},
+  rateLimit: null,
+  disabled: false,
+} as const
+
+/** Whoever can read an endpoint cannot read what it authenticates with. */
+const SENSITIVE = /^(authorization|cookie|proxy-authorization)$|(auth|token|secret|password|api-?key)/
+
+export function headersOut(headers: { readonly [name: string]: string }) {
+  const entries = Object.entries(headers)
+  return {
+    headers: Object.fromEntries(entries.filter(([name]) => !SENSITIVE.test(name))),
+    sensitive: entries.filter(([name]) => SENSITIVE.test(name)).map(([name]) => name),
+  }
+}
+
+/** Null and the names in the list go, the rest is merged. */
+export function patchHeaders(
+  before: { readonly [name: string]: string },
+  patch: { readonly [name: string]: string | null },
+  remove: readonly string[],
+): { [name: string]: string } {
+  const after: { [name: string]: string } = { ...before }
+  for (const [given, value] of Object.entries(patch)) {
+    const name = given.toLowerCase()
+    if (value === null) delete after[name]
+    else after[name] = value
+  }
+  for (const name of remove) delete after[name.toLowerCase()]
+  return after
+}

@@ -1,0 +1,102 @@
+/** What goes wrong, in Svix's shapes: `{code, detail}`, or a list of problems for input that does not fit. */
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify"
+import { type ErrorCode, PosthornError } from "../core/errors.ts"
+
+/** One thing that does not fit. */
+export interface Problem {
+  /** Where: body, query, path or header, and then the way there. */
+  readonly loc: readonly string[]
+  readonly msg: string
+  readonly type: string
+}
+
+/** An answer that is no success. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly body: { readonly code: string; readonly detail: string } | { readonly detail: readonly Problem[] }
+  readonly retryAfterSeconds: number | null
+
+  constructor(status: number, body: ApiError["body"], retryAfterSeconds: number | null = null) {
+    super(typeof body.detail === "string" ? body.detail : "the input does not fit")
+    this.status = status
+    this.body = body
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+
+  static of(status: number, code: string, detail: string, retryAfterSeconds?: number): ApiError {
+    return new ApiError(status, { code, detail }, retryAfterSeconds)
+  }
+
+  static invalid(problems: readonly Problem[]): ApiError {
+    return new ApiError(422, { detail: problems })
+  }
+}
+
+const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: FastifyRequest) => ApiError } = {
+  invalid_input: (error, request) =>
+    ApiError.invalid([{ loc: locationOf(error.field, request), msg: error.message, type: "value_error" }]),
+  not_found: (error) => ApiError.of(404, "not_found", `Entity not found: ${error.message}`),
+  conflict: (error) => ApiError.of(409, "conflict", error.message),
+  payload_too_large: (error) => ApiError.of(413, "payload_too_large", error.message),
+  payload_gone: (error) => ApiError.of(400, "missing_payload", error.message),
+  closed: () => ApiError.of(503, "closing", "the server is stopping; try again elsewhere, or later", 1),
+  store_in_use: () => ApiError.of(503, "store_unavailable", "the store is in use; try again", 1),
+  store_unavailable: () => ApiError.of(503, "store_unavailable", "the store cannot be reached; try again", 1),
+  store_full: () => ApiError.of(503, "store_full", "the store is full; nothing was accepted", 30),
+}
+
+/** The framework's own, by their codes. */
+const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: FastifyRequest) => ApiError } = {
+  FST_ERR_CTP_BODY_TOO_LARGE: (_, request) =>
+    ApiError.of(413, "payload_too_large", `the body is larger than ${request.routeOptions.bodyLimit} bytes`),
+  FST_ERR_MAX_PARAM_LENGTH: () => ApiError.of(404, "not_found", "Entity not found: no name is that long"),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia("the content type must be application/json"),
+  FST_ERR_HANDLER_TIMEOUT: () =>
+    ApiError.of(503, "timeout", "the store did not answer in time; try again", 1),
+}
+
+export function unsupportedMedia(detail: string): ApiError {
+  return ApiError.of(415, "unsupported_media_type", detail)
+}
+
+export function toApiError(error: Error, request: FastifyRequest): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof PosthornError) return LIBRARY[error.code]?.(error, request) ?? internal(request)
+  const { code, statusCode } = error as FastifyError
+  const known = FRAMEWORK[code]
+  if (known !== undefined) return known(error as FastifyError, request)
+  const isClients = statusCode !== undefined && statusCode >= 400 && statusCode < 500
+  return isClients ? ApiError.of(statusCode, "generic_error", error.message) : internal(request)
+}
+
+/** Nothing of what it was leaves the house; the log has it. */
+function internal(request: FastifyRequest): ApiError {
+  return ApiError.of(
+    500,
+    "server_error",
+    `something went wrong here; the log has it under request ${request.id}`,
+  )
+}
+
+export function handleError(error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const answer = toApiError(error, request)
+  if (answer.status === 500) request.log.error({ err: error }, "a request failed")
+  else if (answer.status > 500) request.log.warn({ err: error }, "a request was turned away")
+  return sendError(answer, reply)
+}
+
+export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
+  if (answer.retryAfterSeconds !== null) void reply.header("retry-after", answer.retryAfterSeconds)
+  return reply.code(answer.status).send(answer.body)
+}
+
+/** The library names fields; the API says whether they came in the path, the query or the body. */
+function locationOf(field: string | undefined, request: FastifyRequest): string[] {
+  const path = (field ?? "").split(/[.[\]]+/).filter((part) => part !== "")
+  const [root = ""] = path
+  const isIn = (part: unknown) => Object.hasOwn((part ?? {}) as object, root)
+  if (root === "cursor") return ["query", "iterator"]
+  if (isIn(request.params)) return ["path", ...path]
+  if (request.body === undefined || isIn(request.query)) return ["query", ...path]
+  return ["body", ...path]
+}

@@ -1,0 +1,71 @@
+/** The same idempotency key and body get the same answer, also at the same moment, also after a crash. */
+import { createHash } from "node:crypto"
+import type { FastifyReply, FastifyRequest } from "fastify"
+import type { Ids } from "../core/ids.ts"
+import { seededIds } from "../core/seeded-ids.ts"
+import { Answers, type Asked, type Parts, type Run } from "./answers.ts"
+import { requireCaller } from "./auth.ts"
+import type { Api } from "./context.ts"
+import { ApiError } from "./errors.ts"
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The route keeps its own record: the answer need not be kept beside it. */
+    ownIdempotency?: boolean
+  }
+  interface FastifyRequest {
+    /** Present while the request is the one that makes the answer. Its ids come out the same when it is run again. */
+    run: (Run & { readonly asked: Asked; readonly ids: Ids }) | null
+  }
+}
+
+const LONGEST_KEY = 256
+
+export function answerOnce(app: Api, parts: Parts): void {
+  const answers = new Answers(parts)
+  app.decorateRequest("run", null)
+  app.addHook("preHandler", async (request, reply) => {
+    const asked = askedBy(request)
+    if (asked === null) return
+    const begun = await answers.begin(asked)
+    if ("seed" in begun) {
+      request.run = { ...begun, asked, ids: seededIds(begun.seed, begun.atMs) }
+      return
+    }
+    return reply.code(begun.status).type("application/json; charset=utf-8").send(begun.body)
+  })
+  app.addHook("onSend", async (request, reply: FastifyReply, payload) => {
+    const { run } = request
+    if (run === null) return
+    request.run = null
+    const body = typeof payload === "string" ? payload : ""
+    await answers.finish(run, run.asked, { status: reply.statusCode, body }).catch((error) => {
+      // The work is done and is answered for; a repeat will find it by its ids.
+      request.log.warn({ err: error }, "the answer could not be kept for a repeat")
+    })
+  })
+}
+
+function askedBy(request: FastifyRequest): Asked | null {
+  const key = request.headers["idempotency-key"]
+  const { auth, ownIdempotency } = request.routeOptions.config
+  if (key === undefined || request.method !== "POST" || auth === "none" || ownIdempotency) return null
+  if (typeof key !== "string" || key === "" || key.length > LONGEST_KEY)
+    throw ApiError.invalid([
+      {
+        loc: ["header", "idempotency-key"],
+        msg: `must be 1 to ${LONGEST_KEY} characters`,
+        type: "value_error",
+      },
+    ])
+  const digest = (...parts: (string | Buffer)[]) => {
+    const hash = createHash("sha256")
+    for (const part of parts) hash.update(part)
+    return hash.digest("base64url")
+  }
+  return {
+    orgId: requireCaller(request).orgId,
+    name: digest(request.url, "\n", key),
+    digest: digest(request.rawBody ?? ""),
+  }
+}

@@ -1,0 +1,27 @@
+/** What is not there, in JSON: SDKs parse every answer from 400 on. */
+import type { RouteOptions } from "fastify"
+import type { Api } from "./context.ts"
+import { ApiError } from "./errors.ts"
+
+export function answerMissing(app: Api): void {
+  const methods = new Map<string, Set<string>>()
+  app.addHook("onRoute", ({ method, url }: RouteOptions) => {
+    const known = methods.get(url) ?? new Set<string>()
+    for (const one of [method].flat()) known.add(one)
+    methods.set(url, known)
+  })
+  let patterns: (readonly [RegExp, Set<string>])[] | null = null
+  app.setNotFoundHandler(async (request, reply) => {
+    const path = request.url.split("?", 1)[0]!
+    patterns ??= [...methods].map(([url, known]) => [patternOf(url), known] as const)
+    const allowed = patterns.filter(([pattern]) => pattern.test(path)).flatMap(([, known]) => [...known])
+    if (allowed.length === 0) throw ApiError.of(404, "not_found", `there is no ${request.method} ${path}`)
+    void reply.header("allow", allowed.join(", "))
+    throw ApiError.of(405, "method_not_allowed", `${path} knows ${allowed.join(", ")}, not ${request.method}`)
+  })
+}
+
+function patternOf(url: string): RegExp {
+  const path = url.replace(/\/$/, "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  return new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}/?$`)
+}

@@ -1,0 +1,52 @@
+/** Query strings: lists in every spelling that clients use, and values of the type that the schema asks for. */
+import type { RouteOptions } from "fastify"
+import type { Api } from "./context.ts"
+import { type Plain, Type } from "./schema.ts"
+
+export type RawQuery = { readonly [name: string]: string | readonly string[] }
+
+/** `a=1&a=2`, `a[]=1` and `a[0]=1` are the same list. */
+export function parseQuery(text: string): RawQuery {
+  const query: { [name: string]: string | string[] } = Object.create(null)
+  for (const [given, value] of new URLSearchParams(text)) {
+    const name = given.replace(/\[\d*\]$/, "")
+    const before = query[name]
+    if (before === undefined) query[name] = name === given ? value : [value]
+    else if (Array.isArray(before)) before.push(value)
+    else query[name] = [before, value]
+  }
+  return query
+}
+
+/** What does not fit is left as it is, for the schema to refuse. */
+export function coerceQuery(schema: Plain, raw: RawQuery): { [name: string]: unknown } {
+  const query: { [name: string]: unknown } = Object.create(null)
+  for (const [name, value] of Object.entries(raw)) {
+    const wanted = schema.properties?.[name]
+    query[name] = wanted === undefined ? value : coerce(wanted, value)
+  }
+  return query
+}
+
+function coerce(wanted: Plain, value: string | readonly string[]): unknown {
+  if (wanted.type === "array") {
+    const words = [value].flat().flatMap((text) => text.split(","))
+    return words.filter((word) => word !== "").map((word) => scalar(wanted.items ?? {}, word))
+  }
+  return typeof value === "string" ? scalar(wanted, value) : value
+}
+
+function scalar(wanted: Plain, text: string): unknown {
+  const types = [wanted.type].flat()
+  if ((types.includes("integer") || types.includes("number")) && /^-?\d{1,15}(\.\d{1,15})?$/.test(text))
+    return Number(text)
+  if (types.includes("boolean") && (text === "true" || text === "false")) return text === "true"
+  return text
+}
+
+/** A route that takes no query refuses every one. */
+export function refuseUnknownQueries(app: Api): void {
+  app.addHook("onRoute", (route: RouteOptions) => {
+    if (route.schema?.hide !== true) route.schema = { querystring: Type.Object({}), ...route.schema }
+  })
+}

@@ -1,0 +1,47 @@
+/** Every resource's routes, in the order of the reference. */
+import type { Routes } from "../context.ts"
+import { applicationRoutes } from "./applications.ts"
+import { attemptRoutes } from "./attempts.ts"
+import { deadLetterRoutes } from "./dead-letters.ts"
+import { deliveryRoutes } from "./deliveries.ts"
+import { deliveryStatsRoutes } from "./delivery-stats.ts"
+import { endpointDetailRoutes } from "./endpoint-details.ts"
+import { endpointRoutes } from "./endpoints.ts"
+import { environmentRoutes } from "./environment.ts"
+import { eventTypeImportRoutes } from "./event-type-import.ts"
+import { eventTypeRoutes } from "./event-types.ts"
+import { exampleRoutes } from "./examples.ts"
+import { healthRoutes } from "./health.ts"
+import { keyRoutes } from "./keys.ts"
+import { messageRoutes } from "./messages.ts"
+import { operationalWebhookDetailRoutes } from "./operational-webhook-details.ts"
+import { operationalWebhookRoutes } from "./operational-webhooks.ts"
+import { policyRoutes } from "./policies.ts"
+import { portalRoutes } from "./portal.ts"
+import { replayRoutes } from "./replays.ts"
+import { statisticsRoutes } from "./statistics.ts"
+import { taskRoutes } from "./tasks.ts"
+
+export const ROUTES: readonly Routes[] = [
+  applicationRoutes,
+  endpointRoutes,
+  endpointDetailRoutes,
+  exampleRoutes,
+  replayRoutes,
+  messageRoutes,
+  attemptRoutes,
+  deliveryRoutes,
+  deadLetterRoutes,
+  deliveryStatsRoutes,
+  policyRoutes,
+  eventTypeRoutes,
+  eventTypeImportRoutes,
+  portalRoutes,
+  keyRoutes,
+  taskRoutes,
+  operationalWebhookRoutes,
+  operationalWebhookDetailRoutes,
+  statisticsRoutes,
+  environmentRoutes,
+  healthRoutes,
+]

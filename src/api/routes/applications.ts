@@ -1,0 +1,177 @@
+/** Applications: `/app`. */
+import { PosthornError } from "../../core/errors.ts"
+import type { ApplicationInput } from "../../resources/applications.ts"
+import { given, pageAsked } from "../asked.ts"
+import type { Routes } from "../context.ts"
+import { ApiError } from "../errors.ts"
+import { NoContent, Type } from "../schema.ts"
+import {
+  type ApplicationIn,
+  ApplicationOut,
+  ApplicationPatch,
+  ApplicationIn as In,
+} from "../schemas/application.ts"
+import { AppId } from "../schemas/fields.ts"
+import { ListResponse, Order, PageQuery } from "../shapes.ts"
+import { applicationOut, listOut } from "../views/views.ts"
+
+const tags = ["Application"]
+const params = Type.Object(AppId)
+
+/** `throttleRate` and its older name say the same. */
+export function applicationInput(body: Partial<ApplicationIn>): Partial<ApplicationInput> {
+  const { throttleRate, rateLimit, ...rest } = body
+  const rate = throttleRate === undefined ? rateLimit : throttleRate
+  return { ...rest, ...(rate === undefined ? {} : { rateLimit: rate }) }
+}
+
+export const applicationRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    "/app",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.application.list",
+        summary: "List applications",
+        tags,
+        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+        response: { 200: ListResponse("ListResponseApplicationOut", ApplicationOut) },
+      },
+    },
+    async (request) =>
+      listOut(await tenant(request).applications.list(pageAsked(request.query)), applicationOut),
+  )
+
+  app.post(
+    "/app",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.application.create",
+        summary: "Create an application",
+        tags,
+        querystring: Type.Object({
+          get_if_exists: Type.Optional(
+            Type.Boolean({ description: "One with the same uid is returned instead of a conflict." }),
+          ),
+        }),
+        body: In,
+        response: { 200: ApplicationOut, 201: ApplicationOut },
+      },
+    },
+    async (request, reply) => {
+      const { applications } = tenant(request)
+      const { uid } = request.body
+      try {
+        const made = await applications.create(applicationInput(request.body) as ApplicationInput)
+        return reply.code(201).send(applicationOut(made))
+      } catch (error) {
+        const exists = error instanceof PosthornError && error.code === "conflict"
+        if (!exists || !request.query.get_if_exists || !uid) throw error
+        return reply.code(200).send(applicationOut(await applications.get(uid)))
+      }
+    },
+  )
+
+  app.get(
+    "/app/:app_id",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.application.get",
+        summary: "Get an application",
+        tags,
+        params,
+        response: { 200: ApplicationOut },
+      },
+    },
+    async (request) => applicationOut(await tenant(request).applications.get(request.params.app_id)),
+  )
+
+  app.put(
+    "/app/:app_id",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.application.update",
+        summary: "Replace an application, or create it",
+        tags,
+        params,
+        body: In,
+        response: { 200: ApplicationOut, 201: ApplicationOut },
+      },
+    },
+    async (request, reply) => {
+      const { applications } = tenant(request)
+      const { app_id: key } = request.params
+      const input = { uid: null, metadata: {}, rateLimit: null, ...applicationInput(request.body) }
+      try {
+        return reply.code(200).send(applicationOut(await applications.update(key, input)))
+      } catch (error) {
+        if (!(error instanceof PosthornError && error.code === "not_found")) throw error
+        const made = await applications.create(given<ApplicationInput>(input) as ApplicationInput)
+        return reply.code(201).send(applicationOut(made))
+      }
+    },
+  )
+
+  app.patch(
+    "/app/:app_id",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.application.patch",
+        summary: "Change what is given",
+        tags,
+        params,
+        body: ApplicationPatch,
+        response: { 200: ApplicationOut },
+      },
+    },
+    async (request) =>
+      applicationOut(
+        await tenant(request).applications.update(request.params.app_id, applicationInput(request.body)),
+      ),
+  )
+
+  app.delete(
+    "/app/:app_id",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.application.delete",
+        summary: "Delete an application with its endpoints; what waits for them is cancelled",
+        tags,
+        params,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      await tenant(request).applications.delete(request.params.app_id)
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** The application of the path, made if the body brings one and there is none. */
+export async function ensureApplication(
+  applications: { get(app: string): Promise<unknown>; create(input: ApplicationInput): Promise<unknown> },
+  key: string,
+  body: ApplicationIn | null | undefined,
+): Promise<void> {
+  if (!body) return
+  try {
+    await applications.get(key)
+  } catch (error) {
+    if (!(error instanceof PosthornError && error.code === "not_found")) throw error
+    if (body.uid !== key)
+      throw ApiError.invalid([
+        {
+          loc: ["body", "application", "uid"],
+          msg: "must be the uid in the path",
+          type: body.uid == null ? "application_uid_missing" : "application_uid_mismatch",
+        },
+      ])
+    await applications.create(applicationInput(body) as ApplicationInput)
+  }
+}

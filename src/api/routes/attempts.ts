@@ -1,0 +1,221 @@
+/** Attempts, and what became of messages and endpoints by them. */
+
+import type { AttemptQuery } from "../../resources/attempts.ts"
+import type { Delivery, DeliveryQuery } from "../../resources/deliveries.ts"
+import type { List } from "../../resources/paging.ts"
+import type { Tenant } from "../../tenant.ts"
+import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
+import type { Routes } from "../context.ts"
+import { NoContent, Type } from "../schema.ts"
+import { StatusCodeClass } from "../schemas/delivery.ts"
+import { MessageEndpointOut, StatusNumber } from "../schemas/endpoint.ts"
+import { content, EndpointId, MessageId } from "../schemas/fields.ts"
+import { AttemptOut, EndpointMessageOut } from "../schemas/message.ts"
+import { ListResponse, PageQuery } from "../shapes.ts"
+import { FAIL, filterOf, SUCCESS } from "../views/status.ts"
+import { attemptOut, endpointMessageOut, listOut, messageEndpointOut, type Wishes } from "../views/views.ts"
+
+const tags = ["Message Attempt"]
+const wishes = {
+  with_content: Type.Optional(Type.Boolean({ description: "False leaves payloads and answers out." })),
+  expanded_statuses: Type.Optional(
+    Type.Boolean({ description: "True shows canceled as such, not as success." }),
+  ),
+}
+const status = { status: Type.Optional(StatusNumber) }
+const AttemptList = ListResponse("ListResponseMessageAttemptOut", AttemptOut)
+const attemptQuery = {
+  ...PageQuery,
+  ...content,
+  ...wishes,
+  ...status,
+  status_code_class: Type.Optional(StatusCodeClass),
+  with_msg: Type.Optional(Type.Boolean({ description: "Adds the message, without its payload." })),
+}
+const attemptId = { attempt_id: Type.String({ minLength: 1, maxLength: 64 }) }
+
+export const attemptRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    "/app/:app_id/attempt/endpoint/:endpoint_id",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message-attempt.list-by-endpoint",
+        summary: "List an endpoint's attempts, the newest first",
+        tags,
+        params: Type.Object(EndpointId),
+        querystring: Type.Object(attemptQuery),
+        response: { 200: AttemptList },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      const { endpoints } = tenant(request)
+      const { id } = await endpoints.get(app_id, endpoint_id)
+      return listAttempts(tenant(request), request.query, { endpoint: id })
+    },
+  )
+
+  app.get(
+    "/app/:app_id/attempt/msg/:msg_id",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message-attempt.list-by-msg",
+        summary: "List a message's attempts, the newest first",
+        tags,
+        params: Type.Object(MessageId),
+        querystring: Type.Object({
+          ...attemptQuery,
+          endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+        }),
+        response: { 200: AttemptList },
+      },
+    },
+    async (request) => {
+      const { app_id, msg_id } = request.params
+      const { endpoint_id, ...query } = request.query
+      const { messages, endpoints } = tenant(request)
+      const { id } = await messages.get(app_id, msg_id)
+      const endpoint = endpoint_id === undefined ? undefined : (await endpoints.get(app_id, endpoint_id)).id
+      return listAttempts(tenant(request), query, given<AttemptQuery>({ message: id, endpoint }))
+    },
+  )
+
+  app.get(
+    "/app/:app_id/msg/:msg_id/attempt/:attempt_id",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message-attempt.get",
+        summary: "Get an attempt",
+        tags,
+        params: Type.Object({ ...MessageId, ...attemptId }),
+        response: { 200: AttemptOut },
+      },
+    },
+    async (request) => {
+      const { app_id, msg_id, attempt_id } = request.params
+      const { messages, attempts } = tenant(request)
+      const message = await messages.get(app_id, msg_id)
+      return attemptOut(await attempts.get(message.id, attempt_id), wishesOf({}))
+    },
+  )
+
+  app.delete(
+    "/app/:app_id/msg/:msg_id/attempt/:attempt_id/content",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.message-attempt.expunge-content",
+        summary: "Remove what the receiver answered",
+        tags,
+        params: Type.Object({ ...MessageId, ...attemptId }),
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, msg_id, attempt_id } = request.params
+      const { messages, attempts } = tenant(request)
+      const message = await messages.get(app_id, msg_id)
+      await attempts.expunge(message.id, attempt_id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    "/app/:app_id/endpoint/:endpoint_id/msg",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message-attempt.list-attempted-messages",
+        summary: "List the messages for an endpoint with what became of them, the newest first",
+        tags,
+        params: Type.Object(EndpointId),
+        querystring: Type.Object({ ...PageQuery, ...content, ...wishes, ...status }),
+        response: { 200: ListResponse("ListResponseEndpointMessageOut", EndpointMessageOut) },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      const { deliveries, messages } = tenant(request)
+      const asked = wishesOf(request.query)
+      const list = await deliveries.list({
+        app: app_id,
+        endpoint: endpoint_id,
+        ...contentAsked(request.query),
+        ...pageAsked(request.query),
+        ...given<DeliveryQuery>(filterOf(request.query.status)),
+      })
+      const found = await messages.getMany(messageIds(list), asked.content)
+      const kept = { ...list, data: list.data.filter(({ messageId }) => found.has(messageId)) }
+      return listOut(kept, (one) => endpointMessageOut(found.get(one.messageId)!, one, asked))
+    },
+  )
+
+  app.get(
+    "/app/:app_id/msg/:msg_id/endpoint",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message-attempt.list-attempted-destinations",
+        summary: "List the endpoints that a message is for, with what became of it there",
+        tags,
+        params: Type.Object(MessageId),
+        querystring: Type.Object({ ...PageQuery, expanded_statuses: wishes.expanded_statuses }),
+        response: { 200: ListResponse("ListResponseMessageEndpointOut", MessageEndpointOut) },
+      },
+    },
+    async (request) => {
+      const { app_id, msg_id } = request.params
+      const { messages, deliveries, endpoints } = tenant(request)
+      const { id } = await messages.get(app_id, msg_id)
+      const page = { ...pageAsked(request.query), order: "ascending" as const }
+      const list = await deliveries.list({ app: app_id, message: id, ...page })
+      const found = await Promise.all(list.data.map((one) => endpoints.find(app_id, one.endpointId)))
+      const rows = list.data.flatMap((delivery, i) => {
+        const endpoint = found[i]!
+        return endpoint === null ? [] : [{ delivery, endpoint }]
+      })
+      return listOut({ ...list, data: rows }, ({ endpoint, delivery }) =>
+        messageEndpointOut(endpoint, delivery, wishesOf(request.query)),
+      )
+    },
+  )
+}
+
+function messageIds({ data }: List<Delivery>): string[] {
+  return data.map(({ messageId }) => messageId)
+}
+
+type AttemptsAsked = Parameters<typeof contentAsked>[0] &
+  Parameters<typeof pageAsked>[0] &
+  Parameters<typeof wishesOf>[0] & {
+    readonly status?: number
+    readonly status_code_class?: 0 | 100 | 200 | 300 | 400 | 500
+    readonly with_msg?: boolean
+  }
+
+async function listAttempts(tenant: Tenant, asked: AttemptsAsked, which: Partial<AttemptQuery>) {
+  const wanted: Wishes = wishesOf(asked)
+  // An attempt is over when it is written down: of Svix's five statuses it can only have one of two.
+  if (asked.status !== undefined && asked.status !== SUCCESS && asked.status !== FAIL) return EMPTY
+  const list = await tenant.attempts.list(
+    given<AttemptQuery>({
+      ...which,
+      ...contentAsked(asked),
+      ...pageAsked(asked),
+      status: asked.status === undefined ? undefined : asked.status === SUCCESS ? "succeeded" : "failed",
+      responseClass: asked.status_code_class,
+    }),
+  )
+  const messages = asked.with_msg
+    ? await tenant.messages.getMany(
+        list.data.map(({ messageId }) => messageId),
+        false,
+      )
+    : null
+  return listOut(list, (attempt) => attemptOut(attempt, wanted, messages?.get(attempt.messageId) ?? null))
+}
+
+const EMPTY = { data: [], iterator: null, done: true }

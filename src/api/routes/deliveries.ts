@@ -1,0 +1,132 @@
+/** Deliveries with their attempts, and the lanes they wait in: `/delivery` and `/lane`. */
+import type { DeliveryQuery } from "../../resources/deliveries.ts"
+import { type ContentAsked, contentAsked, given, pageAsked } from "../asked.ts"
+import type { Routes } from "../context.ts"
+import { Type } from "../schema.ts"
+import {
+  DeadReason,
+  DeliveryDetailOut,
+  DeliveryOut,
+  DeliveryStatus,
+  LaneOut,
+  StatusCodeClass,
+} from "../schemas/delivery.ts"
+import { content } from "../schemas/fields.ts"
+import { ListResponse, PageQuery } from "../shapes.ts"
+import { attemptOut, deliveryOut, listOut } from "../views/views.ts"
+
+const tags = ["Delivery"]
+const params = Type.Object({ delivery_id: Type.String({ minLength: 1, maxLength: 64 }) })
+
+/** What deliveries can be narrowed by, of the whole tenant. */
+export const which = {
+  app_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  msg_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  dead_reason: Type.Optional(DeadReason),
+  status_code_class: Type.Optional(StatusCodeClass),
+  ...content,
+}
+
+interface WhichAsked extends ContentAsked {
+  readonly app_id?: string
+  readonly endpoint_id?: string
+  readonly msg_id?: string
+  readonly dead_reason?: DeliveryQuery["deadReason"]
+  readonly status_code_class?: DeliveryQuery["responseClass"]
+}
+
+export function whichAsked(query: WhichAsked): DeliveryQuery {
+  return given<DeliveryQuery>({
+    app: query.app_id,
+    endpoint: query.endpoint_id,
+    message: query.msg_id,
+    deadReason: query.dead_reason,
+    responseClass: query.status_code_class,
+    ...contentAsked(query),
+  })
+}
+
+export const deliveryRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    "/delivery",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.delivery.list",
+        summary: "List deliveries, the newest first",
+        tags,
+        querystring: Type.Object({ ...PageQuery, ...which, status: Type.Optional(DeliveryStatus) }),
+        response: { 200: ListResponse("ListResponseDeliveryOut", DeliveryOut) },
+      },
+    },
+    async (request) => {
+      const { status } = request.query
+      const query = { ...whichAsked(request.query), ...pageAsked(request.query) }
+      const list = await tenant(request).deliveries.list(status === undefined ? query : { ...query, status })
+      return listOut(list, deliveryOut)
+    },
+  )
+
+  app.get(
+    "/delivery/:delivery_id",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.delivery.get",
+        summary: "Get a delivery with its attempts and when the next is due",
+        tags,
+        params,
+        response: { 200: DeliveryDetailOut },
+      },
+    },
+    async (request) => {
+      const { deliveries, attempts } = tenant(request)
+      const delivery = await deliveries.get(request.params.delivery_id)
+      const { data } = await attempts.list({ delivery: delivery.id })
+      return {
+        ...deliveryOut(delivery),
+        attempts: data.map((attempt) => attemptOut(attempt, { content: true, expanded: true })),
+      }
+    },
+  )
+
+  for (const action of ["retry", "cancel"] as const) {
+    app.post(
+      `/delivery/:delivery_id/${action}`,
+      {
+        config: { auth: "org" },
+        schema: {
+          operationId: `v1.delivery.${action}`,
+          summary:
+            action === "retry"
+              ? "Send it again from its first attempt, or at once if it waits"
+              : "Call off a delivery that waits",
+          tags,
+          params,
+          response: { 200: DeliveryOut },
+        },
+      },
+      async (request) => deliveryOut(await tenant(request).deliveries[action](request.params.delivery_id)),
+    )
+  }
+
+  app.get(
+    "/lane",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.lane.list",
+        summary: "List the endpoints for which something waits: how much, why, and since when",
+        tags: ["Lane"],
+        querystring: Type.Object({ ...PageQuery, app_id: which.app_id }),
+        response: { 200: ListResponse("ListResponseLaneOut", LaneOut) },
+      },
+    },
+    async (request) => {
+      const { app_id: app } = request.query
+      const query = { ...pageAsked(request.query), ...(app === undefined ? {} : { app }) }
+      return listOut(await tenant(request).lanes.list(query), (lane) => lane)
+    },
+  )
+}

@@ -1,0 +1,159 @@
+/** What belongs to one endpoint: its secret, headers and figures. */
+import type { RotateInput } from "../../resources/endpoints.ts"
+import { given } from "../asked.ts"
+import type { Routes } from "../context.ts"
+import { headersOut, patchHeaders } from "../endpoint-input.ts"
+import { ApiError } from "../errors.ts"
+import { NoContent, Timestamp, Type } from "../schema.ts"
+import {
+  EndpointHeadersIn,
+  EndpointHeadersOut,
+  EndpointHeadersPatchIn,
+  EndpointSecretOut,
+  EndpointSecretRotateIn,
+  EndpointStatsOut,
+} from "../schemas/endpoint.ts"
+import { EndpointId } from "../schemas/fields.ts"
+
+const tags = ["Endpoint"]
+const params = Type.Object(EndpointId)
+const PATH = "/app/:app_id/endpoint/:endpoint_id"
+const LONGEST_STATS_MS = 28 * 86_400_000
+
+export const endpointDetailRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    `${PATH}/secret`,
+    {
+      config: { auth: "app", capability: "ViewEndpointSecret" },
+      schema: {
+        operationId: "v1.endpoint.get-secret",
+        summary: "The secret that receivers verify with",
+        tags,
+        params,
+        response: { 200: EndpointSecretOut },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      return tenant(request).endpoints.secret(app_id, endpoint_id)
+    },
+  )
+
+  app.post(
+    `${PATH}/secret/rotate`,
+    {
+      config: { auth: "app", capability: "ManageEndpointSecret" },
+      schema: {
+        operationId: "v1.endpoint.rotate-secret",
+        summary: "A new secret signs from now on, the old one beside it for a day unless told",
+        tags,
+        params,
+        body: EndpointSecretRotateIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      const { key, gracePeriodSeconds } = request.body
+      await tenant(request).endpoints.rotateSecret(
+        app_id,
+        endpoint_id,
+        given<RotateInput>({ secret: key, gracePeriodSeconds }),
+      )
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    `${PATH}/headers`,
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.endpoint.get-headers",
+        summary: "Headers that are sent with every request; those that look like credentials by name only",
+        tags,
+        params,
+        response: { 200: EndpointHeadersOut },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      return headersOut((await tenant(request).endpoints.get(app_id, endpoint_id)).headers)
+    },
+  )
+
+  app.put(
+    `${PATH}/headers`,
+    {
+      config: { auth: "app", capability: "ManageEndpoint" },
+      schema: {
+        operationId: "v1.endpoint.update-headers",
+        summary: "Replace the headers",
+        tags,
+        params,
+        body: EndpointHeadersIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      await tenant(request).endpoints.update(app_id, endpoint_id, { headers: request.body.headers })
+      return reply.code(204).send()
+    },
+  )
+
+  app.patch(
+    `${PATH}/headers`,
+    {
+      config: { auth: "app", capability: "ManageEndpoint" },
+      schema: {
+        operationId: "v1.endpoint.patch-headers",
+        summary: "Add or replace headers; null and deleteHeaders take them away",
+        tags,
+        params,
+        body: EndpointHeadersPatchIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      const { headers = {}, deleteHeaders = [] } = request.body
+      const { endpoints } = tenant(request)
+      const before = await endpoints.get(app_id, endpoint_id)
+      await endpoints.update(app_id, endpoint_id, {
+        headers: patchHeaders(before.headers, headers, deleteHeaders),
+      })
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    `${PATH}/stats`,
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.endpoint.get-stats",
+        summary: "What became of the messages of up to 28 days",
+        tags,
+        params,
+        querystring: Type.Object({ since: Type.Optional(Timestamp), until: Type.Optional(Timestamp) }),
+        response: { 200: EndpointStatsOut },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      const until = new Date(request.query.until ?? Date.now() + 60_000)
+      const since = new Date(request.query.since ?? until.getTime() - LONGEST_STATS_MS)
+      if (until < since || until.getTime() - since.getTime() > LONGEST_STATS_MS)
+        throw ApiError.of(400, "invalid_range", "since must be before until, and at most 28 days before it")
+      const counts = await tenant(request).endpoints.stats(app_id, endpoint_id, { since, until })
+      return {
+        success: counts.delivered,
+        pending: counts.failed,
+        sending: counts.pending,
+        fail: counts.dead - counts.calledOff,
+        canceled: counts.calledOff,
+      }
+    },
+  )
+}

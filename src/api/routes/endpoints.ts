@@ -1,0 +1,167 @@
+/** Endpoints: `/app/{app_id}/endpoint`. */
+import { PosthornError } from "../../core/errors.ts"
+import type { EndpointInput } from "../../resources/endpoints.ts"
+import { given, pageAsked } from "../asked.ts"
+import type { Routes } from "../context.ts"
+import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
+import { NoContent, Type } from "../schema.ts"
+import { EndpointIn, EndpointOut, EndpointPatch, EndpointUpdate } from "../schemas/endpoint.ts"
+import { AppId, EndpointId } from "../schemas/fields.ts"
+import { ListResponse, Order, PageQuery } from "../shapes.ts"
+import { endpointOut, listOut } from "../views/views.ts"
+
+const tags = ["Endpoint"]
+const params = Type.Object(EndpointId)
+
+export const endpointRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    "/app/:app_id/endpoint",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.endpoint.list",
+        summary: "List endpoints",
+        tags,
+        params: Type.Object(AppId),
+        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+        response: { 200: ListResponse("ListResponseEndpointOut", EndpointOut) },
+      },
+    },
+    async (request) => {
+      const page = { order: "descending" as const, ...pageAsked(request.query) }
+      return listOut(await tenant(request).endpoints.list(request.params.app_id, page), endpointOut)
+    },
+  )
+
+  app.post(
+    "/app/:app_id/endpoint",
+    {
+      config: { auth: "app", capability: "ManageEndpoint" },
+      schema: {
+        operationId: "v1.endpoint.create",
+        summary: "Create an endpoint; its secret is made unless given",
+        tags,
+        params: Type.Object(AppId),
+        body: EndpointIn,
+        response: { 201: EndpointOut },
+      },
+    },
+    async (request, reply) => {
+      const input = endpointInput(request.body) as EndpointInput
+      const made = await tenant(request).endpoints.create(request.params.app_id, input)
+      return reply.code(201).send(endpointOut(made))
+    },
+  )
+
+  app.get(
+    "/app/:app_id/endpoint/:endpoint_id",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.endpoint.get",
+        summary: "Get an endpoint",
+        tags,
+        params,
+        response: { 200: EndpointOut },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      return endpointOut(await tenant(request).endpoints.get(app_id, endpoint_id))
+    },
+  )
+
+  app.put(
+    "/app/:app_id/endpoint/:endpoint_id",
+    {
+      config: { auth: "app", capability: "ManageEndpoint" },
+      schema: {
+        operationId: "v1.endpoint.update",
+        summary:
+          "Replace an endpoint, or create it; the secret, the headers and what Svix has no word for stay unless given",
+        tags,
+        params,
+        body: EndpointUpdate,
+        response: { 200: EndpointOut, 201: EndpointOut },
+      },
+    },
+    async (request, reply) => {
+      const { endpoints } = tenant(request)
+      const { app_id, endpoint_id } = request.params
+      const input = { ...DEFAULTS, ...endpointInput(request.body) }
+      try {
+        return reply.code(200).send(endpointOut(await endpoints.update(app_id, endpoint_id, input)))
+      } catch (error) {
+        if (!(error instanceof PosthornError && error.code === "not_found")) throw error
+        const made = await endpoints.create(app_id, given<EndpointInput>(input) as EndpointInput)
+        return reply.code(201).send(endpointOut(made))
+      }
+    },
+  )
+
+  app.patch(
+    "/app/:app_id/endpoint/:endpoint_id",
+    {
+      config: { auth: "app", capability: "ManageEndpoint" },
+      schema: {
+        operationId: "v1.endpoint.patch",
+        summary: "Change what is given; null takes it away",
+        tags,
+        params,
+        body: EndpointPatch,
+        response: { 200: EndpointOut },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      const { endpoints } = tenant(request)
+      const { secret, ...input } = endpointInput(request.body)
+      const changed = await endpoints.update(app_id, endpoint_id, input)
+      if (secret !== undefined)
+        await endpoints.rotateSecret(app_id, endpoint_id, { secret, gracePeriodSeconds: 0 })
+      return endpointOut(changed)
+    },
+  )
+
+  app.delete(
+    "/app/:app_id/endpoint/:endpoint_id",
+    {
+      config: { auth: "app", capability: "ManageEndpoint" },
+      schema: {
+        operationId: "v1.endpoint.delete",
+        summary: "Delete an endpoint; what waits for it is cancelled",
+        tags,
+        params,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      await tenant(request).endpoints.delete(app_id, endpoint_id)
+      return reply.code(204).send()
+    },
+  )
+
+  for (const action of ["pause", "resume"] as const) {
+    app.post(
+      `/app/:app_id/endpoint/:endpoint_id/${action}`,
+      {
+        config: { auth: "app", capability: "ManageEndpoint" },
+        schema: {
+          operationId: `v1.endpoint.${action}`,
+          summary:
+            action === "pause"
+              ? "Hold what waits and what comes; nothing is discarded"
+              : "Go on; also ends a Retry-After that the endpoint had asked for",
+          tags,
+          params,
+          response: { 200: EndpointOut },
+        },
+      },
+      async (request) => {
+        const { app_id, endpoint_id } = request.params
+        return endpointOut(await tenant(request).endpoints[action](app_id, endpoint_id))
+      },
+    )
+  }
+}

@@ -1,0 +1,75 @@
+/** A tenant's settings and event types in one file, out and in: `/environment`. */
+import type { PolicyInput } from "../../core/policy.ts"
+import { everyOne } from "../../resources/paging.ts"
+import type { Routes } from "../context.ts"
+import { ApiError } from "../errors.ts"
+import { eventTypeInput } from "../event-type-input.ts"
+import { NoContent } from "../schema.ts"
+import { EnvironmentIn, EnvironmentOut } from "../schemas/environment.ts"
+import { eventTypeOut } from "../views/views.ts"
+
+const tags = ["Environment"]
+
+export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
+  app.post(
+    "/environment/export",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.environment.export",
+        summary: "Every event type, also the archived ones, and every retry policy of yours",
+        tags,
+        response: { 200: EnvironmentOut },
+      },
+    },
+    async (request) => {
+      const { eventTypes, policies } = tenant(request)
+      const types = await everyOne((page) => eventTypes.list({ ...page, includeArchived: true }))
+      const own = (await policies.list()).filter(({ preset }) => !preset)
+      return {
+        version: 1 as const,
+        createdAt: new Date(posthorn.core.clock.now()),
+        eventTypes: types.map((type) => eventTypeOut(type, true)),
+        settings: { policies: Object.fromEntries(own.map(({ name, policy }) => [name, policy])) },
+        connectors: [],
+      }
+    },
+  )
+
+  app.post(
+    "/environment/import",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.environment.import",
+        summary: "Create and replace what an export has in it; nothing is deleted",
+        description: "Nothing is written unless all of it is fit to be.",
+        tags,
+        body: EnvironmentIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { eventTypes, policies } = tenant(request)
+      const { connectors, settings } = request.body
+      if (connectors?.length)
+        throw ApiError.invalid([
+          {
+            loc: ["body", "connectors"],
+            msg: "are not part of Posthorn; leave them out",
+            type: "value_error",
+          },
+        ])
+      const types = (request.body.eventTypes ?? []).map(({ createdAt: _from, updatedAt: _to, ...type }) =>
+        eventTypeInput(type),
+      )
+      await eventTypes.changes(types)
+      await policies.putAll(
+        (settings?.policies ?? {}) as { [name: string]: PolicyInput },
+        "settings.policies",
+      )
+      await eventTypes.putAll(types)
+      return reply.code(204).send()
+    },
+  )
+}

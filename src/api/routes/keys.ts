@@ -1,0 +1,105 @@
+/** API keys: `/key`. */
+import type { Key, KeyInput } from "../../resources/keys.ts"
+import { pageAsked } from "../asked.ts"
+import { requireCaller } from "../auth.ts"
+import type { Routes } from "../context.ts"
+import { ApiError } from "../errors.ts"
+import { NoContent, Type } from "../schema.ts"
+import { KeyIn, KeyOut, NewKeyOut } from "../schemas/key.ts"
+import { ListResponse, Order, PageQuery } from "../shapes.ts"
+import { listOut } from "../views/views.ts"
+
+const tags = ["Key"]
+const params = Type.Object({
+  key_id: Type.String({ minLength: 1, maxLength: 64, description: "The public part of the token." }),
+})
+
+export const keyRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    "/key",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.key.list",
+        summary: "List keys, also those that were revoked or expired in the last 30 days",
+        tags,
+        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+        response: { 200: ListResponse("ListResponseKeyOut", KeyOut) },
+      },
+    },
+    async (request) => listOut(await tenant(request).keys.list(pageAsked(request.query)), keyOut),
+  )
+
+  app.post(
+    "/key",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.key.create",
+        summary: "Create a key; its token is in this answer and nowhere else",
+        tags,
+        body: KeyIn,
+        response: { 201: NewKeyOut },
+      },
+    },
+    async (request, reply) => {
+      if (requireCaller(request).capabilities !== null)
+        throw ApiError.of(403, "insufficient access", "a key that may not do everything makes no others")
+      const { expiresAt, ...input } = request.body
+      const made = await tenant(request).keys.create({
+        ...(input as KeyInput),
+        expiresAt: expiresAt == null ? null : new Date(expiresAt),
+      })
+      return reply.code(201).send({ ...keyOut(made), token: made.token })
+    },
+  )
+
+  app.get(
+    "/key/:key_id",
+    {
+      config: { auth: "org" },
+      schema: { operationId: "v1.key.get", summary: "Get a key", tags, params, response: { 200: KeyOut } },
+    },
+    async (request) => keyOut(await tenant(request).keys.get(request.params.key_id)),
+  )
+
+  app.delete(
+    "/key/:key_id",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.key.revoke",
+        summary: "Revoke a key, at once unless told",
+        tags,
+        params,
+        querystring: Type.Object({
+          inSeconds: Type.Optional(
+            Type.Integer({ minimum: 0, maximum: 31_536_000, description: "Good for so long yet." }),
+          ),
+        }),
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      await tenant(request).keys.revoke(request.params.key_id, { inSeconds: request.query.inSeconds ?? 0 })
+      return reply.code(204).send()
+    },
+  )
+}
+
+function keyOut({ capabilities, featureFlags, ...key }: Key): KeyOut {
+  const { id, name, scope, appId, sessionId, expiresAt, revokedAt, lastUsedAt, createdAt } = key
+  return {
+    id,
+    name,
+    scope,
+    appId,
+    capabilities: capabilities === null ? null : [...capabilities],
+    featureFlags: [...featureFlags],
+    sessionId,
+    expiresAt,
+    revokedAt,
+    lastUsedAt,
+    createdAt,
+  }
+}

@@ -1,0 +1,246 @@
+/** Messages: `/app/{app_id}/msg`. */
+import type { FastifyRequest } from "fastify"
+import { invalid, PosthornError } from "../../core/errors.ts"
+import type { MessageInput, SendResult } from "../../resources/messages.ts"
+import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
+import type { Routes } from "../context.ts"
+import { NoContent, Type } from "../schema.ts"
+import { TaskStartedOut } from "../schemas/delivery.ts"
+import { AppId, Channels, content, EventTypeName, MessageId, Uid } from "../schemas/fields.ts"
+import { type MessageIn as Body, MessageIn, MessageOut } from "../schemas/message.ts"
+import { ListResponse, PageQuery } from "../shapes.ts"
+import { listOut, messageOut, taskStartedOut } from "../views/views.ts"
+import { ensureApplication } from "./applications.ts"
+
+const tags = ["Message"]
+const params = Type.Object(MessageId)
+const withContent = {
+  with_content: Type.Optional(Type.Boolean({ description: "False leaves the payload out of the answer." })),
+}
+
+export const messageRoutes: Routes = (app, { tenant }) => {
+  app.post(
+    "/app/:app_id/msg",
+    {
+      config: { auth: "org", ownIdempotency: true },
+      schema: {
+        operationId: "v1.message.create",
+        summary: "Send a message: answered when it is written down",
+        tags,
+        params: Type.Object(AppId),
+        querystring: Type.Object(withContent),
+        body: MessageIn,
+        response: { 202: MessageOut },
+      },
+    },
+    async (request, reply) => {
+      const { messages, applications } = tenant(request)
+      const { app_id: key } = request.params
+      const input = messageInput(request.body, keyOf(request))
+      await ensureApplication(applications, key, request.body.application)
+      const sent = await messages.send(key, input)
+      return reply.code(202).send(sentOut(sent, input, request.query.with_content ?? true))
+    },
+  )
+
+  app.get(
+    "/app/:app_id/msg",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message.list",
+        summary: "List messages, the newest first",
+        tags,
+        params: Type.Object(AppId),
+        querystring: Type.Object({ ...PageQuery, ...content, ...withContent }),
+        response: { 200: ListResponse("ListResponseMessageOut", MessageOut) },
+      },
+    },
+    async (request) => {
+      const wishes = wishesOf(request.query)
+      const query = {
+        ...contentAsked(request.query),
+        ...pageAsked(request.query),
+        withPayload: wishes.content,
+      }
+      const list = await tenant(request).messages.list(request.params.app_id, query)
+      return listOut(list, (message) => messageOut(message, wishes))
+    },
+  )
+
+  app.get(
+    "/app/:app_id/msg/:msg_id",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message.get",
+        summary: "Get a message",
+        tags,
+        params,
+        querystring: Type.Object(withContent),
+        response: { 200: MessageOut },
+      },
+    },
+    async (request) => {
+      const { app_id, msg_id } = request.params
+      return messageOut(await tenant(request).messages.get(app_id, msg_id), wishesOf(request.query))
+    },
+  )
+
+  app.delete(
+    "/app/:app_id/msg/:msg_id/content",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.message.expunge-content",
+        summary: "Remove the payload for good; what still waits to be sent ends as dead",
+        tags,
+        params,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, msg_id } = request.params
+      await tenant(request).messages.expunge(app_id, msg_id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    "/app/:app_id/msg/expunge-all-contents",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.message.expunge-all-contents",
+        summary: "Remove the payloads of all the application's messages",
+        tags,
+        params: Type.Object(AppId),
+        response: { 202: TaskStartedOut },
+      },
+    },
+    async (request, reply) =>
+      reply.code(202).send(taskStartedOut(await tenant(request).messages.expungeMany(request.params.app_id))),
+  )
+
+  app.post(
+    "/app/:app_id/msg/bulk-expunge",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.message.bulk-expunge",
+        summary: "Remove the payloads of these messages",
+        tags,
+        params: Type.Object(AppId),
+        body: Type.Named(
+          "BulkExpungeContentsIn",
+          Type.Object({ ids: Type.Array(Uid, { maxItems: 250, uniqueItems: true }) }),
+        ),
+        response: {
+          200: Type.Named(
+            "BulkExpungeContentsOut",
+            Type.Object({ results: Type.Record(Type.Enum(["expunged", "not-found"])) }),
+          ),
+        },
+      },
+    },
+    async (request) => {
+      const { messages } = tenant(request)
+      const results: { [id: string]: "expunged" | "not-found" } = {}
+      for (const id of request.body.ids) {
+        results[id] = await messages
+          .expunge(request.params.app_id, id)
+          .then(() => "expunged" as const, notFound)
+      }
+      return { results }
+    },
+  )
+
+  app.post(
+    "/app/:app_id/msg/precheck/active",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.message.precheck",
+        summary: "Whether any enabled endpoint would get such a message",
+        tags,
+        params: Type.Object(AppId),
+        body: Type.Named(
+          "MessagePrecheckIn",
+          Type.Object({ eventType: EventTypeName, channels: Type.Optional(Type.Nullable(Channels)) }),
+        ),
+        response: { 200: Type.Named("MessagePrecheckOut", Type.Object({ active: Type.Boolean() })) },
+      },
+    },
+    async (request) => {
+      const { eventType, channels } = request.body
+      return {
+        active: await tenant(request).endpoints.wanted(request.params.app_id, eventType, channels ?? []),
+      }
+    },
+  )
+}
+
+function notFound(error: unknown): "not-found" {
+  if (error instanceof PosthornError && error.code === "not_found") return "not-found"
+  throw error
+}
+
+function keyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers["idempotency-key"]
+  return typeof key === "string" ? key : undefined
+}
+
+function messageInput(body: Body, idempotencyKey: string | undefined): MessageInput {
+  const {
+    data,
+    application: _application,
+    transformationsParams,
+    payloadRetentionPeriod,
+    deliverAt,
+    ...rest
+  } = body
+  const raw = transformationsParams?.rawPayload
+  const contentType = transformationsParams?.headers?.["content-type"]
+  const payload = raw === undefined ? (rest.payload ?? data) : new TextEncoder().encode(raw)
+  if (payload === undefined) throw invalid("payload", "is required")
+  return {
+    ...given<MessageInput>({
+      ...rest,
+      idempotencyKey,
+      contentType: contentType ?? (raw === undefined ? undefined : "application/json"),
+      deliverAt: deliverAt == null ? undefined : new Date(deliverAt),
+      payloadRetentionDays: payloadRetentionPeriod,
+    }),
+    eventType: body.eventType,
+    payload,
+  }
+}
+
+/** What was asked for is what was written: it need not be read again. */
+function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, withPayload: boolean) {
+  const {
+    eventType,
+    eventId,
+    channels,
+    tags: words,
+    deliverAt,
+    sessionId,
+    metadata,
+    priority,
+    payload,
+  } = input
+  return {
+    id,
+    eventType,
+    ...(eventId === undefined ? {} : { eventId }),
+    payload: withPayload && !ArrayBuffer.isView(payload) ? payload : {},
+    channels: channels === undefined ? null : [...channels],
+    tags: words === undefined || words.length === 0 ? null : [...words],
+    timestamp: receivedAt,
+    ...(deliverAt === undefined ? {} : { deliverAt: deliverAt as Date }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(metadata === undefined ? {} : { metadata }),
+    priority: priority ?? "normal",
+    matched,
+  }
+}

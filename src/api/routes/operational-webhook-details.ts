@@ -1,0 +1,116 @@
+/** What belongs to one operational endpoint: its secret and its headers. */
+import type { FastifyRequest } from "fastify"
+import { notFound } from "../../core/errors.ts"
+import { OPERATIONAL_APP } from "../../operational/operational.ts"
+import type { Posthorn } from "../../posthorn.ts"
+import type { Endpoints, RotateInput } from "../../resources/endpoints.ts"
+import { given } from "../asked.ts"
+import { requireCaller } from "../auth.ts"
+import type { Routes } from "../context.ts"
+import { headersOut } from "../endpoint-input.ts"
+import { NoContent, Type } from "../schema.ts"
+import {
+  EndpointHeadersIn,
+  EndpointHeadersOut,
+  EndpointSecretOut,
+  EndpointSecretRotateIn,
+} from "../schemas/endpoint.ts"
+import { EndpointId } from "../schemas/fields.ts"
+
+export const tags = ["Operational Webhook Endpoint"]
+export const params = Type.Object({ endpoint_id: EndpointId.endpoint_id })
+export const ONE = "/operational-webhook/endpoint/:endpoint_id"
+
+/** Looking for an endpoint makes nothing: who never had one has none of this name. */
+export async function operationalEndpoints(
+  { operational }: Posthorn,
+  request: FastifyRequest,
+  id: string,
+): Promise<Endpoints> {
+  const found = await operational.find(requireCaller(request).orgId)
+  if (found === null) throw notFound("endpoint", id)
+  return found.endpoints
+}
+
+export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
+  app.get(
+    `${ONE}/secret`,
+    {
+      config: { auth: "org", capability: "ViewEndpointSecret" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.get-secret",
+        summary: "The secret that you verify with",
+        tags,
+        params,
+        response: { 200: EndpointSecretOut },
+      },
+    },
+    async (request) => {
+      const { endpoint_id: id } = request.params
+      return (await operationalEndpoints(posthorn, request, id)).secret(OPERATIONAL_APP, id)
+    },
+  )
+
+  app.post(
+    `${ONE}/secret/rotate`,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.rotate-secret",
+        summary: "A new secret signs from now on, the old one beside it for a day unless told",
+        tags,
+        params,
+        body: EndpointSecretRotateIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { endpoint_id: id } = request.params
+      const { key, gracePeriodSeconds } = request.body
+      const endpoints = await operationalEndpoints(posthorn, request, id)
+      const input = given<RotateInput>({ secret: key, gracePeriodSeconds })
+      await endpoints.rotateSecret(OPERATIONAL_APP, id, input)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    `${ONE}/headers`,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.get-headers",
+        summary: "Headers that are sent with every request; those that look like credentials by name only",
+        tags,
+        params,
+        response: { 200: EndpointHeadersOut },
+      },
+    },
+    async (request) => {
+      const { endpoint_id: id } = request.params
+      const endpoints = await operationalEndpoints(posthorn, request, id)
+      return headersOut((await endpoints.get(OPERATIONAL_APP, id)).headers)
+    },
+  )
+
+  app.put(
+    `${ONE}/headers`,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.set-headers",
+        summary: "Replace the headers",
+        tags,
+        params,
+        body: EndpointHeadersIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { endpoint_id: id } = request.params
+      const endpoints = await operationalEndpoints(posthorn, request, id)
+      await endpoints.update(OPERATIONAL_APP, id, { headers: request.body.headers })
+      return reply.code(204).send()
+    },
+  )
+}

@@ -1,0 +1,153 @@
+/** Where a tenant is told of what happens to its webhooks: `/operational-webhook/endpoint`. */
+import type { FastifyRequest } from "fastify"
+import { PosthornError } from "../../core/errors.ts"
+import { OPERATIONAL_APP } from "../../operational/operational.ts"
+import { type Endpoint, type EndpointInput, Endpoints } from "../../resources/endpoints.ts"
+import type { List } from "../../resources/paging.ts"
+import { given, pageAsked } from "../asked.ts"
+import { requireCaller } from "../auth.ts"
+import type { Routes } from "../context.ts"
+import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
+import { NoContent, Type } from "../schema.ts"
+import {
+  OperationalWebhookEndpointIn,
+  OperationalWebhookEndpointOut,
+  OperationalWebhookEndpointUpdate,
+} from "../schemas/operational-webhook.ts"
+import { ListResponse, Order, PageQuery } from "../shapes.ts"
+import { endpointOut, listOut } from "../views/views.ts"
+import { ONE, operationalEndpoints, params, tags } from "./operational-webhook-details.ts"
+
+const LIST = "/operational-webhook/endpoint"
+const EMPTY: List<Endpoint> = { data: [], cursor: null, previous: null, done: true }
+
+export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
+  /** Ids are the request's, so that a repeat finds what the first run made. */
+  async function opened(request: FastifyRequest): Promise<Endpoints> {
+    const { core } = await posthorn.operational.open(requireCaller(request).orgId)
+    return new Endpoints({ ...core, ids: tenant(request).core.ids })
+  }
+
+  app.get(
+    LIST,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.list",
+        summary: "List operational endpoints",
+        tags,
+        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+        response: {
+          200: ListResponse("ListResponseOperationalWebhookEndpointOut", OperationalWebhookEndpointOut),
+        },
+      },
+    },
+    async (request) => {
+      const page = { order: "descending" as const, ...pageAsked(request.query) }
+      const operational = await posthorn.operational.find(requireCaller(request).orgId)
+      return listOut((await operational?.endpoints.list(OPERATIONAL_APP, page)) ?? EMPTY, shown)
+    },
+  )
+
+  app.post(
+    LIST,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.create",
+        summary: "Be told of endpoints that change and messages that fail; the secret is made unless given",
+        tags,
+        body: OperationalWebhookEndpointIn,
+        response: { 201: OperationalWebhookEndpointOut },
+      },
+    },
+    async (request, reply) => {
+      const endpoints = await opened(request)
+      const made = await endpoints.create(OPERATIONAL_APP, endpointInput(request.body) as EndpointInput)
+      return reply.code(201).send(shown(made))
+    },
+  )
+
+  app.get(
+    ONE,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.get",
+        summary: "Get an operational endpoint",
+        tags,
+        params,
+        response: { 200: OperationalWebhookEndpointOut },
+      },
+    },
+    async (request) => {
+      const { endpoint_id: id } = request.params
+      return shown(await (await operationalEndpoints(posthorn, request, id)).get(OPERATIONAL_APP, id))
+    },
+  )
+
+  app.put(
+    ONE,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.update",
+        summary: "Replace an operational endpoint, or create it; its secret and headers stay",
+        tags,
+        params,
+        body: OperationalWebhookEndpointUpdate,
+        response: { 200: OperationalWebhookEndpointOut, 201: OperationalWebhookEndpointOut },
+      },
+    },
+    async (request, reply) => {
+      const endpoints = await opened(request)
+      const input = { ...DEFAULTS, ...endpointInput(request.body) }
+      try {
+        const changed = await endpoints.update(OPERATIONAL_APP, request.params.endpoint_id, input)
+        return reply.code(200).send(shown(changed))
+      } catch (error) {
+        if (!(error instanceof PosthornError && error.code === "not_found")) throw error
+        const made = await endpoints.create(OPERATIONAL_APP, given<EndpointInput>(input) as EndpointInput)
+        return reply.code(201).send(shown(made))
+      }
+    },
+  )
+
+  app.delete(
+    ONE,
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.operational-webhook.endpoint.delete",
+        summary: "Delete an operational endpoint",
+        tags,
+        params,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { endpoint_id: id } = request.params
+      await (await operationalEndpoints(posthorn, request, id)).delete(OPERATIONAL_APP, id)
+      return reply.code(204).send()
+    },
+  )
+}
+
+function shown(endpoint: Endpoint): OperationalWebhookEndpointOut {
+  const { id, url, description, throttleRate, rateLimit, uid, disabled, ...rest } = endpointOut(endpoint)
+  const { eventTypes, filterTypes, metadata, createdAt, updatedAt } = rest
+  return {
+    id,
+    url,
+    description,
+    throttleRate,
+    rateLimit,
+    uid,
+    disabled,
+    eventTypes,
+    filterTypes,
+    metadata,
+    createdAt,
+    updatedAt,
+  }
+}

@@ -1,0 +1,148 @@
+/** Access for the customers of an application, and who a key is: `/auth`. */
+import type { FastifyRequest } from "fastify"
+import type { Capability, KeyInput } from "../../resources/keys.ts"
+import { given } from "../asked.ts"
+import { requireCaller } from "../auth.ts"
+import type { Routes } from "../context.ts"
+import { ApiError } from "../errors.ts"
+import { NoContent, Type } from "../schema.ts"
+import { AppId } from "../schemas/fields.ts"
+import {
+  ApplicationTokenExpireIn,
+  AppPortalAccessIn,
+  AppPortalAccessOut,
+  WEEK_SECONDS,
+  WhoamiOut,
+} from "../schemas/key.ts"
+import { ensureApplication } from "./applications.ts"
+
+const tags = ["Authentication"]
+const params = Type.Object(AppId)
+
+export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
+  for (const path of ["app-portal-access", "dashboard-access"] as const) {
+    app.post(
+      `/auth/${path}/:app_id`,
+      {
+        config: { auth: "org" },
+        schema: {
+          operationId: `v1.authentication.${path}`,
+          summary: "A token that opens one application, for its owner",
+          description:
+            "The token may do what its capabilities say, for a week unless told. The url leads to the API's reference, " +
+            "with the token behind the #, where browsers keep it to themselves: a portal of your own reads it there as `key`.",
+          tags,
+          params,
+          // Older clients send none.
+          ...(path === "dashboard-access"
+            ? { deprecated: true, body: Type.Nullable(AppPortalAccessIn) }
+            : { body: AppPortalAccessIn }),
+          response: { 200: AppPortalAccessOut },
+        },
+      },
+      async (request) => {
+        const { applications, keys } = tenant(request)
+        const { app_id: appId } = request.params
+        const asked: AppPortalAccessIn = request.body ?? {}
+        const { application, expiry, featureFlags, sessionId } = asked
+        await ensureApplication(applications, appId, application)
+        const { token } = await keys.create({
+          name: "portal",
+          scope: "application",
+          appId,
+          capabilities: capabilitiesOf(asked),
+          ...given<KeyInput>({ featureFlags, sessionId }),
+          expiresAt: posthorn.core.clock.now() + (expiry ?? WEEK_SECONDS) * 1000,
+        })
+        return { url: `${publicUrl ?? originOf(request)}/docs#key=${token}`, token }
+      },
+    )
+  }
+
+  app.post(
+    "/auth/app/:app_id/expire-all",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.authentication.expire-all",
+        summary: "Revoke every key of an application, or those of some sessions",
+        tags,
+        params,
+        body: ApplicationTokenExpireIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { expiry, sessionIds = [] } = request.body
+      await tenant(request).keys.revokeAll(request.params.app_id, {
+        inSeconds: expiry ?? 0,
+        ...(sessionIds.length === 0 ? {} : { sessionIds }),
+      })
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    "/auth/logout",
+    {
+      config: { auth: "read", capability: "ViewBase" },
+      schema: {
+        operationId: "v1.authentication.logout",
+        summary: "Revoke the key that the request was made with, if it is an application's",
+        tags,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { keyId, appId } = requireCaller(request)
+      if (keyId === null)
+        throw ApiError.of(400, "generic_error", "a JWT cannot be revoked: it is good until it expires")
+      if (appId === null)
+        throw ApiError.of(
+          400,
+          "generic_error",
+          "only an application's key can be logged out; use DELETE /key",
+        )
+      await tenant(request).keys.revoke(keyId)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    "/auth/whoami",
+    {
+      config: { auth: "read" },
+      schema: {
+        operationId: "v1.authentication.whoami",
+        summary: "Whose the key is that the request is made with, and what it may do",
+        tags,
+        response: { 200: WhoamiOut },
+      },
+    },
+    async (request) => {
+      const { orgId, appId, access, capabilities, featureFlags, keyId } = requireCaller(request)
+      const key = keyId === null ? null : await tenant(request).keys.get(keyId)
+      return {
+        envId: orgId,
+        appId,
+        permissionSource: key === null ? ("SvixJwt" as const) : ("RegionalAuthToken" as const),
+        sessionId: key?.sessionId ?? null,
+        keyId,
+        scope: access,
+        capabilities: capabilities === null ? null : [...capabilities],
+        featureFlags: featureFlags === null ? null : [...featureFlags],
+      }
+    },
+  )
+}
+
+/** Whoever may do anything may look; who may only look has nothing that changes anything. */
+function capabilitiesOf({ readOnly, capabilities }: AppPortalAccessIn): readonly Capability[] | null {
+  if (capabilities == null) return readOnly ? ["ViewBase"] : null
+  const allowed = capabilities.filter((one) => !readOnly || one.startsWith("View"))
+  return [...new Set(["ViewBase" as const, ...allowed])]
+}
+
+function originOf(request: FastifyRequest): string {
+  return `${request.protocol}://${request.host}`
+}

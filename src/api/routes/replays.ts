@@ -1,0 +1,155 @@
+/** Sending again: one message, what was given up, what is missing, whatever fits; and calling off what waits. */
+import type { ReplayQuery } from "../../resources/replays.ts"
+import { given } from "../asked.ts"
+import type { Routes } from "../context.ts"
+import { ApiError } from "../errors.ts"
+import { NoContent, Timestamp, Type } from "../schema.ts"
+import { StatusCodeClass, TaskStartedOut } from "../schemas/delivery.ts"
+import { StatusNumber } from "../schemas/endpoint.ts"
+import { Channel, EndpointId, EventTypeName, MessageId, Tag } from "../schemas/fields.ts"
+import { filterOf } from "../views/status.ts"
+import { taskStartedOut } from "../views/views.ts"
+
+const tags = ["Endpoint"]
+const params = Type.Object(EndpointId)
+const PATH = "/app/:app_id/endpoint/:endpoint_id"
+const LONGEST_RECOVERY_MS = 14 * 86_400_000
+
+const window = { since: Timestamp, until: Type.Optional(Type.Nullable(Timestamp)) }
+const RecoverIn = Type.Named("RecoverIn", Type.Object(window))
+const BulkReplayIn = Type.Named(
+  "BulkReplayIn",
+  Type.Object({
+    ...window,
+    eventTypes: Type.Optional(Type.Nullable(Type.Array(EventTypeName))),
+    channel: Type.Optional(Type.Nullable(Channel)),
+    tag: Type.Optional(Type.Nullable(Tag)),
+    status: Type.Optional(Type.Nullable(StatusNumber)),
+    statusCodeClass: Type.Optional(Type.Nullable(StatusCodeClass)),
+  }),
+)
+const CancelMsgsIn = Type.Named("CancelMsgsIn", Type.Object({ createdBefore: Timestamp }))
+
+function windowOf(body: { since: Date | string; until?: Date | string | null }) {
+  const since = new Date(body.since)
+  const until = body.until == null ? null : new Date(body.until)
+  if (until !== null && until < since)
+    throw ApiError.invalid([{ loc: ["body", "until"], msg: "must not be before since", type: "value_error" }])
+  return { since, ...(until === null ? {} : { until }) }
+}
+
+export const replayRoutes: Routes = (app, { tenant }) => {
+  app.post(
+    "/app/:app_id/msg/:msg_id/endpoint/:endpoint_id/resend",
+    {
+      config: { auth: "app", capability: "CreateAttempts" },
+      schema: {
+        operationId: "v1.message-attempt.resend",
+        summary: "Send a message to an endpoint again, or for the first time",
+        tags: ["Message Attempt"],
+        params: Type.Object({ ...MessageId, ...EndpointId }),
+        response: { 202: Type.Named("EmptyResponse", Type.Object({})) },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, msg_id, endpoint_id } = request.params
+      await tenant(request).replays.resend(app_id, msg_id, endpoint_id)
+      return reply.code(202).send({})
+    },
+  )
+
+  app.post(
+    `${PATH}/recover`,
+    {
+      config: { auth: "app", capability: "CreateAttempts" },
+      schema: {
+        operationId: "v1.endpoint.recover",
+        summary: "Send what was given up in up to 14 days again",
+        tags,
+        params,
+        body: RecoverIn,
+        response: { 202: TaskStartedOut },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      const span = windowOf(request.body)
+      if (Date.now() - span.since.getTime() > LONGEST_RECOVERY_MS)
+        throw ApiError.invalid([
+          { loc: ["body", "since"], msg: "must be at most 14 days ago", type: "value_error" },
+        ])
+      const task = await tenant(request).replays.recover(app_id, endpoint_id, span)
+      return reply.code(202).send(taskStartedOut(task))
+    },
+  )
+
+  app.post(
+    `${PATH}/replay-missing`,
+    {
+      config: { auth: "app", capability: "CreateAttempts" },
+      schema: {
+        operationId: "v1.endpoint.replay-missing",
+        summary: "Send the messages that the endpoint would have got and has not",
+        tags,
+        params,
+        body: RecoverIn,
+        response: { 202: TaskStartedOut },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      const task = await tenant(request).replays.replayMissing(app_id, endpoint_id, windowOf(request.body))
+      return reply.code(202).send(taskStartedOut(task))
+    },
+  )
+
+  app.post(
+    `${PATH}/bulk-replay`,
+    {
+      config: { auth: "app", capability: "CreateAttempts" },
+      schema: {
+        operationId: "v1.endpoint.bulk-replay",
+        summary: "Send whatever fits again, also what was delivered",
+        tags,
+        params,
+        body: BulkReplayIn,
+        response: { 202: TaskStartedOut },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      const { eventTypes, channel, tag, status, statusCodeClass } = request.body
+      const query = given<ReplayQuery>({
+        ...windowOf(request.body),
+        eventType: eventTypes,
+        channel,
+        tag,
+        responseClass: statusCodeClass,
+        ...filterOf(status ?? undefined),
+      })
+      const task = await tenant(request).replays.replay(app_id, endpoint_id, query)
+      return reply.code(202).send(taskStartedOut(task))
+    },
+  )
+
+  app.post(
+    `${PATH}/cancel-msgs`,
+    {
+      config: { auth: "app", capability: "ManageEndpoint" },
+      schema: {
+        operationId: "v1.endpoint.cancel-msgs",
+        summary: "Call off what waits for the endpoint and was received before then",
+        tags,
+        params,
+        body: CancelMsgsIn,
+        response: { 204: NoContent },
+      },
+    },
+    async (request, reply) => {
+      const { app_id, endpoint_id } = request.params
+      const until = new Date(request.body.createdBefore)
+      await tenant(request).replays.cancelWaiting(app_id, endpoint_id, { until })
+      return reply.code(204).send()
+    },
+  )
+}

@@ -1,0 +1,86 @@
+/** Deliveries, dead letters, lanes and tasks on the wire: what Svix has no word for. */
+
+import { DEAD_REASONS } from "../../core/policy.ts"
+import { RESPONSE_CLASSES } from "../../resources/query.ts"
+import { type Static, Timestamp, Type } from "../schema.ts"
+import { Id } from "./fields.ts"
+import { AttemptOut } from "./message.ts"
+
+export const DeliveryStatus = Type.Enum(["pending", "failed", "delivered", "dead"])
+export const DeadReason = Type.Enum(DEAD_REASONS)
+export const StatusCodeClass = Type.Enum(RESPONSE_CLASSES, { description: "0 for no answer." })
+
+const delivery = {
+  id: Id("dlv", "The delivery's id."),
+  appId: Id("app", "Its application."),
+  endpointId: Id("ep", "Its endpoint."),
+  msgId: Id("msg", "Its message."),
+  sessionId: Type.Nullable(Type.String()),
+  eventType: Type.String(),
+  url: Type.String(),
+  status: DeliveryStatus,
+  deadReason: Type.Nullable(DeadReason),
+  attemptCount: Type.Integer(),
+  maxAttempts: Type.Nullable(Type.Integer()),
+  priority: Type.Enum(["high", "normal", "low"]),
+  nextAttempt: Type.Nullable(Timestamp),
+  lastAttemptedAt: Type.Nullable(Timestamp),
+  receivedAt: Timestamp,
+  deliveredAt: Type.Nullable(Timestamp),
+  discardedAt: Type.Nullable(Timestamp),
+  error: Type.Nullable(Type.String()),
+}
+export const DeliveryOut = Type.Named("DeliveryOut", Type.Object(delivery))
+export type DeliveryOut = Static<typeof DeliveryOut>
+export const DeliveryDetailOut = Type.Named(
+  "DeliveryDetailOut",
+  Type.Object({
+    ...delivery,
+    attempts: Type.Array(AttemptOut, { description: "The newest first; at most 50." }),
+  }),
+)
+
+export const DeadGroupOut = Type.Named(
+  "DeadGroupOut",
+  Type.Object({
+    appId: Type.String(),
+    endpointId: Type.String(),
+    deadReason: DeadReason,
+    error: Type.Nullable(Type.String()),
+    count: Type.Integer(),
+    oldestAt: Timestamp,
+    newestAt: Timestamp,
+  }),
+)
+
+export const LaneOut = Type.Named(
+  "LaneOut",
+  Type.Object({
+    endpointId: Type.String(),
+    appId: Type.String(),
+    reason: Type.Enum(["sending", "due", "retry", "held", "paused", "disabled", "deleted"]),
+    waiting: Type.Integer({ description: "How many wait for their first attempt." }),
+    retrying: Type.Integer({ description: "How many wait for another one." }),
+    sending: Type.Integer({ description: "How many of either are in a worker's hands." }),
+    oldestAt: Timestamp,
+    nextDueAt: Type.Nullable(Timestamp),
+    heldUntil: Type.Nullable(Timestamp),
+  }),
+)
+
+export const TaskStatus = Type.Named("BackgroundTaskStatus", Type.Enum(["running", "finished", "failed"]))
+const task = {
+  id: Id("qtask", "The task's id."),
+  status: TaskStatus,
+  task: Type.String({ description: "What it does, such as endpoint.recover." }),
+  updatedAt: Timestamp,
+}
+export const TaskStartedOut = Type.Named("TaskStartedOut", Type.Object(task))
+export const TaskOut = Type.Named(
+  "BackgroundTaskOut",
+  Type.Object({
+    ...task,
+    data: Type.Object({}, { additionalProperties: true, description: "Its progress, and what it found." }),
+  }),
+)
+export type TaskOut = Static<typeof TaskOut>

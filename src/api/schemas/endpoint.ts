@@ -1,0 +1,179 @@
+/** Endpoints on the wire: Svix's fields, and beside them what Svix has no word for. */
+import { type Static, Timestamp, Type } from "../schema.ts"
+import { Channels, EventTypeNames, Id, Metadata, ThrottleRate, Uid } from "./fields.ts"
+import { PolicyOut, Retry } from "./policy.ts"
+
+export const Headers = Type.Record(Type.String())
+const Secret = Type.String({
+  maxLength: 512,
+  description: "`whsec_` and base64 of 24 to 64 bytes, or `whsk_` for ed25519; made for you when left out.",
+})
+
+const Basic = Type.Object({ type: Type.Enum(["basic"]), username: Type.String(), password: Type.String() })
+const Bearer = Type.Object({ type: Type.Enum(["bearer"]), token: Type.String() })
+const OAuth2 = Type.Object({ type: Type.Enum(["oauth2"]) }, { additionalProperties: true })
+
+const updatable = {
+  url: Type.String({ minLength: 1, maxLength: 4096, description: "http or https." }),
+  description: Type.Optional(Type.String({ maxLength: 4096 })),
+  throttleRate: Type.Optional(Type.Nullable(ThrottleRate)),
+  rateLimit: Type.Optional(Type.Nullable(ThrottleRate)),
+  uid: Type.Optional(Type.Nullable(Uid)),
+  version: Type.Optional(
+    Type.Nullable(
+      Type.Integer({ minimum: 1, deprecated: true, description: "Of the wire format; only 1 is known." }),
+    ),
+  ),
+  disabled: Type.Optional(Type.Boolean()),
+  eventTypes: Type.Optional(Type.Nullable(EventTypeNames)),
+  filterTypes: Type.Optional(Type.Nullable(EventTypeNames)),
+  channels: Type.Optional(Type.Nullable(Channels)),
+  metadata: Type.Optional(Metadata),
+  retry: Type.Optional(Retry),
+  ordered: Type.Optional(
+    Type.Boolean({ description: "Message N+1 is not sent before N is delivered or dead." }),
+  ),
+  concurrency: Type.Optional(Type.Nullable(Type.Integer({ minimum: 1, maximum: 1000 }))),
+  auth: Type.Optional(
+    Type.Nullable(
+      Type.Union([Basic, Bearer, OAuth2], { description: "Kept encrypted and never shown again." }),
+    ),
+  ),
+  tls: Type.Optional(
+    Type.Nullable(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description:
+            "Client certificate (cert, key, passphrase) and authorities (ca) as PEM; never shown again.",
+        },
+      ),
+    ),
+  ),
+}
+
+export const EndpointIn = Type.Named(
+  "EndpointIn",
+  Type.Object({
+    ...updatable,
+    secret: Type.Optional(Type.Nullable(Secret)),
+    headers: Type.Optional(Type.Nullable(Headers)),
+  }),
+)
+export const EndpointUpdate = Type.Named(
+  "EndpointUpdate",
+  Type.Object({ ...updatable, headers: Type.Optional(Type.Nullable(Headers)) }),
+)
+export const EndpointPatch = Type.Named(
+  "EndpointPatch",
+  Type.Object({
+    ...updatable,
+    url: Type.Optional(updatable.url),
+    secret: Type.Optional(Type.Nullable(Secret)),
+  }),
+)
+export type EndpointIn = Static<typeof EndpointIn>
+export type EndpointPatch = Static<typeof EndpointPatch>
+
+const shown = {
+  id: Id("ep", "The endpoint's id."),
+  url: Type.String(),
+  description: Type.String(),
+  throttleRate: Type.Nullable(ThrottleRate),
+  rateLimit: Type.Nullable(ThrottleRate),
+  uid: Type.Nullable(Uid),
+  version: Type.Integer(),
+  disabled: Type.Boolean(),
+  eventTypes: Type.Nullable(EventTypeNames),
+  filterTypes: Type.Nullable(EventTypeNames),
+  channels: Type.Nullable(Channels),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+}
+
+export const EndpointOut = Type.Named(
+  "EndpointOut",
+  Type.Object({
+    ...shown,
+    metadata: Metadata,
+    retry: Type.Nullable(Type.String({ description: "The name of its policy." })),
+    policy: PolicyOut,
+    ordered: Type.Boolean(),
+    concurrency: Type.Nullable(Type.Integer()),
+    paused: Type.Boolean(),
+    heldUntil: Type.Nullable(Timestamp),
+  }),
+)
+export type EndpointOut = Static<typeof EndpointOut>
+
+/** With what became of one message there. */
+export const MESSAGE_STATUSES = ["success", "pending", "fail", "sending", "canceled"] as const
+export const StatusNumber = Type.Integer({
+  minimum: 0,
+  maximum: 4,
+  description: "0 success, 1 pending, 2 fail, 3 sending, 4 canceled.",
+})
+export const StatusText = Type.Enum(MESSAGE_STATUSES)
+
+export const MessageEndpointOut = Type.Named(
+  "MessageEndpointOut",
+  Type.Object({
+    ...shown,
+    status: StatusNumber,
+    statusText: StatusText,
+    nextAttempt: Type.Optional(Type.Nullable(Timestamp)),
+    deliveryId: Type.String(),
+  }),
+)
+export type MessageEndpointOut = Static<typeof MessageEndpointOut>
+
+export const EndpointSecretOut = Type.Named(
+  "EndpointSecretOut",
+  Type.Object({
+    key: Type.String(),
+    publicKey: Type.Optional(
+      Type.Nullable(Type.String({ description: "Of an ed25519 key: what receivers verify with." })),
+    ),
+  }),
+)
+export const EndpointSecretRotateIn = Type.Named(
+  "EndpointSecretRotateIn",
+  Type.Object({
+    key: Type.Optional(Type.Nullable(Secret)),
+    gracePeriodSeconds: Type.Optional(
+      Type.Nullable(
+        Type.Integer({
+          minimum: 0,
+          maximum: 2_592_000,
+          description: "How long the old one signs too; a day.",
+        }),
+      ),
+    ),
+  }),
+)
+export const EndpointHeadersIn = Type.Named("EndpointHeadersIn", Type.Object({ headers: Headers }))
+export const EndpointHeadersPatchIn = Type.Named(
+  "EndpointHeadersPatchIn",
+  Type.Object({
+    headers: Type.Optional(Type.Record(Type.Nullable(Type.String()))),
+    deleteHeaders: Type.Optional(Type.Array(Type.String())),
+  }),
+)
+export const EndpointHeadersOut = Type.Named(
+  "EndpointHeadersOut",
+  Type.Object({
+    headers: Headers,
+    sensitive: Type.Array(Type.String({ description: "Set, and not shown." })),
+  }),
+)
+export const EndpointStatsOut = Type.Named(
+  "EndpointStatsOut",
+  Type.Object({
+    success: Type.Integer(),
+    pending: Type.Integer(),
+    sending: Type.Integer(),
+    fail: Type.Integer(),
+    canceled: Type.Integer(),
+  }),
+)

@@ -1,0 +1,48 @@
+/** A tenant's settings and event types as one file, on the wire. */
+import { Timestamp, Type } from "../schema.ts"
+import { EventTypeIn, EventTypeOut } from "./event-type.ts"
+import { PolicyIn, PolicyOut } from "./policy.ts"
+
+const Version = Type.Enum([1], { description: "Of the file." })
+
+/** What an export says of times is allowed, so that it can be imported as it is; it is not kept. */
+const Imported = Type.Named(
+  "EnvironmentEventTypeIn",
+  Type.Object({
+    ...EventTypeIn.properties,
+    createdAt: Type.Optional(Timestamp),
+    updatedAt: Type.Optional(Timestamp),
+  }),
+)
+
+export const EnvironmentIn = Type.Named(
+  "EnvironmentIn",
+  Type.Object({
+    version: Type.Optional(Version),
+    createdAt: Type.Optional(Timestamp),
+    eventTypes: Type.Optional(Type.Nullable(Type.Array(Imported))),
+    settings: Type.Optional(
+      Type.Nullable(
+        Type.Object({
+          policies: Type.Optional(Type.Record(PolicyIn, { description: "Retry policies by name." })),
+        }),
+      ),
+    ),
+    connectors: Type.Optional(
+      Type.Nullable(Type.Array(Type.Unknown(), { description: "Must be empty: there are none here." })),
+    ),
+  }),
+)
+
+export const EnvironmentOut = Type.Named(
+  "EnvironmentOut",
+  Type.Object({
+    version: Version,
+    createdAt: Timestamp,
+    eventTypes: Type.Array(EventTypeOut),
+    settings: Type.Object({
+      policies: Type.Record(PolicyOut, { description: "Retry policies by name." }),
+    }),
+    connectors: Type.Array(Type.Unknown(), { description: "Always empty." }),
+  }),
+)

@@ -1,0 +1,100 @@
+/** Messages and attempts on the wire. */
+import { type Static, Timestamp, Type } from "../schema.ts"
+import { ApplicationIn } from "./application.ts"
+import { StatusNumber, StatusText } from "./endpoint.ts"
+import { Channels, EventTypeName, Id, Metadata, Tags, Uid } from "./fields.ts"
+
+const Priority = Type.Enum(["high", "normal", "low"])
+
+export const MessageIn = Type.Named(
+  "MessageIn",
+  Type.Object({
+    eventType: EventTypeName,
+    payload: Type.Optional(Type.Unknown({ description: "What is sent, as JSON." })),
+    data: Type.Optional(Type.Unknown({ description: "Another name for payload." })),
+    eventId: Type.Optional(Type.Nullable(Uid)),
+    channels: Type.Optional(Type.Nullable(Channels)),
+    tags: Type.Optional(Type.Nullable(Tags)),
+    deliverAt: Type.Optional(Type.Nullable(Timestamp)),
+    payloadRetentionPeriod: Type.Optional(
+      Type.Nullable(
+        Type.Integer({ minimum: 5, maximum: 90, description: "Days after which the payload is removed." }),
+      ),
+    ),
+    application: Type.Optional(Type.Nullable(ApplicationIn)),
+    transformationsParams: Type.Optional(
+      Type.Nullable(
+        Type.Object({
+          rawPayload: Type.Optional(Type.String({ description: "Sent as it is, instead of the payload." })),
+          headers: Type.Optional(
+            Type.Object({ "content-type": Type.Optional(Type.String({ maxLength: 255 })) }),
+          ),
+        }),
+      ),
+    ),
+    sessionId: Type.Optional(Type.String({ maxLength: 256 })),
+    metadata: Type.Optional(Metadata),
+    maxAttempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+    priority: Type.Optional(Priority),
+  }),
+)
+export type MessageIn = Static<typeof MessageIn>
+
+const shown = {
+  id: Id("msg", "The message's id: what receivers get as webhook-id."),
+  eventType: EventTypeName,
+  eventId: Type.Optional(Type.Nullable(Uid)),
+  payload: Type.Unknown({
+    description: '`{}` when content was not asked for, `{"expired": true}` when it was removed.',
+  }),
+  channels: Type.Nullable(Type.Array(Type.String())),
+  tags: Type.Nullable(Type.Array(Type.String())),
+  timestamp: Timestamp,
+  deliverAt: Type.Optional(Type.Nullable(Timestamp)),
+}
+
+export const MessageOut = Type.Named(
+  "MessageOut",
+  Type.Object({
+    ...shown,
+    sessionId: Type.Optional(Type.Nullable(Type.String())),
+    metadata: Type.Optional(Metadata),
+    priority: Type.Optional(Priority),
+    matched: Type.Optional(Type.Integer({ description: "How many endpoints get it." })),
+  }),
+)
+export type MessageOut = Static<typeof MessageOut>
+
+export const EndpointMessageOut = Type.Named(
+  "EndpointMessageOut",
+  Type.Object({
+    ...shown,
+    status: StatusNumber,
+    statusText: StatusText,
+    nextAttempt: Type.Optional(Type.Nullable(Timestamp)),
+    deliveryId: Type.String(),
+  }),
+)
+export type EndpointMessageOut = Static<typeof EndpointMessageOut>
+
+export const AttemptOut = Type.Named(
+  "AttemptOut",
+  Type.Object({
+    id: Id("atmpt", "The attempt's id."),
+    msgId: Id("msg", "The message's id."),
+    endpointId: Id("ep", "The endpoint's id."),
+    deliveryId: Type.String(),
+    url: Type.String(),
+    response: Type.String({
+      description: "The start of the answer, or why there was none; `{}` when content was not asked for.",
+    }),
+    responseStatusCode: Type.Integer({ description: "0 when no answer came." }),
+    responseDurationMs: Type.Integer(),
+    status: StatusNumber,
+    statusText: StatusText,
+    triggerType: Type.Integer({ description: "0 by the schedule, 1 by hand." }),
+    timestamp: Timestamp,
+    msg: Type.Optional(Type.Nullable(MessageOut)),
+  }),
+)
+export type AttemptOut = Static<typeof AttemptOut>

@@ -1,0 +1,115 @@
+/** The HTTP server: what every request goes through, and the routes at the end of it. */
+import fastify, { type FastifyBaseLogger } from "fastify"
+import type { Logger } from "../observe/log.ts"
+import type { Posthorn } from "../posthorn.ts"
+import { authenticate, requireCaller } from "./auth.ts"
+import { readBodies } from "./body.ts"
+import { connectionOptions, TIMEOUTS, type Timeouts } from "./connections.ts"
+import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
+import { allowBrowsers } from "./cors.ts"
+import { ApiError, handleError, sendError } from "./errors.ts"
+import { answerOnce } from "./idempotency.ts"
+import type { TokenReader } from "./jwt.ts"
+import { RequestLog, requestId, tellRequestId } from "./logging.ts"
+import { answerMissing } from "./missing.ts"
+import { shedOverload } from "./overload.ts"
+import { parseQuery, refuseUnknownQueries } from "./query.ts"
+import { ROUTES } from "./routes/all.ts"
+import { docsRoutes } from "./routes/docs.ts"
+import { validatorCompiler } from "./validation.ts"
+
+export interface ServerSettings {
+  readonly logger: Logger
+  readonly maxPayloadBytes: number
+  /** The most requests under way. */
+  readonly maxRequests: number
+  /** How long a stop waits for those under way. */
+  readonly closeTimeoutMs: number
+  /** Where others reach the server. */
+  readonly publicUrl?: string | null
+  /** Reads Svix's tokens; without it only keys are known. */
+  readonly readToken?: TokenReader | null
+  /** The most bytes of bodies at once; 64 MiB, or four of the largest. */
+  readonly maxBodyBytes?: number
+  readonly timeouts?: Timeouts
+  /** Those of the API unless told. */
+  readonly routes?: readonly Routes[]
+}
+
+/** What a message has around its payload. */
+const ENVELOPE_BYTES = 65_536
+const LONGEST_NAME = 256
+
+/** Listens to nobody yet: `listen`, or `inject` requests. Closing it closes the Posthorn, when the requests under way are done. */
+export function createServer(posthorn: Posthorn, settings: ServerSettings): Api {
+  const bodyLimit = settings.maxPayloadBytes + ENVELOPE_BYTES
+  const app: Api = fastify({
+    ...connectionOptions(settings.timeouts ?? TIMEOUTS),
+    loggerInstance: settings.logger as FastifyBaseLogger,
+    logController: new RequestLog(),
+    genReqId: requestId,
+    bodyLimit,
+    // Its own answer at that moment is not in our shape.
+    return503OnClosing: false,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      maxParamLength: LONGEST_NAME,
+      querystringParser: parseQuery,
+    },
+    // Answers are made from what the schemas describe, and the tests hold them to it; V8 writes them as fast as generated code would.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => validatorCompiler as never,
+        buildSerializer: () => () => JSON.stringify,
+      },
+    },
+    frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
+  })
+  app.setErrorHandler((error: Error, request, reply) => handleError(error, request, reply))
+  tellRequestId(app)
+  allowBrowsers(app)
+  stopGently(app, settings.closeTimeoutMs)
+  shedOverload(app, {
+    maxRequests: settings.maxRequests,
+    maxBodyBytes: settings.maxBodyBytes ?? Math.max(67_108_864, 4 * bodyLimit),
+  })
+  answerMissing(app)
+  // Hooks run in the order in which they are added, and at the close the other way round: the Posthorn goes last.
+  app.addHook("onClose", () => posthorn.close())
+  refuseUnknownQueries(app)
+  authenticate(app, posthorn, settings.readToken ?? null)
+  readBodies(app)
+  answerOnce(app, posthorn.core)
+  const context: Context = {
+    posthorn,
+    publicUrl: settings.publicUrl ?? null,
+    tenant(request) {
+      const { run } = request
+      return posthorn.tenant(requireCaller(request).orgId, run === null ? {} : { ids: run.ids })
+    },
+  }
+  const routes = settings.routes ?? ROUTES
+  void app.register(
+    async (api) => {
+      for (const register of routes) register(api as Api, context)
+    },
+    { prefix: PREFIX },
+  )
+  docsRoutes(app, async () => (await import("./openapi.ts")).describeApi(routes, context))
+  return app
+}
+
+/** Whoever still comes is sent away at once; whoever dawdles is cut off in the end. */
+function stopGently(app: Api, closeTimeoutMs: number): void {
+  let closing = false
+  app.addHook("onRequest", async (_request, reply) => {
+    if (!closing) return
+    void reply.header("connection", "close")
+    return sendError(ApiError.of(503, "closing", "the server is stopping; try again", 1), reply)
+  })
+  app.addHook("preClose", async () => {
+    closing = true
+    const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs)
+    app.server.once("close", () => clearTimeout(deadline))
+  })
+}

@@ -1,0 +1,55 @@
+/** A JSON schema that stands by itself: what it refers to in its document comes along, under `definitions`. */
+
+type Json = { readonly [key: string]: unknown }
+
+export interface Surroundings {
+  /** What is at `#/components/schemas/…`. */
+  find(reference: string): Json
+  wrong(problem: string): Error
+}
+
+/** What is data there, and not schema. */
+const DATA = new Set(["example", "examples", "default", "enum", "const"])
+/** Where the keys are names that somebody chose. */
+const NAMED = new Set(["properties", "patternProperties", "dependentSchemas", "definitions", "$defs"])
+/** As deep as a request body may be. */
+const DEEPEST = 128
+
+export function standalone(schema: Json, { find, wrong }: Surroundings): Json {
+  const names = new Map<string, string>()
+  const unread: string[] = []
+
+  /** It is read later, once: it may refer to itself, or stand at the head of a long chain. */
+  const define = (reference: string): string => {
+    const known = names.get(reference)
+    if (known !== undefined) return known
+    const base = reference
+      .split("/")
+      .at(-1)!
+      .replace(/[^\w.-]/g, "_")
+    const taken = new Set(names.values())
+    let name = base
+    for (let n = 2; taken.has(name); n++) name = `${base}_${n}`
+    names.set(reference, name)
+    unread.push(reference)
+    return name
+  }
+
+  const walk = (node: unknown, depth: number, named: boolean): unknown => {
+    if (depth > DEEPEST) throw wrong(`nests deeper than ${DEEPEST} levels`)
+    if (Array.isArray(node)) return node.map((one) => walk(one, depth + 1, false))
+    if (typeof node !== "object" || node === null) return node
+    const entries = Object.entries(node).map(([key, value]) => {
+      if (named) return [key, walk(value, depth + 1, false)]
+      if (key === "$ref" && typeof value === "string") return [key, `#/definitions/${define(value)}`]
+      return [key, DATA.has(key) ? value : walk(value, depth + 1, NAMED.has(key))]
+    })
+    return Object.fromEntries(entries)
+  }
+
+  const walked = walk(schema, 0, false) as Json
+  const definitions: { [name: string]: unknown } = { ...(walked.definitions as Json | undefined) }
+  for (let reference = unread.pop(); reference !== undefined; reference = unread.pop())
+    definitions[names.get(reference)!] = walk(find(reference), 0, false)
+  return names.size === 0 ? walked : { ...walked, definitions }
+}

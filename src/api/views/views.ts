@@ -1,0 +1,187 @@
+/** From the library's words to those of the wire. */
+import type { Application } from "../../resources/applications.ts"
+import type { Attempt } from "../../resources/attempts.ts"
+import type { Delivery } from "../../resources/deliveries.ts"
+import type { Endpoint } from "../../resources/endpoints.ts"
+import type { EventType } from "../../resources/event-types.ts"
+import type { Message } from "../../resources/messages.ts"
+import type { List } from "../../resources/paging.ts"
+import type { Task } from "../../resources/tasks.ts"
+import type { ApplicationOut } from "../schemas/application.ts"
+import type { DeliveryOut, TaskOut } from "../schemas/delivery.ts"
+import type { EndpointOut, MessageEndpointOut } from "../schemas/endpoint.ts"
+import type { EventTypeOut } from "../schemas/event-type.ts"
+import type { AttemptOut, EndpointMessageOut, MessageOut } from "../schemas/message.ts"
+import { FAIL, numbered, SUCCESS, statusOf } from "./status.ts"
+
+/** What `with_content=false` and `expanded_statuses=true` ask for. */
+export interface Wishes {
+  readonly content: boolean
+  readonly expanded: boolean
+}
+
+export function listOut<T, O>(list: List<T>, show: (item: T) => O) {
+  const { data, cursor, previous, done } = list
+  return {
+    data: data.map(show),
+    iterator: cursor,
+    ...(previous === null ? {} : { prevIterator: previous }),
+    done,
+  }
+}
+
+export function applicationOut({ rateLimit, uid, ...application }: Application): ApplicationOut {
+  return {
+    ...application,
+    ...(uid === null ? {} : { uid }),
+    throttleRate: rateLimit,
+    rateLimit,
+  }
+}
+
+function endpointFields(endpoint: Endpoint) {
+  const { id, url, description, rateLimit, uid, disabled } = endpoint
+  const eventTypes = endpoint.eventTypes === null ? null : [...endpoint.eventTypes]
+  return {
+    id,
+    url,
+    description,
+    throttleRate: rateLimit,
+    rateLimit,
+    uid,
+    version: 1,
+    disabled,
+    eventTypes,
+    filterTypes: eventTypes,
+    channels: endpoint.channels === null ? null : [...endpoint.channels],
+    createdAt: endpoint.createdAt,
+    updatedAt: endpoint.updatedAt,
+  }
+}
+
+export function endpointOut(endpoint: Endpoint): EndpointOut {
+  const { metadata, retry, policy, ordered, concurrency, paused, holdUntil } = endpoint
+  return {
+    ...endpointFields(endpoint),
+    metadata,
+    retry,
+    policy,
+    ordered,
+    concurrency,
+    paused,
+    heldUntil: holdUntil,
+  }
+}
+
+export function messageEndpointOut(
+  endpoint: Endpoint,
+  delivery: Delivery,
+  { expanded }: Wishes,
+): MessageEndpointOut {
+  return { ...endpointFields(endpoint), ...progress(delivery, expanded) }
+}
+
+function progress(delivery: Delivery, expanded: boolean) {
+  return {
+    ...statusOf(delivery, expanded),
+    ...(delivery.nextRetryAt === null ? {} : { nextAttempt: delivery.nextRetryAt }),
+    deliveryId: delivery.id,
+  }
+}
+
+function messageFields(message: Message, content: boolean) {
+  const { id, eventType, eventId, channels, tags, deliverAt, receivedAt } = message
+  return {
+    id,
+    eventType,
+    ...(eventId === null ? {} : { eventId }),
+    payload: content ? payloadOut(message) : {},
+    channels: channels.length === 0 ? null : [...channels],
+    tags: tags.length === 0 ? null : [...tags],
+    timestamp: receivedAt,
+    ...(deliverAt === null ? {} : { deliverAt: deliverAt }),
+  }
+}
+
+export function messageOut(message: Message, { content }: Pick<Wishes, "content">): MessageOut {
+  const { sessionId, metadata, priority, matched } = message
+  return {
+    ...messageFields(message, content),
+    ...(sessionId === null ? {} : { sessionId }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    priority,
+    matched,
+  }
+}
+
+export function endpointMessageOut(
+  message: Message,
+  delivery: Delivery,
+  { content, expanded }: Wishes,
+): EndpointMessageOut {
+  return { ...messageFields(message, content), ...progress(delivery, expanded) }
+}
+
+/** What is not JSON is shown in base 64. */
+function payloadOut({ payload, expunged, contentType }: Message): unknown {
+  if (payload === null) return expunged ? { expired: true } : {}
+  if (contentType.includes("json")) return JSON.parse(Buffer.from(payload).toString())
+  return { contentType, base64: Buffer.from(payload).toString("base64") }
+}
+
+export function attemptOut(
+  attempt: Attempt,
+  { content }: Wishes,
+  message: Message | null = null,
+): AttemptOut {
+  const { id, messageId, endpointId, deliveryId, url, responseStatus, durationMs } = attempt
+  const body = attempt.responseBody === null ? "" : Buffer.from(attempt.responseBody).toString()
+  return {
+    id,
+    msgId: messageId,
+    endpointId,
+    deliveryId,
+    url,
+    response: content ? (responseStatus === null ? (attempt.error ?? "") : body) : "{}",
+    responseStatusCode: responseStatus ?? 0,
+    responseDurationMs: Math.round(durationMs),
+    ...numbered(attempt.status === "succeeded" ? SUCCESS : FAIL),
+    triggerType: attempt.manual ? 1 : 0,
+    timestamp: attempt.startedAt,
+    ...(message === null ? {} : { msg: messageOut(message, { content: false }) }),
+  }
+}
+
+export function eventTypeOut(type: EventType, content: boolean): EventTypeOut {
+  const featureFlags = type.featureFlags === null ? null : [...type.featureFlags]
+  return {
+    ...type,
+    schemas: content ? type.schemas : null,
+    featureFlags,
+    featureFlag: featureFlags?.[0] ?? null,
+  }
+}
+
+export function deliveryOut(delivery: Delivery): DeliveryOut {
+  const { messageId, targetUrl, errorDetail, nextRetryAt, ...rest } = delivery
+  return {
+    ...rest,
+    msgId: messageId,
+    url: targetUrl,
+    error: errorDetail,
+    nextAttempt: nextRetryAt,
+  }
+}
+
+/** Cancelled is not a word of Svix's: its status is `failed`, and the data say why. */
+export function taskOut(task: Task): TaskOut {
+  const { status, total, done, changed, data } = task
+  return {
+    ...taskStartedOut(task),
+    data: { total, done, changed, ...(status === "cancelled" ? { cancelled: true } : {}), ...data },
+  }
+}
+
+export function taskStartedOut({ id, status, type, updatedAt }: Task): Omit<TaskOut, "data"> {
+  return { id, status: status === "cancelled" ? "failed" : status, task: type, updatedAt }
+}

@@ -1,0 +1,76 @@
+/** The HTTP API as commands use it: paths, answers, and errors that are one sentence in the words of the command line. */
+import type { Call, Client } from "./client.ts"
+import { printable } from "./text.ts"
+
+/** The API said no: one sentence, and the exit code is 1. */
+export class ApiFailure extends Error {
+  readonly status: number
+
+  constructor(status: number, sentence: string) {
+    super(sentence)
+    this.status = status
+  }
+}
+
+/** Whatever is put in stays one piece of the path. */
+export function path(pieces: TemplateStringsArray, ...ids: readonly (string | undefined)[]): string {
+  return pieces.map((piece, i) => piece + (i < ids.length ? encodeURIComponent(ids[i] ?? "") : "")).join("")
+}
+
+export class Api {
+  readonly #client: Client | null
+  readonly #names: ReadonlyMap<string, string>
+
+  /** `names` has, for each of the API's fields, what the user typed it as. */
+  constructor(client: Client | null, names: ReadonlyMap<string, string> = new Map()) {
+    this.#client = client
+    this.#names = names
+  }
+
+  get<T>(route: string, query: Call["query"] = {}): Promise<T> {
+    return this.send("GET", route, { query })
+  }
+
+  post<T>(route: string, body?: unknown): Promise<T> {
+    return this.send("POST", route, { body })
+  }
+
+  /** Throws an `ApiFailure` for anything that is no success. */
+  async send<T>(method: string, route: string, call: Call = {}): Promise<T> {
+    const { status, body } = await this.try(method, route, call)
+    if (status >= 400) throw new ApiFailure(status, sentenceOf(status, body, this.#names))
+    return body as T
+  }
+
+  try(method: string, route: string, call: Call = {}) {
+    if (this.#client === null) throw new Error(`${method} ${route} was asked of nobody`)
+    return this.#client.call(method, route, call)
+  }
+
+  /** Where no server does it, tasks are worked off here. */
+  workOff(): void {
+    this.#client?.workOff?.()
+  }
+}
+
+interface Problem {
+  readonly loc: readonly string[]
+  readonly msg: string
+}
+
+export function sentenceOf(status: number, body: unknown, names: ReadonlyMap<string, string>): string {
+  const { detail } = (body ?? {}) as { readonly detail?: string | readonly Problem[] }
+  if (typeof detail === "string") return printable(detail.replace(/^Entity not found: /, ""))
+  if (!Array.isArray(detail)) return `the server answered ${status} and did not say why`
+  const problems = (detail as readonly Problem[]).map((problem) => inOurWords(problem, names))
+  return printable([...new Set(problems)].join("; "))
+}
+
+/** Some begin with the field, some do not. */
+function inOurWords({ loc, msg }: Problem, names: ReadonlyMap<string, string>): string {
+  const [, root = "", ...deeper] = loc
+  const field = [root, ...deeper].join(".")
+  const name = names.get(root) ?? field
+  if (root !== "" && msg.startsWith(root)) return (names.get(root) ?? root) + msg.slice(root.length)
+  return [name, msg].filter((part) => part !== "").join(" ")
+}

@@ -1,0 +1,36 @@
+/** What cannot be taken back is asked first: on a terminal, or not at all. */
+import { createInterface } from "node:readline/promises"
+import type { ReadStream, WriteStream } from "node:tty"
+import { UsageError } from "./options.ts"
+import { printable } from "./text.ts"
+
+export interface Terminal {
+  readonly input: ReadStream
+  readonly output: WriteStream
+}
+
+/** Declined: nothing was done. */
+export class Declined extends Error {
+  constructor() {
+    super("nothing was done")
+  }
+}
+
+/** `preview` says what would happen, and is asked for only where somebody reads it. */
+export async function makeSure(
+  yes: boolean | undefined,
+  preview: () => Promise<string>,
+  { input, output }: Terminal = { input: process.stdin, output: process.stderr },
+): Promise<void> {
+  if (yes) return
+  const what = printable(await preview())
+  if (!input.isTTY || !output.isTTY)
+    throw new UsageError(`this needs --yes where nobody can be asked: ${what}`)
+  const dialogue = createInterface({ input, output })
+  try {
+    const answer = await dialogue.question(`${what}\nGo on? [y/N] `)
+    if (!/^y(es)?$/i.test(answer.trim())) throw new Declined()
+  } finally {
+    dialogue.close()
+  }
+}

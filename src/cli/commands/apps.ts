@@ -1,0 +1,91 @@
+/** `posthorn apps`: applications. */
+import type { ApplicationOut } from "../../api/schemas/application.ts"
+import { path } from "../api.ts"
+import { makeSure } from "../ask.ts"
+import { action, type Group, PAGES, uid, YES } from "../command.ts"
+import { clearableNumber, pairs, text } from "../flag.ts"
+import { type List, showList } from "../lists.ts"
+import type { Output } from "../output.ts"
+import { type Column, time } from "../table.ts"
+import { APP, count, requireChanges, waitingFor } from "./shared.ts"
+
+const COLUMNS: readonly Column<ApplicationOut>[] = [
+  { title: "ID", value: ({ id }) => id },
+  { title: "UID", value: ({ uid: own }) => own, cut: true },
+  { title: "NAME", value: ({ name }) => name, cut: true },
+  { title: "RATE", value: ({ throttleRate }) => throttleRate, right: true },
+  { title: "CREATED", value: ({ createdAt }) => time(createdAt) },
+]
+
+const FIELDS = {
+  uid,
+  "rate-limit": clearableNumber("N", "the most requests in any second; empty takes it away", {
+    field: "throttleRate",
+  }),
+  metadata: pairs("KEY=VALUE", "a text of your own", { field: "metadata" }),
+} as const
+
+function show(out: Output, application: ApplicationOut): void {
+  const { rateLimit: _same, createdAt, updatedAt, ...rest } = application
+  out.record(application, { ...rest, createdAt: time(createdAt), updatedAt: time(updatedAt) })
+}
+
+export const table: Group = {
+  summary: "applications: the customers whose endpoints get webhooks",
+  actions: {
+    list: action({
+      summary: "list applications, the oldest first",
+      flags: PAGES,
+      examples: ["posthorn apps list", "posthorn apps list --all --json"],
+      run: (run) => showList(run, { route: "/app", columns: COLUMNS, none: "There are no applications." }),
+    }),
+    get: action({
+      summary: "show an application",
+      args: [APP],
+      examples: ["posthorn apps get acme"],
+      async run({ api, out, args }) {
+        show(out, await api.get(path`/app/${args.app}`))
+      },
+    }),
+    create: action({
+      summary: "create an application",
+      args: [{ name: "name", about: "what it is called" }],
+      flags: FIELDS,
+      examples: [
+        'posthorn apps create "Acme Ltd." --uid acme-2',
+        "posthorn apps create Globex --rate-limit 50 --metadata plan=gold",
+      ],
+      missing: () => "create",
+      async run({ api, out, args, fields }) {
+        show(out, await api.post("/app", { name: args.name, ...fields }))
+      },
+    }),
+    update: action({
+      summary: "change an application; what is not given stays",
+      args: [APP],
+      flags: { name: text("NAME", "what it is called", { field: "name" }), ...FIELDS },
+      examples: ['posthorn apps update acme --name "Acme Inc."', "posthorn apps update acme --rate-limit="],
+      async run({ api, out, args, fields }) {
+        const body = requireChanges(fields)
+        show(out, await api.send("PATCH", path`/app/${args.app}`, { body }))
+      },
+    }),
+    delete: action({
+      summary: "delete an application with its endpoints; what waits for them is cancelled",
+      args: [APP],
+      flags: YES,
+      examples: ["posthorn apps delete acme --yes"],
+      async run({ api, out, args, flags }) {
+        const route = path`/app/${args.app}`
+        await makeSure(flags.yes, async () => {
+          const { id, name } = await api.get<ApplicationOut>(route)
+          const endpoints = await api.get<List<unknown>>(`${route}/endpoint`, { limit: 250 })
+          const many = `${endpoints.done ? "" : "more than "}${count(endpoints.data.length, "endpoint")}`
+          const waiting = count(await waitingFor(api, id), "delivery", "deliveries")
+          return `Application ${id} (${name}) is deleted with ${many}; ${waiting} that wait are cancelled.`
+        })
+        out.say(await api.send("DELETE", route), `Application ${args.app} is deleted.`)
+      },
+    }),
+  },
+}

@@ -1,0 +1,63 @@
+/** `posthorn attempts`: single requests, and what came back. */
+import type { AttemptOut } from "../../api/schemas/message.ts"
+import { path } from "../api.ts"
+import { action, type Group, PAGES } from "../command.ts"
+import { choice, text } from "../flag.ts"
+import { showList } from "../lists.ts"
+import { UsageError } from "../options.ts"
+import { type Column, time } from "../table.ts"
+import { CONTENT, WHICH } from "./filters.ts"
+import { APP } from "./shared.ts"
+
+export const ATTEMPT_COLUMNS: readonly Column<AttemptOut>[] = [
+  { title: "ATTEMPT", value: ({ id }) => id },
+  { title: "AT", value: ({ timestamp }) => time(timestamp) },
+  { title: "STATUS", value: ({ statusText }) => statusText },
+  { title: "HTTP", value: ({ responseStatusCode }) => responseStatusCode || null, right: true },
+  { title: "MS", value: ({ responseDurationMs }) => responseDurationMs, right: true },
+  { title: "ANSWER", value: ({ response }) => response, cut: true },
+]
+
+const STATUSES = { success: 0, fail: 2 } as const
+
+export const table: Group = {
+  summary: "attempts: single requests, and what came back",
+  actions: {
+    list: action({
+      summary: "list the attempts for an endpoint or of a message, the newest first",
+      args: [APP],
+      flags: {
+        endpoint: text("ENDPOINT", "for this endpoint, by id or uid"),
+        message: text("MESSAGE", "of this message, by id or event id"),
+        status: choice(["success", "fail"], "with this outcome"),
+        answer: WHICH.answer,
+        ...CONTENT,
+        ...PAGES,
+      },
+      examples: [
+        "posthorn attempts list acme --endpoint main",
+        "posthorn attempts list acme --message invoice-17",
+        "posthorn attempts list acme --endpoint main --status fail --since 1d",
+      ],
+      run(run) {
+        const { app } = run.args
+        const { endpoint, message, status } = run.flags
+        if (endpoint === undefined && message === undefined)
+          throw new UsageError("say whose attempts: --endpoint ENDPOINT, --message MESSAGE, or both")
+        const byMessage = message !== undefined
+        return showList(run, {
+          route: byMessage
+            ? path`/app/${app}/attempt/msg/${message}`
+            : path`/app/${app}/attempt/endpoint/${endpoint}`,
+          query: {
+            ...run.fields,
+            ...(byMessage ? { endpoint_id: endpoint } : {}),
+            status: status === undefined ? undefined : STATUSES[status],
+          },
+          columns: ATTEMPT_COLUMNS,
+          none: "There are no such attempts.",
+        })
+      },
+    }),
+  },
+}

@@ -1,0 +1,33 @@
+/** `posthorn bench`: the project's benchmark, where its source is. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { action, type Table } from "../command.ts"
+import { on, text } from "../flag.ts"
+
+const PROGRAM = fileURLToPath(new URL("../../../bench/main.ts", import.meta.url))
+
+export const table: Table = action({
+  summary: "measure deliveries per second against a bare loop; part of the source repository",
+  flags: {
+    quick: on("a shorter run"),
+    only: text("PART", "one of its parts"),
+    json: on("for programs"),
+  },
+  examples: ["posthorn bench --quick"],
+  alone: true,
+  async run({ flags }) {
+    if (!existsSync(PROGRAM))
+      throw new Error("the benchmark is part of the source repository: clone it and run npm run bench there")
+    const { quick, only, json } = flags
+    const args = [
+      ...(quick ? ["--quick"] : []),
+      ...(only === undefined ? [] : ["--only", only]),
+      ...(json ? ["--json"] : []),
+    ]
+    const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: "inherit" })
+    const [code] = (await once(child, "exit")) as [number | null]
+    return code ?? 1
+  },
+})

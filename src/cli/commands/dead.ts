@@ -1,0 +1,98 @@
+/** `posthorn dead`: what was given up. */
+import type { Static } from "../../api/schema.ts"
+import type { DeadGroupOut, DeliveryOut } from "../../api/schemas/delivery.ts"
+import { path } from "../api.ts"
+import { makeSure } from "../ask.ts"
+import { type Action, action, type Group, PAGES, WAIT, YES } from "../command.ts"
+import { on, wholeNumber } from "../flag.ts"
+import { showList } from "../lists.ts"
+import { UsageError } from "../options.ts"
+import { type Column, time } from "../table.ts"
+import { followTask, type StartedTask } from "../wait.ts"
+import { DELIVERY_COLUMNS, showDelivery } from "./deliveries.ts"
+import { WHICH } from "./filters.ts"
+import { count, filterText } from "./shared.ts"
+
+const GROUPS: readonly Column<Static<typeof DeadGroupOut>>[] = [
+  { title: "COUNT", value: (group) => group.count, right: true },
+  { title: "ENDPOINT", value: ({ endpointId }) => endpointId },
+  { title: "REASON", value: ({ deadReason }) => deadReason },
+  { title: "OLDEST", value: ({ oldestAt }) => time(oldestAt) },
+  { title: "NEWEST", value: ({ newestAt }) => time(newestAt) },
+  { title: "ERROR", value: ({ error }) => error, cut: true },
+]
+
+function change(verb: "retry" | "discard", summary: string, happens: string): Action {
+  return action({
+    summary,
+    about: "One by its id, or all that fit every flag that is given.",
+    args: [{ name: "delivery", about: "the id of one dead letter", optional: true }],
+    flags: { ...WHICH, all: on("every dead letter there is"), ...YES, ...WAIT },
+    examples: [
+      `posthorn dead ${verb} DELIVERY_ID --yes`,
+      `posthorn dead ${verb} --app acme --reason exhausted --since 7d --yes`,
+    ],
+    async run({ api, out, args, flags, fields }) {
+      const isFiltered = Object.keys(fields).length > 0
+      if (args.delivery !== undefined) {
+        if (isFiltered || flags.all) throw new UsageError("give one id, or flags that say which, not both")
+        const { delivery } = args
+        if (verb === "discard")
+          await makeSure(flags.yes, async () => `Dead letter ${delivery} would be ${happens}.`)
+        showDelivery(out, await api.post(path`/dead-letter/${delivery}/${verb}`))
+        return 0
+      }
+      if (isFiltered === (flags.all ?? false))
+        throw new UsageError(
+          `say which: an id, flags such as --app and --reason, or --all alone for every dead letter`,
+        )
+      await makeSure(flags.yes, async () => {
+        const found = await api.get<{ readonly count: number }>("/dead-letter/count", fields)
+        const which = filterText(flags, Object.keys(WHICH))
+        return `${count(found.count, "dead letter")}${which} would be ${happens}.`
+      })
+      return followTask(api, out, await api.post<StartedTask>(`/dead-letter/${verb}`, fields), flags)
+    },
+  })
+}
+
+export const table: Group = {
+  summary: "dead letters: what was given up; look, count, send again, discard",
+  actions: {
+    list: action({
+      summary: "list what was given up and not discarded, the newest first",
+      flags: { ...WHICH, ...PAGES },
+      examples: ["posthorn dead list", "posthorn dead list --app acme --reason exhausted --since 7d"],
+      run: (run) =>
+        showList<DeliveryOut>(run, {
+          route: "/dead-letter",
+          query: run.fields,
+          columns: DELIVERY_COLUMNS.filter(({ title }) => title !== "STATUS" && title !== "NEXT"),
+          none: "There are no such dead letters.",
+        }),
+    }),
+    groups: action({
+      summary: "dead letters by endpoint, reason and error, the largest group first",
+      flags: { ...WHICH, limit: wholeNumber("N", "at most so many groups (100)", { field: "limit" }) },
+      examples: ["posthorn dead groups", "posthorn dead groups --app acme --limit 5"],
+      async run({ api, out, fields }) {
+        const groups = await api.get<{ readonly data: readonly Static<typeof DeadGroupOut>[] }>(
+          "/dead-letter/group",
+          fields,
+        )
+        out.table(groups, groups.data, GROUPS, "There are no such dead letters.")
+      },
+    }),
+    count: action({
+      summary: "how many a retry or discard with the same flags would take",
+      flags: WHICH,
+      examples: ["posthorn dead count", "posthorn dead count --app acme --since 7d"],
+      async run({ api, out, fields }) {
+        const found = await api.get<{ readonly count: number }>("/dead-letter/count", fields)
+        out.say(found, String(found.count))
+      },
+    }),
+    retry: change("retry", "send what was given up again, from its first attempt", "sent again"),
+    discard: change("discard", "take dead letters off the list; their records stay", "taken off the list"),
+  },
+}

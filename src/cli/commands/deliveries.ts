@@ -1,0 +1,85 @@
+/** `posthorn deliveries`: one message for one endpoint, and how it goes. */
+import type { DeliveryOut } from "../../api/schemas/delivery.ts"
+import type { AttemptOut } from "../../api/schemas/message.ts"
+import { path } from "../api.ts"
+import { type Action, action, type Group, PAGES } from "../command.ts"
+import { choice } from "../flag.ts"
+import { showList } from "../lists.ts"
+import type { Output } from "../output.ts"
+import { type Column, time } from "../table.ts"
+import { ATTEMPT_COLUMNS } from "./attempts.ts"
+import { WHICH } from "./filters.ts"
+
+export const DELIVERY = { name: "delivery", about: "the delivery's id" } as const
+
+export const DELIVERY_COLUMNS: readonly Column<DeliveryOut>[] = [
+  { title: "ID", value: ({ id }) => id },
+  { title: "STATUS", value: ({ status }) => status },
+  { title: "REASON", value: ({ deadReason }) => deadReason },
+  { title: "TYPE", value: ({ eventType }) => eventType, cut: true },
+  { title: "TRIES", value: ({ attemptCount }) => attemptCount, right: true },
+  { title: "NEXT", value: ({ nextAttempt }) => time(nextAttempt) },
+  { title: "URL", value: ({ url }) => url, cut: true },
+  { title: "ERROR", value: ({ error }) => error, cut: true },
+]
+
+export function showDelivery(out: Output, document: DeliveryOut): void {
+  const { attempts: _below, ...delivery } = document as DeliveryOut & { readonly attempts?: unknown }
+  const times = ["nextAttempt", "lastAttemptedAt", "receivedAt", "deliveredAt", "discardedAt"] as const
+  out.record(document, {
+    ...delivery,
+    ...Object.fromEntries(times.map((name) => [name, time(delivery[name])])),
+  })
+}
+
+function change(verb: "retry" | "cancel", summary: string): Action {
+  return action({
+    summary,
+    args: [DELIVERY],
+    examples: [`posthorn deliveries ${verb} DELIVERY_ID`],
+    async run({ api, out, args }) {
+      showDelivery(out, await api.post(path`/delivery/${args.delivery}/${verb}`))
+    },
+  })
+}
+
+export const table: Group = {
+  summary: "deliveries: one message for one endpoint, and how it goes",
+  actions: {
+    list: action({
+      summary: "list deliveries, the newest first",
+      flags: {
+        ...WHICH,
+        status: choice(["pending", "failed", "delivered", "dead"], "in this state", { field: "status" }),
+        ...PAGES,
+      },
+      examples: [
+        "posthorn deliveries list",
+        "posthorn deliveries list --app acme --status failed --since 1d",
+      ],
+      run: (run) =>
+        showList(run, {
+          route: "/delivery",
+          query: run.fields,
+          columns: DELIVERY_COLUMNS,
+          none: "There are no such deliveries.",
+        }),
+    }),
+    get: action({
+      summary: "show a delivery with its attempts, and when the next is due",
+      args: [DELIVERY],
+      examples: ["posthorn deliveries get DELIVERY_ID"],
+      async run({ api, out, args }) {
+        const delivery = await api.get<DeliveryOut & { readonly attempts: readonly AttemptOut[] }>(
+          path`/delivery/${args.delivery}`,
+        )
+        showDelivery(out, delivery)
+        if (out.json) return
+        out.note("")
+        out.table(delivery, delivery.attempts, ATTEMPT_COLUMNS, "No attempt was made yet.")
+      },
+    }),
+    retry: change("retry", "send it again from its first attempt, or at once if it waits"),
+    cancel: change("cancel", "call off a delivery that waits"),
+  },
+}

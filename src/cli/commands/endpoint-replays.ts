@@ -1,0 +1,100 @@
+/** Sending to an endpoint on purpose: an example, what was given up, what it missed. */
+
+import type { Static } from "../../api/schema.ts"
+import type { EndpointStatsOut } from "../../api/schemas/endpoint.ts"
+import type { MessageOut } from "../../api/schemas/message.ts"
+import { type Api, path } from "../api.ts"
+import { makeSure } from "../ask.ts"
+import { type Action, action, WAIT, YES } from "../command.ts"
+import { text, wholeNumber } from "../flag.ts"
+import type { List } from "../lists.ts"
+import { UsageError } from "../options.ts"
+import { followTask, type StartedTask } from "../wait.ts"
+import { moment } from "../when.ts"
+import { APP, count, ENDPOINT } from "./shared.ts"
+
+interface Window {
+  readonly since?: string
+  readonly until?: string
+}
+
+interface Target {
+  readonly app: string
+  readonly endpoint: string
+}
+
+export const test = action({
+  summary: "send an example of an event type to this endpoint alone",
+  args: [APP, ENDPOINT],
+  flags: {
+    type: text("TYPE", "an event type that has an example; a ping without one", { field: "eventType" }),
+    example: wholeNumber("N", "which of its examples, from 0", { field: "exampleIndex" }),
+  },
+  examples: ["posthorn endpoints test acme main", "posthorn endpoints test acme main --type invoice.paid"],
+  async run({ api, out, args, fields }) {
+    const route = path`/app/${args.app}/endpoint/${args.endpoint}/send-example`
+    const sent = await api.post<MessageOut>(route, { eventType: "svix.ping", ...fields })
+    out.say(sent, `${sent.id} is accepted: posthorn messages get ${args.app} ${sent.id} shows how it goes.`)
+  },
+})
+
+/** Over a stretch of time, as a task. */
+function replay(
+  verb: "recover" | "replay-missing",
+  about: { readonly summary: string; readonly since: string },
+  preview: (api: Api, target: Target, window: Window) => Promise<string>,
+): Action {
+  return action({
+    summary: about.summary,
+    args: [APP, ENDPOINT],
+    flags: {
+      since: moment(`received at or after: a time, or a span ${about.since}`, "before", { field: "since" }),
+      until: moment("received before: a time, or a span before now", "before", { field: "until" }),
+      ...YES,
+      ...WAIT,
+    },
+    examples: [
+      `posthorn endpoints ${verb} acme main --since 2h --yes`,
+      `posthorn endpoints ${verb} acme main --since 3d --until 1d --yes --no-wait`,
+    ],
+    async run({ api, out, args, flags, fields }) {
+      if (flags.since === undefined) throw new UsageError("--since is missing: a time, or a span such as 2h")
+      await makeSure(flags.yes, () => preview(api, args, fields))
+      const route = path`/app/${args.app}/endpoint/${args.endpoint}/${verb}`
+      return followTask(api, out, await api.post<StartedTask>(route, fields), flags)
+    },
+  })
+}
+
+export const recover = replay(
+  "recover",
+  {
+    summary: "send what was given up in up to 14 days again",
+    since: "such as 2h before now, 14 days at most",
+  },
+  async (api, { app, endpoint }, window) => {
+    const stats = await api.get<Static<typeof EndpointStatsOut>>(
+      path`/app/${app}/endpoint/${endpoint}/stats`,
+      { ...window },
+    )
+    return `${count(stats.fail, "delivery", "deliveries")} that were given up ${span(window)} would be sent again.`
+  },
+)
+
+export const replayMissing = replay(
+  "replay-missing",
+  {
+    summary: "send the messages that the endpoint would have got and has not",
+    since: "such as 2h before now",
+  },
+  async (api, { app }, { since, until }) => {
+    const query = { after: since, before: until, limit: 250, with_content: false }
+    const messages = await api.get<List<unknown>>(path`/app/${app}/msg`, query)
+    const many = `${messages.done ? "" : "more than "}${count(messages.data.length, "message")}`
+    return `Of ${many} ${span({ since, until } as Window)}, those that the endpoint has not got would be sent.`
+  },
+)
+
+function span({ since, until }: Window): string {
+  return `since ${since}${until === undefined ? "" : ` and before ${until}`}`
+}

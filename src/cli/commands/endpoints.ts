@@ -1,0 +1,127 @@
+/** `posthorn endpoints`: where webhooks go. */
+import type { EndpointOut } from "../../api/schemas/endpoint.ts"
+import { path } from "../api.ts"
+import { makeSure } from "../ask.ts"
+import { type Action, action, type Group, PAGES, YES } from "../command.ts"
+import { off, on, text, texts } from "../flag.ts"
+import { showList } from "../lists.ts"
+import { fieldsFrom } from "../source.ts"
+import { ENDPOINT_COLUMNS, ENDPOINT_FIELDS, HEADER, showEndpoint } from "./endpoint-fields.ts"
+import { recover, replayMissing, test } from "./endpoint-replays.ts"
+import { rotate, secret } from "./endpoint-secret.ts"
+import { APP, count, ENDPOINT, requireChanges, waitingFor } from "./shared.ts"
+
+const routeOf = ({ app, endpoint }: { readonly app: string; readonly endpoint: string }) =>
+  path`/app/${app}/endpoint/${endpoint}`
+
+function change(verb: "pause" | "resume", summary: string): Action {
+  return action({
+    summary,
+    args: [APP, ENDPOINT],
+    examples: [`posthorn endpoints ${verb} acme main`],
+    async run({ api, out, args }) {
+      showEndpoint(out, await api.post(`${routeOf(args)}/${verb}`))
+    },
+  })
+}
+
+export const table: Group = {
+  summary: "endpoints: where webhooks go",
+  actions: {
+    list: action({
+      summary: "list an application's endpoints, the newest first",
+      args: [APP],
+      flags: PAGES,
+      examples: ["posthorn endpoints list acme"],
+      run: (run) =>
+        showList(run, {
+          route: path`/app/${run.args.app}/endpoint`,
+          columns: ENDPOINT_COLUMNS,
+          none: "The application has no endpoints.",
+        }),
+    }),
+    get: action({
+      summary: "show an endpoint",
+      args: [APP, ENDPOINT],
+      examples: ["posthorn endpoints get acme main"],
+      async run({ api, out, args }) {
+        showEndpoint(out, await api.get(routeOf(args)))
+      },
+    }),
+    create: action({
+      summary: "create an endpoint; posthorn endpoints secret shows what its receiver verifies with",
+      args: [APP, { name: "url", about: "where requests go, http or https" }],
+      flags: {
+        ...ENDPOINT_FIELDS,
+        header: HEADER,
+        ordered: on("message N+1 is not sent before N is delivered or dead", { field: "ordered" }),
+        disabled: on("gets nothing until it is enabled", { field: "disabled" }),
+        secret: text("SECRET", "whsec_… or whsk_…, instead of one that is made", { field: "secret" }),
+      },
+      examples: [
+        "posthorn endpoints create acme https://example.com/hooks --uid second",
+        "posthorn endpoints create acme https://example.com/paid --type invoice.paid --header 'X-Team: billing'",
+        `posthorn endpoints create acme https://example.com/slow --retry '{"delays": [60, 600], "maxAttempts": 3}'`,
+      ],
+      async run({ api, out, args, flags, fields }) {
+        const body = {
+          url: args.url,
+          ...(await fieldsFrom(flags.from)),
+          ...fields,
+          ...(flags.header === undefined ? {} : { headers: flags.header }),
+        }
+        showEndpoint(out, await api.post(path`/app/${args.app}/endpoint`, body))
+      },
+    }),
+    update: action({
+      summary: "change an endpoint; what is not given stays",
+      args: [APP, ENDPOINT],
+      flags: {
+        url: text("URL", "where requests go from the next attempt on", { field: "url" }),
+        ...ENDPOINT_FIELDS,
+        header: HEADER,
+        "remove-header": texts("NAME", "takes a header away"),
+        ordered: on("from now on one after the other", { field: "ordered" }),
+        unordered: off("from now on in any order", { field: "ordered" }),
+        disable: on("gets nothing new, and holds what waits", { field: "disabled" }),
+        enable: off("gets messages again", { field: "disabled" }),
+      },
+      examples: [
+        "posthorn endpoints update acme main --url https://example.com/new --rate-limit 20",
+        "posthorn endpoints update acme main --enable --type= --header 'X-Team: billing'",
+      ],
+      async run({ api, out, args, flags, fields }) {
+        const { header, "remove-header": removed } = flags
+        const body = { ...(await fieldsFrom(flags.from)), ...fields }
+        requireChanges({ ...body, ...header, ...(removed === undefined ? {} : { removed }) })
+        const changed = await api.send<EndpointOut>("PATCH", routeOf(args), { body })
+        if (header !== undefined || removed !== undefined)
+          await api.send("PATCH", `${routeOf(args)}/headers`, {
+            body: { headers: header ?? {}, deleteHeaders: removed ?? [] },
+          })
+        showEndpoint(out, changed)
+      },
+    }),
+    delete: action({
+      summary: "delete an endpoint; what waits for it is cancelled",
+      args: [APP, ENDPOINT],
+      flags: YES,
+      examples: ["posthorn endpoints delete acme main --yes"],
+      async run({ api, out, args, flags }) {
+        await makeSure(flags.yes, async () => {
+          const { id, url } = await api.get<EndpointOut>(routeOf(args))
+          const waiting = await waitingFor(api, args.app, id)
+          return `Endpoint ${id} (${url}) would be deleted, and ${count(waiting, "delivery", "deliveries")} that wait cancelled.`
+        })
+        out.say(await api.send("DELETE", routeOf(args)), `Endpoint ${args.endpoint} is deleted.`)
+      },
+    }),
+    pause: change("pause", "hold what waits and what comes; nothing is discarded"),
+    resume: change("resume", "go on; also ends a Retry-After that the endpoint had asked for"),
+    secret,
+    rotate,
+    test,
+    recover,
+    "replay-missing": replayMissing,
+  },
+}

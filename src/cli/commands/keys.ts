@@ -1,0 +1,81 @@
+/** `posthorn keys`: who may use the API. */
+import type { KeyOut } from "../../api/schemas/key.ts"
+import { path } from "../api.ts"
+import { makeSure } from "../ask.ts"
+import { action, type Group, PAGES, YES } from "../command.ts"
+import { choice, text, texts } from "../flag.ts"
+import { showList } from "../lists.ts"
+import { UsageError } from "../options.ts"
+import { type Column, time } from "../table.ts"
+import { moment, span } from "../when.ts"
+
+const COLUMNS: readonly Column<KeyOut>[] = [
+  { title: "ID", value: ({ id }) => id },
+  { title: "NAME", value: ({ name }) => name, cut: true },
+  { title: "SCOPE", value: ({ scope }) => scope },
+  { title: "APP", value: ({ appId }) => appId },
+  { title: "STATE", value: stateOf },
+  { title: "EXPIRES", value: ({ expiresAt }) => time(expiresAt) },
+  { title: "LAST USED", value: ({ lastUsedAt }) => time(lastUsedAt) },
+]
+
+/** A revocation may lie ahead. */
+function stateOf({ revokedAt, expiresAt }: KeyOut): string {
+  const isOver = (at: Date | string | null) => at !== null && new Date(at).getTime() <= Date.now()
+  if (isOver(revokedAt)) return "revoked"
+  if (isOver(expiresAt)) return "expired"
+  return revokedAt === null ? "valid" : `until ${time(revokedAt)}`
+}
+
+export const table: Group = {
+  summary: "API keys: who may use the API",
+  actions: {
+    list: action({
+      summary: "list keys, also those that were revoked or expired in the last 30 days",
+      flags: PAGES,
+      examples: ["posthorn keys list"],
+      run: (run) => showList(run, { route: "/key", columns: COLUMNS, none: "There are no keys." }),
+    }),
+    create: action({
+      summary: "create a key; it is printed this once",
+      args: [{ name: "name", about: "what it is for" }],
+      flags: {
+        scope: choice(["admin", "application", "read"], "what it may do: everything, one application, look", {
+          field: "scope",
+        }),
+        app: text("APP", "the one application that it reaches, by id or uid", { field: "appId" }),
+        capability: texts("CAPABILITY", "all that an application's key may do, such as ManageEndpoint", {
+          field: "capabilities",
+        }),
+        expires: moment("when it ends: a time, or a span such as 30d from now", "after", {
+          field: "expiresAt",
+        }),
+      },
+      examples: [
+        "posthorn keys create deploy --scope admin --expires 30d",
+        "posthorn keys create acme --scope application --app acme",
+        "posthorn keys create dashboard --scope read",
+      ],
+      missing: ({ app }) => (app === undefined ? "create" : "refuse"),
+      async run({ api, out, args, flags, fields }) {
+        if (flags.scope === undefined) throw new UsageError("--scope is missing: admin, application or read")
+        const made = await api.post<{ readonly token: string }>("/key", { name: args.name, ...fields })
+        out.say(made, made.token)
+      },
+    }),
+    revoke: action({
+      summary: "revoke a key; it opens nothing from then on",
+      args: [{ name: "key", about: "the key's id, the middle part of ph_ID_…" }],
+      flags: { in: span("good for so long yet; at once without it", { field: "inSeconds" }), ...YES },
+      examples: ["posthorn keys revoke KEY_ID --yes", "posthorn keys revoke KEY_ID --in 1d --yes"],
+      async run({ api, out, args, flags, fields }) {
+        const route = path`/key/${args.key}`
+        await makeSure(flags.yes, async () => {
+          const { id, name, scope, lastUsedAt } = await api.get<KeyOut>(route)
+          return `Key ${id} (${name}, ${scope}, last used ${time(lastUsedAt) ?? "never"}) would be revoked.`
+        })
+        out.say(await api.send("DELETE", route, { query: fields }), `Key ${args.key} is revoked.`)
+      },
+    }),
+  },
+}

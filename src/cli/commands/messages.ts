@@ -1,0 +1,62 @@
+/** `posthorn messages`: what was accepted. */
+import type { MessageEndpointOut } from "../../api/schemas/endpoint.ts"
+import type { MessageOut } from "../../api/schemas/message.ts"
+import { path } from "../api.ts"
+import { action, type Group, PAGES } from "../command.ts"
+import { readList, showList } from "../lists.ts"
+import { type Column, time } from "../table.ts"
+import { CONTENT } from "./filters.ts"
+import { APP } from "./shared.ts"
+
+const COLUMNS: readonly Column<MessageOut>[] = [
+  { title: "ID", value: ({ id }) => id },
+  { title: "TYPE", value: ({ eventType }) => eventType, cut: true },
+  { title: "EVENT ID", value: ({ eventId }) => eventId, cut: true },
+  { title: "ENDPOINTS", value: ({ matched }) => matched, right: true },
+  { title: "RECEIVED", value: ({ timestamp }) => time(timestamp) },
+]
+
+const DESTINATIONS: readonly Column<MessageEndpointOut>[] = [
+  { title: "DELIVERY", value: ({ deliveryId }) => deliveryId },
+  { title: "STATUS", value: ({ statusText }) => statusText },
+  { title: "NEXT ATTEMPT", value: ({ nextAttempt }) => time(nextAttempt) },
+  { title: "URL", value: ({ url }) => url, cut: true },
+]
+
+export const table: Group = {
+  summary: "messages: what was sent, and to whom",
+  actions: {
+    list: action({
+      summary: "list an application's messages, the newest first",
+      args: [APP],
+      flags: { ...CONTENT, ...PAGES },
+      examples: ["posthorn messages list acme", "posthorn messages list acme --type invoice.paid --since 2h"],
+      run: (run) =>
+        showList(run, {
+          route: path`/app/${run.args.app}/msg`,
+          query: { ...run.fields, with_content: run.out.json },
+          columns: COLUMNS,
+          none: "There are no such messages.",
+        }),
+    }),
+    get: action({
+      summary: "show a message, and what became of it at each endpoint",
+      args: [APP, { name: "message", about: "the message, by id or event id" }],
+      examples: ["posthorn messages get acme invoice-17", "posthorn messages get acme MESSAGE_ID --json"],
+      async run({ api, out, args }) {
+        const route = path`/app/${args.app}/msg/${args.message}`
+        const message = await api.get<MessageOut>(route)
+        out.record(message, { ...message, timestamp: time(message.timestamp) })
+        if (out.json) return
+        const list = await readList<MessageEndpointOut>(
+          api,
+          `${route}/endpoint`,
+          { expanded_statuses: true },
+          { all: true },
+        )
+        out.note("")
+        out.table(list, list.data, DESTINATIONS, "No endpoint got it.")
+      },
+    }),
+  },
+}

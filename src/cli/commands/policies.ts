@@ -1,0 +1,131 @@
+/** `posthorn policies`: how deliveries are retried. */
+import { path } from "../api.ts"
+import { makeSure } from "../ask.ts"
+import { action, type Group, YES } from "../command.ts"
+import { wholeNumber } from "../flag.ts"
+import { UsageError } from "../options.ts"
+import { parseJson, readSource, SOURCE } from "../source.ts"
+import { type Column, time } from "../table.ts"
+import { spanText } from "../when.ts"
+
+interface Policy {
+  readonly name: string
+  readonly preset: boolean
+  readonly policy: {
+    readonly maxAttempts?: number | null
+    readonly maxAge?: number | null
+    readonly retryable?: string
+    readonly delays?: unknown
+  }
+}
+
+interface Preview {
+  readonly seconds: readonly number[]
+  readonly times: readonly string[]
+}
+
+const NAME = { name: "name", about: "the policy's name" } as const
+
+const COLUMNS: readonly Column<Policy>[] = [
+  { title: "NAME", value: ({ name }) => name },
+  { title: "PRESET", value: ({ preset }) => preset },
+  { title: "ATTEMPTS", value: ({ policy }) => policy.maxAttempts, right: true },
+  {
+    title: "AGE",
+    value: ({ policy }) => (policy.maxAge == null ? null : spanText(policy.maxAge)),
+    right: true,
+  },
+  { title: "RETRIES", value: ({ policy }) => policy.retryable },
+  { title: "DELAYS", value: ({ policy }) => JSON.stringify(policy.delays), cut: true },
+]
+
+const PREVIEW: readonly Column<readonly [number, number, string]>[] = [
+  { title: "ATTEMPT", value: ([attempt]) => attempt, right: true },
+  { title: "AFTER", value: ([, seconds]) => spanText(seconds), right: true },
+  { title: "IF THE FIRST WERE NOW", value: ([, , at]) => time(at) },
+]
+
+export const table: Group = {
+  summary: "retry policies: the presets and your own",
+  actions: {
+    list: action({
+      summary: "list the presets and your own policies",
+      examples: ["posthorn policies list"],
+      missing: () => "empty",
+      async run({ api, out }) {
+        const list = await api.get<{ readonly data: readonly Policy[] }>("/retry-policy")
+        out.table(list, list.data, COLUMNS, "There are no policies.")
+      },
+    }),
+    get: action({
+      summary: "show a policy",
+      args: [NAME],
+      examples: ["posthorn policies get standard"],
+      missing: () => "empty",
+      async run({ api, out, args }) {
+        const found = await api.get<Policy>(path`/retry-policy/${args.name}`)
+        const { name, preset, policy } = found
+        out.record(found, { name, preset, ...policy })
+      },
+    }),
+    put: action({
+      summary: "create or replace a policy; endpoints that use it follow from their next attempt",
+      args: [NAME, { name: "-", about: "reads the policy from standard input", optional: true }],
+      flags: SOURCE,
+      examples: [
+        `posthorn policies put patient --data '{"delays": [60, 600, 3600], "maxAttempts": 4}'`,
+        "posthorn policies put patient --file policy.json",
+      ],
+      missing: () => "create",
+      async run({ api, out, args, flags }) {
+        const body = parseJson(await readSource(flags, args["-"]))
+        const made = await api.send<Policy>("PUT", path`/retry-policy/${args.name}`, { body })
+        const { name, preset, policy } = made
+        out.record(made, { name, preset, ...policy })
+      },
+    }),
+    delete: action({
+      summary: "delete a policy that no endpoint uses",
+      args: [NAME],
+      flags: YES,
+      examples: ["posthorn policies delete patient --yes"],
+      async run({ api, out, args, flags }) {
+        const route = path`/retry-policy/${args.name}`
+        await makeSure(flags.yes, async () => {
+          const { name } = await api.get<Policy>(route)
+          return `Policy ${name} would be deleted.`
+        })
+        out.say(await api.send("DELETE", route), `Policy ${args.name} is deleted.`)
+      },
+    }),
+    preview: action({
+      summary: "the times at which a policy would try, jitter left out",
+      args: [{ name: "policy", about: "a policy's name, or a policy as JSON", optional: true }],
+      flags: { ...SOURCE, attempts: wholeNumber("N", "at most so many (100)", { field: "attempts" }) },
+      examples: [
+        "posthorn policies preview standard",
+        `posthorn policies preview '{"delays": {"strategy": "exponential", "base": 2, "cap": 600}, "maxAttempts": 8}'`,
+        "posthorn policies preview --file policy.json",
+      ],
+      missing: () => "empty",
+      async run({ api, out, args, flags, fields }) {
+        const preview = await api.post<Preview>("/retry-policy/preview", {
+          policy: await policyOf(args.policy, flags),
+          ...fields,
+        })
+        const rows = preview.seconds.map((after, i) => [i + 1, after, preview.times[i]!] as const)
+        out.table(preview, rows, PREVIEW, "It would never try.")
+      },
+    }),
+  },
+}
+
+async function policyOf(
+  given: string | undefined,
+  flags: { readonly data?: string; readonly file?: string },
+) {
+  if (given === undefined || given === "-") return parseJson(await readSource(flags, given))
+  if (flags.data !== undefined || flags.file !== undefined)
+    throw new UsageError("say once which policy: its name, JSON, --data, --file, or - for standard input")
+  return given.trimStart().startsWith("{") ? parseJson({ text: given, name: "the policy" }) : given
+}

@@ -1,0 +1,39 @@
+/** What several commands share: arguments, and ways to say what would happen. */
+import { type Api, path } from "../api.ts"
+import { readList } from "../lists.ts"
+import { UsageError } from "../options.ts"
+import { printable } from "../text.ts"
+
+export const APP = { name: "app", about: "the application, by id or uid" } as const
+export const ENDPOINT = { name: "endpoint", about: "the endpoint, by id or uid" } as const
+
+type Fields = { readonly [field: string]: unknown }
+
+export function requireChanges(fields: Fields): Fields {
+  if (Object.keys(fields).length === 0)
+    throw new UsageError("there is nothing to change: give at least one flag that says what")
+  return fields
+}
+
+export const count = (number: number, one: string, many = `${one}s`) =>
+  `${number} ${number === 1 ? one : many}`
+
+/** Flags as they were meant, for a preview: ` with app acme, reason gone`. */
+export function filterText(flags: Fields, names: readonly string[]): string {
+  const given = names.filter((name) => flags[name] !== undefined)
+  if (given.length === 0) return ""
+  return ` with ${given.map((name) => `${name} ${printable([flags[name]].flat().join(" or "))}`).join(", ")}`
+}
+
+interface Lane {
+  readonly endpointId: string
+  readonly waiting: number
+}
+
+/** How much waits for an application, or for one endpoint of it. */
+export async function waitingFor(api: Api, app: string, endpointId?: string): Promise<number> {
+  const { data } = await readList<Lane>(api, path`/lane`, { app_id: app }, { all: true })
+  return data
+    .filter((lane) => endpointId === undefined || lane.endpointId === endpointId)
+    .reduce((sum, lane) => sum + lane.waiting, 0)
+}

@@ -1,0 +1,59 @@
+/** What can be typed where, from the tables of all commands. */
+import type { ParseArgsOptionsConfig } from "node:util"
+import { type Action, isGroup } from "./command.ts"
+import { flagsOf } from "./parse.ts"
+import type { Entry, Program } from "./registry.ts"
+
+export interface Word {
+  readonly name: string
+  readonly about: string
+}
+
+export interface FlagWord extends Word {
+  /** What its value can be: one of these, a file, anything, or nothing for a switch. */
+  readonly value: readonly string[] | "file" | "any" | null
+}
+
+/** A place in the command line: behind `posthorn`, `posthorn apps` or `posthorn apps list`. */
+export interface Place {
+  readonly at: string
+  readonly words: readonly Word[]
+  readonly flags: readonly FlagWord[]
+}
+
+export async function placesOf(commands: { readonly [name: string]: Entry }): Promise<Place[]> {
+  const words = Object.entries(commands).map(([name, { summary }]) => ({ name, about: summary }))
+  const help = { name: "help", about: "the help of a command" }
+  const places: Place[] = [{ at: "", words: [...words, help], flags: [] }]
+  for (const [name, entry] of Object.entries(commands)) {
+    const command = await entry.load()
+    if (!("table" in command)) places.push({ at: name, words: [], flags: programFlags(command) })
+    else if (!isGroup(command.table)) places.push(placeOf(name, command.table))
+    else {
+      const actions = Object.entries(command.table.actions)
+      const subs = actions.map(([sub, { summary }]) => ({ name: sub, about: summary }))
+      places.push({ at: name, words: subs, flags: [] })
+      places.push(...actions.map(([sub, action]) => placeOf(`${name} ${sub}`, action)))
+    }
+  }
+  return places
+}
+
+function placeOf(at: string, action: Action): Place {
+  const flags = Object.entries(flagsOf(action)).map(([name, { about, value, choices }]): FlagWord => {
+    const kind = value === "FILE" ? "file" : "any"
+    return { name: `--${name}`, about, value: value === null ? null : (choices ?? kind) }
+  })
+  const words = (action.args ?? []).flatMap(({ choices = [], about }) =>
+    choices.map((name) => ({ name, about })),
+  )
+  return { at, words, flags }
+}
+
+function programFlags({ options }: Program): FlagWord[] {
+  return Object.entries(options as ParseArgsOptionsConfig).map(([name, { type }]) => ({
+    name: `--${name}`,
+    about: "",
+    value: type === "boolean" ? null : name === "config" ? "file" : "any",
+  }))
+}

@@ -1,0 +1,60 @@
+/** `posthorn config`: what is in force, and where each value came from. */
+
+import { NAMES, settingOf } from "../config/table.ts"
+import { type Config, libraryOptions } from "../config.ts"
+import { parseOptions } from "../options.ts"
+import type { Flags } from "./options.ts"
+import { configFor, flagOptions, refused } from "./settings.ts"
+import { column } from "./text.ts"
+
+export const options = { ...flagOptions(NAMES), json: { type: "boolean" } } as const
+
+export const help = `posthorn config [--json] [flags]
+
+Prints every setting, its value, and where it came from: a flag, the environment, the file, or nobody said.
+It takes the flags of posthorn serve, so that a command line can be tried out. Secrets are shown as "set".
+
+  --json     for programs
+  --config   another file than posthorn.json
+
+  posthorn config
+  POSTHORN_STORE=postgres://db.example.com/posthorn posthorn config --port 80 --json`
+
+interface Row {
+  readonly name: string
+  /** Null when there is none. */
+  readonly value: string | null
+  readonly source: string
+}
+
+export async function run(flags: Flags): Promise<number> {
+  const config = configFor(flags)
+  try {
+    parseOptions(libraryOptions(config))
+  } catch (error) {
+    throw refused(error, config)
+  }
+  const rows = NAMES.map((name) => rowOf(name, config))
+  if (flags.json) {
+    const settings = Object.fromEntries(rows.map(({ name, value, source }) => [name, { value, source }]))
+    console.log(JSON.stringify(settings, null, 2))
+    return 0
+  }
+  const widths = { name: widest(rows, "name"), value: Math.min(widest(rows, "value"), 60) }
+  for (const { name, value, source } of rows)
+    console.log(`${column(name, widths.name)}  ${column(value ?? "–", widths.value)}  ${source}`)
+  return 0
+}
+
+function rowOf(name: (typeof NAMES)[number], { values, sources }: Config): Row {
+  const value = values[name]
+  return {
+    name,
+    value: value === null ? null : settingOf(name).kind.show(value),
+    source: sources[name] ?? "default",
+  }
+}
+
+function widest(rows: readonly Row[], field: "name" | "value"): number {
+  return Math.max(...rows.map((row) => (row[field] ?? "–").length))
+}

@@ -1,0 +1,60 @@
+/** Runs what was typed behind a command that has a table: finds the action, reads its flags, opens what it asks. */
+import { Api } from "./api.ts"
+import { openClient } from "./client.ts"
+import { type Action, isGroup, type Table } from "./command.ts"
+import type { FlagTable } from "./flag.ts"
+import { actionHelp, groupHelp, usageOf } from "./help.ts"
+import { unknown } from "./options.ts"
+import { Output } from "./output.ts"
+import { flagsOf, type Parsed, parse } from "./parse.ts"
+
+export async function dispatch(name: string, table: Table, typed: readonly string[]): Promise<number> {
+  if (!isGroup(table)) return perform(name, table, typed)
+  const [sub, ...rest] = typed
+  if (sub === undefined || sub === "--help" || sub === "-h") {
+    const help = groupHelp(name, table)
+    if (sub === undefined) console.error(help)
+    else console.log(help)
+    return sub === undefined ? 2 : 0
+  }
+  const found = Object.hasOwn(table.actions, sub) ? table.actions[sub] : undefined
+  if (found === undefined) throw unknown(`command ${name}`, sub, Object.keys(table.actions))
+  return perform(`${name} ${sub}`, found, rest)
+}
+
+async function perform(name: string, action: Action, typed: readonly string[]): Promise<number> {
+  const parsed = parse(usageOf(name, action), action, typed)
+  if (parsed.help) {
+    console.log(actionHelp(name, action))
+    return 0
+  }
+  const client = action.alone
+    ? null
+    : await openClient(parsed.flags, process.env, action.missing?.(parsed.flags) ?? "refuse")
+  try {
+    const code = await action.run({
+      args: parsed.args as { readonly [name: string]: string },
+      flags: parsed.flags,
+      fields: fieldsOf(action.flags ?? {}, parsed),
+      api: new Api(client, namesOf(flagsOf(action))),
+      out: new Output(process.stdout, process.stderr, parsed.flags.json === true),
+    })
+    return code ?? 0
+  } finally {
+    await client?.close()
+  }
+}
+
+function fieldsOf(table: FlagTable, { flags }: Parsed): { readonly [field: string]: unknown } {
+  const given = Object.entries(table).filter(([name]) => flags[name] !== undefined)
+  return Object.fromEntries(
+    given.flatMap(([name, { field }]) => (field === undefined ? [] : [[field, flags[name]]])),
+  )
+}
+
+/** What the API calls a flag, and what it is typed as. */
+function namesOf(table: FlagTable): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(table).flatMap(([name, { field }]) => (field === undefined ? [] : [[field, `--${name}`]])),
+  )
+}

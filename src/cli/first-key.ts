@@ -1,0 +1,35 @@
+/** The key that a new server can be used with. */
+import { PosthornError } from "../core/errors.ts"
+import type { Keys } from "../resources/keys.ts"
+
+/** The token, if one was made: only where there was no admin key and none was given. */
+export async function firstKey(keys: Keys, given: string | null): Promise<string | null> {
+  if (given !== null) {
+    await adopt(keys, given)
+    return null
+  }
+  if (await hasAdmin(keys)) return null
+  return (await keys.create({ name: "First admin key", scope: "admin" })).token
+}
+
+async function adopt(keys: Keys, given: string): Promise<void> {
+  let problem: string | null = null
+  try {
+    const { scope, revokedAt } = await keys.adopt(given, { name: "POSTHORN_API_KEY", scope: "admin" })
+    if (scope !== "admin") problem = "is not an admin's key"
+    if (revokedAt !== null) problem = `was revoked on ${revokedAt.toISOString()}; choose another`
+  } catch (error) {
+    if (!(error instanceof PosthornError) || error.field !== "token") throw error
+    problem = error.message.replace(/^token /, "")
+  }
+  if (problem !== null) throw new PosthornError("invalid_input", `apiKey ${problem}`, { field: "apiKey" })
+}
+
+async function hasAdmin(keys: Keys): Promise<boolean> {
+  for (let cursor: string | null = null; ; ) {
+    const page = await keys.list({ limit: 250, cursor })
+    if (page.data.some(({ scope, revokedAt }) => scope === "admin" && revokedAt === null)) return true
+    if (page.done) return false
+    cursor = page.cursor
+  }
+}

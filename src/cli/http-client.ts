@@ -1,0 +1,63 @@
+/** Asks a server over HTTP: the one that the operator names, with the operator's own key. */
+import type { Answer, Call, Client } from "./client.ts"
+import { queryText } from "./client.ts"
+import { UsageError } from "./options.ts"
+import { printable } from "./text.ts"
+
+const PATIENCE_MS = 60_000
+
+export class HttpClient implements Client {
+  readonly #base: string
+  readonly #key: string | null
+
+  constructor(server: string, key: string | null) {
+    const url = URL.parse(server)
+    if (url === null || !/^https?:$/.test(url.protocol))
+      throw new UsageError(
+        `the server must be a URL such as http://localhost:8071, not "${printable(server)}"`,
+      )
+    if (key !== null && !/^[\x21-\x7e]+$/.test(key))
+      throw new UsageError("the key must be one word of visible ASCII characters, such as ph_…")
+    this.#base = `${url.origin}${url.pathname.replace(/\/(api\/v1\/?)?$/, "")}`
+    this.#key = key
+  }
+
+  async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<Answer> {
+    const response = await this.#fetch(`${this.#base}/api/v1${path}${queryText(query)}`, {
+      method,
+      headers: {
+        ...(this.#key === null ? {} : { authorization: `Bearer ${this.#key}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      redirect: "manual",
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    })
+    if (response.status === 401 && this.#key === null)
+      throw new UsageError("the server wants a key: give it with --key or POSTHORN_API_KEY")
+    return { status: response.status, body: this.#read(response, await response.text()) }
+  }
+
+  async #fetch(url: string, request: RequestInit): Promise<Response> {
+    try {
+      return await fetch(url, request)
+    } catch (error) {
+      const { message, cause } = error as Error
+      const why = cause instanceof Error ? (cause as NodeJS.ErrnoException).code || cause.message : message
+      throw new Error(`the server ${this.#base} cannot be reached: ${why}`)
+    }
+  }
+
+  #read({ status, headers }: Response, text: string): unknown {
+    if (text === "" && status < 300) return null
+    try {
+      if (headers.get("content-type")?.startsWith("application/json")) return JSON.parse(text)
+    } catch {
+      // Said below.
+    }
+    throw new Error(`${this.#base} does not answer as a Posthorn does: ${status} without JSON`)
+  }
+
+  async close(): Promise<void> {}
+}

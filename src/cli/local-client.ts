@@ -1,0 +1,105 @@
+/**
+ * Asks a store on this machine, beside whoever delivers from it: the server's own code, in this process, without a port.
+ * Who may open the store is an admin of it already: the caller is known by a word that is made up here and told to nobody.
+ */
+import { randomBytes } from "node:crypto"
+import { existsSync } from "node:fs"
+import { callerFromClaims, unauthenticated } from "../api/caller.ts"
+import type { Api } from "../api/context.ts"
+import { createServer } from "../api/server.ts"
+import { type Config, libraryOptions } from "../config.ts"
+import { PosthornError } from "../core/errors.ts"
+import { DEFAULT_ORG } from "../core/org.ts"
+import { TaskRunner } from "../engine/tasks.ts"
+import { createLogger } from "../observe/log.ts"
+import { openPosthorn, type Posthorn } from "../posthorn.ts"
+import type { Answer, Call, Client, Whom } from "./client.ts"
+import { queryText } from "./client.ts"
+import { configFor, refused } from "./settings.ts"
+
+export async function openLocalClient(flags: Whom, missing: "refuse" | "create" | "empty"): Promise<Client> {
+  const config = configFor({ ...flags } as { [name: string]: string })
+  const store = storeOf(config, missing)
+  // Whatever goes wrong is said in a sentence; the log is for what nobody expects.
+  const logger = createLogger(config.sources.logLevel === null ? "error" : config.values.logLevel)
+  let posthorn: Posthorn
+  try {
+    posthorn = await openPosthorn({ ...libraryOptions(config), store, deliver: false, logger })
+  } catch (error) {
+    throw refused(error, config)
+  }
+  const word = Array.from({ length: 3 }, () => randomBytes(16).toString("hex")).join(".")
+  const app = createServer(posthorn, {
+    ...config.values,
+    logger,
+    readToken: async (token) => {
+      if (token !== word) throw unauthenticated("Invalid token")
+      return callerFromClaims({ sub: DEFAULT_ORG })
+    },
+  })
+  return new LocalClient(posthorn, app, word)
+}
+
+/** A store is made by those who write into it, not by a look. */
+function storeOf({ values, sources }: Config, missing: "refuse" | "create" | "empty"): string {
+  const [, file] = /^sqlite:(.+)$/s.exec(values.store) ?? []
+  if (file === undefined || file === ":memory:" || existsSync(file) || missing === "create")
+    return values.store
+  if (missing === "empty") return "sqlite::memory:"
+  const from = sources.store === null ? "" : ` (${sources.store})`
+  throw new PosthornError(
+    "store_unavailable",
+    `there is no store at ${file}${from}: start posthorn serve, or name another with --store or a server with --server`,
+  )
+}
+
+class LocalClient implements Client {
+  readonly #posthorn: Posthorn
+  readonly #app: Api
+  readonly #word: string
+  #tasks: TaskRunner | null = null
+
+  constructor(posthorn: Posthorn, app: Api, word: string) {
+    this.#posthorn = posthorn
+    this.#app = app
+    this.#word = word
+  }
+
+  async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<Answer> {
+    const response = await this.#app.inject({
+      method: method as "GET",
+      url: `/api/v1${path}${queryText(query)}`,
+      headers: {
+        authorization: `Bearer ${this.#word}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+    })
+    return { status: response.statusCode, body: response.body === "" ? null : JSON.parse(response.body) }
+  }
+
+  /** A step that two take at once counts once: a process that delivers may work on the same task. */
+  workOff(): void {
+    if (this.#tasks !== null) return
+    const { core } = this.#posthorn
+    this.#tasks = new TaskRunner({
+      ...core,
+      random: Math.random,
+      logger: createLogger("error"),
+      taskFinished: ({ orgId, id, type }) =>
+        core.announce(orgId, "background_task.finished", () => ({
+          taskId: id,
+          task: type,
+          status: "finished",
+        })),
+      wake: (lanes) => core.wake(lanes),
+    })
+    this.#tasks.start()
+  }
+
+  async close(): Promise<void> {
+    await this.#tasks?.stop()
+    await this.#app.close()
+  }
+}

@@ -1,0 +1,57 @@
+/** What a command prints: for people on the terminal, or the API's own JSON for programs. */
+import type { WriteStream } from "node:tty"
+import { styleText } from "node:util"
+import { type Column, type Look, recordLines, tableLines } from "./table.ts"
+import { printable } from "./text.ts"
+
+const STYLES = { title: "bold", good: "green", bad: "red" } as const
+
+export class Output {
+  readonly json: boolean
+  readonly #out: WriteStream
+  readonly #notes: WriteStream
+  readonly #look: Look
+
+  /** The second one is for what is not the answer: notes, questions, progress. */
+  constructor(out: WriteStream, notes: WriteStream, json: boolean) {
+    this.json = json
+    this.#out = out
+    this.#notes = notes
+    this.#look = {
+      width: out.isTTY ? out.columns : null,
+      // It looks at the stream, NO_COLOR and FORCE_COLOR.
+      paint: (text, kind) => styleText(STYLES[kind], text, { stream: out }),
+    }
+  }
+
+  /** A document, and the sentence that people get instead. */
+  say(document: unknown, sentence: string): void {
+    if (this.json) this.#document(document)
+    else this.#lines(sentence.split("\n").map(printable))
+  }
+
+  /** Field by field; `view` leaves out what only programs want. */
+  record(document: unknown, view: object = document as object): void {
+    if (this.json) this.#document(document)
+    else this.#lines(recordLines(view, this.#look))
+  }
+
+  table<R>(document: unknown, rows: readonly R[], columns: readonly Column<R>[], none: string): void {
+    if (this.json) this.#document(document)
+    else if (rows.length === 0) this.note(none)
+    else this.#lines(tableLines(rows, columns, this.#look))
+  }
+
+  /** For people only, and not part of the answer. */
+  note(sentence: string): void {
+    if (!this.json) this.#notes.write(`${printable(sentence)}\n`)
+  }
+
+  #document(document: unknown): void {
+    this.#out.write(`${JSON.stringify(document, null, 2)}\n`)
+  }
+
+  #lines(lines: readonly string[]): void {
+    this.#out.write(`${lines.join("\n")}\n`)
+  }
+}

@@ -1,0 +1,75 @@
+/** From what was typed behind a command to its arguments and flags; what is wrong becomes one sentence. */
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util"
+import { type Action, type Argument, CONNECTION } from "./command.ts"
+import { type FlagTable, Misfit } from "./flag.ts"
+import { UsageError, unknown } from "./options.ts"
+import { printable } from "./text.ts"
+
+export interface Parsed {
+  readonly args: { readonly [name: string]: string | undefined }
+  readonly flags: { readonly [name: string]: unknown }
+  readonly help: boolean
+}
+
+/** Its own, and those of every action that asks the API. */
+export function flagsOf({ flags = {}, alone }: Action): FlagTable {
+  return alone ? flags : { ...flags, ...CONNECTION }
+}
+
+export function parse(usage: string, action: Action, typed: readonly string[]): Parsed {
+  const table = flagsOf(action)
+  const options: ParseArgsOptionsConfig = { help: { type: "boolean", short: "h" } }
+  for (const [name, { value }] of Object.entries(table))
+    options[name] = value === null ? { type: "boolean" } : { type: "string", multiple: true }
+  refuseUnknown(typed, options)
+  const { values, positionals } = strictly(typed, options)
+  if (values.help) return { args: {}, flags: {}, help: true }
+  const flags = Object.entries(values).map(([name, given]) => [name, read(table, name, given)])
+  return {
+    args: argumentsOf(usage, action.args ?? [], positionals),
+    flags: Object.fromEntries(flags),
+    help: false,
+  }
+}
+
+function refuseUnknown(typed: readonly string[], options: ParseArgsOptionsConfig): void {
+  const { tokens } = parseArgs({ args: [...typed], options, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind === "option" && !Object.hasOwn(options, token.name))
+      throw unknown(
+        "flag",
+        token.rawName,
+        Object.keys(options).map((name) => `--${name}`),
+      )
+  }
+}
+
+function strictly(typed: readonly string[], options: ParseArgsOptionsConfig) {
+  try {
+    return parseArgs({ args: [...typed], options, allowPositionals: true })
+  } catch (error) {
+    // Its sentences about dashes go on with advice over several lines.
+    throw new UsageError(printable((error as Error).message.split(/\.?\n/, 1)[0]!))
+  }
+}
+
+function read(table: FlagTable, name: string, given: unknown): unknown {
+  const flag = table[name]!
+  const texts = Array.isArray(given) ? (given as string[]) : []
+  if (texts.length > 1 && !flag.many) throw new UsageError(`--${name} can be given once`)
+  try {
+    return flag.read(texts)
+  } catch (error) {
+    if (error instanceof Misfit) throw new UsageError(`--${name} ${error.message}`)
+    throw error
+  }
+}
+
+function argumentsOf(usage: string, wanted: readonly Argument[], given: readonly string[]) {
+  const tooMany = given[wanted.length]
+  if (tooMany !== undefined)
+    throw new UsageError(`there is no place for "${printable(tooMany)}" here; it is ${usage}`)
+  const missing = wanted.find(({ optional }, i) => !optional && !given[i])
+  if (missing !== undefined) throw new UsageError(`<${missing.name}> is missing; it is ${usage}`)
+  return Object.fromEntries(wanted.map(({ name }, i) => [name, given[i]]))
+}

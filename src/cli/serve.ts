@@ -1,0 +1,106 @@
+/** `posthorn serve`: the HTTP API, and the engine behind it. */
+
+import type { Api } from "../api/context.ts"
+import { tokenReader } from "../api/jwt.ts"
+import { withoutPassword } from "../config/kinds.ts"
+import { NAMES } from "../config/table.ts"
+import { type Config, libraryOptions } from "../config.ts"
+import { systemClock } from "../core/clock.ts"
+import { createLogger, type Logger } from "../observe/log.ts"
+import { openPosthorn, type Posthorn } from "../posthorn.ts"
+import { firstKey } from "./first-key.ts"
+import type { Flags } from "./options.ts"
+import { configFor, flagOptions, refused, settingsHelp } from "./settings.ts"
+import { whenStopped } from "./signals.ts"
+
+export const options = flagOptions(NAMES)
+
+export const help = `posthorn serve [flags]
+
+The HTTP API under /api/v1 and its reference at /docs. Clients for Svix work with it: give them its address
+and a key. At the first start an admin key is made and printed, this once; POSTHORN_API_KEY gives one instead
+(any text of 24 characters and more; one that is replaced there stays valid until it is revoked).
+SIGTERM and SIGINT stop it after the requests under way; a second one stops it at once.
+
+${settingsHelp(NAMES)}
+
+  posthorn serve
+  PORT=80 POSTHORN_STORE=postgres://posthorn:secret@db.example.com/posthorn posthorn serve
+  posthorn serve --no-deliver        and posthorn worker beside it, on the same PostgreSQL
+
+Each can be set in the environment, as POSTHORN_PORT or POSTHORN_EGRESS_ALLOW, or in posthorn.json by name:
+{"port": 8071, "egress": {"allow": ["10.0.0.0/8"]}}. Flags go before the environment, that before the file.`
+
+export async function run(flags: Flags): Promise<number> {
+  const config = configFor(flags)
+  const { logLevel } = config.values
+  const stopped = whenStopped()
+  const logger = createLogger(logLevel)
+  const app = await start(config, logger)
+  const address = addressOf(app, config)
+  const told = createLogger(logLevel === "silent" ? "silent" : "info")
+  const store = withoutPassword(config.values.store)
+  told.info({ address, store }, `server ${process.pid} listens on ${address}, with ${store}`)
+  if (process.stdout.isTTY) console.log(`Posthorn listens on ${address}; its reference is at ${address}/docs`)
+  const signal = await stopped
+  told.info(`server ${process.pid} got ${signal}: finishes the requests under way`)
+  await app.close()
+  return 0
+}
+
+async function start(config: Config, logger: Logger): Promise<Api> {
+  const { values } = config
+  let posthorn: Posthorn | null = null
+  try {
+    const { jwtSecret, jwtAlgorithm } = values
+    const readToken =
+      jwtSecret === null
+        ? null
+        : await tokenReader({ secret: jwtSecret, algorithm: jwtAlgorithm }, systemClock())
+    // The server is loaded while the store's thread starts.
+    const loading = import("../api/server.ts")
+    // What went wrong is in the log already, with its stack.
+    posthorn = await openPosthorn({ ...libraryOptions(config), logger, onFatal: () => process.exit(1) })
+    const { createServer } = await loading
+    const key = await firstKey(posthorn.keys, values.apiKey)
+    const app = createServer(posthorn, { ...values, logger, readToken })
+    await app.listen({ port: values.port, host: values.host })
+    if (key !== null) console.log(welcome(key, addressOf(app, config)))
+    return app
+  } catch (error) {
+    await posthorn?.close()
+    throw listenError(error, config) ?? refused(error, config)
+  }
+}
+
+/** As somebody on this machine types it. */
+function addressOf(app: Api, { values }: Config): string {
+  if (values.publicUrl !== null) return values.publicUrl
+  const { port } = app.server.address() as { readonly port: number }
+  const anywhere = values.host === "0.0.0.0" || values.host === "::"
+  const host = values.host.includes(":") ? `[${values.host}]` : values.host
+  return `http://${anywhere ? "localhost" : host}:${port}`
+}
+
+function welcome(key: string, address: string): string {
+  return `
+The first admin key, shown this once:
+
+  ${key}
+
+Create an application with it:
+
+  curl -X POST ${address}/api/v1/app -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"name": "Acme"}'
+`
+}
+
+function listenError(error: unknown, { values, sources }: Config): Error | null {
+  const { code } = error as NodeJS.ErrnoException
+  const { port, host } = values
+  const other = `choose another with ${sources.port ?? "--port"}`
+  if (code === "EADDRINUSE") return new Error(`port ${port} is taken by another program; ${other}`)
+  if (code === "EACCES") return new Error(`port ${port} may not be used by this user; ${other}`)
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
+    return new Error(`${sources.host ?? "--host"} must be an address of this machine, and ${host} is none`)
+  return null
+}

@@ -1,0 +1,86 @@
+/** Waits for a task of the server's, and shows how far it is. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { type Api, path } from "./api.ts"
+import type { Output } from "./output.ts"
+import { noProgress, progressOn } from "./progress.ts"
+
+export interface Task {
+  readonly id: string
+  readonly status: "running" | "finished" | "failed"
+  readonly task: string
+  readonly updatedAt: string
+  readonly data: {
+    readonly total?: number
+    readonly done?: number
+    readonly changed?: number
+    readonly cancelled?: boolean
+  }
+}
+
+export type StartedTask = Omit<Task, "data">
+
+const SHORTEST_MS = 50
+const LONGEST_MS = 1000
+/** A process that delivers from a file looks for tasks every few seconds. */
+const PATIENCE_MS = 30_000
+
+export const taskPath = (id: string) => path`/background-task/${id}`
+
+/** To its end, unless told not to wait. */
+export async function followTask(
+  api: Api,
+  out: Output,
+  started: StartedTask,
+  flags: { readonly "no-wait"?: boolean },
+): Promise<number> {
+  if (!flags["no-wait"]) return waitForTask(api, out, started.id)
+  out.say(started, started.id)
+  return 0
+}
+
+/** The exit code: 0 when it has run to its end. */
+export async function waitForTask(api: Api, out: Output, id: string): Promise<number> {
+  const progress = process.stderr.isTTY && !out.json ? progressOn(process.stderr, "deliveries") : noProgress
+  const onInterrupt = () => {
+    progress.end()
+    out.note(`The task goes on without you: posthorn tasks watch ${id}`)
+    process.exit(130)
+  }
+  process.once("SIGINT", onInterrupt)
+  api.workOff()
+  let task: Task
+  try {
+    task = await untilOver(api, id, ({ task: what, data: { done = 0, total = 0 } }) =>
+      progress.show(what, done, total),
+    )
+  } finally {
+    progress.end()
+    process.off("SIGINT", onInterrupt)
+  }
+  out.say(task, ending(task))
+  return task.status === "finished" ? 0 : 1
+}
+
+async function untilOver(api: Api, id: string, show: (task: Task) => void): Promise<Task> {
+  let movedAt = performance.now()
+  let before = -1
+  for (let pauseMs = SHORTEST_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_MS)) {
+    const task = await api.get<Task>(taskPath(id))
+    show(task)
+    if (task.status !== "running") return task
+    const { done = 0 } = task.data
+    if (done !== before) movedAt = performance.now()
+    else if (performance.now() - movedAt > PATIENCE_MS)
+      throw new Error(
+        `nobody works on task ${id}: it goes on when a process delivers (posthorn serve, posthorn worker)`,
+      )
+    before = done
+    await sleep(pauseMs)
+  }
+}
+
+export function ending({ id, task, status, data }: Task): string {
+  const { total = 0, changed = 0, cancelled } = data
+  const how = cancelled ? "was cancelled" : status === "finished" ? "is finished" : `is ${status}`
+  return `${task} ${how}: ${changed} of ${total} (${id})`
+}

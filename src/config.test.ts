@@ -1,0 +1,117 @@
+/** What holds: flag before environment before file before nothing said. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { flagOf, NAMES, SETTINGS, variablesOf } from "./config/table.ts"
+import { libraryOptions, loadConfig } from "./config.ts"
+import { parseOptions } from "./options.ts"
+
+function file(content: unknown): string {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-config-"))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, "posthorn.json")
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
+  return path
+}
+
+const load = (flags: object, environment = {}) => loadConfig({ flags: { ...flags }, environment })
+
+test("a flag goes before the environment, that before the file, and each says where it came from", () => {
+  const config = file({ port: 1, host: "::1", concurrency: 3, egress: { allow: ["10.0.0.0/8"] } })
+  const { values, sources } = load({ config, port: "2" }, { POSTHORN_PORT: "3", POSTHORN_CONCURRENCY: "4" })
+  expect(values).toMatchObject({ port: 2, concurrency: 4, host: "::1", "egress.allow": ["10.0.0.0/8"] })
+  expect(sources).toMatchObject({
+    port: "--port",
+    concurrency: "POSTHORN_CONCURRENCY",
+    host: `host in ${config}`,
+    "egress.allow": `egress.allow in ${config}`,
+    maxInFlight: null,
+  })
+})
+
+test("POSTHORN_CONFIG names the file too, PORT the port, and what is empty is not said", () => {
+  const POSTHORN_CONFIG = file({ host: "::1" })
+  expect(load({}, { POSTHORN_CONFIG, PORT: "80", POSTHORN_STORE: " " }).values).toMatchObject({
+    host: "::1",
+    port: 80,
+    store: "sqlite:./data/posthorn.db",
+  })
+  expect(load({}, { PORT: "80", POSTHORN_PORT: "81" }).sources.port).toBe("POSTHORN_PORT")
+})
+
+test("every kind of value is read from text", () => {
+  const { values } = load({
+    "no-deliver": true,
+    "egress-allow": "10.0.0.0/8, ::1",
+    "egress-ports": "443 8443",
+    "egress-http": "false",
+    "public-url": "https://hooks.example.com/",
+    retry: "gateway",
+  })
+  expect(values).toMatchObject({
+    deliver: false,
+    "egress.allow": ["10.0.0.0/8", "::1"],
+    "egress.ports": [443, 8443],
+    "egress.http": false,
+    publicUrl: "https://hooks.example.com",
+    retry: "gateway",
+  })
+  expect(libraryOptions(load({ "egress-ports": "any" })).egress).toEqual({ ports: "any" })
+})
+
+test("what nobody says is what the library would take", () => {
+  const config = load({})
+  const {
+    egress: _egress,
+    logger: _logger,
+    onFatal: _onFatal,
+    retry: _retry,
+    ...given
+  } = parseOptions(libraryOptions(config))
+  const { egress, logger, onFatal, retry, ...own } = parseOptions({ store: "sqlite::memory:" })
+  expect(given).toEqual(own)
+  expect(_retry).toEqual(retry)
+})
+
+test.each([
+  [{ port: "http" }, {}, '--port must be a whole number, not "http"'],
+  [{ port: "70000" }, {}, "--port must be a whole number between 0 and 65535"],
+  [{}, { PORT: "-1" }, 'PORT must be a whole number, not "-1"'],
+  [{}, { POSTHORN_DELIVER: "no" }, 'POSTHORN_DELIVER must be true or false, not "no"'],
+  [{ "log-level": "wran" }, {}, /^--log-level must be one of .*, not "wran"; did you mean warn\?$/],
+  [{ retry: "gatway" }, {}, /^--retry must be one of .*; did you mean gateway\?$/],
+  [{ "public-url": "example.com" }, {}, /^--public-url must be an address such as/],
+  [{ config: "/nowhere/posthorn.json" }, {}, /^the configuration \/nowhere\/posthorn.json cannot be read/],
+])("%j with %j is refused by its name", (flags, environment, sentence) => {
+  expect(() => load(flags, environment)).toThrow(sentence)
+})
+
+test.each([
+  ["{", /^the configuration .*posthorn.json is not JSON: /],
+  ["[]", /^the configuration .*posthorn.json must be an object such as/],
+  [{ prot: 1 }, /^unknown setting prot in .*posthorn.json; did you mean port\?$/],
+  [{ egress: { alow: [] } }, /^unknown setting egress.alow in .*posthorn.json; did you mean egress.allow\?$/],
+  [{ port: "80" }, /^port in .*posthorn.json must be a whole number, not "80"$/],
+  [{ deliver: "yes" }, /^deliver in .*posthorn.json must be true or false$/],
+  [{ egress: { allow: "10.0.0.0/8" } }, /^egress.allow in .*posthorn.json must be a list of texts$/],
+  [{ egress: { ports: ["443"] } }, /^egress.ports in .*posthorn.json must be /],
+  [{ store: 5 }, /^store in .*posthorn.json must be a text$/],
+])("a file with %j is refused by its name", (content, sentence) => {
+  expect(() => load({ config: file(content) })).toThrow(sentence)
+})
+
+test("no secret has a flag, and none is shown", () => {
+  const secrets = NAMES.filter((name) => flagOf(name) === null)
+  expect(secrets).toEqual(["encryptionKey", "apiKey", "jwtSecret"])
+  for (const name of secrets) expect(SETTINGS[name].kind.show("hunter2" as never)).toBe("set")
+  expect(SETTINGS.store.kind.show("postgres://u:hunter2@h/d?password=hunter2")).toBe("postgres://u@h/d")
+})
+
+test("no two settings share a flag or a variable", () => {
+  const flags = NAMES.map(flagOf).filter((flag) => flag !== null)
+  const variables = NAMES.flatMap(variablesOf)
+  expect([new Set(flags).size, new Set(variables).size]).toEqual([flags.length, variables.length])
+  expect(variables).toContain("POSTHORN_EGRESS_ALLOW")
+  expect(variables).toContain("POSTHORN_MAX_IN_FLIGHT")
+})

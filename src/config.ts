@@ -1,0 +1,90 @@
+/** The settings in force and where each came from: a flag, the environment, the file, or nobody said. */
+
+import { type ConfigFile, readConfigFile } from "./config/file.ts"
+import { Misfit } from "./config/kinds.ts"
+import { flagOf, NAMES, type SettingName, type Settings, settingOf, variablesOf } from "./config/table.ts"
+import { PosthornError } from "./core/errors.ts"
+import type { PosthornOptions } from "./options.ts"
+
+export interface Config {
+  readonly values: Settings
+  /** `--port`, `POSTHORN_PORT`, `port in posthorn.json`; null when nobody said. */
+  readonly sources: { readonly [N in SettingName]: string | null }
+}
+
+export interface Sources {
+  readonly flags: { readonly [flag: string]: unknown }
+  readonly environment: { readonly [name: string]: string | undefined }
+}
+
+interface Found {
+  readonly value: unknown
+  readonly source: string | null
+}
+
+export function loadConfig({ flags, environment }: Sources): Config {
+  const named = flags.config ?? environment.POSTHORN_CONFIG
+  const file = readConfigFile(typeof named === "string" && named !== "" ? named : null)
+  const found = NAMES.map((name) => [name, find(name, flags, environment, file)] as const)
+  return {
+    values: Object.fromEntries(found.map(([name, { value }]) => [name, value])) as Settings,
+    sources: Object.fromEntries(found.map(([name, { source }]) => [name, source])) as Config["sources"],
+  }
+}
+
+function find(
+  name: SettingName,
+  flags: Sources["flags"],
+  environment: Sources["environment"],
+  file: ConfigFile | null,
+): Found {
+  const { kind, fallback, off } = settingOf(name)
+  const flag = flagOf(name)
+  const given = flag === null ? undefined : flags[flag]
+  if (off !== undefined && given === true) return { value: false, source: `--${flag}` }
+  if (typeof given === "string") return taken(`--${flag}`, () => kind.parse(given))
+  for (const variable of variablesOf(name)) {
+    const text = environment[variable]?.trim()
+    if (text !== undefined && text !== "") return taken(variable, () => kind.parse(text))
+  }
+  const written = file?.values.get(name)
+  if (file === null || written === undefined || written === null) return { value: fallback, source: null }
+  return taken(`${name} in ${file.path}`, () => kind.read(written))
+}
+
+function taken(source: string, read: () => unknown): Found {
+  try {
+    return { value: read(), source }
+  } catch (error) {
+    if (!(error instanceof Misfit)) throw error
+    throw new PosthornError("invalid_input", `${source} ${error.message}`)
+  }
+}
+
+/** For the library. What nobody said is left out where the library has a say of its own. */
+export function libraryOptions({ values }: Config): PosthornOptions {
+  const given = <K extends string, T>(key: K, value: T | null) =>
+    (value === null ? {} : { [key]: value }) as { [key in K]?: T }
+  return {
+    store: values.store,
+    ...given("schedule", values.schedule),
+    ...given("encryptionKey", values.encryptionKey),
+    retry: values.retry,
+    deliver: values.deliver,
+    pollIntervalMs: values.pollIntervalMs,
+    ...given("maxPerPoll", values.maxPerPoll),
+    maintenanceIntervalMs: values.maintenanceIntervalMs,
+    maxInFlight: values.maxInFlight,
+    concurrency: values.concurrency,
+    maxPayloadBytes: values.maxPayloadBytes,
+    closeTimeoutMs: values.closeTimeoutMs,
+    logger: values.logLevel,
+    egress: {
+      ...given("allow", values["egress.allow"]),
+      ...given("ports", values["egress.ports"]),
+      ...given("http", values["egress.http"]),
+      ...given("proxy", values["egress.proxy"]),
+      ...given("dns", values["egress.dns"]),
+    },
+  }
+}

@@ -1,0 +1,114 @@
+/** What a setting's value can be: read from text or from the file, and shown again. */
+import { nearest } from "../cli/nearest.ts"
+import { printable } from "../cli/text.ts"
+
+export interface Kind<T> {
+  /** From a flag or a variable. Throws what is wrong, as the end of a sentence that begins with the setting's name. */
+  parse(text: string): T
+  /** From the file, where numbers, lists and truth values are written as such. */
+  read(value: unknown): T
+  show(value: T): string
+}
+
+/** What is wrong with a value. */
+export class Misfit extends Error {}
+
+const quoted = (value: unknown) =>
+  `"${printable(typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)))}"`
+
+export const text: Kind<string> = {
+  parse: (given) => given,
+  read(value) {
+    if (typeof value !== "string" || value === "") throw new Misfit("must be a text")
+    return value
+  },
+  show: (value) => value,
+}
+
+/** Never shown. What is wrong with one does not say what it was. */
+export const secret: Kind<string> = { ...text, show: () => "set" }
+
+/** An address that may carry a password. */
+export const address: Kind<string> = { ...text, show: withoutPassword }
+
+export function wholeNumber(least = 0, most = Number.MAX_SAFE_INTEGER): Kind<number> {
+  const check = (value: number) => {
+    if (value < least || value > most) throw new Misfit(`must be a whole number between ${least} and ${most}`)
+    return value
+  }
+  return {
+    parse(given) {
+      if (!/^\d{1,15}$/.test(given)) throw new Misfit(`must be a whole number, not ${quoted(given)}`)
+      return check(Number(given))
+    },
+    read(value) {
+      if (!Number.isSafeInteger(value)) throw new Misfit(`must be a whole number, not ${quoted(value)}`)
+      return check(value as number)
+    },
+    show: String,
+  }
+}
+
+export const truth: Kind<boolean> = {
+  parse(given) {
+    if (given !== "true" && given !== "false") throw new Misfit(`must be true or false, not ${quoted(given)}`)
+    return given === "true"
+  },
+  read(value) {
+    if (typeof value !== "boolean") throw new Misfit("must be true or false")
+    return value
+  },
+  show: String,
+}
+
+export function oneOf<const T extends string>(known: readonly T[]): Kind<T> {
+  const read = (value: unknown): T => {
+    if (known.includes(value as T)) return value as T
+    const meant = typeof value === "string" ? nearest(value, known) : null
+    const hint = meant === null ? "" : `; did you mean ${meant}?`
+    throw new Misfit(`must be one of ${known.join(", ")}, not ${quoted(value)}${hint}`)
+  }
+  return { parse: read, read, show: (value) => value }
+}
+
+/** In text, separated by commas or spaces. */
+export const words: Kind<readonly string[]> = {
+  parse: (given) => given.split(/[\s,]+/).filter((word) => word !== ""),
+  read(value) {
+    if (!Array.isArray(value) || value.some((word) => typeof word !== "string"))
+      throw new Misfit("must be a list of texts")
+    return value
+  },
+  show: (value) => value.join(", "),
+}
+
+export const ports: Kind<"default" | "any" | readonly number[]> = {
+  parse: (given) => (given === "default" || given === "any" ? given : words.parse(given).map(Number)),
+  read(value) {
+    if (value === "default" || value === "any") return value
+    if (!Array.isArray(value) || value.some((port) => typeof port !== "number"))
+      throw new Misfit('must be "default", "any" or a list of port numbers')
+    return value
+  },
+  show: (value) => (typeof value === "string" ? value : value.join(", ")),
+}
+
+export const webAddress: Kind<string> = {
+  parse(given) {
+    const url = URL.parse(given)
+    if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "")
+      throw new Misfit(`must be an address such as https://webhooks.example.com, not ${quoted(given)}`)
+    return url.href.replace(/\/+$/, "")
+  },
+  read: (value) => webAddress.parse(text.read(value)),
+  show: (value) => value,
+}
+
+/** Parameters may be a password too. */
+export function withoutPassword(location: string): string {
+  const url = URL.parse(location)
+  if (url === null || url.protocol === "sqlite:") return location
+  url.password = ""
+  url.search = ""
+  return url.href
+}

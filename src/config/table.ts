@@ -1,0 +1,124 @@
+/** Every setting of the programs: the one list that flags, variables, the file, `posthorn config` and the help are made from. */
+import { PRESETS, type PresetName } from "../core/presets.ts"
+import { LOG_LEVELS } from "../observe/log.ts"
+import {
+  address,
+  type Kind,
+  oneOf,
+  ports,
+  secret,
+  text,
+  truth,
+  webAddress,
+  wholeNumber,
+  words,
+} from "./kinds.ts"
+
+export interface Setting<T = unknown> {
+  readonly kind: Kind<T>
+  /** What holds where nobody says. */
+  readonly fallback: T | null
+  readonly about: string
+  /** Looked at after the one that is made from its name. */
+  readonly otherVariable?: string
+  /** A flag that turns it off, instead of one that gives its value. */
+  readonly off?: string
+}
+
+const setting = <T, F extends T | null>(
+  kind: Kind<T>,
+  fallback: F,
+  about: string,
+  more: Pick<Setting, "otherVariable" | "off"> = {},
+) => ({ kind, fallback, about, ...more }) as Setting<T> & { readonly fallback: F }
+
+const JWT_ALGORITHMS = ["HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "EdDSA"] as const
+
+/** Ranges that the library checks are not repeated here. */
+export const SETTINGS = {
+  port: setting(wholeNumber(0, 65_535), 8071, "the port to listen on; 0 takes a free one", {
+    otherVariable: "PORT",
+  }),
+  host: setting(text, "0.0.0.0", "the address to listen on"),
+  publicUrl: setting(webAddress, null, "where others reach the server, for the addresses that it gives out"),
+  store: setting(
+    address,
+    "sqlite:./data/posthorn.db",
+    "sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+  ),
+  schedule: setting(address, null, "redis://HOST:PORT as the delay queue of a store on PostgreSQL"),
+  encryptionKey: setting(
+    secret,
+    null,
+    "32 bytes as hex or base64, for the endpoints' secrets; else made at first use",
+  ),
+  apiKey: setting(
+    secret,
+    null,
+    "the first admin key, instead of one that is made: ph_… or 24 characters and more",
+  ),
+  jwtSecret: setting(
+    secret,
+    null,
+    "accepts Svix's tokens that were signed with it; a public key for RS… and EdDSA",
+  ),
+  jwtAlgorithm: setting(oneOf(JWT_ALGORITHMS), "HS256", "how those tokens are signed"),
+  deliver: setting(truth, true, "whether this process delivers; if not, workers beside it do", {
+    off: "no-deliver",
+  }),
+  retry: setting(
+    oneOf(Object.keys(PRESETS) as PresetName[]),
+    "standard",
+    "the retry policy of endpoints that have none",
+  ),
+  concurrency: setting(wholeNumber(), 32, "the most requests at once to an endpoint that does not say"),
+  maxInFlight: setting(wholeNumber(), 2048, "the most requests at once in all"),
+  maxPerPoll: setting(wholeNumber(), null, "the most deliveries between two polls"),
+  maxPayloadBytes: setting(wholeNumber(), 1_048_576, "the largest payload that is accepted"),
+  maxRequests: setting(
+    wholeNumber(1, 100_000),
+    1000,
+    "the most API requests under way; more are told to come again",
+  ),
+  pollIntervalMs: setting(
+    wholeNumber(),
+    5000,
+    "how often the store is looked through for what no wake announced",
+  ),
+  maintenanceIntervalMs: setting(wholeNumber(), 3_600_000, "how often retention runs"),
+  closeTimeoutMs: setting(wholeNumber(), 10_000, "how long a stop waits for requests under way"),
+  logLevel: setting(oneOf(LOG_LEVELS), "warn", `${LOG_LEVELS.join(", ")}`),
+  "egress.allow": setting(words, null, "ranges that webhooks may go to beside public addresses, as CIDRs"),
+  "egress.ports": setting(ports, null, "default refuses well-known services, any none, a list all others"),
+  "egress.http": setting(truth, null, "whether http:// is allowed beside https:// (true)"),
+  "egress.proxy": setting(address, null, "http://HOST:PORT of a proxy that every webhook goes through"),
+  "egress.dns": setting(words, null, "name servers, as ADDRESS or ADDRESS:PORT"),
+} as const
+
+export type SettingName = keyof typeof SETTINGS
+export const NAMES = Object.keys(SETTINGS) as SettingName[]
+
+export type Settings = {
+  readonly [N in SettingName]: (typeof SETTINGS)[N] extends Setting<infer T> & { readonly fallback: infer F }
+    ? F extends null
+      ? T | null
+      : T
+    : never
+}
+
+/** As any of them, for code that goes over all. */
+export const settingOf = (name: SettingName): Setting => SETTINGS[name] as Setting
+
+/** Secrets have none: a command line can be read by everybody on the machine. */
+export function flagOf(name: SettingName): string | null {
+  if (SETTINGS[name].kind === (secret as unknown)) return null
+  return (
+    settingOf(name).off ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(".", "-")
+  )
+}
+
+export function variablesOf(name: SettingName): readonly string[] {
+  const own = name.replace(/[A-Z]/g, (letter) => `_${letter}`).replace(".", "_")
+  const { otherVariable } = settingOf(name)
+  return [`POSTHORN_${own.toUpperCase()}`, ...(otherVariable === undefined ? [] : [otherVariable])]
+}

@@ -1,0 +1,94 @@
+/**
+ * Operational webhooks: what happens to a tenant's webhooks, told to the tenant by webhook. They are delivered as any other, by an
+ * application of a tenant beside the real one that no key can name: signed, retried and kept with nothing written twice.
+ */
+import { describe, PosthornError } from "../core/errors.ts"
+import type { Logger } from "../observe/log.ts"
+import type { Store } from "../store/store.ts"
+import type { Tenant } from "../tenant.ts"
+
+export const OPERATIONAL_EVENT_TYPES = [
+  "endpoint.created",
+  "endpoint.updated",
+  "endpoint.deleted",
+  "endpoint.enabled",
+  "endpoint.disabled",
+  "message.attempt.failing",
+  "message.attempt.exhausted",
+  "message.attempt.recovered",
+  "background_task.finished",
+] as const
+export type OperationalEventType = (typeof OPERATIONAL_EVENT_TYPES)[number]
+
+/** The application that the operational endpoints of a tenant belong to. */
+export const OPERATIONAL_APP = "operational"
+const SHADOW = ":operational"
+/** How long it is believed that a tenant has none. */
+const BELIEVED_MS = 2000
+const MOST_REMEMBERED = 10_000
+
+export interface OperationalParts {
+  readonly store: Store
+  readonly logger: Logger
+  /** Any tenant, those beside the real ones too. */
+  tenant(orgId: string): Tenant
+}
+
+export class Operational {
+  readonly #parts: OperationalParts
+  readonly #without = new Map<string, number>()
+
+  constructor(parts: OperationalParts) {
+    this.#parts = parts
+  }
+
+  /** The tenant beside this one, if it was opened before. */
+  async find(orgId: string): Promise<Tenant | null> {
+    const application = await this.#parts.store.getApplication(orgId + SHADOW, OPERATIONAL_APP)
+    return application === null ? null : this.#parts.tenant(orgId + SHADOW)
+  }
+
+  /** The tenant beside this one, with the application made. */
+  async open(orgId: string): Promise<Tenant> {
+    const found = await this.find(orgId)
+    if (found !== null) return found
+    const tenant = this.#parts.tenant(orgId + SHADOW)
+    try {
+      await tenant.applications.create({ name: "Operational webhooks", uid: OPERATIONAL_APP })
+    } catch (error) {
+      if (!(error instanceof PosthornError && error.code === "conflict")) throw error
+    }
+    this.#without.delete(orgId)
+    return tenant
+  }
+
+  /** Never rejects: that nobody could be told is logged, and changes nothing of what happened. */
+  async announce(
+    orgId: string,
+    type: OperationalEventType,
+    data: () => Promise<object> | object,
+    once: string | null = null,
+  ): Promise<void> {
+    try {
+      const tenant = orgId.endsWith(SHADOW) ? null : await this.#wantedBy(orgId)
+      await tenant?.send(OPERATIONAL_APP, {
+        eventType: type,
+        payload: { type, data: await data() },
+        // Two processes may have seen the same thing happen.
+        ...(once === null ? {} : { idempotencyKey: `${type}:${once}` }),
+      })
+    } catch (error) {
+      if (error instanceof PosthornError && error.code === "conflict") return
+      this.#parts.logger.warn({ err: error }, `An operational webhook was lost: ${describe(error)}`)
+    }
+  }
+
+  async #wantedBy(orgId: string): Promise<Tenant | null> {
+    if (performance.now() - (this.#without.get(orgId) ?? Number.NEGATIVE_INFINITY) < BELIEVED_MS) return null
+    const tenant = await this.find(orgId)
+    if (tenant !== null) return tenant
+    if (this.#without.size >= MOST_REMEMBERED) this.#without.clear()
+    this.#without.set(orgId, performance.now())
+    return null
+  }
+}

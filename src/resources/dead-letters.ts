@@ -1,0 +1,82 @@
+/** Dead letters: what was given up and not discarded. */
+import { invalid, PosthornError } from "../core/errors.ts"
+import { requireObject, wholeNumber } from "../core/input.ts"
+import type { DeliveryFilter, DeadGroup as GroupRow } from "../store/store.ts"
+import { type Core, date, newTask } from "./core.ts"
+import {
+  type Deliveries,
+  type Delivery,
+  type DeliveryQuery,
+  listDeliveries,
+  parseQuery,
+  readDelivery,
+} from "./deliveries.ts"
+import type { List, PageInput } from "./paging.ts"
+import { startTask, type Task } from "./tasks.ts"
+
+export type DeadQuery = Omit<DeliveryQuery, "status">
+
+export interface DeadGroup extends Omit<GroupRow, "oldestAt" | "newestAt"> {
+  readonly oldestAt: Date
+  readonly newestAt: Date
+}
+
+export class DeadLetters {
+  readonly #core: Core
+  readonly #deliveries: Deliveries
+
+  constructor(core: Core, deliveries: Deliveries) {
+    this.#core = core
+    this.#deliveries = deliveries
+  }
+
+  async list(query: DeadQuery & PageInput = {}): Promise<List<Delivery>> {
+    return listDeliveries(this.#core, query, (filter) => this.#filter(filter))
+  }
+
+  /** How many `retryMany` or `discardMany` would take: the preview. */
+  async count(query: DeadQuery = {}): Promise<number> {
+    return this.#core.store.countDeliveries(await this.#filter(query))
+  }
+
+  /** By endpoint, reason and error, the largest group first. */
+  async groups(query: DeadQuery = {}, limit = 100): Promise<DeadGroup[]> {
+    const rows = await this.#core.store.groupDead(
+      await this.#filter(query),
+      wholeNumber(limit, "limit", 1, 1000),
+    )
+    return rows.map((row) => ({ ...row, oldestAt: date(row.oldestAt), newestAt: date(row.newestAt) }))
+  }
+
+  retry(id: string): Promise<Delivery> {
+    return this.#deliveries.retry(id)
+  }
+
+  /** Durable: goes on after a restart. Watch it with `tasks.get`, stop it with `tasks.cancel`. */
+  async retryMany(query: DeadQuery): Promise<Task> {
+    const filter = await this.#filter(query)
+    return startTask(this.#core, await newTask(this.#core, "retry", "dead.retry", filter))
+  }
+
+  /** No longer listed as a dead letter; its record stays until retention removes it. */
+  async discard(id: string): Promise<Delivery> {
+    const { seq, status, attemptCount } = await readDelivery(this.#core, id)
+    if (status !== "dead") throw new PosthornError("conflict", `delivery "${id}" is ${status}, not dead`)
+    const change = { discardedAt: this.#core.clock.now() }
+    await this.#core.store.amend([
+      { seq, expectedStatus: "dead", expectedAttemptCount: attemptCount, change },
+    ])
+    return this.#deliveries.get(id)
+  }
+
+  async discardMany(query: DeadQuery): Promise<Task> {
+    const filter = await this.#filter(query)
+    return startTask(this.#core, await newTask(this.#core, "discard", "dead.discard", filter))
+  }
+
+  async #filter(query: DeadQuery): Promise<DeliveryFilter> {
+    requireObject(query, "query")
+    if ("status" in query) throw invalid("status", "is always dead here")
+    return { ...(await parseQuery(this.#core, query)), status: "dead", undiscarded: true }
+  }
+}

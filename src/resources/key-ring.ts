@@ -1,0 +1,112 @@
+/** Says which key a token is, of whichever tenant. What it found is good for two seconds, and for no moment after a revocation here. */
+import type { Clock } from "../core/clock.ts"
+import type { Entry, Store } from "../store/store.ts"
+import { changed, KEY_KIND, type KeyRecord, recordOf } from "./key-record.ts"
+import { hasDigest, readToken } from "./key-token.ts"
+
+export type KeyProblem = "malformed" | "unknown" | "expired" | "revoked"
+
+export interface KnownKey extends KeyRecord {
+  readonly id: string
+  readonly orgId: string
+}
+
+export type Verified =
+  | { readonly ok: true; readonly key: KnownKey }
+  | { readonly ok: false; readonly reason: KeyProblem }
+
+interface Seen {
+  readonly found: Promise<KnownKey | null>
+  readonly untilMs: number
+}
+
+const SEEN_MS = 2000
+const MOST_SEEN = 10_000
+const USED_MS = 60_000
+
+/** One for each store, so that whoever revokes a key reaches every ring on it. */
+const SEEN = new WeakMap<Store, Map<string, Seen>>()
+
+function seenOf(store: Store): Map<string, Seen> {
+  const seen = SEEN.get(store) ?? new Map<string, Seen>()
+  SEEN.set(store, seen)
+  return seen
+}
+
+export function forgetKey(store: Store, id: string): void {
+  SEEN.get(store)?.delete(id)
+}
+
+export class KeyRing {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #seen: Map<string, Seen>
+  /** When each key's last use was noted. */
+  readonly #noted = new Map<string, number>()
+  readonly #writing = new Set<Promise<void>>()
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+    this.#seen = seenOf(store)
+  }
+
+  async verify(text: string, now = this.#clock.now()): Promise<Verified> {
+    const token = readToken(text)
+    if (token === null) return { ok: false, reason: "malformed" }
+    const key = await this.#find(token.id, now)
+    if (key === null || !hasDigest(token.secret, key.digest)) return { ok: false, reason: "unknown" }
+    if (key.revokedAt !== null && key.revokedAt <= now) return { ok: false, reason: "revoked" }
+    if (key.expiresAt !== null && key.expiresAt <= now) return { ok: false, reason: "expired" }
+    this.#note(key, now)
+    return { ok: true, key }
+  }
+
+  /** Resolves when every use is written down. */
+  async close(): Promise<void> {
+    await Promise.all(this.#writing)
+  }
+
+  /** The promise is remembered, not its result: a read that was under way when the key was revoked is not put back. */
+  #find(id: string, now: number): Promise<KnownKey | null> {
+    const seen = this.#seen.get(id)
+    if (seen !== undefined && now < seen.untilMs) return seen.found
+    const found = this.#read(id, now)
+    this.#seen.delete(id)
+    if (this.#seen.size >= MOST_SEEN) this.#seen.delete(this.#seen.keys().next().value!)
+    this.#seen.set(id, { found, untilMs: now + SEEN_MS })
+    const forget = () => {
+      if (this.#seen.get(id)?.found === found) this.#seen.delete(id)
+    }
+    // Neither a fault nor a guess is worth remembering.
+    found.then((key) => key === null && forget(), forget)
+    return found
+  }
+
+  async #read(id: string, now: number): Promise<KnownKey | null> {
+    const entry = await this.#store.getEntry(KEY_KIND, null, id, now)
+    return entry === null ? null : { ...recordOf(entry), id, orgId: entry.orgId }
+  }
+
+  #note(key: KnownKey, now: number): void {
+    const before = Math.max(this.#noted.get(key.id) ?? 0, key.lastUsedAt ?? 0)
+    if (now - before < USED_MS) return
+    if (this.#noted.size >= MOST_SEEN) this.#noted.clear()
+    this.#noted.set(key.id, now)
+    const write = this.#write(key, now)
+    this.#writing.add(write)
+    void write.finally(() => this.#writing.delete(write))
+  }
+
+  /** After the request has gone on. What goes wrong here is of no account: the next use is noted again. */
+  async #write({ id, orgId }: KnownKey, now: number): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    try {
+      const entry: Entry | null = await this.#store.getEntry(KEY_KIND, orgId, id, now)
+      if (entry !== null)
+        await this.#store.saveEntry(changed(entry, { ...recordOf(entry), lastUsedAt: now }, now))
+    } catch {
+      this.#noted.delete(id)
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** API keys of a tenant: made once, shown once, revoked at once. */
+import { invalid, notFound, PosthornError } from "../core/errors.ts"
+import { wholeNumber } from "../core/input.ts"
+import type { Entry } from "../store/store.ts"
+import { type Core, requireApplication } from "./core.ts"
+import { type KeyInput, parseKey } from "./key-input.ts"
+import { changed, KEY_KIND, type Key, type KeyRecord, recordOf, showKey } from "./key-record.ts"
+import { forgetKey } from "./key-ring.ts"
+import { digestOf, hasDigest, makeToken, readToken, SHORTEST_OWN_KEY } from "./key-token.ts"
+import { everyOne, type List, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
+
+export type { KeyInput } from "./key-input.ts"
+export { CAPABILITIES, type Capability, type Key, type KeyScope } from "./key-record.ts"
+
+export interface NewKey extends Key {
+  /** Shown this once. */
+  readonly token: string
+}
+
+export interface RevokeInput {
+  /** At once unless told; never later than it was revoked before. */
+  readonly inSeconds?: number
+}
+
+const TRIES = 5
+const MOST_SECONDS = 365 * 86_400
+
+export class Keys {
+  readonly #core: Core
+
+  constructor(core: Core) {
+    this.#core = core
+  }
+
+  async create(input: KeyInput): Promise<NewKey> {
+    const { id, secret, text } = makeToken(this.#core.randomBytes)
+    return { ...(await this.#create(id, secret, await parseKey(this.#core, input))), token: text }
+  }
+
+  /** A key whose token the caller has already: in the form of ours, or at least 24 characters. One that is there stays as it is. */
+  async adopt(text: string, input: KeyInput): Promise<Key> {
+    const token = readToken(text)
+    if (token === null)
+      throw invalid(
+        "token",
+        `must be ph_<16 letters and digits>_<32 or more>, or ${SHORTEST_OWN_KEY} to 512 visible ASCII characters`,
+      )
+    const before = await this.#read(token.id)
+    if (before === null) return this.#create(token.id, token.secret, await parseKey(this.#core, input))
+    if (!hasDigest(token.secret, recordOf(before).digest))
+      throw new PosthornError("conflict", `key "${token.id}" exists already, with another secret`)
+    return showKey(before)
+  }
+
+  async get(id: string): Promise<Key> {
+    return showKey(await this.#require(id))
+  }
+
+  /** By id. */
+  async list(page: PageInput = {}): Promise<List<Key>> {
+    const { store, orgId, clock } = this.#core
+    return listPage(
+      pageByName(onlyPage(page), "ascending"),
+      (read) => store.listEntries(KEY_KIND, orgId, read, clock.now()),
+      ({ name }) => name,
+      showKey,
+    )
+  }
+
+  async revoke(id: string, { inSeconds = 0 }: RevokeInput = {}): Promise<Key> {
+    const { store, clock } = this.#core
+    wholeNumber(inSeconds, "inSeconds", 0, MOST_SECONDS)
+    for (let left = TRIES; ; left--) {
+      const entry = await this.#require(id)
+      const record = recordOf(entry)
+      const now = clock.now()
+      const revokedAt = Math.min(record.revokedAt ?? Number.POSITIVE_INFINITY, now + inSeconds * 1000)
+      const after = changed(entry, { ...record, revokedAt }, now)
+      try {
+        await store.saveEntry(after)
+        return showKey(after)
+      } catch (error) {
+        // Its last use was written in between.
+        if (!(error instanceof PosthornError && error.code === "conflict") || left === 1) throw error
+      } finally {
+        forgetKey(store, id)
+      }
+    }
+  }
+
+  /** Every key of an application, or those of some sessions; says how many. */
+  async revokeAll(app: string, input: RevokeInput & { readonly sessionIds?: readonly string[] } = {}) {
+    const { sessionIds, ...when } = input
+    const { id: appId } = await requireApplication(this.#core, app)
+    const isWanted = (key: Key) =>
+      key.appId === appId && (sessionIds === undefined || sessionIds.includes(key.sessionId ?? ""))
+    const wanted = (await everyOne((page) => this.list(page))).filter(isWanted)
+    for (const { id } of wanted) await this.revoke(id, when)
+    return wanted.length
+  }
+
+  async #create(id: string, secret: string, record: Omit<KeyRecord, "digest">): Promise<Key> {
+    const { store, clock, orgId } = this.#core
+    const now = clock.now()
+    const none = { kind: KEY_KIND, orgId, name: id, version: 0, createdAt: now, updatedAt: now } as const
+    const entry = changed(none, { ...record, digest: digestOf(secret) }, now)
+    await store.saveEntry(entry)
+    return showKey(entry)
+  }
+
+  #read(id: string): Promise<Entry | null> {
+    const { store, orgId, clock } = this.#core
+    return store.getEntry(KEY_KIND, orgId, id, clock.now())
+  }
+
+  async #require(id: string): Promise<Entry> {
+    const entry = typeof id === "string" ? await this.#read(id) : null
+    if (entry === null) throw notFound("key", String(id))
+    return entry
+  }
+}

@@ -1,0 +1,45 @@
+/** What lists of messages, deliveries and attempts can be narrowed by. */
+import { invalid } from "../core/errors.ts"
+import { nameList, requireChannel, requireTag, requireText, requireTime } from "../core/input.ts"
+import type { Content, Span } from "../store/store.ts"
+
+export interface ContentQuery {
+  /** One type, or any of several. */
+  eventType?: string | readonly string[]
+  channel?: string
+  tag?: string
+  /** At or after. */
+  since?: Date | number
+  /** Before. */
+  until?: Date | number
+}
+
+export const CONTENT_FIELDS = ["eventType", "channel", "tag", "since", "until"] as const
+
+export function parseContent({ eventType, channel, tag, since, until }: ContentQuery): Content & Span {
+  const types = typeof eventType === "string" ? [requireText(eventType, "eventType", 256)] : eventType
+  return {
+    eventTypes: types === undefined ? undefined : (nameList(types, "eventType", 1000) ?? undefined),
+    channel: channel === undefined ? undefined : requireChannel(channel, "channel"),
+    tag: tag === undefined ? undefined : requireTag(tag, "tag"),
+    since: since === undefined ? undefined : requireTime(since, "since"),
+    until: until === undefined ? undefined : requireTime(until, "until"),
+  }
+}
+
+export function optionalText(value: unknown, field: string): void {
+  if (value !== undefined) requireText(value, field, 256)
+}
+
+export function oneOf<T extends string | number>(
+  value: unknown,
+  field: string,
+  known: readonly T[],
+): T | undefined {
+  if (value === undefined || known.includes(value as T)) return value as T | undefined
+  throw invalid(field, `must be one of ${known.join(", ")}`)
+}
+
+/** The hundreds of an HTTP status; 0 for no answer. */
+export const RESPONSE_CLASSES = [0, 100, 200, 300, 400, 500] as const
+export type ResponseClass = (typeof RESPONSE_CLASSES)[number]

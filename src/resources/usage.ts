@@ -1,0 +1,117 @@
+/** What a tenant makes use of: how much its applications send, and what their endpoints ask for. */
+import { invalid } from "../core/errors.ts"
+import { requireObject } from "../core/input.ts"
+import type { Application, Endpoint, Page } from "../store/store.ts"
+import { type Core, newReport } from "./core.ts"
+import { type ContentQuery, parseContent } from "./query.ts"
+import { startTask, type Task } from "./tasks.ts"
+
+export interface UsageQuery extends Required<Pick<ContentQuery, "since" | "until">> {
+  /** By id or uid; all that sent anything unless told. */
+  appIds?: readonly string[]
+}
+
+/** Rows read at once. */
+const PIECE = 500
+
+export class Usage {
+  readonly #core: Core
+
+  constructor(core: Core) {
+    this.#core = core
+  }
+
+  /** A task, finished at once, with what each application sent in that time; and the names that are nobody's. */
+  async applications(query: UsageQuery): Promise<{ readonly task: Task; readonly unresolved: string[] }> {
+    requireObject(query, "query")
+    const { store, orgId } = this.#core
+    const { since, until } = parseContent(query)
+    if (since === undefined) throw invalid("since", "is required")
+    if (until === undefined || until < since) throw invalid("until", "must not be before since")
+    const { found, unresolved } = await this.#resolve(query.appIds ?? null)
+    const ids = query.appIds === undefined ? null : found.map(({ id }) => id)
+    const used = new Map((await store.usage(orgId, ids, { since, until })).map((one) => [one.appId, one]))
+    const counted = query.appIds === undefined ? found.filter(({ id }) => used.has(id)) : found
+    const appStats = counted.map(({ id, uid }) => ({
+      appId: id,
+      appUid: uid,
+      messageDestinations: used.get(id)?.destinations ?? 0,
+      messages: used.get(id)?.messages ?? 0,
+    }))
+    return { task: await this.#report("application.stats", { appStats }), unresolved }
+  }
+
+  /** A task, finished at once, with the event types that the endpoints of each application ask for. */
+  async eventTypes(): Promise<Task> {
+    const asked = new Map<string, { readonly types: Set<string>; all: boolean }>()
+    for await (const { appId, eventTypes } of this.#endpoints()) {
+      const ofApp = asked.get(appId) ?? { types: new Set<string>(), all: false }
+      asked.set(appId, ofApp)
+      if (eventTypes === null) ofApp.all = true
+      for (const type of eventTypes ?? []) ofApp.types.add(type)
+    }
+    const rows = [...asked].map(([appId, { types, all }]) => ({
+      appId,
+      explicitlySubscribedEventTypes: [...types].sort(),
+      hasCatchAllEndpoint: all,
+    }))
+    return this.#report("event-type.aggregate", { event_types: rows })
+  }
+
+  async endpoints(): Promise<{ readonly active: number; readonly disabled: number }> {
+    const counts = { active: 0, disabled: 0 }
+    for await (const { disabled } of this.#endpoints()) counts[disabled ? "disabled" : "active"]++
+    return counts
+  }
+
+  /** How many applications have an endpoint that is not disabled, or any at all. */
+  async activeApplications({ withDisabled = false } = {}): Promise<number> {
+    const active = new Set<string>()
+    for await (const { appId, disabled } of this.#endpoints())
+      if (withDisabled || !disabled) active.add(appId)
+    return active.size
+  }
+
+  async #report(type: string, data: object): Promise<Task> {
+    const task = await startTask(this.#core, newReport(this.#core, type, data))
+    this.#core.announce(this.#core.orgId, "background_task.finished", () => ({
+      taskId: task.id,
+      task: type,
+      status: task.status,
+    }))
+    return task
+  }
+
+  async #resolve(names: readonly string[] | null) {
+    const { store, orgId } = this.#core
+    const found: Application[] = []
+    const unresolved: string[] = []
+    if (names === null) {
+      for await (const one of all((page) => store.listApplications(orgId, page))) found.push(one)
+      return { found, unresolved }
+    }
+    for (const name of new Set(names)) {
+      const application = await store.getApplication(orgId, name)
+      if (application === null) unresolved.push(name)
+      else if (!found.some(({ id }) => id === application.id)) found.push(application)
+    }
+    if (found.length === 0) throw invalid("appIds", "name no application of yours")
+    return { found, unresolved }
+  }
+
+  #endpoints(): AsyncGenerator<Endpoint> {
+    const { store, orgId } = this.#core
+    return all((page) => store.listEndpoints({ orgId }, page))
+  }
+}
+
+async function* all<T extends { readonly id: string }>(
+  read: (page: Page<string>) => Promise<T[]>,
+): AsyncGenerator<T> {
+  for (let from: string | null = null; ; ) {
+    const rows: T[] = await read({ limit: PIECE, order: "ascending", from, back: false })
+    yield* rows
+    if (rows.length < PIECE) return
+    from = rows.at(-1)!.id
+  }
+}

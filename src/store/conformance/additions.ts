@@ -1,0 +1,134 @@
+/** Additions: deliveries of messages that an endpoint has none of. */
+import { describe, expect, test } from "vitest"
+import { laneFetch, NOW, newest, sample } from "./samples.ts"
+import type { SetUp, Stage } from "./stage.ts"
+
+const LATER = NOW + 60_000
+
+export function additions(name: string, setUp: SetUp): void {
+  const lateEndpoint = async ({ store, application }: Stage, ordered = false) => {
+    const endpoint = sample.endpoint(application.id, { ordered, url: "http://127.0.0.1:9/late" })
+    await store.createEndpoint(endpoint)
+    return endpoint
+  }
+
+  describe(`${name}: adding deliveries`, () => {
+    test("gives the endpoint what it would have got, due now and with its age from now", async () => {
+      const stage = await setUp()
+      const { store, application, send } = stage
+      const said = { sessionId: "s1", maxAttempts: 4, priority: "high" as const, eventType: "order.shipped" }
+      const { messageId } = await send(said)
+      const late = await lateEndpoint(stage)
+      expect(await store.add([{ messageId, endpointId: late.id, manual: true }], LATER)).toEqual([true])
+      expect(await store.listDeliveries({ endpointId: late.id }, newest(9))).toMatchObject([
+        {
+          ...said,
+          messageId,
+          appId: application.id,
+          targetUrl: late.url,
+          status: "pending",
+          attemptCount: 0,
+          receivedAt: NOW,
+          nextRetryAt: LATER,
+          ageFrom: LATER,
+          manual: true,
+        },
+      ])
+      expect(await store.getMessage(application.id, messageId)).toMatchObject({ matched: 2 })
+    })
+
+    test("makes its lane one that has something to do", async () => {
+      const stage = await setUp({ eventTypes: ["other"] })
+      const { store, application, send } = stage
+      const { messageId } = await send()
+      const late = await lateEndpoint(stage)
+      await store.add([{ messageId, endpointId: late.id, manual: false }], LATER)
+      expect(await store.scanLanes(null, 9)).toEqual([
+        { endpointId: late.id, appId: application.id, dueAt: LATER },
+      ])
+      const [work] = await store.fetch([laneFetch(late.id, 1)], LATER)
+      expect(work!.deliveries).toMatchObject([{ messageId, manual: false }])
+      expect(Buffer.from(work!.deliveries[0]!.payload!).toString()).toBe('{"n":1}')
+    })
+
+    test("adds only what is not there yet, also when it is asked for twice at once", async () => {
+      const stage = await setUp()
+      const { store, endpoint, send } = stage
+      const { messageId } = await send()
+      const late = await lateEndpoint(stage)
+      const addition = { messageId, endpointId: late.id, manual: true }
+      expect(await store.add([{ ...addition, endpointId: endpoint.id }, addition, addition], LATER)).toEqual([
+        false,
+        true,
+        false,
+      ])
+      expect(await store.add([addition], LATER)).toEqual([false])
+      expect(await store.listDeliveries({ messageId }, newest(9))).toHaveLength(2)
+    })
+
+    test("adds nothing for a stranger's endpoint, a deleted one, or a message whose payload is gone", async () => {
+      const stage = await setUp({ eventTypes: ["other"] })
+      const { store, application, endpoint, send } = stage
+      const { messageId } = await send()
+      const other = sample.application()
+      await store.createApplication(other)
+      const strange = sample.endpoint(other.id)
+      await store.createEndpoint(strange)
+      const deleted = await lateEndpoint(stage)
+      await store.deleteEndpoint(deleted.id, sample.task({ action: "cancel" }))
+      const expunged = await send()
+      await store.expungeMessage(application.id, expunged.messageId)
+      const asked = [
+        { messageId, endpointId: strange.id },
+        { messageId, endpointId: deleted.id },
+        { messageId: expunged.messageId, endpointId: endpoint.id },
+        { messageId: "msg_nobody", endpointId: endpoint.id },
+      ]
+      expect(
+        await store.add(
+          asked.map((one) => ({ ...one, manual: true })),
+          LATER,
+        ),
+      ).toEqual([false, false, false, false])
+      expect(await store.countDeliveries({})).toBe(0)
+    })
+
+    test("waits for the message's own time when that is still to come", async () => {
+      const stage = await setUp()
+      const { store, send } = stage
+      const deferred = await send({ deliverAt: LATER + 5000 })
+      const late = await lateEndpoint(stage, true)
+      const next = await send({ receivedAt: LATER })
+      await store.add([{ messageId: deferred.messageId, endpointId: late.id, manual: true }], LATER)
+      const [now] = await store.fetch([laneFetch(late.id, 1)], LATER)
+      expect(now!.deliveries.map(({ messageId }) => messageId)).toEqual([next.messageId])
+      expect(await store.listDeliveries({ endpointId: late.id }, newest(1))).toMatchObject([
+        { nextRetryAt: LATER + 5000, ageFrom: LATER + 5000 },
+      ])
+    })
+
+    test("joins an ordered line at its end", async () => {
+      const stage = await setUp()
+      const { store, send } = stage
+      const missed = await send()
+      const late = await lateEndpoint(stage, true)
+      const head = await send()
+      await store.add([{ messageId: missed.messageId, endpointId: late.id, manual: true }], NOW)
+      const [work] = await store.fetch([laneFetch(late.id, 1)], NOW)
+      expect(work!.deliveries.map(({ messageId }) => messageId)).toEqual([head.messageId])
+    })
+
+    test("keeps the message from being removed as one that nobody wanted", async () => {
+      const stage = await setUp({ eventTypes: ["other"] })
+      const { store, application, send, retentionGrainMs = 0 } = stage
+      const { messageId } = await send()
+      const late = await lateEndpoint(stage)
+      await store.add([{ messageId, endpointId: late.id, manual: true }], NOW)
+      expect(await store.purge(NOW + 5000, 10)).toBe(0)
+      const [delivered] = await stage.attemptAll(200, NOW, late)
+      expect(delivered).toMatchObject({ status: "delivered" })
+      expect(await store.purge(NOW + 30 * 86_400_000 + retentionGrainMs, 10)).toBe(1)
+      expect(await store.getMessage(application.id, messageId)).toBeNull()
+    })
+  })
+}

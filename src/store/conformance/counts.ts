@@ -1,0 +1,109 @@
+/** Numbers: by status, by error, by application and event type, and what stands in each lane. */
+import { describe, expect, test } from "vitest"
+import { laneFetch, NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
+import { revived, type SetUp } from "./stage.ts"
+import { makeWorld } from "./world.ts"
+
+export function counts(name: string, setUp: SetUp): void {
+  describe(`${name}: counts`, () => {
+    test("deliveries are counted by status, and those that were called off apart", async () => {
+      const { store, application, endpoint, second } = await makeWorld(setUp)
+      const ours = { pending: 2, failed: 1, delivered: 1, dead: 3, calledOff: 2 }
+      const none = { pending: 0, failed: 0, delivered: 0, dead: 0, calledOff: 0 }
+      expect(await store.countByStatus({})).toEqual({ ...ours, pending: 3 })
+      expect(await store.countByStatus({ orgId: ORG })).toEqual(ours)
+      expect(await store.countByStatus({ appId: application.id })).toEqual(ours)
+      expect(await store.countByStatus({ endpointId: endpoint.id })).toEqual({ ...ours, pending: 1 })
+      expect(await store.countByStatus({ endpointId: second })).toEqual({ ...none, pending: 1 })
+      const span = { orgId: ORG, since: NOW + 2, until: NOW + 4 }
+      expect(await store.countByStatus(span)).toEqual({ ...none, dead: 2, calledOff: 1 })
+    })
+
+    test("dead letters are grouped by endpoint, reason and error, the largest group first", async () => {
+      const { store, application, endpoint, send, attemptAll, killOff } = await setUp()
+      const group = { appId: application.id, endpointId: endpoint.id, deadReason: "exhausted" }
+      await killOff(2)
+      await send({ maxAttempts: 1, receivedAt: NOW + 7, eventType: "order.sent" })
+      await attemptAll(500, NOW + 7)
+      const [timedOut] = [await send({ maxAttempts: 1 }), await attemptAll(null)]
+      await send()
+      const failed = { ...group, errorDetail: "HTTP 500", count: 3, oldestAt: NOW, newestAt: NOW + 7 }
+      const silent = { ...group, errorDetail: "timeout", count: 1, oldestAt: NOW, newestAt: NOW }
+      expect(await store.groupDead({ orgId: ORG }, 9)).toEqual([failed, silent])
+      expect(await store.groupDead({}, 1)).toEqual([failed])
+      expect(await store.groupDead({ messageId: timedOut!.messageId }, 9)).toEqual([silent])
+      expect(await store.groupDead({ eventTypes: ["order.sent"] }, 9)).toMatchObject([{ count: 1 }])
+      expect(await store.groupDead({ orgId: OTHER_ORG }, 9)).toEqual([])
+      expect(await store.groupDead({ status: "pending" }, 9)).toEqual([])
+    })
+
+    test("messages and their endpoints are counted by application, within a tenant and a span", async () => {
+      const { store, application, foreignApplication } = await makeWorld(setUp)
+      const other = sample.application()
+      await store.createApplication(other)
+      await store.accept([sample.message(other.id)])
+      const usage = async (...args: Parameters<typeof store.usage>) =>
+        Object.fromEntries(
+          (await store.usage(...args)).map((one) => [one.appId, [one.messages, one.destinations]]),
+        )
+      const ours = await store.countDeliveries({ appId: application.id })
+      expect(await usage(ORG, null, {})).toEqual({ [application.id]: [7, ours], [other.id]: [1, 0] })
+      expect(await usage(OTHER_ORG, null, {})).toEqual({ [foreignApplication]: [1, 1] })
+      expect(await usage(ORG, [other.id, foreignApplication], {})).toEqual({ [other.id]: [1, 0] })
+      expect(await usage(ORG, [], {})).toEqual({})
+      const span = { since: NOW + 2, until: NOW + 4 }
+      expect(await usage(ORG, null, span)).toEqual({ [application.id]: [2, 2] })
+    })
+  })
+
+  describe(`${name}: what stands in the lanes`, () => {
+    test("a lane says what waits there, what is being sent, since when, and when it goes on", async () => {
+      const { store, application, endpoint, send, fetch, attemptAll } = await setUp()
+      const empty = sample.endpoint(application.id, { eventTypes: ["other"] })
+      await store.createEndpoint(empty)
+      await send({ receivedAt: NOW - 5 })
+      await attemptAll(500)
+      await send({ receivedAt: NOW + 1 })
+      await send({ receivedAt: NOW + 2 })
+      await send({ deliverAt: NOW + 90_000 })
+      await fetch(200, 1, NOW + 2)
+      const lane = {
+        endpointId: endpoint.id,
+        appId: application.id,
+        waiting: 3,
+        retrying: 1,
+        sending: 1,
+        oldestAt: NOW - 5,
+        nextDueAt: NOW + 1,
+      }
+      expect(await store.listLanes({}, newest(9))).toEqual([lane])
+      for (const filter of [{ orgId: ORG }, { appId: application.id }, { endpointId: endpoint.id }])
+        expect(await store.listLanes(filter, newest(9))).toEqual([lane])
+      for (const filter of [{ orgId: OTHER_ORG }, { appId: "app_x" }, { endpointId: empty.id }])
+        expect(await store.listLanes(filter, newest(9))).toEqual([])
+    })
+
+    test("an ordered lane goes on when its head does", async () => {
+      const { store, send, attemptAll } = await setUp({ ordered: true })
+      await send()
+      await send()
+      await attemptAll(500)
+      expect(await store.listLanes({}, newest(9))).toMatchObject([
+        { waiting: 1, retrying: 1, nextDueAt: NOW + 30_000 },
+      ])
+    })
+
+    test("what was revived stands in its lane again, also of an endpoint that was deleted", async () => {
+      const { store, endpoint, killOff } = await setUp()
+      const [dead] = await killOff(1)
+      expect(await store.listLanes({}, newest(9))).toEqual([])
+      await store.amend([revived(dead!, NOW + 5)])
+      await store.deleteEndpoint(endpoint.id, sample.task({ action: "cancel" }))
+      expect(await store.listLanes({}, newest(9))).toMatchObject([
+        { waiting: 1, sending: 0, nextDueAt: NOW + 5 },
+      ])
+      const [work] = await store.fetch([laneFetch(endpoint.id, 200)], NOW + 5)
+      expect(work).toMatchObject({ deleted: true, deliveries: [{ id: dead!.id }] })
+    })
+  })
+}

@@ -1,0 +1,95 @@
+/** Entries: small documents of a tenant, each change made from the version before it. */
+import { describe, expect, test } from "vitest"
+import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
+import type { SetUp } from "./stage.ts"
+
+export function entries(name: string, setUp: SetUp): void {
+  describe(`${name}: entries`, () => {
+    test("an entry reads back as it was written, and as it was changed", async () => {
+      const { store } = await setUp()
+      const entry = sample.entry({ kind: "event-type", name: "user.signed-up", body: '{"ä":"€"}' })
+      await store.saveEntry(entry)
+      expect(await store.getEntry("event-type", ORG, entry.name, NOW)).toEqual(entry)
+      const changed = { ...entry, body: "{}", version: 2, updatedAt: NOW + 5, expiresAt: NOW + 9 }
+      await store.saveEntry(changed)
+      expect(await store.getEntry("event-type", ORG, entry.name, NOW)).toEqual(changed)
+      expect(await store.getEntry("key", ORG, entry.name, NOW)).toBeNull()
+    })
+
+    test("a change that was not made from the newest version is refused, and so is a second new one", async () => {
+      const { store } = await setUp()
+      const entry = sample.entry()
+      await store.saveEntry(entry)
+      await store.saveEntry({ ...entry, version: 2 })
+      for (const version of [1, 2, 4])
+        await expect(store.saveEntry({ ...entry, version, body: "late" })).rejects.toMatchObject({
+          code: "conflict",
+        })
+      await expect(store.saveEntry(sample.entry({ version: 2 }))).rejects.toMatchObject({ code: "conflict" })
+      expect(await store.getEntry(entry.kind, ORG, entry.name, NOW)).toEqual({ ...entry, version: 2 })
+    })
+
+    test("of many who write the same version at once, one succeeds", async () => {
+      const { store } = await setUp()
+      const entry = sample.entry({ kind: "answer" })
+      for (const version of [1, 2]) {
+        const writes = Array.from({ length: 20 }, (_, i) =>
+          store.saveEntry({ ...entry, version, body: String(i) }),
+        )
+        const results = await Promise.allSettled(writes)
+        expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1)
+      }
+    })
+
+    test("one that has expired is not there, and a new one may take its place", async () => {
+      const { store } = await setUp()
+      const entry = sample.entry({ kind: "answer", expiresAt: NOW + 10 })
+      await store.saveEntry(entry)
+      const found = (now: number) => store.getEntry("answer", ORG, entry.name, now)
+      const listed = (now: number) => store.listEntries("answer", ORG, newest(9), now)
+      expect(await found(NOW + 9)).toEqual(entry)
+      expect(await found(NOW + 10)).toBeNull()
+      expect(await listed(NOW + 9)).toHaveLength(1)
+      expect(await listed(NOW + 10)).toEqual([])
+      const next = { ...entry, body: "new", createdAt: NOW + 10, updatedAt: NOW + 10, expiresAt: NOW + 20 }
+      await expect(store.saveEntry({ ...next, updatedAt: NOW + 9 })).rejects.toMatchObject({
+        code: "conflict",
+      })
+      await store.saveEntry(next)
+      expect(await found(NOW + 10)).toEqual(next)
+    })
+
+    test("the same name is another entry for another tenant, and can be found without saying whose it is", async () => {
+      const { store } = await setUp()
+      const [ours, theirs] = [ORG, OTHER_ORG].map((orgId) =>
+        sample.entry({ orgId, name: "same", body: orgId }),
+      )
+      await store.saveEntry(ours!)
+      expect(await store.getEntry("key", OTHER_ORG, "same", NOW)).toBeNull()
+      expect(await store.getEntry("key", null, "same", NOW)).toEqual(ours)
+      await store.saveEntry(theirs!)
+      expect(await store.getEntry("key", OTHER_ORG, "same", NOW)).toEqual(theirs)
+      expect(await store.listEntries("key", ORG, newest(9), NOW)).toEqual([ours])
+      await store.deleteEntry("key", OTHER_ORG, "same")
+      expect(await store.getEntry("key", null, "same", NOW)).toEqual(ours)
+    })
+
+    test("a deleted one is gone, and its name free", async () => {
+      const { store } = await setUp()
+      const entry = sample.entry()
+      await store.saveEntry(entry)
+      await store.deleteEntry("key", ORG, entry.name)
+      await store.deleteEntry("key", ORG, entry.name)
+      expect(await store.getEntry("key", ORG, entry.name, NOW)).toBeNull()
+      await store.saveEntry(entry)
+    })
+
+    test("names are listed in the order of their bytes", async () => {
+      const { store } = await setUp()
+      for (const name of ["b", "a_b", "a.b", "B", "a-b", "a"]) await store.saveEntry(sample.entry({ name }))
+      const page = { limit: 9, order: "ascending", from: null, back: false } as const
+      const listed = await store.listEntries("key", ORG, page, NOW)
+      expect(listed.map((entry) => entry.name)).toEqual(["B", "a", "a-b", "a.b", "a_b", "b"])
+    })
+  })
+}

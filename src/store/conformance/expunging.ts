@@ -1,0 +1,79 @@
+/** Expunging: what was sent, or answered, goes for good; that it was stays. */
+import { describe, expect, test } from "vitest"
+import { NOW, newest, sample } from "./samples.ts"
+import type { SetUp } from "./stage.ts"
+
+const bytes = (value: Uint8Array | null) => (value === null ? null : Buffer.from(value).toString())
+
+export function expunging(name: string, setUp: SetUp): void {
+  describe(`${name}: expunging`, () => {
+    test("a message's payload goes, and what still wants it finds nothing to send", async () => {
+      const { store, application, send, fetch } = await setUp()
+      const { messageId } = await send({ payloadUntil: NOW + 5 })
+      const untouched = await send()
+      await store.expungeMessage("app_x", messageId)
+      expect(await store.getMessage(application.id, messageId)).toMatchObject({ expunged: false })
+      // Repeated, as after an answer that got lost.
+      for (let i = 0; i < 2; i++) await store.expungeMessage(application.id, messageId)
+      expect(await store.getMessage(application.id, messageId)).toMatchObject({
+        payload: null,
+        expunged: true,
+        matched: 1,
+        eventType: "invoice.paid",
+      })
+      const { deliveries } = await fetch(1)
+      expect(deliveries.map((one) => [one.messageId, bytes(one.payload)])).toEqual([
+        [messageId, null],
+        [untouched.messageId, '{"n":1}'],
+      ])
+      // It was gone before its time, so retention finds nothing to remove.
+      expect(await store.purge(NOW + 5, 10)).toBe(0)
+    })
+
+    test("payloads come with messages only when they are asked for", async () => {
+      const { store, application, send } = await setUp()
+      const [first, second] = [await send(), await send({ payload: Buffer.from("two") })]
+      const ids = [first!.messageId, second!.messageId]
+      const payloads = async (withPayload: boolean) => {
+        const found = await store.getMessages([...ids, "msg_nobody"], withPayload)
+        const byId = new Map(found.map((one) => [one.id, bytes(one.payload)]))
+        const listed = await store.listMessages({ appId: application.id }, newest(9), withPayload)
+        expect(listed.reverse().map((one) => [one.id, bytes(one.payload)])).toEqual([...byId].sort())
+        expect(found.every(({ expunged }) => !expunged)).toBe(true)
+        return ids.map((id) => byId.get(id))
+      }
+      expect(await payloads(true)).toEqual(['{"n":1}', "two"])
+      expect(await payloads(false)).toEqual([null, null])
+      expect(await store.getMessages([], true)).toEqual([])
+    })
+
+    test("an attempt is found through its message, and what was answered goes", async () => {
+      const { store, send, attemptAll } = await setUp()
+      const [{ messageId }, other] = [await send(), await send()]
+      await attemptAll(500)
+      const [attempt] = await store.listAttempts({ messageId }, newest(1))
+      expect(await store.getAttempt(messageId, attempt!.id)).toEqual(attempt)
+      expect(await store.getAttempt(other.messageId, attempt!.id)).toBeNull()
+      await store.expungeAttempt(other.messageId, attempt!.id)
+      expect(await store.getAttempt(messageId, attempt!.id)).toEqual(attempt)
+      await store.expungeAttempt(messageId, attempt!.id)
+      const expunged = (await store.getAttempt(messageId, attempt!.id))!
+      expect(bytes(expunged.responseBody)).toBe("EXPUNGED")
+      expect({ ...expunged, responseBody: null }).toEqual({ ...attempt, responseBody: null })
+      const [kept] = await store.listAttempts({ messageId: other.messageId }, newest(1))
+      expect(Buffer.from(kept!.responseBody!)).toEqual(Buffer.from([0, 255, 1]))
+    })
+
+    test("an answer that was cut short is whole again once it says only that", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      const { messageId } = await send()
+      const [one] = (await fetch(1)).deliveries
+      const attempt = sample.attempt({ responseTruncated: true })
+      await store.giveBack([
+        { seq: one!.seq, deliveryId: one!.id, messageId, endpointId: endpoint.id, token: 1, attempt },
+      ])
+      await store.expungeAttempt(messageId, attempt.id)
+      expect(await store.getAttempt(messageId, attempt.id)).toMatchObject({ responseTruncated: false })
+    })
+  })
+}

@@ -1,0 +1,132 @@
+/** Fetching: which deliveries a lane gives, in which order, and what it brings with them. */
+import { describe, expect, test } from "vitest"
+import { laneFetch, NOW, sample, settlement } from "./samples.ts"
+import type { SetUp } from "./stage.ts"
+
+export function fetching(name: string, setUp: SetUp): void {
+  describe(`${name}: fetching`, () => {
+    test("gives what is due with its payload and endpoint, once for each claim", async () => {
+      const { endpoint, send, fetch } = await setUp()
+      await send()
+      await send({ deliverAt: NOW + 60_000 })
+      const work = await fetch(1)
+      expect(work.deliveries).toHaveLength(1)
+      expect(Buffer.from(work.deliveries[0]!.payload!).toString()).toBe('{"n":1}')
+      expect(work.endpoint).toMatchObject({ id: endpoint.id, headers: { "x-a": "b" } })
+      expect(work.nextDueAt).toBe(NOW + 60_000)
+      expect((await fetch(1)).deliveries).toHaveLength(0)
+      expect((await fetch(1, 10, NOW + 60_000)).deliveries).toHaveLength(1)
+    })
+
+    test("sends the endpoint along only when the caller has an older version", async () => {
+      const { store, endpoint, send } = await setUp()
+      await send()
+      const ask = async (knownVersion: number | null) =>
+        (await store.fetch([laneFetch(endpoint.id, 1, { limit: 1, knownVersion })], NOW))[0]!
+      expect((await ask(1)).endpoint).toBeNull()
+      await store.updateEndpoint(endpoint.id, { url: "http://127.0.0.1:9/new" }, NOW)
+      expect((await ask(1)).endpoint).toMatchObject({ url: "http://127.0.0.1:9/new", version: 2 })
+    })
+
+    test("brings the application's limit with the endpoint, and a new version when it changes", async () => {
+      const { store, application, endpoint, send } = await setUp()
+      await send()
+      const ask = async (knownVersion: number) =>
+        (await store.fetch([laneFetch(endpoint.id, 1, { knownVersion })], NOW))[0]!.endpoint
+      await store.updateApplication(application.id, { name: "New" }, NOW)
+      expect(await ask(1)).toBeNull()
+      await store.updateApplication(application.id, { rateLimit: 7 }, NOW)
+      expect(await ask(1)).toMatchObject({ appRateLimit: 7, version: 2 })
+      expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({ appRateLimit: 7 })
+      await store.updateApplication(application.id, { rateLimit: 7 }, NOW)
+      expect(await ask(2)).toBeNull()
+    })
+
+    test("holds a paused, disabled or Retry-After endpoint, and says when it was deleted", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await send()
+      await store.updateEndpoint(endpoint.id, { paused: true }, NOW)
+      expect(await fetch(1)).toMatchObject({ held: { until: null }, deliveries: [] })
+      await store.updateEndpoint(endpoint.id, { paused: false, holdUntil: NOW + 500 }, NOW)
+      expect(await fetch(1)).toMatchObject({ held: { until: NOW + 500 }, deliveries: [] })
+      expect((await fetch(1, 10, NOW + 500)).deliveries).toHaveLength(1)
+      await store.updateEndpoint(endpoint.id, { disabled: true }, NOW)
+      expect((await fetch(2, 10, NOW + 500)).held).toEqual({ until: null })
+      await store.deleteEndpoint(
+        endpoint.id,
+        sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } }),
+      )
+      expect(await fetch(3, 10, NOW + 500)).toMatchObject({
+        held: null,
+        deleted: true,
+        deliveries: [{ stalls: 1 }],
+      })
+    })
+
+    test("goes by priority, then first attempts before retries, with the share that is kept for retries", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      const retried = await send({ metadata: { name: "retried" } })
+      const [claimed] = (await fetch(1)).deliveries
+      await store.settle([settlement(endpoint.id, 1, claimed!, 500)])
+      const later = NOW + 40_000
+      const low = await send({ priority: "low", receivedAt: later })
+      const normal = await send({ receivedAt: later })
+      const high = await send({ priority: "high", receivedAt: later })
+      const order = async (token: number, retryShare: number) =>
+        (await fetch(token, 9, later, retryShare)).deliveries.map(({ messageId }) => messageId)
+      expect(await order(2, 0)).toEqual([high, normal, retried, low].map(({ messageId }) => messageId))
+      expect((await order(3, 1))[0]).toBe(retried.messageId)
+    })
+
+    test("an ordered lane gives its head only, also while the head waits", async () => {
+      const { store, endpoint, send, fetch } = await setUp({ ordered: true })
+      const [first, second] = [await send(), await send()]
+      const work = await fetch(1)
+      expect(work.deliveries.map(({ messageId }) => messageId)).toEqual([first.messageId])
+      expect((await fetch(1)).deliveries).toEqual([])
+      await store.settle([settlement(endpoint.id, 1, work.deliveries[0]!, 500)])
+      expect(await fetch(1)).toMatchObject({ deliveries: [], nextDueAt: NOW + 30_000 })
+      const [head] = (await fetch(1, 9, NOW + 30_000)).deliveries
+      expect(head!.messageId).toBe(first.messageId)
+      await store.settle([settlement(endpoint.id, 1, head!, 200, NOW + 30_000)])
+      expect((await fetch(1, 9, NOW + 30_000)).deliveries[0]!.messageId).toBe(second.messageId)
+    })
+
+    test("a deferred message joins the ordered line when it is due and blocks nobody before", async () => {
+      const { store, endpoint, send, fetch } = await setUp({ ordered: true })
+      const deferred = await send({ deliverAt: NOW + 5000 })
+      const next = await send()
+      const last = await send()
+      const [head] = (await fetch(1)).deliveries
+      expect(head!.messageId).toBe(next.messageId)
+      await store.settle([settlement(endpoint.id, 1, head!, 200)])
+      expect((await fetch(2, 9, NOW + 5000)).deliveries[0]!.messageId).toBe(deferred.messageId)
+      expect((await fetch(2, 9, NOW + 5000)).deliveries).toEqual([])
+      expect(last.matched).toBe(1)
+    })
+
+    test("of deferred messages that are due the one that was accepted first goes first, whichever was due first", async () => {
+      const { store, endpoint, send, fetch } = await setUp({ ordered: true })
+      const early = await send({ deliverAt: NOW + 2000 })
+      const head = await send()
+      await send({ deliverAt: NOW + 1000 })
+      const [claimed] = (await fetch(1)).deliveries
+      expect(claimed!.messageId).toBe(head.messageId)
+      await store.settle([settlement(endpoint.id, 1, claimed!, 500)])
+      expect((await fetch(1, 9, NOW + 5000)).deliveries.map(({ messageId }) => messageId)).toEqual([
+        early.messageId,
+      ])
+    })
+
+    test("a lane with live deliveries is found by the scan with its earliest due time, page by page", async () => {
+      const { store, application, endpoint, send } = await setUp()
+      const second = sample.endpoint(application.id)
+      await store.createEndpoint(second)
+      await send({ deliverAt: NOW + 9000 })
+      await send({ deliverAt: NOW + 4000 })
+      const [first] = await store.scanLanes(null, 1)
+      expect(first).toEqual({ endpointId: endpoint.id, appId: application.id, dueAt: NOW + 4000 })
+      expect(await store.scanLanes(first!.endpointId, 5)).toMatchObject([{ endpointId: second.id }])
+    })
+  })
+}

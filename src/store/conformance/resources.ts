@@ -1,0 +1,90 @@
+/** Applications, endpoints and policies: written, read, changed and deleted. */
+import { describe, expect, test } from "vitest"
+import { NOW, ORG, sample } from "./samples.ts"
+import type { SetUp } from "./stage.ts"
+
+export function resources(name: string, setUp: SetUp): void {
+  describe(`${name}: applications, endpoints and policies`, () => {
+    test("a uid is used once, and free again after deletion", async () => {
+      const { store } = await setUp()
+      const application = sample.application({ uid: "acme" })
+      await store.createApplication(application)
+      await expect(store.createApplication(sample.application({ uid: "acme" }))).rejects.toMatchObject({
+        code: "conflict",
+        field: "uid",
+      })
+      expect(await store.getApplication(ORG, "acme")).toEqual(application)
+      await store.deleteApplication(
+        application.id,
+        sample.task({ action: "cancel", filter: { appId: application.id, live: true } }),
+      )
+      expect(await store.getApplication(ORG, "acme")).toBeNull()
+      await store.createApplication(sample.application({ uid: "acme" }))
+    })
+
+    test("an application reads back as it was written, and as it was changed", async () => {
+      const { store } = await setUp()
+      const application = sample.application({ uid: "acme", metadata: { plan: "gold" }, rateLimit: 5 })
+      await store.createApplication(application)
+      expect(await store.getApplication(ORG, application.id)).toEqual(application)
+      const patch = { uid: null, name: "New", metadata: {}, rateLimit: null }
+      const changed = { ...application, ...patch, updatedAt: NOW + 1 }
+      expect(await store.updateApplication(application.id, patch, NOW + 1)).toEqual(changed)
+      expect(await store.getApplication(ORG, application.id)).toEqual(changed)
+      expect(await store.getApplication(ORG, "acme")).toBeNull()
+      await expect(store.updateApplication("app_nobody", patch, NOW)).rejects.toMatchObject({
+        code: "not_found",
+      })
+    })
+
+    test("an endpoint reads back as it was written, and an update needs the version it was made from", async () => {
+      const { store, application, endpoint } = await setUp({
+        uid: "hook",
+        eventTypes: ["a"],
+        channels: ["c"],
+        rateLimit: 5,
+      })
+      expect(await store.getEndpoint(application.id, "hook")).toEqual({
+        ...endpoint,
+        secrets: new Uint8Array(endpoint.secrets),
+      })
+      await store.updateEndpoint(endpoint.id, { description: "x" }, NOW + 1, 1)
+      await expect(store.updateEndpoint(endpoint.id, { description: "y" }, NOW + 1, 1)).rejects.toMatchObject(
+        { code: "conflict" },
+      )
+    })
+
+    test("an endpoint made ordered lines up what already waits", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      const first = await send()
+      await send()
+      await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
+      expect((await fetch(1)).deliveries.map(({ messageId }) => messageId)).toEqual([first.messageId])
+      await store.updateEndpoint(endpoint.id, { ordered: false }, NOW)
+      expect((await fetch(1)).deliveries).toHaveLength(1)
+    })
+
+    test("a named policy comes with its endpoint, follows its changes, and cannot be deleted while used", async () => {
+      const { store, application } = await setUp()
+      await store.putPolicy({ orgId: ORG, name: "mine", policy: '{"v":1}', updatedAt: NOW })
+      const endpoint = sample.endpoint(application.id, { retryName: "mine" })
+      await store.createEndpoint(endpoint)
+      await store.putPolicy({ orgId: ORG, name: "mine", policy: '{"v":2}', updatedAt: NOW })
+      expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({
+        retryPolicy: '{"v":2}',
+        version: 2,
+      })
+      await expect(store.deletePolicy(ORG, "mine")).rejects.toMatchObject({ code: "conflict" })
+      await store.updateEndpoint(endpoint.id, { retryName: null, retryPolicy: null }, NOW)
+      await store.deletePolicy(ORG, "mine")
+      expect(await store.getPolicy(ORG, "mine")).toBeNull()
+    })
+
+    test("another encryption key is refused", async () => {
+      const { store } = await setUp()
+      await store.bindEncryptionKey("first")
+      await store.bindEncryptionKey("first")
+      await expect(store.bindEncryptionKey("second")).rejects.toMatchObject({ code: "wrong_encryption_key" })
+    })
+  })
+}

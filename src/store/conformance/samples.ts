@@ -1,0 +1,205 @@
+/** What the conformance suite writes into a store: whole objects, of which a test names only what it is about. */
+import type { Outcome } from "../../core/outcome.ts"
+import { PRESETS } from "../../core/presets.ts"
+import { settle } from "../../core/settle.ts"
+import type {
+  Application,
+  Claimed,
+  ClaimedDelivery,
+  Endpoint,
+  Entry,
+  LaneFetch,
+  NewAttempt,
+  NewMessage,
+  Settlement,
+  Task,
+  TaskStep,
+} from "../store.ts"
+
+export const NOW = 1_900_000_000_000
+/** The tenant that everything belongs to unless a test says otherwise, and another one. */
+export const ORG = "org_main"
+export const OTHER_ORG = "org_other"
+
+let counter = 0
+const newId = (prefix: string) => `${prefix}_${String(++counter).padStart(27, "0")}`
+
+export const sample = {
+  application(more: Partial<Application> = {}): Application {
+    return {
+      id: newId("app"),
+      orgId: ORG,
+      uid: null,
+      name: "Acme",
+      metadata: {},
+      rateLimit: null,
+      createdAt: NOW,
+      updatedAt: NOW,
+      ...more,
+    }
+  },
+  endpoint(appId: string, more: Partial<Endpoint> = {}): Endpoint {
+    return {
+      id: newId("ep"),
+      orgId: ORG,
+      appId,
+      uid: null,
+      url: "http://127.0.0.1:9/hook",
+      description: "",
+      eventTypes: null,
+      channels: null,
+      headers: { "x-a": "b" },
+      metadata: { k: "v" },
+      retryName: null,
+      retryPolicy: null,
+      ordered: false,
+      concurrency: null,
+      rateLimit: null,
+      appRateLimit: null,
+      disabled: false,
+      paused: false,
+      holdUntil: null,
+      secrets: Buffer.from("sealed"),
+      version: 1,
+      createdAt: NOW,
+      updatedAt: NOW,
+      ...more,
+    }
+  },
+  message(app: string, more: Partial<NewMessage> = {}): NewMessage {
+    return {
+      id: newId("msg"),
+      orgId: ORG,
+      app,
+      to: null,
+      eventType: "invoice.paid",
+      payload: Buffer.from('{"n":1}'),
+      contentType: "application/json",
+      eventId: null,
+      channels: [],
+      tags: [],
+      sessionId: null,
+      metadata: {},
+      priority: "normal",
+      maxAttempts: null,
+      receivedAt: NOW,
+      deliverAt: null,
+      idempotency: null,
+      payloadUntil: null,
+      purgeUnmatchedAt: NOW + 1000,
+      ...more,
+    }
+  },
+  attempt(more: Partial<NewAttempt> = {}): NewAttempt {
+    return {
+      id: newId("atmpt"),
+      status: "failed",
+      manual: false,
+      attemptNumber: 1,
+      url: "http://127.0.0.1:9/hook",
+      responseStatus: 500,
+      responseBody: Buffer.from([0, 255, 1]),
+      responseTruncated: false,
+      error: "HTTP 500",
+      startedAt: NOW,
+      durationMs: 3,
+      ...more,
+    }
+  },
+  task(more: Partial<Task>): Task {
+    return {
+      seq: 0,
+      id: newId("qtask"),
+      orgId: ORG,
+      action: "retry",
+      type: "dead.retry",
+      filter: {},
+      status: "running",
+      data: null,
+      total: 0,
+      done: 0,
+      changed: 0,
+      cursor: 0,
+      upTo: 0,
+      createdAt: NOW,
+      updatedAt: NOW,
+      ...more,
+    }
+  },
+  step(taskId: string, more: Partial<TaskStep> = {}): TaskStep {
+    return {
+      taskId,
+      expectedCursor: 0,
+      amendments: [],
+      additions: [],
+      expunged: [],
+      looked: 0,
+      cursor: null,
+      now: NOW,
+      ...more,
+    }
+  },
+  entry(more: Partial<Entry> = {}): Entry {
+    return {
+      kind: "key",
+      orgId: ORG,
+      name: newId("key"),
+      body: '{"scope":"admin"}',
+      version: 1,
+      createdAt: NOW,
+      updatedAt: NOW,
+      expiresAt: null,
+      ...more,
+    }
+  },
+}
+
+/** The first page of a list, from the newest to the oldest; of names, from the last. */
+export function newest(limit: number) {
+  return { limit, order: "descending", from: null, back: false } as const
+}
+
+/** Asks for whatever is due. */
+export function laneFetch(endpointId: string, token: number, more: Partial<LaneFetch> = {}): LaneFetch {
+  return {
+    endpointId,
+    token,
+    limit: 10,
+    starting: 99,
+    retryShare: 0,
+    knownVersion: null,
+    inHand: [],
+    ...more,
+  }
+}
+
+export function claimed(endpointId: string, token: number, { seq, id, messageId }: ClaimedDelivery): Claimed {
+  return { seq, deliveryId: id, messageId, endpointId, token }
+}
+
+/** What an attempt with this status makes of a claimed delivery; null when nobody answered. */
+export function settlement(
+  endpointId: string,
+  token: number,
+  delivery: ClaimedDelivery,
+  status: number | null,
+  now = NOW,
+): Settlement {
+  const outcome: Outcome =
+    status === null
+      ? { kind: "failure", cause: "timeout" }
+      : { kind: "response", status, excerpt: "", retryAfter: null }
+  const change = settle(delivery, outcome, PRESETS.gateway, now, () => 0.5)
+  const attempt = sample.attempt({
+    status: change.status === "delivered" ? "succeeded" : "failed",
+    manual: delivery.manual,
+    responseStatus: status,
+    startedAt: now,
+  })
+  return {
+    ...claimed(endpointId, token, delivery),
+    expectedAttemptCount: delivery.attemptCount,
+    change,
+    attempt,
+  }
+}

@@ -1,0 +1,140 @@
+/** Settling: the outcomes of attempts, under the claim they were made with. */
+import { describe, expect, test } from "vitest"
+import { claimed, laneFetch, NOW, newest, ORG, settlement } from "./samples.ts"
+import { calledOff, revived, type SetUp } from "./stage.ts"
+
+export function settling(name: string, setUp: SetUp): void {
+  describe(`${name}: settling`, () => {
+    test("applies the change with its attempt", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await send()
+      const [claimed] = (await fetch(7)).deliveries
+      expect(await store.settle([settlement(endpoint.id, 7, claimed!, 500)])).toEqual(["applied"])
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
+        status: "failed",
+        attemptCount: 1,
+        nextRetryAt: NOW + 30_000,
+        lastAttemptedAt: NOW,
+        errorDetail: "HTTP 500",
+      })
+      const [attempt] = await store.listAttempts({ deliveryId: claimed!.id }, newest(9))
+      expect(attempt).toMatchObject({ status: "failed", responseStatus: 500, endpointId: endpoint.id })
+      expect(Buffer.from(attempt!.responseBody!)).toEqual(Buffer.from([0, 255, 1]))
+    })
+
+    test("refuses a claim that was lost to another, and one that was written before", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await send()
+      const [claimed] = (await fetch(7)).deliveries
+      const [taken] = (await fetch(8)).deliveries
+      expect(taken!.id).toBe(claimed!.id)
+      expect(await store.settle([settlement(endpoint.id, 7, claimed!, 200)])).toEqual(["stale"])
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ status: "pending" })
+      const outcome = settlement(endpoint.id, 8, taken!, 200)
+      expect(await store.settle([outcome])).toEqual(["applied"])
+      expect(await store.settle([outcome])).toEqual(["stale"])
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
+        status: "delivered",
+        attemptCount: 1,
+      })
+    })
+
+    test("leaves a row that an operator changed meanwhile as it is, and keeps the attempt", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await send()
+      const [claimed] = (await fetch(7)).deliveries
+      const row = (await store.getDelivery(ORG, claimed!.id))!
+      expect(await store.amend([calledOff(row)])).toEqual([true])
+      expect(await store.settle([settlement(endpoint.id, 7, claimed!, 200)])).toEqual(["superseded"])
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
+        status: "dead",
+        deadReason: "cancelled",
+      })
+      expect(await store.listAttempts({ deliveryId: claimed!.id }, newest(9))).toHaveLength(1)
+    })
+
+    test("what was given back is fetched again as if it had not been", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await send()
+      const [first] = (await fetch(1)).deliveries
+      await store.giveBack([{ ...claimed(endpoint.id, 1, first!), attempt: null }])
+      const [again] = (await fetch(2)).deliveries
+      expect(again).toEqual(first)
+      expect(await store.listAttempts({}, newest(9))).toEqual([])
+    })
+
+    test("what a crashed claim left behind becomes an attempt of unknown outcome and counts as a stall", async () => {
+      const { send, fetch, reopen, endpoint } = await setUp()
+      await send()
+      await fetch(1)
+      const again = await reopen()
+      const [work] = await again.fetch([laneFetch(endpoint.id, 2)], NOW)
+      expect(work!.deliveries).toMatchObject([{ attemptCount: 0, stalls: 1 }])
+      expect(await again.listAttempts({}, newest(9))).toMatchObject([{ status: "unknown", startedAt: NOW }])
+    })
+
+    test.each([
+      false,
+      true,
+    ])("one that was under way at several crashes waits longer each time (ordered: %s)", async (ordered) => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await store.updateEndpoint(endpoint.id, { ordered }, NOW)
+      await send()
+      let now = NOW
+      let token = 1
+      expect((await fetch(token++, 1, now)).deliveries).toMatchObject([{ stalls: 0 }])
+      for (const [waitMs, stalls] of [
+        [0, 1],
+        [1000, 2],
+        [10_000, 3],
+        [60_000, 4],
+        [0, 5],
+      ] as const) {
+        if (waitMs > 0) {
+          expect(await fetch(token++, 1, now)).toMatchObject({ deliveries: [] })
+          const held = await fetch(token++, 1, now + waitMs - 1)
+          expect(held).toMatchObject({ deliveries: [], nextDueAt: now + waitMs })
+        }
+        now += waitMs
+        expect((await fetch(token++, 1, now)).deliveries).toMatchObject([{ stalls }])
+      }
+    })
+
+    test("what an operator asked for is marked until it is settled, and so are the attempts made for it", async () => {
+      const { store, endpoint, fetch, killOff } = await setUp()
+      const [dead] = await killOff(1)
+      expect(dead).toMatchObject({ status: "dead", manual: false })
+      await store.amend([revived(dead!)])
+      expect(await store.getDelivery(ORG, dead!.id)).toMatchObject({ status: "pending", manual: true })
+      expect((await fetch(201)).deliveries).toMatchObject([{ manual: true }])
+      // The first claim is lost: what it left behind was made for the operator, too.
+      const [again] = (await fetch(202)).deliveries
+      await store.settle([settlement(endpoint.id, 202, { ...again!, maxAttempts: null }, 500)])
+      expect(await store.getDelivery(ORG, dead!.id)).toMatchObject({ status: "failed", manual: false })
+      const [last] = (await fetch(203, 1, NOW + 30_000)).deliveries
+      await store.settle([settlement(endpoint.id, 203, last!, 200, NOW + 30_000)])
+      const attempts = await store.listAttempts({ deliveryId: dead!.id }, newest(9))
+      expect(attempts.map(({ status, manual }) => [status, manual])).toEqual([
+        ["succeeded", false],
+        ["failed", true],
+        ["unknown", true],
+        ["failed", false],
+      ])
+    })
+
+    test("410 disables the endpoint and Retry-After holds it, in the same transaction", async () => {
+      const { store, application, endpoint, send, fetch } = await setUp()
+      await send()
+      const [claimed] = (await fetch(1)).deliveries
+      const plain = settlement(endpoint.id, 1, claimed!, 500)
+      await store.settle([
+        { ...plain, change: { ...plain.change, disableEndpoint: true, holdLaneUntil: NOW + 777 } },
+      ])
+      expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({
+        disabled: true,
+        holdUntil: NOW + 777,
+      })
+      expect((await send()).matched).toBe(0)
+    })
+  })
+}

@@ -1,0 +1,66 @@
+/** A store with one application and one endpoint, and a hand on it that sends, fetches and kills off. */
+import { cancel, revive } from "../../core/operate.ts"
+import { PRESETS } from "../../core/presets.ts"
+import type { Change } from "../../core/settle.ts"
+import type { Accepted, Amendment, Delivery, Endpoint, LaneWork, NewMessage, Store } from "../store.ts"
+import { laneFetch, NOW, sample, settlement } from "./samples.ts"
+
+export interface StoreUnderTest {
+  readonly store: Store
+  /** Ends the store as a crash would and opens it again. */
+  reopen(): Promise<Store>
+  /** A second program beside it on the same data. */
+  beside(): Promise<Store>
+  /** How much longer than its time a finished delivery may stay; 0 unless told. */
+  readonly retentionGrainMs?: number
+}
+
+export type Stage = Awaited<ReturnType<ReturnType<typeof stageOn>>>
+export type SetUp = (more?: Partial<Endpoint>) => Promise<Stage>
+
+export function stageOn(open: () => Promise<StoreUnderTest>) {
+  return async (more: Partial<Endpoint> = {}) => {
+    const under = await open()
+    const { store } = under
+    const application = sample.application()
+    await store.createApplication(application)
+    const endpoint = sample.endpoint(application.id, more)
+    await store.createEndpoint(endpoint)
+    const send = async (message: Partial<NewMessage> = {}): Promise<Accepted> =>
+      (await store.accept([sample.message(application.id, message)]))[0]!
+    const inHand = new Map<number, number[]>()
+    const fetch = async (token: number, limit = 10, now = NOW, retryShare = 0): Promise<LaneWork> => {
+      const held = inHand.get(token) ?? []
+      const lane = laneFetch(endpoint.id, token, { limit, retryShare, inHand: held })
+      const [work] = await store.fetch([lane], now)
+      inHand.set(token, [...held, ...work!.deliveries.map(({ seq }) => seq)])
+      return work!
+    }
+    let lastToken = 100
+    /** Sends whatever is due and answers with this status; gives the deliveries as they are then. */
+    const attemptAll = async (status: number | null, now = NOW, of = endpoint): Promise<Delivery[]> => {
+      const token = ++lastToken
+      const [work] = await store.fetch([laneFetch(of.id, token, { limit: 100 })], now)
+      await store.settle(work!.deliveries.map((one) => settlement(of.id, token, one, status, now)))
+      return Promise.all(work!.deliveries.map(async ({ id }) => (await store.getDelivery(of.orgId, id))!))
+    }
+    /** So many dead letters. */
+    const killOff = async (count: number): Promise<Delivery[]> => {
+      for (let i = 0; i < count; i++) await send({ maxAttempts: 1 })
+      return attemptAll(500)
+    }
+    return { ...under, application, endpoint, send, fetch, attemptAll, killOff }
+  }
+}
+
+export function amendment({ seq, status, attemptCount }: Delivery, change: Amendment["change"]): Amendment {
+  return { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change }
+}
+
+export function revived(delivery: Delivery, now = NOW): Amendment {
+  return amendment(delivery, revive(delivery, now))
+}
+
+export function calledOff(delivery: Delivery, more: Partial<Change> = {}): Amendment {
+  return amendment(delivery, { ...cancel(delivery, PRESETS.gateway, NOW), ...more })
+}

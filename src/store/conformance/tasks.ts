@@ -1,0 +1,123 @@
+/** Tasks over deliveries: durable, step by step, each with its progress. */
+import { describe, expect, test } from "vitest"
+import type { TaskFilter } from "../store.ts"
+import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
+import { revived, type SetUp } from "./stage.ts"
+
+export function tasks(name: string, setUp: SetUp): void {
+  describe(`${name}: tasks`, () => {
+    test("a task revives what fits its filter, step by step, and remembers how far it came", async () => {
+      const { store, killOff, reopen } = await setUp()
+      await killOff(5)
+      const filter = { status: "dead" as const, undiscarded: true }
+      const task = await store.createTask(sample.task({ filter, total: 5 }))
+      expect(task).toMatchObject({ total: 5, done: 0, status: "running" })
+      const rows = await store.readTask(task.id, 3)
+      const cursor = rows.at(-1)!.seq
+      const amendments = rows.map((row) => revived(row, NOW + 1))
+      expect(await store.stepTask(sample.step(task.id, { amendments, looked: 3, cursor }))).toEqual({
+        amended: [true, true, true],
+        added: [],
+      })
+      const again = await reopen()
+      expect(await again.getTask(ORG, task.id)).toMatchObject({ done: 3, changed: 3, status: "running" })
+      expect(await again.readTask(task.id, 9)).toHaveLength(2)
+      // Read before the first step was made by somebody else: not made twice.
+      expect(await again.stepTask(sample.step(task.id))).toBeNull()
+      await again.stepTask(sample.step(task.id, { expectedCursor: cursor }))
+      expect(await again.getTask(ORG, task.id)).toMatchObject({ status: "finished" })
+      expect(await again.countByStatus({})).toMatchObject({ pending: 3, dead: 2 })
+    })
+
+    test("what came after a task is none of its business", async () => {
+      const { store, send } = await setUp()
+      await send()
+      const task = await store.createTask(sample.task({ action: "cancel", filter: { live: true } }))
+      await send()
+      expect(await store.readTask(task.id, 9)).toHaveLength(1)
+    })
+
+    test("a cancelled task changes nothing more", async () => {
+      const { store, killOff } = await setUp()
+      await killOff(2)
+      const task = await store.createTask(sample.task({ filter: { status: "dead" } }))
+      expect(await store.cancelTask(ORG, task.id, NOW)).toMatchObject({ status: "cancelled" })
+      expect(await store.stepTask(sample.step(task.id))).toBeNull()
+      expect(await store.readTask(task.id, 9)).toEqual([])
+    })
+
+    test("a task keeps what its caller calls it, its filter, and what is to be found beside it", async () => {
+      const { store, application } = await setUp()
+      const given = sample.task({
+        action: "replay",
+        type: "endpoint.replay",
+        filter: { appId: application.id, eventTypes: ["a", "b"], since: NOW },
+        data: '{"endpointId":"ep_1"}',
+        total: 3,
+      })
+      const task = await store.createTask(given)
+      expect(task).toEqual({ ...given, seq: task.seq, upTo: task.upTo })
+      expect(await store.getTask(ORG, task.id)).toEqual(task)
+    })
+
+    test("another tenant's task is not there", async () => {
+      const { store } = await setUp()
+      const task = await store.createTask(sample.task({}))
+      expect(await store.getTask(OTHER_ORG, task.id)).toBeNull()
+      expect(await store.listTasks(OTHER_ORG, newest(9))).toEqual([])
+      await expect(store.cancelTask(OTHER_ORG, task.id, NOW)).rejects.toMatchObject({ code: "not_found" })
+      expect(await store.getTask(ORG, task.id)).toMatchObject({ status: "running" })
+    })
+
+    test("tasks are listed by status and by what they are called", async () => {
+      const { store } = await setUp()
+      const recover = await store.createTask(sample.task({ type: "endpoint.recover" }))
+      const cancelled = await store.createTask(sample.task({ type: "endpoint.recover" }))
+      await store.cancelTask(ORG, cancelled.id, NOW)
+      const other = await store.createTask(sample.task({ type: "endpoint.replay" }))
+      const ids = async (filter: TaskFilter) =>
+        (await store.listTasks(ORG, newest(9), filter)).map(({ id }) => id)
+      expect(await ids({})).toEqual([other.id, cancelled.id, recover.id])
+      expect(await ids({ status: "running" })).toEqual([other.id, recover.id])
+      expect(await ids({ type: "endpoint.recover" })).toEqual([cancelled.id, recover.id])
+      expect(await ids({ status: "cancelled", type: "endpoint.replay" })).toEqual([])
+    })
+
+    test("a report is finished when it is made, and nobody works on it", async () => {
+      const { store } = await setUp()
+      const report = await store.createTask(
+        sample.task({ action: "report", status: "finished", data: '{"n":1}' }),
+      )
+      expect(await store.getTask(ORG, report.id)).toMatchObject({ status: "finished", data: '{"n":1}' })
+      expect(await store.listRunningTasks(9)).toEqual([])
+    })
+
+    test("the running tasks of every tenant are found, the oldest first", async () => {
+      const { store } = await setUp()
+      const [first, cancelled, finished, second, third] = [
+        await store.createTask(sample.task({})),
+        await store.createTask(sample.task({})),
+        await store.createTask(sample.task({})),
+        await store.createTask(sample.task({ orgId: OTHER_ORG })),
+        await store.createTask(sample.task({})),
+      ]
+      await store.cancelTask(ORG, cancelled.id, NOW)
+      await store.stepTask(sample.step(finished.id))
+      const ids = async (limit: number) => (await store.listRunningTasks(limit)).map(({ id }) => id)
+      expect(await ids(9)).toEqual([first.id, second.id, third.id])
+      expect(await ids(2)).toEqual([first.id, second.id])
+    })
+
+    test("deleting an application or an endpoint starts the task that comes with it", async () => {
+      const { store, application, endpoint, send } = await setUp()
+      await send()
+      const ofEndpoint = sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } })
+      await store.deleteEndpoint(endpoint.id, ofEndpoint)
+      const ofApplication = sample.task({ action: "cancel", filter: { appId: application.id, live: true } })
+      await store.deleteApplication(application.id, ofApplication)
+      for (const { id } of [ofEndpoint, ofApplication]) expect(await store.readTask(id, 9)).toHaveLength(1)
+      expect(await store.getEndpoint(application.id, endpoint.id)).toBeNull()
+      expect(await store.getApplication(ORG, application.id)).toBeNull()
+    })
+  })
+}

@@ -1,0 +1,77 @@
+/** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
+import type { Addition } from "../store.ts"
+import type { Runner } from "./connection.ts"
+import type { Context } from "./context.ts"
+import { Columns, type Statement } from "./statement.ts"
+
+const COLUMNS = new Columns<Addition>({
+  message_id: ["text", ({ messageId }) => messageId],
+  endpoint_id: ["text", ({ endpointId }) => endpointId],
+  manual: ["bool", ({ manual }) => manual],
+})
+const NOW = `$${COLUMNS.next()}::bigint`
+const FOLLOWS = `$${COLUMNS.next() + 1}`
+
+/**
+ * In a statement of its own: whoever waited here for somebody who adds to the same message sees what was added. And retention leaves a
+ * message that is locked, or finds that it has one delivery more.
+ */
+const LOCK: Statement = {
+  name: "add.lock",
+  text: "SELECT FROM messages WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE",
+}
+const ADD: Statement = {
+  name: "add.add",
+  text: `
+WITH wanted AS MATERIALIZED (
+  SELECT DISTINCT ON (x.message_id, x.endpoint_id) x.*
+    FROM ${COLUMNS.unnest("x")} ORDER BY x.message_id, x.endpoint_id, x.ord
+),
+missing AS MATERIALIZED (
+  SELECT w.ord, w.manual, greatest(${NOW}, m.deliver_at) AS due_at, m.deliver_at > ${NOW} AS deferred,
+         m.id AS message_id, m.app_id, m.session_id, m.event_type, m.max_attempts, m.priority, m.received_at,
+         e.id AS endpoint_id, e.url, e.ordered
+    FROM wanted w
+    JOIN messages m ON m.id = w.message_id AND NOT m.expunged
+    JOIN endpoints e ON e.id = w.endpoint_id AND e.app_id = m.app_id AND e.deleted_at IS NULL
+   WHERE NOT EXISTS (
+     SELECT FROM webhook_deliveries d WHERE d.message_id = w.message_id AND d.webhook_id = w.endpoint_id
+   )
+),
+added AS (
+  INSERT INTO webhook_deliveries_live (
+    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+    next_retry_at, received_at, age_from, manual
+  )
+  SELECT posthorn_id('dlv', ${FOLLOWS}), app_id, endpoint_id, message_id, session_id, event_type, url, max_attempts, priority, ordered,
+         coalesce(deferred, false), due_at, received_at, due_at, manual
+    FROM missing ORDER BY ord
+),
+counted AS (
+  UPDATE messages m SET matched = m.matched + n.added, purge_at = NULL
+    FROM (SELECT message_id, count(*)::int AS added FROM missing GROUP BY message_id) n
+   WHERE m.id = n.message_id
+),
+woken AS (
+  INSERT INTO lane_wakes (lane_id, due_at) SELECT endpoint_id, min(due_at) FROM missing GROUP BY endpoint_id
+)
+SELECT ord FROM missing`,
+}
+
+export function add(context: Context, additions: readonly Addition[], now: number): Promise<boolean[]> {
+  return context.database.transaction((runner) => addWithin(context, runner, additions, now))
+}
+
+/** In a transaction of the caller's. */
+export async function addWithin(
+  { ids }: Pick<Context, "ids">,
+  runner: Runner,
+  additions: readonly Addition[],
+  now: number,
+): Promise<boolean[]> {
+  if (additions.length === 0) return []
+  await runner.run(LOCK, [[...new Set(additions.map(({ messageId }) => messageId))]])
+  const rows = await runner.run(ADD, [...COLUMNS.values(additions), now, ids.make("dlv", now)])
+  const added = new Set(rows.map(({ ord }) => ord))
+  return additions.map((_, i) => added.has(i + 1))
+}

@@ -1,0 +1,158 @@
+/** Accepting messages: the message, its deliveries and its idempotency key, in one transaction. */
+import { notFound, PosthornError } from "../../core/errors.ts"
+import { wants } from "../../core/match.ts"
+import { priorityNumber, toJson } from "../rows.ts"
+import type { Accepted, LaneWake, NewMessage } from "../store.ts"
+import { getApplication } from "./applications.ts"
+import type { Context, Recipients, Subscriber } from "./context.ts"
+import { orConflict } from "./errors.ts"
+import { findKey, rememberKey } from "./idempotency.ts"
+
+export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
+  if (tx !== undefined) {
+    const text =
+      "tx cannot be given here: SQLite has a connection of its own; only on PostgreSQL can a send join a transaction"
+    throw new PosthornError("invalid_input", text, { field: "tx" })
+  }
+  return messages.map((message) => acceptOne(context, message))
+}
+
+function acceptOne(context: Context, message: NewMessage): Accepted {
+  const recipients = recipientsOf(context, message.orgId, message.app)
+  const { idempotency, receivedAt } = message
+  if (idempotency !== null) {
+    const use = findKey(context, recipients.appId, idempotency.key, receivedAt)
+    if (use !== null)
+      return answerAgain(context, use.messageId, sameBytes(use.digest, idempotency.digest), receivedAt)
+    rememberKey(
+      context,
+      recipients.appId,
+      idempotency.key,
+      { messageId: message.id, digest: idempotency.digest },
+      receivedAt,
+    )
+  }
+  const subscribers = recipients.subscribers.filter((one) => isMeant(one, message))
+  const ordered = subscribers.find((one) => one.ordered)
+  if (ordered !== undefined && message.priority !== "normal") {
+    throw new PosthornError("invalid_input", `priority cannot be given: endpoint ${ordered.id} is ordered`, {
+      field: "priority",
+    })
+  }
+  insertMessage(context, message, recipients.appId, subscribers.length)
+  const dueAt = Math.max(receivedAt, message.deliverAt ?? 0)
+  const lanes: LaneWake[] = []
+  const insert = context.connection.sql(`
+    INSERT INTO webhook_deliveries (
+      id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+      next_retry_at, received_at, age_from
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  for (const { id, url, ordered } of subscribers) {
+    insert.run(
+      context.ids.make("dlv", receivedAt),
+      recipients.appId,
+      id,
+      message.id,
+      message.sessionId,
+      message.eventType,
+      url,
+      message.maxAttempts,
+      priorityNumber(message.priority),
+      Number(ordered),
+      Number(message.deliverAt !== null),
+      dueAt,
+      receivedAt,
+      dueAt,
+    )
+    lanes.push({ endpointId: id, appId: recipients.appId, dueAt })
+  }
+  return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
+}
+
+function isMeant(subscriber: Subscriber, { to, eventType, channels }: NewMessage): boolean {
+  return to === null ? wants(subscriber, eventType, channels) : subscriber.id === to
+}
+
+function insertMessage({ connection }: Context, message: NewMessage, appId: string, matched: number): void {
+  orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () =>
+    connection
+      .sql(`
+        INSERT INTO messages (
+          id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts,
+          received_at, deliver_at, matched, purge_at, payload_until
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      .run(
+        message.id,
+        appId,
+        message.eventType,
+        message.payload,
+        message.contentType,
+        message.eventId,
+        toJson(message.channels),
+        toJson(message.tags),
+        message.sessionId,
+        toJson(message.metadata),
+        priorityNumber(message.priority),
+        message.maxAttempts,
+        message.receivedAt,
+        message.deliverAt,
+        matched,
+        matched === 0 ? message.purgeUnmatchedAt : null,
+        message.payloadUntil,
+      ),
+  )
+}
+
+function answerAgain({ connection }: Context, messageId: string, same: boolean, now: number): Accepted {
+  if (!same) {
+    throw new PosthornError("conflict", "this idempotency key was used for another message", {
+      field: "idempotencyKey",
+    })
+  }
+  const row = connection.sql("SELECT received_at, matched FROM messages WHERE id = ?").get(messageId)
+  return {
+    messageId,
+    receivedAt: (row?.received_at as number | undefined) ?? now,
+    matched: (row?.matched as number | undefined) ?? 0,
+    duplicate: true,
+    lanes: [],
+  }
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0
+}
+
+function recipientsOf(context: Context, orgId: string, app: string): Recipients {
+  let byApp = context.recipients.get(orgId)
+  if (byApp === undefined) {
+    byApp = new Map()
+    context.recipients.set(orgId, byApp)
+  }
+  let recipients = byApp.get(app)
+  if (recipients === undefined) {
+    recipients = loadRecipients(context, orgId, app)
+    byApp.set(app, recipients)
+  }
+  if (recipients === null) throw notFound("application", app)
+  return recipients
+}
+
+function loadRecipients(context: Context, orgId: string, app: string): Recipients | null {
+  const application = getApplication(context, orgId, app)
+  if (application === null) return null
+  const appId = application.id
+  const subscribers = context.connection
+    .sql(
+      "SELECT id, url, ordered, event_types, channels FROM endpoints WHERE app_id = ? AND deleted_at IS NULL AND disabled = 0 ORDER BY id",
+    )
+    .all(appId)
+    .map((row) => ({
+      id: row.id as string,
+      url: row.url as string,
+      ordered: row.ordered === 1,
+      eventTypes: row.event_types === null ? null : JSON.parse(row.event_types as string),
+      channels: row.channels === null ? null : JSON.parse(row.channels as string),
+    }))
+  return { appId, subscribers }
+}

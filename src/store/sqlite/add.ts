@@ -1,0 +1,31 @@
+/** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
+import type { Addition } from "../store.ts"
+import type { Context } from "./context.ts"
+
+export function add(context: Context, additions: readonly Addition[], now: number): boolean[] {
+  return additions.map((addition) => addOne(context, addition, now))
+}
+
+/** As if the message had been accepted now. */
+function addOne(
+  { connection, ids }: Context,
+  { messageId, endpointId, manual }: Addition,
+  now: number,
+): boolean {
+  const { changes } = connection
+    .sql(`
+      INSERT INTO webhook_deliveries (
+        id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+        next_retry_at, received_at, age_from, manual
+      )
+      SELECT ?1, m.app_id, e.id, m.id, m.session_id, m.event_type, e.url, m.max_attempts, m.priority, e.ordered,
+             coalesce(m.deliver_at > ?2, 0), max(?2, coalesce(m.deliver_at, 0)), m.received_at, max(?2, coalesce(m.deliver_at, 0)), ?3
+        FROM messages m JOIN endpoints e ON e.app_id = m.app_id
+       WHERE m.id = ?4 AND m.expunged = 0 AND e.id = ?5 AND e.deleted_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE message_id = ?4 AND webhook_id = ?5)`)
+    .run(ids.make("dlv", now), now, Number(manual), messageId, endpointId)
+  if (changes === 0) return false
+  // It goes with its deliveries from now on, no longer by the time that was set for want of any.
+  connection.sql("UPDATE messages SET matched = matched + 1, purge_at = NULL WHERE id = ?").run(messageId)
+  return true
+}

@@ -1,0 +1,55 @@
+/** Applying to deliveries the changes that core has decided. */
+import type { Change, DeliveryStatus } from "../../core/settle.ts"
+import type { Amendment } from "../store.ts"
+import type { Context } from "./context.ts"
+
+/** Writes a change if the row is still what it was computed from. */
+export function applyChange(
+  { connection }: Context,
+  seq: number,
+  change: Change,
+  url: string | null,
+  expectedStatuses: readonly DeliveryStatus[],
+  expectedAttemptCount: number,
+): boolean {
+  const { changes } = connection
+    .sql(`
+      UPDATE webhook_deliveries
+         SET status = ?, dead_reason = ?, attempt_count = ?, next_retry_at = ?, last_attempted_at = ?, delivered_at = ?,
+             error_detail = CASE WHEN ?1 = 'delivered' THEN NULL ELSE coalesce(?, error_detail) END,
+             age_from = ?, stalls = ?, purge_at = ?, manual = ?, discarded_at = NULL, target_url = coalesce(?, target_url)
+       WHERE seq = ? AND attempt_count = ? AND status IN (?, ?)`)
+    .run(
+      change.status,
+      change.deadReason,
+      change.attemptCount,
+      change.nextRetryAt,
+      change.lastAttemptedAt,
+      change.deliveredAt,
+      change.errorDetail,
+      change.ageFrom,
+      change.stalls,
+      change.purgeAt,
+      Number(change.manual),
+      url,
+      seq,
+      expectedAttemptCount,
+      expectedStatuses[0]!,
+      expectedStatuses.at(-1)!,
+    )
+  return changes === 1
+}
+
+export function amend(context: Context, amendments: readonly Amendment[]): boolean[] {
+  return amendments.map(({ seq, expectedStatus, expectedAttemptCount, change }) => {
+    if (!("discardedAt" in change))
+      return applyChange(context, seq, change, null, [expectedStatus], expectedAttemptCount)
+    return (
+      context.connection
+        .sql(
+          "UPDATE webhook_deliveries SET discarded_at = ? WHERE seq = ? AND status = 'dead' AND discarded_at IS NULL",
+        )
+        .run(change.discardedAt, seq).changes === 1
+    )
+  })
+}

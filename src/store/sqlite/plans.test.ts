@@ -1,0 +1,138 @@
+import { getRandomValues } from "node:crypto"
+import { expect, onTestFinished, test, vi } from "vitest"
+import { createIds } from "../../core/ids.ts"
+import { laneFetch, newest, ORG, sample } from "../conformance.ts"
+import type { DeliveryFilter } from "../store.ts"
+import { Connection } from "./connection.ts"
+import { Context } from "./context.ts"
+import { OPERATIONS, type OperationName } from "./operations.ts"
+import { migrate } from "./schema.ts"
+
+const NOW = 1_900_000_000_000
+const next = { ...newest(50), from: 1000 }
+/** A sort, or a table that is read from end to end; a list of values is not one. */
+const WHOLE = /TEMP B-TREE|SCAN (?!json_each)/
+const named = { limit: 50, order: "ascending", from: "x", back: false } as const
+
+type Arguments<N extends OperationName> =
+  Parameters<(typeof OPERATIONS)[N]> extends [Context, ...infer A] ? A : never
+
+/** A store on this thread, which gives the plans of the statements that an operation runs. */
+function open() {
+  const connection = new Connection(":memory:")
+  onTestFinished(() => connection.close())
+  migrate(connection)
+  const ids = createIds((into) => getRandomValues(into))
+  const context = new Context(connection, ids)
+  const run = <N extends OperationName>(name: N, ...args: Arguments<N>) =>
+    (OPERATIONS[name] as (context: Context, ...args: unknown[]) => unknown)(context, ...args)
+  const plan = <N extends OperationName>(name: N, ...args: Arguments<N>): string[] => {
+    const spies = [vi.spyOn(connection, "sql"), vi.spyOn(connection, "once")]
+    run(name, ...args)
+    const texts = spies.flatMap(({ mock }) => mock.calls.map(([text]) => text))
+    for (const spy of spies) spy.mockRestore()
+    return texts.map((text) => {
+      const steps = connection.db.prepare(`EXPLAIN QUERY PLAN ${text}`).all()
+      return steps.map(({ detail }) => detail).join("\n")
+    })
+  }
+  return { run, plan }
+}
+
+/** An application with an endpoint of each kind, and a message that waits for both. */
+function fill({ run }: ReturnType<typeof open>) {
+  const application = sample.application()
+  const endpoints = [false, true].map((ordered) => sample.endpoint(application.id, { ordered }))
+  run("createApplication", application)
+  for (const endpoint of endpoints) run("createEndpoint", endpoint)
+  run("accept", [sample.message(application.id)])
+  return endpoints
+}
+
+test("what a lane has to do is found through its indexes, and nothing is sorted", () => {
+  const store = open()
+  const lanes = fill(store).map(({ id }) => laneFetch(id, 1))
+  const plans = [...store.plan("fetch", lanes, NOW), ...store.plan("scanLanes", null, 10)].join("\n")
+  expect(plans).toContain("SEARCH w USING INDEX deliveries_live (webhook_id=? AND rank=? AND <expr><?)")
+  expect(plans).toContain("SEARCH webhook_deliveries USING INDEX deliveries_line (webhook_id=?)")
+  expect(plans).not.toMatch(/TEMP B-TREE|SCAN (?!found)/)
+})
+
+test("retention finds what it removes by an index of its own", () => {
+  const plans = open().plan("purge", NOW, 500).join("\n")
+  for (const index of ["deliveries_purge", "messages_purge", "messages_payload_until", "entries_expiry"])
+    expect(plans).toContain(`INDEX ${index}`)
+  expect(plans).not.toContain("SCAN")
+})
+
+test.each<[string, DeliveryFilter, string]>([
+  ["of a tenant", { orgId: "o" }, "INTEGER PRIMARY KEY (rowid<?)"],
+  ["of an endpoint", { endpointId: "e", orgId: "o" }, "INDEX deliveries_endpoint (webhook_id=? AND seq<?)"],
+  ["of a message", { messageId: "m", orgId: "o" }, "INDEX deliveries_message (message_id=? AND rowid<?)"],
+  [
+    "that are dead",
+    { appId: "a", status: "dead", undiscarded: true },
+    "INDEX deliveries_dead (app_id=? AND seq<?)",
+  ],
+  ["that were given up", { appId: "a", calledOff: false }, "INDEX deliveries_dead (app_id=? AND seq<?)"],
+  [
+    "narrowed by all that their messages say",
+    { endpointId: "e", eventTypes: ["a"], channel: "c", tag: "t", responseClass: 500, since: 1 },
+    "INDEX deliveries_endpoint (webhook_id=? AND seq<?)",
+  ],
+])("deliveries %s are read in their order, each looked at once", (_what, filter, index) => {
+  const [plan] = open().plan("listDeliveries", filter, next)
+  expect(plan).toContain(`SEARCH d USING ${index}`)
+  expect(plan).not.toMatch(WHOLE)
+})
+
+test("every other list is a piece of an index, too", () => {
+  const { plan } = open()
+  const plans = {
+    applications_org: plan("listApplications", "o", named),
+    endpoints_app: plan("listEndpoints", { appId: "a" }, { ...named, back: true }),
+    entries_org: plan("listEntries", "key", "o", named, NOW),
+    messages_app: plan("listMessages", { appId: "a", tag: "t", eventTypes: ["e"], since: 1 }, next, false),
+    attempts_endpoint: plan("listAttempts", { endpointId: "e", orgId: "o", tag: "t" }, next),
+    attempts_delivery: plan("listAttempts", { deliveryId: "d", responseClass: 500 }, next),
+    tasks_org: plan("listTasks", "o", next, { status: "finished", type: "t" }),
+  }
+  for (const [index, [text]] of Object.entries(plans)) {
+    expect(text).toContain(`INDEX ${index}`)
+    expect(text).not.toMatch(WHOLE)
+  }
+  expect(plan("listRunningTasks", 100)).toEqual(["SCAN tasks USING INDEX tasks_running"])
+})
+
+test("one row is found by its name, whoever it belongs to", () => {
+  const { plan } = open()
+  const found = [
+    ...plan("getApplication", "o", "uid"),
+    ...plan("getEntry", "key", null, "name", NOW),
+    ...plan("getEntry", "key", "o", "name", NOW),
+    ...plan("getDelivery", "o", "d"),
+    ...plan("getMessage", "a", "event"),
+    ...plan("getMessages", ["m"], true),
+    ...plan("getAttempt", "m", "atmpt"),
+    ...plan("expungeAttempt", "m", "atmpt"),
+    ...plan("add", [{ messageId: "m", endpointId: "e", manual: true }], NOW),
+    ...plan("createTask", sample.task({})),
+  ]
+  for (const text of found) expect(text).not.toMatch(WHOLE)
+})
+
+test("a lane is passed over with one look, and counted by its own rows alone", () => {
+  const store = open()
+  fill(store)
+  const plans = store.plan("listLanes", { orgId: ORG }, { ...named, from: "" }).join("\n")
+  expect(plans).toContain("SEARCH e USING INDEX sqlite_autoindex_endpoints_1 (id>?)")
+  expect(plans).toContain("SEARCH webhook_deliveries EXISTS USING INDEX deliveries_live (webhook_id=?)")
+  expect(plans).toContain("SEARCH d USING INDEX deliveries_live (webhook_id=?)")
+  expect(plans).not.toMatch(WHOLE)
+})
+
+test("messages are counted application by application", () => {
+  const [usage] = open().plan("usage", "o", null, {})
+  expect(usage).toContain("SEARCH m USING INDEX messages_app (app_id=?)")
+  expect(usage).toContain("COVERING INDEX applications_org (org_id=?)")
+})

@@ -1,0 +1,69 @@
+/** Everything that one tenant owns, and what can be done with it. */
+import { Applications } from "./resources/applications.ts"
+import { Attempts } from "./resources/attempts.ts"
+import { type Core, requireApplication } from "./resources/core.ts"
+import { DeadLetters } from "./resources/dead-letters.ts"
+import { Deliveries } from "./resources/deliveries.ts"
+import { Endpoints } from "./resources/endpoints.ts"
+import { EventTypes } from "./resources/event-types.ts"
+import { Keys } from "./resources/keys.ts"
+import { Lanes } from "./resources/lanes.ts"
+import { type MessageInput, Messages, type SendOptions, type SendResult } from "./resources/messages.ts"
+import { Policies } from "./resources/policies.ts"
+import { Replays } from "./resources/replays.ts"
+import { Tasks } from "./resources/tasks.ts"
+import { Usage } from "./resources/usage.ts"
+import type { StatusCounts } from "./store/store.ts"
+
+export class Tenant {
+  readonly applications: Applications
+  readonly endpoints: Endpoints
+  readonly eventTypes: EventTypes
+  readonly policies: Policies
+  readonly messages: Messages
+  readonly deliveries: Deliveries
+  readonly attempts: Attempts
+  readonly dead: DeadLetters
+  readonly keys: Keys
+  readonly lanes: Lanes
+  readonly replays: Replays
+  readonly tasks: Tasks
+  readonly usage: Usage
+  /** What everything here works with; for the server, not for callers. */
+  readonly core: Core
+
+  /** Use `openPosthorn`, and its `tenant`. */
+  constructor(core: Core) {
+    this.core = core
+    this.applications = new Applications(core)
+    this.endpoints = new Endpoints(core)
+    this.eventTypes = new EventTypes(core)
+    this.policies = new Policies(core)
+    this.messages = new Messages(core)
+    this.deliveries = new Deliveries(core)
+    this.attempts = new Attempts(core)
+    this.dead = new DeadLetters(core, this.deliveries)
+    this.keys = new Keys(core)
+    this.lanes = new Lanes(core)
+    this.replays = new Replays(core, this.messages, this.deliveries)
+    this.tasks = new Tasks(core)
+    this.usage = new Usage(core)
+  }
+
+  /** Resolves when the message and its deliveries are on disk; with `tx`, when they are part of that transaction. */
+  send(app: string, message: MessageInput, options?: SendOptions): Promise<SendResult> {
+    return this.messages.send(app, message, options)
+  }
+
+  /** All or none, in this order. */
+  sendBatch(app: string, messages: readonly MessageInput[], options?: SendOptions): Promise<SendResult[]> {
+    return this.messages.sendBatch(app, messages, options)
+  }
+
+  /** How many deliveries there are in each state, in all or of one application. */
+  async stats(app?: string): Promise<StatusCounts> {
+    const { store, orgId } = this.core
+    if (app === undefined) return store.countByStatus({ orgId })
+    return store.countByStatus({ appId: (await requireApplication(this.core, app)).id })
+  }
+}

@@ -1,0 +1,208 @@
+/** What goes wrong is told in Svix's shapes, and nothing of ours leaks. */
+import { connect } from "node:net"
+import { expect, test } from "vitest"
+import { PosthornError } from "../../src/core/errors.ts"
+import type { Store } from "../../src/store/store.ts"
+import { probeRoutes } from "./support/probe.ts"
+import { ApiServer } from "./support/server.ts"
+
+const start = (more = {}) => ApiServer.start({ routes: [probeRoutes()], ...more })
+const invalid = (...loc: string[]) => ({
+  status: 422,
+  body: { detail: [{ loc, msg: expect.any(String), type: expect.stringMatching(/^value_error/) }] },
+})
+const told = (status: number, code: string) => ({ status, body: { code, detail: expect.any(String) } })
+
+test("input that does not fit names where it is", async () => {
+  const server = await start()
+  for (const [body, ...loc] of [
+    [{}, "body", "name"],
+    [{ name: 5 }, "body", "name"],
+    [{ name: "" }, "body", "name"],
+    [{ name: "x", nmae: "y" }, "body", "nmae"],
+    [{ name: "x", kind: "huge" }, "body", "kind"],
+    [{ name: "x", uid: "app_x" }, "body", "uid"],
+    [{ name: "x", uid: "a b" }, "body", "uid"],
+    [[], "body"],
+    ["text", "body"],
+  ] as const)
+    expect(await server.call("POST", "/app", { body }), JSON.stringify(body)).toMatchObject(invalid(...loc))
+  expect(await server.call("POST", "/app", { body: { name: "x", nmae: 1 } })).toMatchObject({
+    body: { detail: [{ msg: "is not supported here; known are name, uid, kind, free" }] },
+  })
+  expect(await server.call("POST", "/app")).toMatchObject({
+    body: { detail: [{ loc: ["body"], msg: "a JSON body is required" }] },
+  })
+})
+
+test("so does a query", async () => {
+  const server = await start()
+  for (const [query, ...loc] of [
+    ["limit=251", "query", "limit"],
+    ["limit=0", "query", "limit"],
+    ["limit=many", "query", "limit"],
+    ["limit=1&limit=2", "query", "limit"],
+    ["order=up", "query", "order"],
+    ["with_content=maybe", "query", "with_content"],
+    ["limits=5", "query", "limits"],
+    ["iterator=%20", "query", "iterator"],
+    ["__proto__=1", "query", "__proto__"],
+  ] as const)
+    expect(await server.call("GET", `/app?${query}`), query).toMatchObject(invalid(...loc))
+  expect(await server.call("GET", "/app/acme?x=1")).toMatchObject(invalid("query", "x"))
+  expect(await server.call("GET", "/app/a%20b")).toMatchObject(invalid("path", "app_id"))
+})
+
+test("lists come in every spelling, and what is left out has its default", async () => {
+  const server = await start()
+  for (const query of ["event_types=a,b", "event_types=a&event_types=b", "event_types[0]=a&event_types[1]=b"])
+    expect((await server.call("GET", `/app?${query}&with_content=false`)).body.data[0]).toEqual({
+      asked: { limit: 50, event_types: ["a", "b"], with_content: false },
+    })
+})
+
+test("bodies that cannot be read", async () => {
+  const server = await start({ maxPayloadBytes: 1000 })
+  const post = (raw: string | Uint8Array, headers = {}) => server.call("POST", "/app", { raw, headers })
+  for (const raw of [
+    "{",
+    "nope",
+    new Uint8Array([0xff]),
+    `${"[".repeat(5000)}`,
+    '{"name":"x","__proto__":{}}',
+  ])
+    expect(await post(raw)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body"], type: "value_error.jsondecode" }] },
+    })
+  expect(await post("")).toMatchObject(invalid("body"))
+  for (const type of ["text/plain", "application/x-www-form-urlencoded", "nonsense"])
+    expect(await post("{}", { "content-type": type })).toMatchObject(told(415, "unsupported_media_type"))
+  expect(await post("{}", { "content-encoding": "gzip" })).toMatchObject(told(415, "unsupported_media_type"))
+  expect(await post(JSON.stringify({ name: "x".repeat(70_000) }))).toMatchObject(
+    told(413, "payload_too_large"),
+  )
+  expect(await post('{"name":"x"}', { "content-type": "application/json; charset=utf-8" })).toMatchObject({
+    status: 201,
+  })
+})
+
+test("routes and methods that are not there answer in JSON", async () => {
+  const server = await start()
+  expect(await server.call("GET", "/nowhere")).toMatchObject(told(404, "not_found"))
+  expect(await server.call("GET", `/app/${"x".repeat(300)}`)).toMatchObject(told(404, "not_found"))
+  const answer = await server.call("DELETE", "/app/acme/")
+  expect(answer).toMatchObject(told(405, "method_not_allowed"))
+  expect(answer.headers.get("allow")).toBe("GET, HEAD")
+  for (const path of ["/nowhere", "/api/v1/%zz", "/api/v2/app"]) {
+    const response = await fetch(server.url + path)
+    expect(response.status).toBeOneOf([400, 404])
+    expect(await response.json()).toEqual({ code: expect.any(String), detail: expect.any(String) })
+  }
+})
+
+test("a fault of our own says nothing of itself but where the log has it", async () => {
+  const server = await start()
+  const answer = await server.call("GET", "/fail", { headers: { "svix-req-id": "req-5" } })
+  expect(answer).toMatchObject(told(500, "server_error"))
+  expect(answer.text).not.toContain("hunter2")
+  expect(answer.body.detail).toContain("req-5")
+  expect(answer.headers.get("x-request-id")).toBe("req-5")
+  const forged = await server.call("GET", "/refuse", { headers: { "svix-req-id": 'a"b' } })
+  expect(forged).toMatchObject(told(400, "invalid_range"))
+  expect(forged.headers.get("x-request-id")).toMatch(/^[\w-]{36}$/)
+})
+
+test.each([
+  ["store_unavailable", 503, "1"],
+  ["store_in_use", 503, "1"],
+  ["store_full", 503, "30"],
+  ["closed", 503, "1"],
+  ["conflict", 409, null],
+  ["payload_too_large", 413, null],
+  ["payload_gone", 400, null],
+  ["store_failed", 500, null],
+] as const)("%s is %i", async (code, status, retryAfter) => {
+  const server = await start({
+    wrapStore: (store: Store) =>
+      new Proxy(store, {
+        get(target, name) {
+          const value = Reflect.get(target, name)
+          if (name === "createApplication")
+            return () => Promise.reject(new PosthornError(code, "at /secret/path"))
+          return typeof value === "function" ? value.bind(target) : value
+        },
+      }),
+  })
+  const answer = await server.call("POST", "/app", { body: { name: "x" } })
+  expect(answer.status).toBe(status)
+  expect(answer.headers.get("retry-after")).toBe(retryAfter)
+  if (status >= 500) expect(answer.text).not.toContain("/secret/path")
+})
+
+test("browsers anywhere may ask", async () => {
+  const server = await start()
+  const preflight = await fetch(`${server.url}/api/v1/app`, {
+    method: "OPTIONS",
+    headers: {
+      origin: "https://example.com",
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "authorization, x-own",
+    },
+  })
+  expect(preflight.status).toBe(204)
+  expect(Object.fromEntries(preflight.headers)).toMatchObject({
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "POST",
+    "access-control-allow-headers": "authorization, x-own",
+  })
+  const answer = await server.call("GET", "/app", { key: null })
+  expect(answer.headers.get("access-control-allow-origin")).toBe("*")
+})
+
+/** What comes back for bytes of our own making, until the server hangs up. */
+function sendRaw(server: ApiServer, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => socket.write(text))
+    let got = ""
+    socket.on("data", (chunk) => {
+      got += chunk
+    })
+    socket.on("close", () => resolve(got))
+    socket.on("error", reject)
+  })
+}
+
+test("clients that dawdle are told and cut off", async () => {
+  const server = await start({ timeouts: { headersMs: 200, requestMs: 400, handlerMs: 30_000 } })
+  const [headers, body] = await Promise.all([
+    sendRaw(server, "POST /api/v1/app HTTP/1.1\r\nHost: x\r\n"),
+    sendRaw(
+      server,
+      `POST /api/v1/app HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.key}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+    ),
+  ])
+  for (const answer of [headers, body]) {
+    expect(answer).toMatch(/^HTTP\/1.1 408 Request Timeout\r\n/)
+    expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toMatchObject({ code: "timeout" })
+  }
+  expect(await server.call("GET", "/app")).toMatchObject({ status: 200 })
+})
+
+test("what is not HTTP, and headers without end", async () => {
+  const server = await start()
+  expect(await sendRaw(server, "hello\r\n\r\n")).toMatch(/^HTTP\/1.1 400 Bad Request\r\n.*"generic_error"/s)
+  expect(await sendRaw(server, `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(40_000)}\r\n\r\n`)).toMatch(
+    /^HTTP\/1.1 431 .*"headers_too_large"/s,
+  )
+})
+
+test("a handler that does not come to an end is answered for", async () => {
+  const server = await ApiServer.start({
+    routes: [probeRoutes({ wait: () => new Promise(() => {}) })],
+    timeouts: { headersMs: 1000, requestMs: 1000, handlerMs: 50 },
+  })
+  const answer = await server.call("GET", "/wait")
+  expect(answer).toMatchObject(told(503, "timeout"))
+  expect(answer.headers.get("retry-after")).toBe("1")
+})

@@ -1,0 +1,109 @@
+/** Too much at once: shed early, with a time to come again, and nothing that was accepted is lost. */
+import { connect } from "node:net"
+import { expect, onTestFinished, test } from "vitest"
+import { probeRoutes } from "./support/probe.ts"
+import { ApiServer } from "./support/server.ts"
+
+/** A gate that requests wait at; resolves `reached` when so many stand there. */
+function gate(count: number) {
+  const opened = Promise.withResolvers<void>()
+  const reached = Promise.withResolvers<void>()
+  let waiting = 0
+  const wait = () => {
+    if (++waiting === count) reached.resolve()
+    return opened.promise
+  }
+  return { wait, reached: reached.promise, open: opened.resolve }
+}
+
+test("a flood is answered at once: accepted and in the store, or told to come again", async () => {
+  const server = await ApiServer.start({ routes: [probeRoutes()], maxRequests: 10 })
+  const answers = await Promise.all(
+    Array.from({ length: 300 }, (_, n) => server.call("POST", "/app", { body: { name: `app ${n}` } })),
+  )
+  const statuses = new Set(answers.map(({ status }) => status))
+  expect([...statuses].sort()).toEqual([201, 503])
+  for (const { status, headers, body } of answers)
+    if (status === 503) {
+      expect(headers.get("retry-after")).toBe("1")
+      expect(body.code).toBe("overloaded")
+    }
+  const accepted = answers.filter(({ status }) => status === 201).map(({ body }) => body.id)
+  const inStore = new Set<string>()
+  for (let cursor: string | null = null, done = false; !done; ) {
+    const page = await server.posthorn.applications.list({ limit: 250, cursor })
+    for (const { id } of page.data) inStore.add(id)
+    ;({ cursor, done } = page)
+  }
+  expect(inStore).toEqual(new Set(accepted))
+  expect(await server.call("GET", "/app")).toMatchObject({ status: 200 })
+})
+
+test("while all places are taken, only those who ask whether we live are answered", async () => {
+  const { wait, reached, open } = gate(3)
+  const server = await ApiServer.start({ routes: [probeRoutes({ wait })], maxRequests: 3 })
+  const waiting = Array.from({ length: 3 }, () => server.call("GET", "/wait"))
+  await reached
+  expect(await server.call("GET", "/app")).toMatchObject({ status: 503 })
+  open()
+  for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(204)
+  expect(await server.call("GET", "/app")).toMatchObject({ status: 200 })
+})
+
+test("health is answered all the same", async () => {
+  const server = await ApiServer.start({ maxRequests: 0 })
+  expect(await server.call("GET", "/health", { key: null })).toMatchObject({ status: 200 })
+  expect(await server.call("GET", "/health/ping", { key: null })).toMatchObject({ status: 204 })
+  expect(await fetch(`${server.url}/docs`)).toMatchObject({ status: 503 })
+})
+
+test("who goes away while the request is worked on makes no room before it is done", async () => {
+  const { wait, reached, open } = gate(1)
+  const server = await ApiServer.start({ routes: [probeRoutes({ wait })], maxRequests: 1 })
+  const leaving = new AbortController()
+  const gone = fetch(`${server.url}/api/v1/wait`, { signal: leaving.signal }).catch(() => "gone")
+  await reached
+  const hungUp = new Promise((resolve) => server.app.server.once("connection", resolve))
+  leaving.abort()
+  expect(await gone).toBe("gone")
+  void hungUp
+  expect(await server.call("GET", "/app")).toMatchObject({ status: 503 })
+  open()
+  await expect.poll(async () => (await server.call("GET", "/app")).status).toBe(200)
+})
+
+test("bodies that are announced are counted before they are read", async () => {
+  const server = await ApiServer.start({
+    routes: [probeRoutes()],
+    maxPayloadBytes: 1000,
+    maxBodyBytes: 100_000,
+  })
+  const begin = (length: number) => {
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1")
+    onTestFinished(() => void socket.destroy())
+    socket.write(
+      `POST /api/v1/app HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.key}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\n\r\n`,
+    )
+    return {
+      socket,
+      answered: new Promise<string>((resolve) => socket.once("data", (data) => resolve(`${data}`))),
+    }
+  }
+  const first = begin(60_000)
+  expect(await first.answered).toMatch(/^HTTP\/1.1 100/)
+  await expect
+    .poll(async () => (await server.call("POST", "/app", { raw: " ".repeat(50_000) })).status)
+    .toBe(503)
+  expect(await server.call("POST", "/app", { body: { name: "small" } })).toMatchObject({ status: 201 })
+  first.socket.destroy()
+  await expect
+    .poll(async () => (await server.call("POST", "/app", { raw: " ".repeat(50_000) })).status)
+    .toBe(422)
+})
+
+test("without a key nothing is counted for a body", async () => {
+  const server = await ApiServer.start({ routes: [probeRoutes()], maxBodyBytes: 100 })
+  const answer = await server.call("POST", "/app", { key: null, raw: " ".repeat(5000) })
+  expect(answer).toMatchObject({ status: 401 })
+})

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest"
+import { Harness } from "../support/harness.ts"
+
+test("event types are created, read, changed, archived and removed", async () => {
+  const { posthorn, clock } = await Harness.start()
+  const { eventTypes } = posthorn
+  const schemas = { "1": { type: "object" } }
+  const made = await eventTypes.create({ name: "invoice.paid", description: "An invoice was paid", schemas })
+  expect(made).toMatchObject({ name: "invoice.paid", archived: false, schemas, featureFlags: null })
+  clock.advance(1000)
+  const changed = await eventTypes.update("invoice.paid", { deprecated: true, groupName: "billing" })
+  expect(changed).toMatchObject({
+    description: "An invoice was paid",
+    deprecated: true,
+    groupName: "billing",
+  })
+  expect(changed.updatedAt.getTime() - changed.createdAt.getTime()).toBe(1000)
+  expect(await eventTypes.get("invoice.paid")).toEqual(changed)
+  const again = { name: "invoice.paid", description: "again" }
+  await expect(eventTypes.create(again)).rejects.toMatchObject({ code: "conflict", field: "name" })
+  await eventTypes.delete("invoice.paid")
+  expect((await eventTypes.list()).data).toEqual([])
+  expect((await eventTypes.list({ includeArchived: true })).data).toMatchObject([{ archived: true }])
+  expect(await eventTypes.create(again)).toMatchObject({ archived: false, description: "again" })
+  await eventTypes.delete("invoice.paid", { expunge: true })
+  await expect(eventTypes.get("invoice.paid")).rejects.toMatchObject({ code: "not_found" })
+})
+
+test("put creates what is not there and replaces what is", async () => {
+  const { posthorn } = await Harness.start()
+  const { eventTypes } = posthorn
+  const first = await eventTypes.put("a.b", { description: "one", featureFlags: ["beta"] })
+  const second = await eventTypes.put("a.b", { description: "two" })
+  expect([first.created, second.created]).toEqual([true, false])
+  expect(second.type).toMatchObject({ description: "two", featureFlags: null })
+})
+
+test("lists go by name, in both directions, past those that are left out", async () => {
+  const { posthorn } = await Harness.start()
+  const { eventTypes } = posthorn
+  const names = ["-dash", "a", "b", "c", "d", "e"]
+  for (const name of names) await eventTypes.create({ name, description: name })
+  await eventTypes.delete("b")
+  const first = await eventTypes.list({ limit: 2 })
+  expect([first.data.map(({ name }) => name), first.done]).toEqual([["-dash", "a"], false])
+  const second = await eventTypes.list({ limit: 2, cursor: first.cursor })
+  expect(second.data.map(({ name }) => name)).toEqual(["c", "d"])
+  const last = await eventTypes.list({ limit: 2, cursor: second.cursor })
+  expect([last.data.map(({ name }) => name), last.done]).toEqual([["e"], true])
+  const back = await eventTypes.list({ limit: 2, cursor: second.previous })
+  expect([back.data.map(({ name }) => name), back.done]).toEqual([["-dash", "a"], true])
+  const fromFirst = await eventTypes.list({ limit: 1, cursor: (await eventTypes.list({ limit: 1 })).cursor })
+  expect(fromFirst.data.map(({ name }) => name)).toEqual(["a"])
+  const seen = await eventTypes.list({ visible: ({ name }) => name > "c" })
+  expect(seen.data.map(({ name }) => name)).toEqual(["d", "e"])
+})
+
+test("what an event type cannot be is refused by name", async () => {
+  const { posthorn } = await Harness.start()
+  const { eventTypes } = posthorn
+  const bad = (input: object, field: string) =>
+    expect(eventTypes.create({ name: "a", description: "", ...input } as never)).rejects.toMatchObject({
+      field,
+    })
+  await bad({ name: "a b" }, "name")
+  await bad({ description: 7 }, "description")
+  await bad({ schemas: [] }, "schemas")
+  await bad({ schemas: { "1": "x".repeat(300_000) } }, "schemas")
+  await bad({ featureFlags: [] }, "featureFlags")
+  await bad({ colour: "red" }, "colour")
+})

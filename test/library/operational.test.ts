@@ -1,0 +1,70 @@
+import { expect, test } from "vitest"
+import { DEFAULT_ORG } from "../../src/core/org.ts"
+import { OPERATIONAL_APP } from "../../src/operational/operational.ts"
+import { Harness } from "../support/harness.ts"
+
+async function told(harness: Harness, count: number): Promise<{ type: string; data: object }[]> {
+  await harness.receiver.arrived("/operations", count)
+  return harness.receiver.to("/operations").map(({ body }) => JSON.parse(`${body}`))
+}
+
+async function start(): Promise<Harness> {
+  const harness = await Harness.start()
+  const shadow = await harness.posthorn.operational.open(DEFAULT_ORG)
+  const url = harness.receiver.url("/operations")
+  await shadow.endpoints.create(OPERATIONAL_APP, { url, ordered: true })
+  return harness
+}
+
+test("a tenant is told of its endpoints, and of what they could not be sent", async () => {
+  const harness = await start()
+  const id = await harness.endpoint({ uid: "hook", retry: { delays: [1], maxAttempts: 1 } }, "/hook")
+  expect((await told(harness, 1))[0]).toEqual({
+    type: "endpoint.created",
+    data: { appId: expect.stringMatching(/^app_/), appUid: "acme", endpointId: id, endpointUid: "hook" },
+  })
+  harness.receiver.always("/hook", 500)
+  const message = await harness.send({}, { eventId: "evt-1" })
+  const exhausted = (await told(harness, 2))[1]!
+  expect(exhausted).toMatchObject({
+    type: "message.attempt.exhausted",
+    data: { appUid: "acme", msgId: message, msgEventId: "evt-1", endpointId: id },
+  })
+  expect(exhausted.data).toMatchObject({
+    lastAttempt: { id: expect.stringMatching(/^atmpt_/), responseStatusCode: 500 },
+  })
+  await harness.posthorn.endpoints.update("acme", id, { disabled: true })
+  const types = (await told(harness, 4)).slice(2).map(({ type }) => type)
+  expect(types.sort()).toEqual(["endpoint.disabled", "endpoint.updated"])
+  await harness.posthorn.endpoints.delete("acme", id)
+  expect((await told(harness, 5))[4]).toMatchObject({ type: "endpoint.deleted" })
+})
+
+test("a message that keeps failing is told of once, and so is its recovery", async () => {
+  const harness = await start()
+  const id = await harness.endpoint({ retry: { delays: [1], maxAttempts: 10 } }, "/hook")
+  harness.receiver.queue("/hook", 500, 500, 500, 500, 500)
+  await harness.send()
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    await expect
+      .poll(() =>
+        harness.events.filter(({ type, webhook_id }) => type === "delivery.attempt" && webhook_id === id),
+      )
+      .toHaveLength(attempt)
+    await harness.quiet()
+    harness.clock.advance(1000)
+  }
+  const types = (await told(harness, 3)).map(({ type }) => type)
+  expect(types).toEqual(["endpoint.created", "message.attempt.failing", "message.attempt.recovered"])
+})
+
+test("operational endpoints and messages are in no list of the tenant, and nobody is told of them", async () => {
+  const harness = await start()
+  await harness.endpoint()
+  await told(harness, 1)
+  await harness.quiet()
+  expect((await harness.posthorn.applications.list()).data.map(({ uid }) => uid)).toEqual(["acme"])
+  expect((await harness.posthorn.deliveries.list()).data).toEqual([])
+  expect(await harness.posthorn.stats()).toMatchObject({ delivered: 0 })
+  expect(harness.receiver.to("/operations")).toHaveLength(1)
+})
