@@ -3,7 +3,7 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
 /** Tests that compare times run by themselves, one after the other, so that the others do not disturb them. */
 const TIMING = "**/*.timing.test.ts"
 /** What the engine promises must hold on every store and schedule: these run over each combination. */
-const ENGINE = "test/{acceptance,engine,kill,library,model}/**/*.test.ts"
+const ENGINE = "test/{acceptance,api/sdk,engine,kill,library,model}/**/*.test.ts"
 const timeouts = { testTimeout: 30_000, hookTimeout: 30_000 }
 const exclude = [...configDefaults.exclude, TIMING]
 

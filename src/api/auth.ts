@@ -6,6 +6,7 @@ import { requireAccess, requireDeclared } from "./access.ts"
 import { type Caller, callerOf } from "./caller.ts"
 import type { Api } from "./context.ts"
 import type { TokenReader } from "./jwt.ts"
+import { unsupported } from "./unsupported.ts"
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -20,10 +21,13 @@ export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReade
   app.decorateRequest("caller", null)
   app.addHook("onRoute", requireDeclared)
   app.addHook("onRequest", async (request) => {
-    if (request.is404 || request.routeOptions.config.auth === "none") return
-    request.caller = await callerOf(request.headers.authorization, ring, readToken)
-    const tenant = posthorn.tenant(request.caller.orgId)
-    await requireAccess(request.caller, request, async (key) => (await tenant.applications.get(key)).id)
+    const isNothing = request.is404 && unsupported(request) === null
+    if (isNothing || request.routeOptions.config.auth === "none") return
+    const caller = await callerOf(request.headers.authorization, ring, readToken)
+    request.caller = caller
+    await requireAccess(caller, request, async (key) => {
+      return (await posthorn.tenant(caller.orgId).applications.get(key)).id
+    })
   })
   app.addHook("onClose", () => ring.close())
 }

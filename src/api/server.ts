@@ -16,7 +16,8 @@ import { shedOverload } from "./overload.ts"
 import { parseQuery, refuseUnknownQueries } from "./query.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
-import { validatorCompiler } from "./validation.ts"
+import { refuseUnsupported } from "./unsupported.ts"
+import { loadCompiler, validatorCompiler } from "./validation.ts"
 
 export interface ServerSettings {
   readonly logger: Logger
@@ -78,7 +79,9 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   app.addHook("onClose", () => posthorn.close())
   refuseUnknownQueries(app)
   authenticate(app, posthorn, settings.readToken ?? null)
+  refuseUnsupported(app)
   readBodies(app)
+  loadCompiler(app)
   answerOnce(app, posthorn.core)
   const context: Context = {
     posthorn,

@@ -60,7 +60,10 @@ interface Problem {
 
 export function sentenceOf(status: number, body: unknown, names: ReadonlyMap<string, string>): string {
   const { detail } = (body ?? {}) as { readonly detail?: string | readonly Problem[] }
-  if (typeof detail === "string") return printable(detail.replace(/^Entity not found: /, ""))
+  if (typeof detail === "string") {
+    const said = printable(detail.replace(/^Entity not found: /, ""))
+    return status === 401 ? `the server does not take this key: ${said}` : said
+  }
   if (!Array.isArray(detail)) return `the server answered ${status} and did not say why`
   const problems = (detail as readonly Problem[]).map((problem) => inOurWords(problem, names))
   return printable([...new Set(problems)].join("; "))

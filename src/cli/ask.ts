@@ -27,8 +27,10 @@ export async function makeSure(
   if (!input.isTTY || !output.isTTY)
     throw new UsageError(`this needs --yes where nobody can be asked: ${what}`)
   const dialogue = createInterface({ input, output })
+  // Ctrl-C and Ctrl-D close it, and the question is never answered.
+  const closed = new Promise<string>((resolve) => dialogue.once("close", () => resolve("")))
   try {
-    const answer = await dialogue.question(`${what}\nGo on? [y/N] `)
+    const answer = await Promise.race([dialogue.question(`${what}\nGo on? [y/N] `), closed])
     if (!/^y(es)?$/i.test(answer.trim())) throw new Declined()
   } finally {
     dialogue.close()

@@ -23,8 +23,11 @@ export interface Place {
 
 export async function placesOf(commands: { readonly [name: string]: Entry }): Promise<Place[]> {
   const words = Object.entries(commands).map(([name, { summary }]) => ({ name, about: summary }))
-  const help = { name: "help", about: "the help of a command" }
-  const places: Place[] = [{ at: "", words: [...words, help], flags: [] }]
+  const help = { name: "help", about: "what a command does, its flags and examples" }
+  const places: Place[] = [
+    { at: "", words: [...words, help], flags: [] },
+    { at: "help", words, flags: [] },
+  ]
   for (const [name, entry] of Object.entries(commands)) {
     const command = await entry.load()
     if (!("table" in command)) places.push({ at: name, words: [], flags: programFlags(command) })

@@ -18,7 +18,8 @@ export class Output {
     this.#out = out
     this.#notes = notes
     this.#look = {
-      width: out.isTTY ? out.columns : null,
+      // Some terminals say that they have none.
+      width: out.isTTY && out.columns > 0 ? out.columns : null,
       // It looks at the stream, NO_COLOR and FORCE_COLOR.
       paint: (text, kind) => styleText(STYLES[kind], text, { stream: out }),
     }

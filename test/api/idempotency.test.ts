@@ -110,6 +110,20 @@ test("an answer that is no success is not kept", async () => {
   expect(await post("globex")).toMatchObject({ status: 201 })
 })
 
+test("a fault after the work was done: the repeat finds what was made", async () => {
+  let faults = 1
+  const server = await start({
+    created: () => {
+      if (faults-- > 0) throw new Error("a fault of our own")
+    },
+  })
+  expect(await create(server, "Acme")).toMatchObject({ status: 500 })
+  const [made] = (await server.posthorn.applications.list()).data
+  expect(await create(server, "Globex")).toMatchObject({ status: 409 })
+  expect(await create(server, "Acme")).toMatchObject({ status: 201, body: { id: made!.id } })
+  expect(await names(server)).toEqual(["Acme"])
+})
+
 test("after twelve hours the key is free again", async () => {
   const clock = new TestClock()
   const server = await start({}, { clock, options: { deliver: false } })

@@ -1,5 +1,6 @@
 /** Too much at once: shed early, with a time to come again, and nothing that was accepted is lost. */
-import { connect } from "node:net"
+import { once } from "node:events"
+import { connect, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
 import { probeRoutes } from "./support/probe.ts"
 import { ApiServer } from "./support/server.ts"
@@ -17,10 +18,14 @@ function gate(count: number) {
 }
 
 test("a flood is answered at once: accepted and in the store, or told to come again", async () => {
-  const server = await ApiServer.start({ routes: [probeRoutes()], maxRequests: 10 })
-  const answers = await Promise.all(
-    Array.from({ length: 300 }, (_, n) => server.call("POST", "/app", { body: { name: `app ${n}` } })),
-  )
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+  const server = await ApiServer.start({ routes: [probeRoutes({ created: () => opened })], maxRequests: 10 })
+  const create = async (n: number) => {
+    const answer = await server.call("POST", "/app", { body: { name: `app ${n}` } })
+    if (answer.status === 503) open()
+    return answer
+  }
+  const answers = await Promise.all(Array.from({ length: 300 }, (_, n) => create(n)))
   const statuses = new Set(answers.map(({ status }) => status))
   expect([...statuses].sort()).toEqual([201, 503])
   for (const { status, headers, body } of answers)
@@ -39,7 +44,7 @@ test("a flood is answered at once: accepted and in the store, or told to come ag
   expect(await server.call("GET", "/app")).toMatchObject({ status: 200 })
 })
 
-test("while all places are taken, only those who ask whether we live are answered", async () => {
+test("while all places are taken nobody gets another, and then somebody does", async () => {
   const { wait, reached, open } = gate(3)
   const server = await ApiServer.start({ routes: [probeRoutes({ wait })], maxRequests: 3 })
   const waiting = Array.from({ length: 3 }, () => server.call("GET", "/wait"))
@@ -60,13 +65,14 @@ test("health is answered all the same", async () => {
 test("who goes away while the request is worked on makes no room before it is done", async () => {
   const { wait, reached, open } = gate(1)
   const server = await ApiServer.start({ routes: [probeRoutes({ wait })], maxRequests: 1 })
+  const connected = once(server.app.server, "connection") as Promise<[Socket]>
   const leaving = new AbortController()
   const gone = fetch(`${server.url}/api/v1/wait`, { signal: leaving.signal }).catch(() => "gone")
   await reached
-  const hungUp = new Promise((resolve) => server.app.server.once("connection", resolve))
   leaving.abort()
   expect(await gone).toBe("gone")
-  void hungUp
+  const [socket] = await connected
+  if (!socket.closed) await once(socket, "close")
   expect(await server.call("GET", "/app")).toMatchObject({ status: 503 })
   open()
   await expect.poll(async () => (await server.call("GET", "/app")).status).toBe(200)

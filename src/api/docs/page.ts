@@ -44,10 +44,22 @@ function section({ id, method, path, operation }: Described): Html {
 <p><small><code>${id}</code>${security?.length === 0 ? html` needs no key` : ""}</small></p>
 ${parameters.length === 0 ? "" : html`<h4>Parameters</h4><table>${parameters.map(parameter)}</table>`}
 ${requestBody === undefined ? "" : html`<h4>Body</h4>${content(requestBody.content)}`}
-<h4>Answers</h4><table>${Object.entries(responses).map(
-    ([status, response]) =>
-      html`<tr><td><code>${status}</code></td><td>${content(response.content)}</td><td>${response.description ?? ""}</td></tr>`,
-  )}</table></section>`
+<h4>Answers</h4>${answers(responses)}</section>`
+}
+
+/** What can go wrong is much the same everywhere: it gets a line, not a table. */
+function answers(responses: NonNullable<Described["operation"]["responses"]>): Html {
+  const all = Object.entries(responses)
+  const good = all.filter(([status]) => status < "400")
+  const rows = good.map(
+    ([status, { content: types, description }]) =>
+      html`<tr><td><code>${status}</code> ${description ?? ""}</td><td>${content(types)}</td></tr>`,
+  )
+  const bad = all.filter(([status]) => status >= "400")
+  const errors = bad.map(
+    ([status, { description }]) => html`<span title="${description ?? ""}"><code>${status}</code></span> `,
+  )
+  return html`<table>${rows}</table><p><small>Errors: ${errors}</small></p>`
 }
 
 function parameter({

@@ -91,6 +91,7 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
         summary: "Get an attempt",
         tags,
         params: Type.Object({ ...MessageId, ...attemptId }),
+        querystring: Type.Object({ expanded_statuses: wishes.expanded_statuses }),
         response: { 200: AttemptOut },
       },
     },
@@ -98,7 +99,7 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
       const { app_id, msg_id, attempt_id } = request.params
       const { messages, attempts } = tenant(request)
       const message = await messages.get(app_id, msg_id)
-      return attemptOut(await attempts.get(message.id, attempt_id), wishesOf({}))
+      return attemptOut(await attempts.get(message.id, attempt_id), wishesOf(request.query))
     },
   )
 

@@ -81,8 +81,8 @@ export const table: Group = {
           const { id, name } = await api.get<ApplicationOut>(route)
           const endpoints = await api.get<List<unknown>>(`${route}/endpoint`, { limit: 250 })
           const many = `${endpoints.done ? "" : "more than "}${count(endpoints.data.length, "endpoint")}`
-          const waiting = count(await waitingFor(api, id), "delivery", "deliveries")
-          return `Application ${id} (${name}) is deleted with ${many}; ${waiting} that wait are cancelled.`
+          const waiting = count(await waitingFor(api, id), "waiting delivery", "waiting deliveries")
+          return `Application ${id} (${name}) would be deleted with ${many}, and ${waiting} cancelled.`
         })
         out.say(await api.send("DELETE", route), `Application ${args.app} is deleted.`)
       },

@@ -1,5 +1,6 @@
 /** What an endpoint is made of, as flags; and an endpoint as it is shown. */
 import type { EndpointOut } from "../../api/schemas/endpoint.ts"
+import type { Policy } from "../../core/policy.ts"
 import { uid } from "../command.ts"
 import { clearable, clearableNumber, clearableTexts, type Flag, pairs, text } from "../flag.ts"
 import type { Output } from "../output.ts"
@@ -53,8 +54,10 @@ function stateOf({ disabled, paused, heldUntil }: EndpointOut): string {
 export function showEndpoint(out: Output, endpoint: EndpointOut): void {
   const { rateLimit: _rate, filterTypes: _types, version: _version, ...rest } = endpoint
   const { heldUntil, createdAt, updatedAt } = rest
+  const { delays, maxAttempts, maxAge } = endpoint.policy as Partial<Policy>
   out.record(endpoint, {
     ...rest,
+    policy: { delays, maxAttempts, maxAge },
     heldUntil: time(heldUntil),
     createdAt: time(createdAt),
     updatedAt: time(updatedAt),

@@ -1,7 +1,7 @@
 /** Sending to an endpoint on purpose: an example, what was given up, what it missed. */
 
 import type { Static } from "../../api/schema.ts"
-import type { EndpointStatsOut } from "../../api/schemas/endpoint.ts"
+import type { EndpointOut, EndpointStatsOut } from "../../api/schemas/endpoint.ts"
 import type { MessageOut } from "../../api/schemas/message.ts"
 import { type Api, path } from "../api.ts"
 import { makeSure } from "../ask.ts"
@@ -87,11 +87,13 @@ export const replayMissing = replay(
     summary: "send the messages that the endpoint would have got and has not",
     since: "such as 2h before now",
   },
-  async (api, { app }, { since, until }) => {
+  async (api, { app, endpoint }, window) => {
+    const { since, until } = window
+    const { url } = await api.get<EndpointOut>(path`/app/${app}/endpoint/${endpoint}`)
     const query = { after: since, before: until, limit: 250, with_content: false }
     const messages = await api.get<List<unknown>>(path`/app/${app}/msg`, query)
     const many = `${messages.done ? "" : "more than "}${count(messages.data.length, "message")}`
-    return `Of ${many} ${span({ since, until } as Window)}, those that the endpoint has not got would be sent.`
+    return `Of ${many} ${span(window)}, those that ${url} has not got would be sent to it.`
   },
 )
 

@@ -111,7 +111,8 @@ export const table: Group = {
         await makeSure(flags.yes, async () => {
           const { id, url } = await api.get<EndpointOut>(routeOf(args))
           const waiting = await waitingFor(api, args.app, id)
-          return `Endpoint ${id} (${url}) would be deleted, and ${count(waiting, "delivery", "deliveries")} that wait cancelled.`
+          const many = count(waiting, "waiting delivery", "waiting deliveries")
+          return `Endpoint ${id} (${url}) would be deleted, and ${many} cancelled.`
         })
         out.say(await api.send("DELETE", routeOf(args)), `Endpoint ${args.endpoint} is deleted.`)
       },

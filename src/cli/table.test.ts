@@ -1,0 +1,84 @@
+/** Tables keep their columns, fit the terminal, and let nothing through that acts on it. */
+import { expect, test } from "vitest"
+import { type Column, PLAIN, recordLines, tableLines, time } from "./table.ts"
+
+interface Row {
+  readonly id: string
+  readonly url?: string | null
+  readonly tries: number
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: "ID", value: ({ id }) => id },
+  { title: "TRIES", value: ({ tries }) => tries, right: true },
+  { title: "URL", value: ({ url }) => url, cut: true },
+]
+
+test("columns are in line, numbers to the right, and nothing trails", () => {
+  const rows = [
+    { id: "dlv_1", tries: 3, url: "https://example.com/" },
+    { id: "dlv_22", tries: 12, url: null },
+  ]
+  expect(tableLines(rows, COLUMNS, PLAIN)).toEqual([
+    "ID      TRIES  URL",
+    "dlv_1       3  https://example.com/",
+    "dlv_22     12  –",
+  ])
+})
+
+test("on a narrow terminal the column that may be cut gives way, and the id stays whole", () => {
+  const rows = [{ id: "dlv_12345678", tries: 1, url: `https://example.com/${"x".repeat(80)}` }]
+  const lines = tableLines(rows, COLUMNS, { ...PLAIN, width: 40 })
+  expect(lines[1]).toBe("dlv_12345678      1  https://example.co…")
+  for (const line of lines) expect([...line].length).toBeLessThanOrEqual(40)
+})
+
+test("on a terminal that is too narrow for the ids, lines are cut and never wrap", () => {
+  const rows = [{ id: "dlv_12345678", tries: 1, url: "https://example.com/" }]
+  for (const line of tableLines(rows, COLUMNS, { ...PLAIN, width: 15 }))
+    expect([...line].length).toBeLessThanOrEqual(15)
+})
+
+test("what a receiver answered cannot move the cursor or begin a line", () => {
+  const rows = [{ id: "\x1b[2Ja\nb", tries: 1, url: "\u202e" }]
+  expect(tableLines(rows, COLUMNS, PLAIN)[1]).toBe("\\x1b[2Ja\\x0ab      1  \\u{202e}")
+  expect(recordLines({ answer: { body: "\x1b[2J" } }, PLAIN)[0]).not.toContain("\x1b")
+})
+
+test("colours are put around cells that have their width already", () => {
+  const paint = (text: string, kind: string) => `<${kind}>${text}</>`
+  const columns: readonly Column<string>[] = [
+    { title: "STATUS", value: (status) => status },
+    { title: "NEXT", value: () => "now" },
+  ]
+  expect(tableLines(["dead", "delivered", "pending"], columns, { width: null, paint })).toEqual([
+    "<title>STATUS     NEXT</>",
+    "<bad>dead     </>  now",
+    "<good>delivered</>  now",
+    "pending    now",
+  ])
+})
+
+test("a record shows each field on a line: lists by words, objects as JSON", () => {
+  const record = {
+    id: "app_1",
+    tags: ["a", "b"],
+    none: [],
+    metadata: { plan: "gold" },
+    paused: false,
+    uid: null,
+  }
+  expect(recordLines(record, PLAIN)).toEqual([
+    "id        app_1",
+    "tags      a, b",
+    "none      –",
+    'metadata  {"plan":"gold"}',
+    "paused    no",
+    "uid       –",
+  ])
+})
+
+test("times are shown to the second, as --since takes them", () => {
+  expect(time("2026-03-01T12:00:00.123Z")).toBe("2026-03-01T12:00:00Z")
+  expect(time(null)).toBe(null)
+})

@@ -1,0 +1,170 @@
+/** Svix's client and our attempts: what became of messages, and sending them again. */
+import type { Svix } from "svix"
+import { expect, onTestFinished, test } from "vitest"
+import { Receiver } from "../../support/receiver.ts"
+import { refusal, svixFor } from "../support/sdk.ts"
+import { ApiServer } from "../support/server.ts"
+
+interface World {
+  readonly server: ApiServer
+  readonly svix: Svix
+  readonly receiver: Receiver
+  /** Sends one and waits until it was delivered or given up. */
+  send(eventType: string): Promise<string>
+}
+
+async function start(): Promise<World> {
+  const receiver = await Receiver.start()
+  onTestFinished(() => receiver.close())
+  const server = await ApiServer.start()
+  const svix = svixFor(server)
+  await svix.application.create({ name: "Acme", uid: "acme" })
+  const retry = { delays: [60], maxAttempts: 1 }
+  await server.call("POST", "/app/acme/endpoint", {
+    body: { url: receiver.url("/hook"), uid: "hook", retry },
+  })
+  const send = async (eventType: string) => {
+    const over = new Promise<void>((resolve) => {
+      for (const name of ["delivery.delivered", "delivery.dead"] as const)
+        server.posthorn.on(name, () => resolve())
+    })
+    const { id } = await svix.message.create("acme", { eventType, payload: { eventType }, tags: [eventType] })
+    await over
+    return id
+  }
+  return { server, svix, receiver, send }
+}
+
+test("attempts are listed by endpoint and by message, and one by one", async () => {
+  const { svix, receiver, send } = await start()
+  receiver.queue("/hook", 200, 404, 503)
+  const ids = [await send("a"), await send("b"), await send("c")]
+  const list = (options = {}) => svix.messageAttempt.listByEndpoint("acme", "hook", options)
+  const all = await list({ withContent: true, withMsg: true })
+  expect(
+    all.data.map(({ msgId, status, statusText, responseStatusCode, triggerType }) => [
+      ids.indexOf(msgId),
+      status,
+      statusText,
+      responseStatusCode,
+      triggerType,
+    ]),
+  ).toEqual([
+    [2, 2, "fail", 503, 0],
+    [1, 2, "fail", 404, 0],
+    [0, 0, "success", 200, 0],
+  ])
+  expect(all.data[0]).toMatchObject({
+    response: "answer 503",
+    url: receiver.url("/hook"),
+    msg: { eventType: "c" },
+  })
+  expect((await list()).data[0]!.response).toBe("{}")
+  const found = async (options: object) => (await list(options)).data.map(({ msgId }) => ids.indexOf(msgId))
+  expect(await found({ status: 0 })).toEqual([0])
+  expect(await found({ status: 2 })).toEqual([2, 1])
+  expect(await found({ status: 1 })).toEqual([])
+  expect(await found({ statusCodeClass: 400 })).toEqual([1])
+  expect(await found({ eventTypes: ["a", "c"] })).toEqual([2, 0])
+  expect(await found({ tag: "b" })).toEqual([1])
+  expect(await found({ before: new Date(0) })).toEqual([])
+  const page = await list({ limit: 2 })
+  const next = await list({ limit: 2, iterator: page.iterator })
+  expect([page.done, next.done, next.data.length]).toEqual([false, true, 1])
+  expect((await list({ limit: 2, iterator: next.prevIterator! })).data).toEqual(page.data)
+  const [attempt] = (await svix.messageAttempt.listByMsg("acme", ids[1]!)).data
+  expect(await svix.messageAttempt.get("acme", ids[1]!, attempt!.id)).toMatchObject({
+    response: "answer 404",
+  })
+  await svix.messageAttempt.expungeContent("acme", ids[1]!, attempt!.id)
+  expect(await svix.messageAttempt.get("acme", ids[1]!, attempt!.id)).toMatchObject({ response: "EXPUNGED" })
+  expect(await refusal(svix.messageAttempt.get("acme", ids[0]!, attempt!.id))).toMatchObject({ status: 404 })
+})
+
+test("messages of an endpoint and endpoints of a message say what became of them", async () => {
+  const { svix, receiver, send } = await start()
+  receiver.queue("/hook", 200, 500)
+  const [good, bad] = [await send("a"), await send("b")]
+  const messages = await svix.messageAttempt.listAttemptedMessages("acme", "hook", { withContent: true })
+  expect(messages.data.map(({ id, statusText, payload }) => [id, statusText, payload])).toEqual([
+    [bad, "fail", { eventType: "b" }],
+    [good, "success", { eventType: "a" }],
+  ])
+  const failed = await svix.messageAttempt.listAttemptedMessages("acme", "hook", { status: 2 })
+  expect(failed.data.map(({ id }) => id)).toEqual([bad])
+  const endpoints = await svix.messageAttempt.listAttemptedDestinations("acme", bad)
+  expect(endpoints.data).toMatchObject([{ uid: "hook", status: 2, statusText: "fail", nextAttempt: null }])
+  expect(await svix.endpoint.getStats("acme", "hook")).toEqual({
+    success: 1,
+    pending: 0,
+    sending: 0,
+    fail: 1,
+    canceled: 0,
+  })
+  const range = { since: new Date(0), until: new Date() }
+  expect(await refusal(svix.endpoint.getStats("acme", "hook", range))).toMatchObject({
+    status: 400,
+    body: { code: "invalid_range" },
+  })
+})
+
+test("one that was called off is canceled for those who know the word, and a success for the others", async () => {
+  const { svix, server } = await start()
+  await svix.endpoint.patch("acme", "hook", {})
+  const { id } = await svix.message.create("acme", {
+    eventType: "a",
+    payload: {},
+    deliverAt: new Date("2031-05-18T10:00:00Z"),
+  })
+  const status = async (expanded: boolean) =>
+    (await server.call("GET", `/app/acme/endpoint/hook/msg?expanded_statuses=${expanded}`)).body.data[0]
+      .statusText
+  expect(await status(true)).toBe("sending")
+  const cancel = { createdBefore: new Date(Date.now() + 60_000).toISOString() }
+  expect((await server.call("POST", "/app/acme/endpoint/hook/cancel-msgs", { body: cancel })).status).toBe(
+    204,
+  )
+  await expect.poll(() => status(true)).toBe("canceled")
+  expect(await status(false)).toBe("success")
+  expect((await svix.messageAttempt.listAttemptedDestinations("acme", id)).data).toHaveLength(1)
+})
+
+test("messages are sent again: one, those that were given up, those that are missing, whatever fits", async () => {
+  const { svix, server, receiver, send } = await start()
+  receiver.queue("/hook", 500, 500)
+  const since = new Date(Date.now() - 60_000)
+  const [one, two] = [await send("a"), await send("b")]
+  await svix.messageAttempt.resend("acme", one, "hook")
+  await receiver.arrived("/hook", 3)
+  await expect
+    .poll(async () =>
+      (await svix.messageAttempt.listByMsg("acme", one)).data.map(({ triggerType }) => triggerType),
+    )
+    .toEqual([1, 0])
+  const finished = async (task: { id: string }) => {
+    await expect.poll(async () => (await svix.backgroundTask.get(task.id)).status).toBe("finished")
+    return (await svix.backgroundTask.get(task.id)).data
+  }
+  const recover = await svix.endpoint.recover("acme", "hook", { since })
+  expect(recover.task).toBe("endpoint.recover")
+  expect(await finished(recover)).toMatchObject({ changed: 1 })
+  await receiver.arrived("/hook", 4)
+  await svix.endpoint.create("acme", { url: receiver.url("/late"), uid: "late", eventTypes: ["b"] })
+  expect(await finished(await svix.endpoint.replayMissing("acme", "late", { since }))).toMatchObject({
+    changed: 1,
+  })
+  expect((await receiver.arrived("/late", 1))[0]!.id).toBe(two)
+  const replay = await svix.endpoint.bulkReplay("acme", "late", { since, status: 0, eventTypes: ["b"] })
+  expect(await finished(replay)).toMatchObject({ changed: 1 })
+  await receiver.arrived("/late", 2)
+  await svix.endpoint.patch("acme", "late", { disabled: true })
+  expect(await refusal(svix.messageAttempt.resend("acme", two, "late"))).toMatchObject({ status: 409 })
+  const long = { since: new Date(Date.now() - 15 * 86_400_000) }
+  expect(await refusal(svix.endpoint.recover("acme", "hook", long))).toMatchObject({ status: 422 })
+  await svix.message.expungeContent("acme", one)
+  expect(await refusal(svix.messageAttempt.resend("acme", one, "hook"))).toMatchObject({
+    status: 400,
+    body: { code: "missing_payload" },
+  })
+  expect((await server.call("GET", "/dead-letter/count")).body.count).toBe(0)
+})

@@ -1,0 +1,170 @@
+/** Svix's client and our endpoints. */
+import { Ordering, type Svix } from "svix"
+import { expect, test } from "vitest"
+import { TestClock } from "../../support/clock.ts"
+import { refusal, svixFor } from "../support/sdk.ts"
+import { ApiServer } from "../support/server.ts"
+
+const URL = "https://example.com/hook"
+
+async function start(clock?: TestClock): Promise<{ server: ApiServer; svix: Svix }> {
+  const server = await ApiServer.start(clock === undefined ? {} : { clock })
+  const svix = svixFor(server)
+  await svix.application.create({ name: "Acme", uid: "acme" })
+  return { server, svix }
+}
+
+test("an endpoint is created, read, replaced, changed and deleted", async () => {
+  const { svix } = await start()
+  const made = await svix.endpoint.create("acme", {
+    url: "https://example.com",
+    uid: "hook",
+    description: "first",
+    eventTypes: ["invoice.paid"],
+    channels: ["project:1+2"],
+    throttleRate: 5,
+    metadata: { a: "1" },
+    headers: { "X-Team": "billing" },
+  })
+  expect(made).toMatchObject({
+    url: "https://example.com/",
+    uid: "hook",
+    eventTypes: ["invoice.paid"],
+    channels: ["project:1+2"],
+    throttleRate: 5,
+    disabled: false,
+  })
+  expect(await svix.endpoint.get("acme", "hook")).toEqual(made)
+  expect(await svix.endpoint.getHeaders("acme", "hook")).toEqual({
+    headers: { "x-team": "billing" },
+    sensitive: [],
+  })
+  const patched = await svix.endpoint.patch("acme", "hook", { disabled: true, eventTypes: null })
+  expect(patched).toMatchObject({
+    disabled: true,
+    eventTypes: null,
+    channels: ["project:1+2"],
+    description: "first",
+  })
+  const replaced = await svix.endpoint.upsert("acme", "hook", { url: URL })
+  expect(replaced).toMatchObject({
+    id: made.id,
+    url: URL,
+    uid: null,
+    description: "",
+    disabled: false,
+    metadata: {},
+  })
+  await svix.endpoint.delete("acme", made.id)
+  expect(await refusal(svix.endpoint.get("acme", made.id))).toMatchObject({ status: 404 })
+})
+
+test("what goes nowhere is refused with the reason, and so is what is not known", async () => {
+  const { server, svix } = await start()
+  for (const url of ["ftp://example.com/", "http://10.0.0.1/", "not a url", "http://[::]/"]) {
+    expect(await refusal(svix.endpoint.create("acme", { url }))).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body", "url"] }] },
+    })
+  }
+  const unknown = await server.call("POST", "/app/acme/endpoint", { body: { url: URL, colour: "red" } })
+  expect(unknown).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "colour"] }] } })
+  expect(await refusal(svix.endpoint.create("acme", { url: URL, eventTypes: [] }))).toMatchObject({
+    status: 422,
+  })
+  expect(await refusal(svix.endpoint.create("nobody", { url: URL }))).toMatchObject({ status: 404 })
+})
+
+test("lists are the newest first, and go both ways", async () => {
+  const clock = new TestClock()
+  const { svix } = await start(clock)
+  for (const uid of ["a", "b", "c"]) {
+    await svix.endpoint.create("acme", { url: URL, uid })
+    // Ids of the same four milliseconds have no order between them.
+    clock.advance(5)
+  }
+  const first = await svix.endpoint.list("acme", { limit: 2 })
+  expect([first.data.map(({ uid }) => uid), first.done]).toEqual([["c", "b"], false])
+  const second = await svix.endpoint.list("acme", { limit: 2, iterator: first.iterator })
+  expect([second.data.map(({ uid }) => uid), second.done]).toEqual([["a"], true])
+  const back = await svix.endpoint.list("acme", { limit: 2, iterator: second.prevIterator! })
+  expect(back.data).toEqual(first.data)
+  const ascending = await svix.endpoint.list("acme", { order: Ordering.Ascending })
+  expect(ascending.data.map(({ uid }) => uid)).toEqual(["a", "b", "c"])
+})
+
+test("secrets are shown, given and rotated", async () => {
+  const { svix } = await start()
+  const secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+  await svix.endpoint.create("acme", { url: URL, uid: "given", secret })
+  expect((await svix.endpoint.getSecret("acme", "given")).key).toBe(secret)
+  await svix.endpoint.create("acme", { url: URL, uid: "made" })
+  const before = (await svix.endpoint.getSecret("acme", "made")).key
+  expect(before).toMatch(/^whsec_/)
+  await svix.endpoint.rotateSecret("acme", "made", {})
+  expect((await svix.endpoint.getSecret("acme", "made")).key).not.toBe(before)
+  await svix.endpoint.rotateSecret("acme", "made", { key: secret })
+  expect((await svix.endpoint.getSecret("acme", "made")).key).toBe(secret)
+  const bad = svix.endpoint.rotateSecret("acme", "made", { key: "whsec_short" })
+  expect(await refusal(bad)).toMatchObject({ status: 422 })
+})
+
+test("headers are replaced and merged, and credentials are not shown", async () => {
+  const { svix } = await start()
+  await svix.endpoint.create("acme", { url: URL, uid: "hook" })
+  await svix.endpoint.setHeaders("acme", "hook", { headers: { "X-A": "1", "X-Api-Key": "hidden" } })
+  expect(await svix.endpoint.getHeaders("acme", "hook")).toEqual({
+    headers: { "x-a": "1" },
+    sensitive: ["x-api-key"],
+  })
+  await svix.endpoint.patchHeaders("acme", "hook", { headers: { "X-B": "2" }, deleteHeaders: ["x-a"] })
+  expect(await svix.endpoint.getHeaders("acme", "hook")).toEqual({
+    headers: { "x-b": "2" },
+    sensitive: ["x-api-key"],
+  })
+  const reserved = svix.endpoint.setHeaders("acme", "hook", { headers: { "webhook-id": "mine" } })
+  expect(await refusal(reserved)).toMatchObject({ status: 422 })
+})
+
+test("older spellings are understood, and both are answered", async () => {
+  const { server } = await start()
+  const body = { url: URL, filterTypes: ["a"], rateLimit: 3, version: 1 }
+  const { body: made } = await server.call("POST", "/app/acme/endpoint", { body })
+  expect(made).toMatchObject({
+    eventTypes: ["a"],
+    filterTypes: ["a"],
+    rateLimit: 3,
+    throttleRate: 3,
+    version: 1,
+  })
+  const second = await server.call("POST", "/app/acme/endpoint", { body: { ...body, version: 2 } })
+  expect(second.status).toBe(422)
+})
+
+test("our own fields go in and come out, and pausing holds", async () => {
+  const { server } = await start()
+  const body = {
+    url: URL,
+    uid: "hook",
+    ordered: true,
+    concurrency: 3,
+    retry: { delays: [1, 2], maxAttempts: 3 },
+    auth: { type: "bearer", token: "hidden-token" },
+  }
+  const made = await server.call("POST", "/app/acme/endpoint", { body })
+  expect(made.body).toMatchObject({
+    ordered: true,
+    concurrency: 3,
+    retry: null,
+    policy: { maxAttempts: 3 },
+    paused: false,
+  })
+  expect(made.text).not.toContain("hidden-token")
+  const named = await server.call("PATCH", "/app/acme/endpoint/hook", { body: { retry: "jobs", auth: null } })
+  expect(named.body).toMatchObject({ retry: "jobs", policy: { maxAttempts: 6 } })
+  const paused = await server.call("POST", "/app/acme/endpoint/hook/pause")
+  expect(paused.body.paused).toBe(true)
+  expect((await server.call("POST", "/app/acme/endpoint/hook/resume")).body.paused).toBe(false)
+  const wrong = await server.call("PATCH", "/app/acme/endpoint/hook", { body: { retry: "nothing" } })
+  expect(wrong).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "retry"] }] } })
+})

@@ -1,0 +1,118 @@
+/** What Svix has no word for: policies, deliveries, dead letters, lanes. */
+import { expect, onTestFinished, test } from "vitest"
+import { Receiver } from "../../support/receiver.ts"
+import { ApiServer } from "../support/server.ts"
+
+const RETRY = { delays: [3600], maxAttempts: 2 }
+
+async function start() {
+  const receiver = await Receiver.start()
+  onTestFinished(() => receiver.close())
+  const server = await ApiServer.start()
+  await server.call("POST", "/app", { body: { name: "Acme", uid: "acme" } })
+  const endpoint = async (uid: string, more = {}) =>
+    (
+      await server.call("POST", "/app/acme/endpoint", {
+        body: { url: receiver.url(`/${uid}`), uid, ...more },
+      })
+    ).body.id
+  const send = async (more = {}) =>
+    (await server.call("POST", "/app/acme/msg", { body: { eventType: "a", payload: {}, ...more } })).body.id
+  const dead = (count: number) =>
+    expect.poll(async () => (await server.call("GET", "/dead-letter/count")).body.count).toBe(count)
+  return { server, receiver, endpoint, send, dead }
+}
+
+test("a policy by name is put, read, previewed, used and deleted", async () => {
+  const { server, endpoint } = await start()
+  const put = await server.call("PUT", "/retry-policy/gentle", { body: { delays: [1, 10], maxAttempts: 4 } })
+  expect(put).toMatchObject({
+    status: 200,
+    body: { name: "gentle", preset: false, policy: { maxAttempts: 4 } },
+  })
+  expect((await server.call("GET", "/retry-policy/gentle")).body).toEqual(put.body)
+  const { body: list } = await server.call("GET", "/retry-policy")
+  expect(list.data.map(({ name }: { name: string }) => name)).toContain("gentle")
+  const preview = await server.call("POST", "/retry-policy/preview", { body: { policy: "gateway" } })
+  expect(preview.body.seconds).toEqual([0, 30, 150, 750, 4350])
+  expect(preview.body.times).toHaveLength(5)
+  const own = { policy: { delays: [5], maxAttempts: 3, jitter: "none" }, attempts: 2 }
+  expect((await server.call("POST", "/retry-policy/preview", { body: own })).body.seconds).toEqual([0, 5])
+  await endpoint("hook", { retry: "gentle" })
+  expect(await server.call("DELETE", "/retry-policy/gentle")).toMatchObject({ status: 409 })
+  await server.call("PATCH", "/app/acme/endpoint/hook", { body: { retry: null } })
+  expect(await server.call("DELETE", "/retry-policy/gentle")).toMatchObject({ status: 204 })
+  const wrong = await server.call("PUT", "/retry-policy/wrong", { body: { delays: [-1], maxAttempts: 4 } })
+  expect(wrong).toMatchObject({ status: 422, body: { detail: [{ msg: expect.stringContaining("delays") }] } })
+})
+
+test("a delivery shows its attempts and when the next is due, and can be sent now or called off", async () => {
+  const { server, receiver, endpoint, send } = await start()
+  receiver.queue("/hook", 500)
+  const endpointId = await endpoint("hook", { retry: RETRY })
+  const msgId = await send()
+  await expect
+    .poll(async () => (await server.call("GET", "/delivery?status=failed")).body.data.length)
+    .toBe(1)
+  const { id } = (await server.call("GET", `/delivery?app_id=acme&endpoint_id=hook&msg_id=${msgId}`)).body
+    .data[0]
+  const { body } = await server.call("GET", `/delivery/${id}`)
+  expect(body).toMatchObject({
+    endpointId,
+    msgId,
+    status: "failed",
+    attemptCount: 1,
+    error: "HTTP 500: answer 500",
+  })
+  expect(body.attempts).toMatchObject([{ responseStatusCode: 500, response: "answer 500" }])
+  expect(Date.parse(body.nextAttempt) - Date.parse(body.lastAttemptedAt)).toBeGreaterThan(2_000_000)
+  expect((await server.call("POST", `/delivery/${id}/retry`)).body).toMatchObject({ status: "pending" })
+  await receiver.arrived("/hook", 2)
+  await expect.poll(async () => (await server.call("GET", `/delivery/${id}`)).body.status).toBe("delivered")
+  expect(await server.call("POST", `/delivery/${id}/cancel`)).toMatchObject({ status: 409 })
+  expect(await server.call("GET", "/delivery/dlv_nothing")).toMatchObject({ status: 404 })
+})
+
+test("dead letters are listed, grouped, counted, retried and discarded", async () => {
+  const { server, receiver, endpoint, send, dead } = await start()
+  receiver.always("/one", 500)
+  receiver.always("/two", 404)
+  await endpoint("one", { retry: { ...RETRY, maxAttempts: 1 }, eventTypes: ["a"] })
+  await endpoint("two", { retry: { ...RETRY, maxAttempts: 1 } })
+  for (let i = 0; i < 3; i++) await send()
+  await send({ eventType: "b" })
+  await dead(7)
+  const { body: groups } = await server.call("GET", "/dead-letter/group")
+  expect(groups.data.map(({ count, error }: { count: number; error: string }) => [count, error])).toEqual([
+    [4, "HTTP 404: answer 404"],
+    [3, "HTTP 500: answer 500"],
+  ])
+  const filter = "app_id=acme&endpoint_id=two&event_types=a&dead_reason=exhausted"
+  expect((await server.call("GET", `/dead-letter/count?${filter}`)).body).toEqual({ count: 3 })
+  const page = (await server.call("GET", "/dead-letter?limit=4")).body
+  expect([page.data.length, page.done]).toEqual([4, false])
+  receiver.always("/two", 200)
+  const body = { app_id: "acme", endpoint_id: "two", event_types: ["a"] }
+  const task = await server.call("POST", "/dead-letter/retry", { body })
+  expect(task).toMatchObject({ status: 202, body: { task: "dead.retry" } })
+  await dead(4)
+  const [{ id }] = (await server.call("GET", "/dead-letter?endpoint_id=two&app_id=acme")).body.data
+  expect((await server.call("POST", `/dead-letter/${id}/discard`)).body.discardedAt).not.toBeNull()
+  await dead(3)
+  await server.call("POST", "/dead-letter/discard", { body: { app_id: "acme" } })
+  await dead(0)
+  expect(await server.call("POST", "/dead-letter/retry", { body: { nothing: 1 } })).toMatchObject({
+    status: 422,
+  })
+})
+
+test("lanes say what waits and why", async () => {
+  const { server, endpoint, send } = await start()
+  const id = await endpoint("hook")
+  await server.call("POST", "/app/acme/endpoint/hook/pause")
+  await send()
+  const { body } = await server.call("GET", "/lane?app_id=acme")
+  expect(body.data).toMatchObject([{ endpointId: id, reason: "paused", waiting: 1, retrying: 0, sending: 0 }])
+  await server.call("POST", "/app/acme/endpoint/hook/resume")
+  await expect.poll(async () => (await server.call("GET", "/lane")).body.data).toEqual([])
+})

@@ -1,0 +1,81 @@
+/** The examples in every command's help, and those in the pages, work as typed. */
+import { readFileSync } from "node:fs"
+import { expect, test } from "vitest"
+import { isGroup } from "../../src/cli/command.ts"
+import { COMMANDS } from "../../src/cli/registry.ts"
+import { World } from "./world.ts"
+
+const PATIENCE_MS = 180_000
+const FILES = {
+  "invoice.json": '{"invoice": 17}',
+  "policy.json": '{"delays": [60, 600], "maxAttempts": 3}',
+  "schema.json": '{"type": "object", "examples": [{"invoice": 17}]}',
+  "openapi.yaml": `openapi: 3.1.0
+info: { title: Acme, version: "1" }
+webhooks:
+  invoice.overdue:
+    post: { description: An invoice is overdue }
+`,
+}
+
+async function examplesInHelp(): Promise<string[]> {
+  const tables = await Promise.all(Object.values(COMMANDS).map((entry) => entry.load()))
+  return tables
+    .flatMap((command) => ("table" in command ? [command.table] : []))
+    .flatMap((table) => (isGroup(table) ? Object.values(table.actions) : [table]))
+    .flatMap(({ examples }) => examples)
+}
+
+function examplesInPage(): string[] {
+  const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8")
+  const blocks = [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block]) => block!)
+  return blocks.flatMap((block) => block.replaceAll("\\\n", " ").trim().split("\n"))
+}
+
+/** What an example takes away is not there for those behind it. */
+const isEnd = (example: string) => / (delete|revoke|archive) /.test(example)
+const isElsewhere = (example: string) => /posthorn (bench|serve|demo|worker|migrate)\b/.test(example)
+
+async function filledIn(example: string, world: World): Promise<string> {
+  const { tasks, keys, dead } = world.server.posthorn
+  const values: { readonly [name: string]: () => Promise<string> } = {
+    DELIVERY_ID: () => (example.includes("cancel") ? world.waiting() : world.deadLetter()),
+    MESSAGE_ID: () => world.send("invoice.paid"),
+    TASK_ID: async () => {
+      await dead.retryMany({ app: "acme" })
+      return (await tasks.list()).data[0]!.id
+    },
+    KEY_ID: async () => (await keys.create({ name: "old", scope: "read" })).id,
+    "http://localhost:8071": async () => world.server.url,
+    "ph_…": async () => world.server.key,
+  }
+  let filled = example
+  for (const [name, value] of Object.entries(values))
+    if (filled.includes(name)) filled = filled.replaceAll(name, await value())
+  return filled
+}
+
+/** One after the other, in one world: with a line for each that did not work. */
+async function tryAll(examples: readonly string[]): Promise<string[]> {
+  const world = await World.start()
+  for (const [name, content] of Object.entries(FILES)) world.desk.write(name, content)
+  const here = examples.filter((example) => !isElsewhere(example))
+  const problems: string[] = []
+  for (const example of [...here.filter((one) => !isEnd(one)), ...here.filter(isEnd)]) {
+    const { code, stderr } = await world.desk.type(await filledIn(example, world))
+    if (code !== 0) problems.push(`${example}: ${code} ${stderr}`)
+  }
+  return problems
+}
+
+test("every example in the help works as typed", { timeout: PATIENCE_MS }, async () => {
+  const examples = await examplesInHelp()
+  expect(examples.length).toBeGreaterThan(60)
+  expect(await tryAll(examples)).toEqual([])
+})
+
+test("every example in the page works as typed", { timeout: PATIENCE_MS }, async () => {
+  const examples = examplesInPage()
+  expect(examples.length).toBeGreaterThan(30)
+  expect(await tryAll(examples)).toEqual([])
+})
