@@ -3,12 +3,14 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
 /** Tests that compare times run by themselves, one after the other, so that the others do not disturb them. */
 const TIMING = "**/*.timing.test.ts"
 /** What the engine promises must hold on every store and schedule: these run over each combination. */
-const ENGINE = "test/{acceptance,api/sdk,engine,kill,library,model}/**/*.test.ts"
+const ENGINE = "test/{acceptance,engine,kill,library,model}/**/*.test.ts"
+/** And what the server promises, on every store. */
+const API = "test/api/sdk/**/*.test.ts"
 const timeouts = { testTimeout: 30_000, hookTimeout: 30_000 }
 const exclude = [...configDefaults.exclude, TIMING]
 
-function engineOn(name: "postgres" | "redis"): TestProjectInlineConfiguration {
-  return { test: { ...timeouts, name, include: [ENGINE], exclude, env: { POSTHORN_TEST_ON: name } } }
+function on(name: "postgres" | "redis", ...include: string[]): TestProjectInlineConfiguration {
+  return { test: { ...timeouts, name, include, exclude, env: { POSTHORN_TEST_ON: name } } }
 }
 
 export default defineConfig({
@@ -18,8 +20,8 @@ export default defineConfig({
     maxWorkers: 3,
     projects: [
       { test: { ...timeouts, name: "behaviour", exclude } },
-      engineOn("postgres"),
-      engineOn("redis"),
+      on("postgres", ENGINE, API),
+      on("redis", ENGINE),
       { test: { ...timeouts, name: "timing", include: [TIMING], fileParallelism: false } },
     ],
   },
