@@ -212,6 +212,7 @@ export class Posthorn extends Tenant {
   async #close(): Promise<void> {
     await this.#engine?.stop(this.#ending.closeTimeoutMs)
     await this.#engine?.transport.close()
+    await this.operational.settled()
     this.#ending.exchange.close()
     await this.#ending.bulletin.close()
     this.core.guard.close()

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { runInNewContext } from "node:vm"
 import { expect, onTestFinished, test } from "vitest"
+import { flagOf, NAMES, settingOf, variablesOf } from "../src/config/table.ts"
 import { scheduledDelay } from "../src/core/backoff.ts"
 import { PosthornError } from "../src/core/errors.ts"
 import { FAILURE_CAUSES } from "../src/core/outcome.ts"
@@ -161,7 +162,20 @@ test("the security page has every cause and every setting", () => {
   const unknown = () => parseEgress({ known: true } as never)
   expect(unknown).toThrow(`known are ${words(settings).join(", ")}`)
   for (const variable of settings.map((row) => row.match(/POSTHORN_\w+/)![0]))
-    for (const name of ["docs/library.md", "docs/operations.md"]) expect(page(name)).toContain(`\`${variable}\``)
+    for (const name of ["docs/library.md", "docs/operations.md"])
+      expect(page(name)).toContain(`\`${variable}\``)
+})
+
+test("the page of the command line has every setting, with its flag, its variable and what holds without it", () => {
+  const rows = [...page("docs/cli.md").matchAll(/^\| `([\w.]+)` \| (.+?) \| (`POSTHORN_.+?) \| (.+?) \|/gm)]
+  const shown = rows.map(([, ...cells]) => cells.map((cell) => cell!.replaceAll("`", "")))
+  const known = NAMES.map((name) => {
+    const { fallback, kind } = settingOf(name)
+    const flag = flagOf(name)
+    const otherwise = fallback === null ? "–" : kind.show(fallback)
+    return [name, flag === null ? "–" : `--${flag}`, variablesOf(name).join(", "), otherwise]
+  })
+  expect(shown).toEqual(known)
 })
 
 test("every TypeScript example fits the types", async () => {

@@ -49,7 +49,8 @@ export function answerOnce(app: Api, parts: Parts): void {
 function askedBy(request: FastifyRequest): Asked | null {
   const key = request.headers["idempotency-key"]
   const { auth, ownIdempotency } = request.routeOptions.config
-  if (key === undefined || request.method !== "POST" || auth === "none" || ownIdempotency) return null
+  if (key === undefined || request.method !== "POST" || request.is404) return null
+  if (auth === "none" || ownIdempotency) return null
   if (typeof key !== "string" || key === "" || key.length > LONGEST_KEY)
     throw ApiError.invalid([
       {

@@ -127,17 +127,14 @@ test("two that are called the same in different places keep apart, and data that
 
 test("a chain of a thousand references is followed", () => {
   const schemas = Object.fromEntries(
-    Array.from({ length: 10_000 }, (_, i) => [
-      `S${i}`,
-      { items: { $ref: `#/components/schemas/S${i + 1}` } },
-    ]),
+    Array.from({ length: 1000 }, (_, i) => [`S${i}`, { items: { $ref: `#/components/schemas/S${i + 1}` } }]),
   )
-  const components = { schemas: { ...schemas, S10000: {} } }
+  const components = { schemas: { ...schemas, S1000: {} } }
   const schema = schemaOf({
     ...webhook({ requestBody: body({ $ref: "#/components/schemas/S0" }) }),
     components,
   })
-  expect(Object.keys((schema as { definitions: object }).definitions)).toHaveLength(10_000)
+  expect(Object.keys((schema as { definitions: object }).definitions)).toHaveLength(1000)
 })
 
 test.each<[unknown, string, RegExp]>([
@@ -147,6 +144,21 @@ test.each<[unknown, string, RegExp]>([
   [{ webhooks: { a: { get: {} } } }, "spec.webhooks.a", /has none of post, put, patch/],
   [webhook({ requestBody: { $ref: "other.yaml#/x" } }), "spec.webhooks.pet.new.post.requestBody", /outside/],
   [webhook({ requestBody: body({ $ref: "#/nowhere" }) }), "spec.webhooks.pet.new.schema", /#\/nowhere/],
+  [
+    { webhooks: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [i, { post: {} }])) },
+    "spec.webhooks",
+    /more than 1000/,
+  ],
+  [
+    {
+      ...webhook({
+        requestBody: body({ anyOf: Array.from({ length: 1001 }, (_, i) => ({ $ref: `#/a/${i}` })) }),
+      }),
+      a: {},
+    },
+    "spec.webhooks.pet.new.schema",
+    /more than 1000/,
+  ],
   [
     { ...webhook({ requestBody: body({ $ref: "#/a" }) }), a: { $ref: "#/a" } },
     "spec.webhooks.pet.new.schema",
@@ -170,11 +182,6 @@ test("a text is JSON or YAML", async () => {
     n: null,
   })
   expect(await readSpec("")).toBeNull()
-  for (const broken of [
-    "a: [",
-    "{",
-    `a: &a [x]\nb: [${"*a,".repeat(300)}]`.replace("&a", ""),
-    "[".repeat(1e5),
-  ])
-    await expect(readSpec(broken)).rejects.toMatchObject({ code: "invalid_input", field: "specRaw" })
+  const indented = Array.from({ length: 100 }, (_, i) => `${"  ".repeat(i)}a:`).join("\n")
+  expect(JSON.stringify(await readSpec(indented))).toHaveLength(6 * 99 + 10)
 })

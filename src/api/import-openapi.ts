@@ -1,24 +1,20 @@
 /** Reads event types out of an OpenAPI document: each of its webhooks is one. */
-import { describe, invalid } from "../core/errors.ts"
+import { invalid } from "../core/errors.ts"
 import type { EventTypeInput } from "../resources/event-types.ts"
 import { isObject, type Json, OpenApiDocument } from "./openapi-document.ts"
+import { readYaml } from "./yaml.ts"
 
 export type ImportedType = Required<Omit<EventTypeInput, "archived">>
 
 const METHODS = ["post", "put", "patch"] as const
+const MOST_TYPES = 1000
 
-/** JSON, or else YAML. The package is loaded here, so that whoever does not need it does not wait for it. */
+/** JSON, or else YAML. */
 export async function readSpec(text: string): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch {
-    const { parse } = await import("yaml")
-    try {
-      // Once there and back: YAML has values that JSON does not.
-      return JSON.parse(JSON.stringify(parse(text)) ?? "null")
-    } catch (error) {
-      throw invalid("specRaw", `is neither JSON nor YAML: ${describe(error).split("\n", 1)[0]}`)
-    }
+    return readYaml(text, "specRaw")
   }
 }
 
@@ -31,8 +27,9 @@ export function eventTypesOf(spec: unknown, at: string): ImportedType[] {
     throw invalid(at, "has no webhooks (or x-webhooks, before OpenAPI 3.1): there is nothing to import")
   const types = new Map<string, ImportedType>()
   for (const section of sections) {
-    const webhooks = document.object(spec[section], section)
-    for (const [name, item] of Object.entries(webhooks))
+    const webhooks = Object.entries(document.object(spec[section], section))
+    if (webhooks.length > MOST_TYPES) throw document.wrong(section, `are more than ${MOST_TYPES}`)
+    for (const [name, item] of webhooks)
       types.set(name, eventTypeOf(document, name, item, `${section}.${name}`))
   }
   return [...types.values()]

@@ -79,8 +79,8 @@ function errorsOf({ method, config }: RouteOptions, schema: object): { [status: 
   const leftOut = new Set<string>([
     ...(config?.auth === "none" ? ["401", "403"] : []),
     ...("params" in schema ? [] : ["404"]),
-    ...("body" in schema ? [] : ["413", "415"]),
-    ...(method === "GET" ? ["409"] : []),
+    // A body is read wherever one can be sent, also if nobody asked for it.
+    ...(method === "GET" ? ["409", "413", "415"] : []),
   ])
   const listed = ERRORS.filter((status) => !leftOut.has(status))
   return Object.fromEntries(

@@ -14,9 +14,12 @@ const DATA = new Set(["example", "examples", "default", "enum", "const"])
 const NAMED = new Set(["properties", "patternProperties", "dependentSchemas", "definitions", "$defs"])
 /** As deep as a request body may be. */
 const DEEPEST = 128
+/** A document can have many types that each take all of it along. */
+const MOST_DEFINITIONS = 1000
 
 export function standalone(schema: Json, { find, wrong }: Surroundings): Json {
   const names = new Map<string, string>()
+  const taken = new Map<string, number>()
   const unread: string[] = []
 
   /** It is read later, once: it may refer to itself, or stand at the head of a long chain. */
@@ -27,10 +30,11 @@ export function standalone(schema: Json, { find, wrong }: Surroundings): Json {
       .split("/")
       .at(-1)!
       .replace(/[^\w.-]/g, "_")
-    const taken = new Set(names.values())
-    let name = base
-    for (let n = 2; taken.has(name); n++) name = `${base}_${n}`
+    const namesakes = (taken.get(base) ?? 0) + 1
+    taken.set(base, namesakes)
+    const name = namesakes === 1 ? base : `${base}_${namesakes}`
     names.set(reference, name)
+    if (names.size > MOST_DEFINITIONS) throw wrong(`refers to more than ${MOST_DEFINITIONS} others`)
     unread.push(reference)
     return name
   }

@@ -1,5 +1,5 @@
 /** The HTTP API as commands use it: paths, answers, and errors that are one sentence in the words of the command line. */
-import type { Call, Client } from "./client.ts"
+import type { Answer, Call, Client } from "./client.ts"
 import { printable } from "./text.ts"
 
 /** The API said no: one sentence, and the exit code is 1. */
@@ -18,11 +18,11 @@ export function path(pieces: TemplateStringsArray, ...ids: readonly (string | un
 }
 
 export class Api {
-  readonly #client: Client | null
+  readonly #client: Client
   readonly #names: ReadonlyMap<string, string>
 
   /** `names` has, for each of the API's fields, what the user typed it as. */
-  constructor(client: Client | null, names: ReadonlyMap<string, string> = new Map()) {
+  constructor(client: Client, names: ReadonlyMap<string, string> = new Map()) {
     this.#client = client
     this.#names = names
   }
@@ -42,14 +42,14 @@ export class Api {
     return body as T
   }
 
-  try(method: string, route: string, call: Call = {}) {
-    if (this.#client === null) throw new Error(`${method} ${route} was asked of nobody`)
+  /** Whatever it answers. */
+  try(method: string, route: string, call: Call = {}): Promise<Answer> {
     return this.#client.call(method, route, call)
   }
 
   /** Where no server does it, tasks are worked off here. */
-  workOff(): void {
-    this.#client?.workOff?.()
+  async workOff(): Promise<void> {
+    await this.#client.workOff?.()
   }
 }
 

@@ -1,4 +1,5 @@
 /** Who is asked: a server over HTTP, or a store on this machine. Both are spoken to in the same way. */
+import type { Missing } from "./local-client.ts"
 import { UsageError } from "./options.ts"
 
 export interface Call {
@@ -19,7 +20,7 @@ export interface Client {
   call(method: string, path: string, call: Call): Promise<Answer>
   close(): Promise<void>
   /** Works off tasks in this process: a store on this machine may have nobody else who does. */
-  workOff?(): void
+  workOff?(): Promise<void> | void
 }
 
 export type Environment = { readonly [name: string]: string | undefined }
@@ -35,11 +36,7 @@ export interface Whom {
 const said = (value: unknown) => (typeof value === "string" && value.trim() !== "" ? value.trim() : null)
 
 /** Each is loaded only where it is the one: whoever asks a server does not wait for the engine. */
-export async function openClient(
-  flags: Whom,
-  environment: Environment,
-  missing: "refuse" | "create" | "empty",
-): Promise<Client> {
+export async function openClient(flags: Whom, environment: Environment, missing: Missing): Promise<Client> {
   const store = said(flags.store) ?? said(flags.config)
   if (said(flags.server) !== null && store !== null)
     throw new UsageError("--server and --store are two places to ask; give one of them")
@@ -52,6 +49,24 @@ export async function openClient(
     throw new UsageError("--key is for a server; say which with --server URL or POSTHORN_SERVER")
   const { openLocalClient } = await import("./local-client.ts")
   return openLocalClient(flags, missing)
+}
+
+/** Opened by the first call: what is wrong with a command line is said before a store is made for it. */
+export function lazily(open: () => Promise<Client>): Client {
+  let opened: Promise<Client> | null = null
+  const client = () => {
+    opened ??= open()
+    return opened
+  }
+  return {
+    call: async (method, path, call) => (await client()).call(method, path, call),
+    workOff: async () => (await client()).workOff?.(),
+    close: async () =>
+      opened?.then(
+        (one) => one.close(),
+        () => {},
+      ),
+  }
 }
 
 export function queryText(query: Call["query"] = {}): string {

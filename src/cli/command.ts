@@ -1,6 +1,7 @@
 /** What a command is: the table that parsing, help and completion are made from. */
 import type { Api } from "./api.ts"
 import { clearable, type FlagTable, type Given, on, text, wholeNumber } from "./flag.ts"
+import type { Missing } from "./local-client.ts"
 import type { Output } from "./output.ts"
 
 export interface Argument {
@@ -36,10 +37,10 @@ export interface Action<
   readonly flags?: F
   /** As typed. */
   readonly examples: readonly string[]
-  /** It asks nobody: neither a server nor a store. */
+  /** It asks neither a server nor a store, and has no flags that say which. */
   readonly alone?: true
-  /** What becomes of a local store that is not there: an error unless told. `empty` works on one that is forgotten again. */
-  missing?(flags: Given<F>): "refuse" | "create" | "empty"
+  /** What becomes of a local store that is not there; an error unless told. */
+  missing?(flags: Given<F>): Missing
   /** The exit code; 0 when it says nothing. */
   run(run: Run<F, A>): Promise<number | undefined>
 }

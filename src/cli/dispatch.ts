@@ -1,6 +1,6 @@
 /** Runs what was typed behind a command that has a table: finds the action, reads its flags, opens what it asks. */
 import { Api } from "./api.ts"
-import { openClient } from "./client.ts"
+import { lazily, openClient } from "./client.ts"
 import { type Action, isGroup, type Table } from "./command.ts"
 import type { FlagTable } from "./flag.ts"
 import { actionHelp, groupHelp, usageOf } from "./help.ts"
@@ -28,9 +28,8 @@ async function perform(name: string, action: Action, typed: readonly string[]): 
     console.log(actionHelp(name, action))
     return 0
   }
-  const client = action.alone
-    ? null
-    : await openClient(parsed.flags, process.env, action.missing?.(parsed.flags) ?? "refuse")
+  const missing = action.missing?.(parsed.flags) ?? "refuse"
+  const client = lazily(() => openClient(parsed.flags, process.env, missing))
   try {
     const code = await action.run({
       args: parsed.args as { readonly [name: string]: string },
@@ -41,7 +40,7 @@ async function perform(name: string, action: Action, typed: readonly string[]): 
     })
     return code ?? 0
   } finally {
-    await client?.close()
+    await client.close()
   }
 }
 

@@ -7,24 +7,29 @@ import { existsSync } from "node:fs"
 import { callerFromClaims, unauthenticated } from "../api/caller.ts"
 import type { Api } from "../api/context.ts"
 import { createServer } from "../api/server.ts"
+import { withoutPassword } from "../config/kinds.ts"
 import { type Config, libraryOptions } from "../config.ts"
 import { PosthornError } from "../core/errors.ts"
 import { DEFAULT_ORG } from "../core/org.ts"
 import { TaskRunner } from "../engine/tasks.ts"
-import { createLogger } from "../observe/log.ts"
+import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
 import type { Answer, Call, Client, Whom } from "./client.ts"
 import { queryText } from "./client.ts"
 import { configFor, refused } from "./settings.ts"
 
-export async function openLocalClient(flags: Whom, missing: "refuse" | "create" | "empty"): Promise<Client> {
+/** What becomes of a store that is not there: an error, a new one, or an empty one that is forgotten again. */
+export type Missing = "refuse" | "create" | "empty"
+
+export async function openLocalClient(flags: Whom, missing: Missing): Promise<Client> {
   const config = configFor({ ...flags } as { [name: string]: string })
-  const store = storeOf(config, missing)
+  const store = await storeOf(config, missing)
   // Whatever goes wrong is said in a sentence; the log is for what nobody expects.
   const logger = createLogger(config.sources.logLevel === null ? "error" : config.values.logLevel)
+  const onFatal = () => process.exit(1)
   let posthorn: Posthorn
   try {
-    posthorn = await openPosthorn({ ...libraryOptions(config), store, deliver: false, logger })
+    posthorn = await openPosthorn({ ...libraryOptions(config), store, deliver: false, logger, onFatal })
   } catch (error) {
     throw refused(error, config)
   }
@@ -37,32 +42,40 @@ export async function openLocalClient(flags: Whom, missing: "refuse" | "create" 
       return callerFromClaims({ sub: DEFAULT_ORG })
     },
   })
-  return new LocalClient(posthorn, app, word)
+  return new LocalClient(posthorn, app, word, logger)
 }
 
 /** A store is made by those who write into it, not by a look. */
-function storeOf({ values, sources }: Config, missing: "refuse" | "create" | "empty"): string {
-  const [, file] = /^sqlite:(.+)$/s.exec(values.store) ?? []
-  if (file === undefined || file === ":memory:" || existsSync(file) || missing === "create")
-    return values.store
+async function storeOf({ values: { store }, sources }: Config, missing: Missing): Promise<string> {
+  if (missing === "create" || (await isThere(store))) return store
   if (missing === "empty") return "sqlite::memory:"
   const from = sources.store === null ? "" : ` (${sources.store})`
   throw new PosthornError(
     "store_unavailable",
-    `there is no store at ${file}${from}: start posthorn serve, or name another with --store or a server with --server`,
+    `there is no store at ${withoutPassword(store).replace(/^sqlite:/, "")}${from}: start posthorn serve, or name another with --store or a server with --server`,
   )
+}
+
+async function isThere(store: string): Promise<boolean> {
+  const [, file] = /^sqlite:(.+)$/s.exec(store) ?? []
+  if (file !== undefined) return file === ":memory:" || existsSync(file)
+  if (!/^postgres(ql)?:/.test(store)) return true
+  const { isStore } = await import("../store/postgres/is-store.ts")
+  return isStore(store)
 }
 
 class LocalClient implements Client {
   readonly #posthorn: Posthorn
   readonly #app: Api
   readonly #word: string
+  readonly #logger: Logger
   #tasks: TaskRunner | null = null
 
-  constructor(posthorn: Posthorn, app: Api, word: string) {
+  constructor(posthorn: Posthorn, app: Api, word: string, logger: Logger) {
     this.#posthorn = posthorn
     this.#app = app
     this.#word = word
+    this.#logger = logger
   }
 
   async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<Answer> {
@@ -86,7 +99,7 @@ class LocalClient implements Client {
     this.#tasks = new TaskRunner({
       ...core,
       random: Math.random,
-      logger: createLogger("error"),
+      logger: this.#logger,
       taskFinished: ({ orgId, id, type }) =>
         core.announce(orgId, "background_task.finished", () => ({
           taskId: id,

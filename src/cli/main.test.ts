@@ -2,7 +2,10 @@
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { expect, test } from "vitest"
+import { isGroup } from "./command.ts"
+import { COMMANDS } from "./registry.ts"
 
+const KNOWN = Object.keys(COMMANDS).join(", ")
 const MAIN = new URL("./main.ts", import.meta.url).pathname
 
 interface Result {
@@ -45,13 +48,56 @@ test("demo --help says what it does, and does nothing", async () => {
 
 test.each([
   [["dmeo"], "posthorn: unknown command dmeo; did you mean demo?\n"],
-  [["frobnicate"], "posthorn: unknown command frobnicate; known are demo, worker, migrate\n"],
-  [["constructor"], "posthorn: unknown command constructor; known are demo, worker, migrate\n"],
+  [["frobnicate"], `posthorn: unknown command frobnicate; known are ${KNOWN}\n`],
+  [["constructor"], `posthorn: unknown command constructor; known are ${KNOWN}\n`],
   [["--verson"], "posthorn: unknown flag --verson; did you mean --version?\n"],
   [["demo", "--kep"], "posthorn: unknown flag --kep; did you mean --keep?\n"],
   [["demo", "--keep=yes"], "posthorn: Option '--keep' does not take an argument\n"],
   [["demo", "now"], 'posthorn: there is no place for "now" here; the flags are --keep, --help\n'],
-  [["\x1b[2J"], "posthorn: unknown command \\x1b[2J; known are demo, worker, migrate\n"],
+  [["\x1b[2J"], `posthorn: unknown command \\x1b[2J; known are ${KNOWN}\n`],
+  [["endponts", "list"], "posthorn: unknown command endponts; did you mean endpoints?\n"],
+  [["apps", "lsit"], "posthorn: unknown command apps lsit; did you mean list?\n"],
+  [["apps", "list", "--limt", "3"], "posthorn: unknown flag --limt; did you mean --limit?\n"],
+  [["apps", "get"], "posthorn: <app> is missing; it is posthorn apps get <app> [flags]\n"],
+  [["help", "aps"], "posthorn: unknown command aps; did you mean apps?\n"],
 ])("%j is refused with one sentence", async (args, sentence) => {
   expect(await posthorn(...args)).toEqual({ code: 2, stdout: "", stderr: sentence })
+})
+
+test.each([
+  [["help"], "posthorn <command> --help"],
+  [["help", "dead"], "posthorn dead <command>"],
+  [["dead", "--help"], "  retry     send what was given up again, from its first attempt"],
+  [["dead", "retry", "--help"], "  --reason exhausted|expired|rejected|gone|cancelled|expunged|error   "],
+  [["help", "dead", "retry"], "  posthorn dead retry --app acme --reason exhausted --since 7d --yes"],
+  [["send", "-h"], "posthorn send <app> [-] [flags]"],
+])("%j shows help on standard output", async (args, line) => {
+  const { code, stdout, stderr } = await posthorn(...args)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+  expect(stdout).toContain(line)
+})
+
+test("a group without a command is an error that shows the help", async () => {
+  const { code, stdout, stderr } = await posthorn("dead")
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+  expect(stderr).toContain("posthorn dead <command>")
+})
+
+test("every action has a summary that reads as one sentence, and an example of itself", async () => {
+  for (const [name, entry] of Object.entries(COMMANDS)) {
+    const command = await entry.load()
+    if (!("table" in command)) continue
+    const { table } = command
+    const actions = isGroup(table)
+      ? Object.entries(table.actions).map(([sub, action]) => [`${name} ${sub}`, action] as const)
+      : ([[name, table]] as const)
+    for (const [typed, { summary, examples, flags = {} }] of actions) {
+      expect(summary, typed).toMatch(/^[a-z].*[^.]$/)
+      expect(
+        examples.some((example) => example.includes(`posthorn ${typed}`)),
+        typed,
+      ).toBe(true)
+      for (const [flag, { about }] of Object.entries(flags)) expect(about, `${typed} --${flag}`).not.toBe("")
+    }
+  }
 })

@@ -26,6 +26,11 @@ test("columns are in line, numbers to the right, and nothing trails", () => {
   ])
 })
 
+test("there may be more rows than a call can have arguments", () => {
+  const rows = Array.from({ length: 200_000 }, () => ({ id: "dlv_1", tries: 3 }))
+  expect(tableLines(rows, COLUMNS, PLAIN)).toHaveLength(200_001)
+})
+
 test("on a narrow terminal the column that may be cut gives way, and the id stays whole", () => {
   const rows = [{ id: "dlv_12345678", tries: 1, url: `https://example.com/${"x".repeat(80)}` }]
   const lines = tableLines(rows, COLUMNS, { ...PLAIN, width: 40 })

@@ -40,7 +40,9 @@ export function time(value: Date | string | null | undefined): string | null {
 export function tableLines<R>(rows: readonly R[], columns: readonly Column<R>[], look: Look): string[] {
   const texts = rows.map((row) => columns.map((one) => cellText(one.value(row))))
   const widths = fitted(
-    columns.map((one, i) => Math.max(lengthOf(one.title), ...texts.map((cells) => lengthOf(cells[i]!)))),
+    columns.map((one, i) =>
+      texts.reduce((most, cells) => Math.max(most, lengthOf(cells[i]!)), lengthOf(one.title)),
+    ),
     columns,
     look.width,
   )

@@ -47,7 +47,7 @@ export async function waitForTask(api: Api, out: Output, id: string): Promise<nu
     process.exit(130)
   }
   process.once("SIGINT", onInterrupt)
-  api.workOff()
+  await api.workOff()
   let task: Task
   try {
     task = await untilOver(api, id, ({ task: what, data: { done = 0, total = 0 } }) =>

@@ -37,6 +37,7 @@ export interface OperationalParts {
 export class Operational {
   readonly #parts: OperationalParts
   readonly #without = new Map<string, number>()
+  readonly #underWay = new Set<Promise<void>>()
 
   constructor(parts: OperationalParts) {
     this.#parts = parts
@@ -63,11 +64,28 @@ export class Operational {
   }
 
   /** Never rejects: that nobody could be told is logged, and changes nothing of what happened. */
-  async announce(
+  announce(
     orgId: string,
     type: OperationalEventType,
     data: () => Promise<object> | object,
     once: string | null = null,
+  ): Promise<void> {
+    const told = this.#announce(orgId, type, data, once)
+    this.#underWay.add(told)
+    void told.then(() => this.#underWay.delete(told))
+    return told
+  }
+
+  /** Resolves when everything that was announced is written down: before that the store must not close. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+
+  async #announce(
+    orgId: string,
+    type: OperationalEventType,
+    data: () => Promise<object> | object,
+    once: string | null,
   ): Promise<void> {
     try {
       const tenant = orgId.endsWith(SHADOW) ? null : await this.#wantedBy(orgId)

@@ -9,7 +9,7 @@ export interface KeyInput {
   scope: KeyScope
   /** By id or uid. Required for an application's key; narrows a reading one; an admin's has none. */
   appId?: string | null
-  /** Null or left out is all for an application's key, and `ViewBase` (everything but secrets) for a reading one. */
+  /** Null or left out is all for an application's key, and `ViewBase` (everything but secrets) for a reading one; an admin's has none. */
   capabilities?: readonly Capability[] | null
   /** The event types behind a flag that its holder may see. */
   featureFlags?: readonly string[]
@@ -29,6 +29,8 @@ export async function parseKey(core: Core, input: KeyInput): Promise<Omit<KeyRec
   if (scope === "application" && appId === null)
     throw invalid("appId", "is required for an application's key")
   if (scope === "admin" && appId !== null) throw invalid("appId", "cannot be given to an admin's key")
+  if (scope === "admin" && input.capabilities != null)
+    throw invalid("capabilities", "cannot be given to an admin's key, which may do everything")
   const capabilities = input.capabilities ?? (scope === "read" ? ["ViewBase" as const] : null)
   return {
     name: requireText(input.name, "name", 256),

@@ -14,6 +14,8 @@ const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } 
   "src/api/openapi.ts": { fastify: "describes routes", "@fastify/swagger": "writes the document" },
   "src/api/check.ts": { ajv: "compares values with schemas that we wrote" },
   "src/api/jwt.ts": { jose: "checks tokens with the operator's key, and looks for none elsewhere" },
+  "src/cli/http-client.ts": { fetch: "asks the server that the operator names" },
+  "src/cli/commands/bench.ts": { child_process: "runs the project's own benchmark" },
   "src/cli/demo/receiver.ts": { http: "listens: the demo's customers, on loopback" },
   "src/cli/demo/engine-process.ts": { child_process: "forks the demo's own engine, to kill it" },
   "src/core/auth.ts": { tls: "reads certificates as a connection would" },

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { seededIds } from "../../src/core/seeded-ids.ts"
 import { Harness } from "../support/harness.ts"
 
 test("event types are created, read, changed, archived and removed", async () => {
@@ -68,4 +69,46 @@ test("what an event type cannot be is refused by name", async () => {
   await bad({ schemas: { "1": "x".repeat(300_000) } }, "schemas")
   await bad({ featureFlags: [] }, "featureFlags")
   await bad({ colour: "red" }, "colour")
+})
+
+test("a request that is run again after a crash finds the event type that it made", async () => {
+  const { posthorn } = await Harness.start()
+  const again = () => posthorn.tenant(posthorn.core.orgId, { ids: seededIds("seed", 0) }).eventTypes
+  const made = await again().create({ name: "a", description: "A" })
+  expect(await again().create({ name: "a", description: "A" })).toEqual(made)
+  await expect(posthorn.eventTypes.create({ name: "a", description: "A" })).rejects.toMatchObject({
+    code: "conflict",
+  })
+})
+
+test("of many that are put at once, only those that say something new are written", async () => {
+  const { posthorn, clock } = await Harness.start()
+  const { eventTypes } = posthorn
+  const schemas = { "1": { type: "object", properties: { id: { type: "string" } } } }
+  const types = [
+    { name: "a", description: "A", schemas },
+    { name: "b", description: "B", featureFlags: ["beta"] },
+  ]
+  expect((await eventTypes.changes(types)).map(({ name }) => name)).toEqual(["a", "b"])
+  expect((await eventTypes.list()).data).toEqual([])
+  expect(await eventTypes.putAll(types)).toEqual(["a", "b"])
+  const { createdAt } = await eventTypes.get("a")
+  clock.advance(1000)
+  await eventTypes.delete("b")
+  expect(await eventTypes.putAll(types)).toEqual(["b"])
+  expect(await eventTypes.get("a")).toMatchObject({ updatedAt: createdAt })
+  expect(await eventTypes.get("b")).toMatchObject({ archived: false, createdAt })
+})
+
+test("of many, one that is not fit to be keeps all from being written, and is named", async () => {
+  const { posthorn } = await Harness.start()
+  const { eventTypes } = posthorn
+  const good = { name: "good", description: "" }
+  const bad = (second: object, field: string) =>
+    expect(eventTypes.putAll([good, second as never])).rejects.toMatchObject({ field })
+  await bad({ name: "b" }, "eventTypes[1].description")
+  await bad({ name: "a b", description: "" }, "eventTypes[1].name")
+  await bad({ name: "b", description: "", groupName: "a b" }, "eventTypes[1].groupName")
+  await bad(good, "eventTypes[1].name")
+  expect((await eventTypes.list()).data).toEqual([])
 })

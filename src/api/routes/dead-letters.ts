@@ -3,7 +3,7 @@ import { pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { Type } from "../schema.ts"
 import { DeadGroupOut, DeliveryOut, TaskStartedOut } from "../schemas/delivery.ts"
-import { ListResponse, PageQuery } from "../shapes.ts"
+import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
 import { deliveryOut, listOut, taskStartedOut } from "../views/views.ts"
 import { which, whichAsked } from "./deliveries.ts"
 
@@ -21,7 +21,7 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
         summary: "List what was given up and not discarded, the newest first",
         tags,
         querystring: Type.Object({ ...PageQuery, ...which }),
-        response: { 200: ListResponse("ListResponseDeadLetterOut", DeliveryOut) },
+        response: { 200: ListResponse("ListResponseDeadLetterOut", DeliveryOut), 404: HttpErrorOut },
       },
     },
     async (request) => {
@@ -39,7 +39,10 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
         summary: "How many a retry or discard with the same filter would take: the preview",
         tags,
         querystring: Type.Object(which),
-        response: { 200: Type.Named("DeadLetterCountOut", Type.Object({ count: Type.Integer() })) },
+        response: {
+          200: Type.Named("DeadLetterCountOut", Type.Object({ count: Type.Integer() })),
+          404: HttpErrorOut,
+        },
       },
     },
     async (request) => ({ count: await tenant(request).dead.count(whichAsked(request.query)) }),
@@ -57,7 +60,10 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 250 })),
           ...which,
         }),
-        response: { 200: Type.Named("DeadGroupList", Type.Object({ data: Type.Array(DeadGroupOut) })) },
+        response: {
+          200: Type.Named("DeadGroupList", Type.Object({ data: Type.Array(DeadGroupOut) })),
+          404: HttpErrorOut,
+        },
       },
     },
     async (request) => {
@@ -91,7 +97,7 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
           summary: action === "retry" ? "Send what fits again" : "Take what fits off the list",
           tags,
           body: Filter,
-          response: { 202: TaskStartedOut },
+          response: { 202: TaskStartedOut, 404: HttpErrorOut },
         },
       },
       async (request, reply) => {

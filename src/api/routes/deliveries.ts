@@ -12,7 +12,7 @@ import {
   StatusCodeClass,
 } from "../schemas/delivery.ts"
 import { content } from "../schemas/fields.ts"
-import { ListResponse, PageQuery } from "../shapes.ts"
+import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
 import { attemptOut, deliveryOut, listOut } from "../views/views.ts"
 
 const tags = ["Delivery"]
@@ -57,7 +57,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
         summary: "List deliveries, the newest first",
         tags,
         querystring: Type.Object({ ...PageQuery, ...which, status: Type.Optional(DeliveryStatus) }),
-        response: { 200: ListResponse("ListResponseDeliveryOut", DeliveryOut) },
+        response: { 200: ListResponse("ListResponseDeliveryOut", DeliveryOut), 404: HttpErrorOut },
       },
     },
     async (request) => {
@@ -120,7 +120,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
         summary: "List the endpoints for which something waits: how much, why, and since when",
         tags: ["Lane"],
         querystring: Type.Object({ ...PageQuery, app_id: which.app_id }),
-        response: { 200: ListResponse("ListResponseLaneOut", LaneOut) },
+        response: { 200: ListResponse("ListResponseLaneOut", LaneOut), 404: HttpErrorOut },
       },
     },
     async (request) => {

@@ -1,6 +1,7 @@
 /** How many deliveries are in each state: `/stats/delivery`. */
 import type { Routes } from "../context.ts"
 import { Type } from "../schema.ts"
+import { HttpErrorOut } from "../shapes.ts"
 import { which } from "./deliveries.ts"
 
 const DeliveryStatsOut = Type.Named(
@@ -25,7 +26,7 @@ export const deliveryStatsRoutes: Routes = (app, { tenant }) => {
         description: "It counts rows: with many millions of them it takes its time.",
         tags: ["Statistics"],
         querystring: Type.Object({ app_id: which.app_id }),
-        response: { 200: DeliveryStatsOut },
+        response: { 200: DeliveryStatsOut, 404: HttpErrorOut },
       },
     },
     async (request) => tenant(request).stats(request.query.app_id),

@@ -1,5 +1,6 @@
 /** A tenant's settings and event types in one file, out and in: `/environment`. */
 import type { PolicyInput } from "../../core/policy.ts"
+import { writePolicy } from "../../core/write-policy.ts"
 import { everyOne } from "../../resources/paging.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
@@ -30,7 +31,9 @@ export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
         version: 1 as const,
         createdAt: new Date(posthorn.core.clock.now()),
         eventTypes: types.map((type) => eventTypeOut(type, true)),
-        settings: { policies: Object.fromEntries(own.map(({ name, policy }) => [name, policy])) },
+        settings: {
+          policies: Object.fromEntries(own.map(({ name, policy }) => [name, writePolicy(policy)])),
+        },
         connectors: [],
       }
     },

@@ -144,13 +144,11 @@ export const messageRoutes: Routes = (app, { tenant }) => {
       },
     },
     async (request) => {
-      const { messages } = tenant(request)
+      const { messages, applications } = tenant(request)
+      const { id: app } = await applications.get(request.params.app_id)
       const results: { [id: string]: "expunged" | "not-found" } = {}
-      for (const id of request.body.ids) {
-        results[id] = await messages
-          .expunge(request.params.app_id, id)
-          .then(() => "expunged" as const, notFound)
-      }
+      for (const id of request.body.ids)
+        results[id] = await messages.expunge(app, id).then(() => "expunged" as const, notFound)
       return { results }
     },
   )

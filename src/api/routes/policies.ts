@@ -3,6 +3,7 @@ import type { PolicyInput } from "../../core/policy.ts"
 import type { Routes } from "../context.ts"
 import { NoContent, Type } from "../schema.ts"
 import { NamedPolicyOut, PolicyIn, PreviewIn, PreviewOut } from "../schemas/policy.ts"
+import { HttpErrorOut } from "../shapes.ts"
 
 const tags = ["Retry Policy"]
 const params = Type.Object({ name: Type.String({ minLength: 1, maxLength: 64 }) })
@@ -82,7 +83,7 @@ export const policyRoutes: Routes = (app, { tenant }) => {
         summary: "When a policy would try again",
         tags,
         body: PreviewIn,
-        response: { 200: PreviewOut },
+        response: { 200: PreviewOut, 404: HttpErrorOut },
       },
     },
     async (request) => {

@@ -1,7 +1,7 @@
 /** A tenant's settings and event types as one file, on the wire. */
 import { Timestamp, Type } from "../schema.ts"
 import { EventTypeIn, EventTypeOut } from "./event-type.ts"
-import { PolicyIn, PolicyOut } from "./policy.ts"
+import { PolicyIn } from "./policy.ts"
 
 const Version = Type.Enum([1], { description: "Of the file." })
 
@@ -41,7 +41,7 @@ export const EnvironmentOut = Type.Named(
     createdAt: Timestamp,
     eventTypes: Type.Array(EventTypeOut),
     settings: Type.Object({
-      policies: Type.Record(PolicyOut, { description: "Retry policies by name." }),
+      policies: Type.Record(PolicyIn, { description: "Retry policies by name." }),
     }),
     connectors: Type.Array(Type.Unknown(), { description: "Always empty." }),
   }),

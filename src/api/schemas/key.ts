@@ -27,8 +27,7 @@ export const AppPortalAccessIn = Type.Named(
         Type.Integer({
           minimum: 1,
           maximum: WEEK_SECONDS,
-          default: WEEK_SECONDS,
-          description: "Seconds after which the token opens nothing.",
+          description: "Seconds after which the token opens nothing; a week.",
         }),
       ),
     ),

@@ -122,11 +122,14 @@ export function endpointMessageOut(
   return { ...messageFields(message, content), ...progress(delivery, expanded) }
 }
 
-/** What is not JSON is shown in base 64. */
+/** What is not JSON is shown in base 64, also if it was said to be JSON: a raw payload is sent as it is. */
 function payloadOut({ payload, expunged, contentType }: Message): unknown {
   if (payload === null) return expunged ? { expired: true } : {}
-  if (contentType.includes("json")) return JSON.parse(Buffer.from(payload).toString())
-  return { contentType, base64: Buffer.from(payload).toString("base64") }
+  const bytes = Buffer.from(payload)
+  try {
+    if (contentType.includes("json")) return JSON.parse(bytes.toString())
+  } catch {}
+  return { contentType, base64: bytes.toString("base64") }
 }
 
 export function attemptOut(

@@ -77,7 +77,7 @@ export const recover = replay(
       path`/app/${app}/endpoint/${endpoint}/stats`,
       { ...window },
     )
-    return `${count(stats.fail, "delivery", "deliveries")} that were given up ${span(window)} would be sent again.`
+    return `${count(stats.fail, "delivery", "deliveries")} given up ${span(window)} would be sent again.`
   },
 )
 

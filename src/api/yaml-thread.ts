@@ -1,0 +1,42 @@
+/** The thread that YAML is read on: a text in, JSON out, or what is wrong with it. */
+import { parentPort, workerData } from "node:worker_threads"
+import { CST, Lexer, parse } from "yaml"
+
+export type FromYamlThread = { readonly json: string } | { readonly problem: string }
+
+/** The parser goes down with every level, and takes the process with it where the stack ends: two thousand are too many for it. */
+const DEEPEST_FLOW = 128
+const WIDEST_INDENT = 512
+
+parentPort!.postMessage(read(workerData as string))
+
+function read(text: string): FromYamlThread {
+  if (isTooDeep(text)) return { problem: "it nests too deep" }
+  try {
+    // Looking for a key that is there twice takes the square of their number.
+    const value: unknown = parse(text, { stringKeys: true, uniqueKeys: false, logLevel: "error" })
+    return { json: JSON.stringify(value) ?? "null" }
+  } catch (error) {
+    return { problem: (error as Error).message.split("\n", 1)[0]! }
+  }
+}
+
+/** By its tokens: brackets that are open, and the columns at which lines and items begin. */
+function isTooDeep(text: string): boolean {
+  const open: string[] = []
+  let column = 0
+  let type: CST.TokenType | null = null
+  for (const token of new Lexer().lex(text)) {
+    // What follows the sign for a text is the text.
+    type = type === "scalar" ? null : CST.tokenType(token)
+    if (type === "flow-seq-start") open.push("]")
+    else if (type === "flow-map-start") open.push("}")
+    else if (token === open.at(-1)) open.pop()
+    const isIndent = type === "space" && column === 0
+    const isItem = type === "seq-item-ind" || type === "explicit-key-ind"
+    column = token.endsWith("\n") ? 0 : column + token.length
+    if (open.length > DEEPEST_FLOW) return true
+    if ((isIndent || isItem) && open.length === 0 && column > WIDEST_INDENT) return true
+  }
+  return false
+}

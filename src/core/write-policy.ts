@@ -1,0 +1,18 @@
+/** A policy as somebody would write it, for a file that is read again. */
+import type { Delays, Policy, PolicyInput } from "./policy.ts"
+
+/** `parsePolicy` makes the same policy of it. */
+export function writePolicy({ delays, maxAttempts, maxAge, ...rest }: Policy): PolicyInput {
+  return {
+    ...rest,
+    ...writeDelays(delays),
+    ...(maxAttempts === null ? {} : { maxAttempts }),
+    ...(maxAge === null ? {} : { maxAge }),
+  }
+}
+
+function writeDelays(delays: Delays): Pick<PolicyInput, "delays" | "then"> {
+  if ("list" in delays) return { delays: delays.list, then: delays.then }
+  const { factor, ...formula } = delays
+  return { delays: delays.strategy === "exponential" ? { ...formula, factor } : formula }
+}

@@ -1,0 +1,154 @@
+/** A tenant that has one of everything, each with a mark by which it is known wherever it turns up. */
+import { expect } from "vitest"
+import type { Receiver } from "../../support/receiver.ts"
+import type { Known, Names } from "./sample.ts"
+import type { ApiServer } from "./server.ts"
+
+export interface FullTenant {
+  /** An admin's. */
+  readonly key: string
+  readonly appId: string
+  readonly ids: Naming
+  /** By the names that the tenant itself has chosen, where it can. */
+  readonly uids: Naming
+  /** Its ids and secrets: nobody else may see them. */
+  readonly own: readonly string[]
+  /** In every text of what belongs to the application. */
+  readonly appMark: string
+  /** In every text of what belongs to the tenant as a whole. */
+  readonly orgMark: string
+}
+
+/** How a request names what it is about. */
+export interface Naming {
+  readonly names: Names
+  readonly references: Known
+}
+
+export interface TenantInput {
+  readonly orgId: string
+  readonly mark: string
+  /** What its uids end with; two tenants may use the same. */
+  readonly suffix: string
+}
+
+/** The name of keys that tests ask with. */
+export const VISITOR = "visitor"
+const HOUR_MS = 3_600_000
+
+/** What it takes besides to get through, and what would then be left behind. */
+export const BESIDES: Known = {
+  url: "http://127.0.0.1:9/changed",
+  name: "changed",
+  description: "changed",
+  headers: { "x-changed": "yes" },
+  payload: { changed: true },
+  scope: "application",
+  since: new Date(Date.now() - HOUR_MS).toISOString(),
+  until: new Date(Date.now() + HOUR_MS).toISOString(),
+  PolicyIn: { delays: [60], maxAttempts: 3 },
+  EventTypeImportOpenApiIn: { spec: { webhooks: { changed: { post: { description: "changed" } } } } },
+}
+
+export async function fillTenant(
+  server: ApiServer,
+  receiver: Receiver,
+  { orgId, mark, suffix }: TenantInput,
+): Promise<FullTenant> {
+  const { token: key } = await server.posthorn.tenant(orgId).keys.create({ name: VISITOR, scope: "admin" })
+  const call = async (method: string, path: string, body?: unknown) => {
+    const answer = await server.call(method, path, { key, body })
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`)
+    return answer.body
+  }
+  const [appMark, orgMark] = [`${mark}-app`, `${mark}-org`]
+  const uid = (what: string) => `${what}-${suffix}`
+  const headers = { "x-api-key": appMark, "x-plain": appMark }
+  receiver.always(`/${appMark}`, (_request, response) => response.writeHead(500).end(appMark))
+
+  const eventType = uid("type")
+  const schemas = { 1: { examples: [{ said: orgMark }] } }
+  await call("POST", "/event-type", { name: eventType, description: orgMark, schemas })
+  const policy = uid("policy")
+  await call("PUT", `/retry-policy/${policy}`, { delays: [3600], maxAttempts: 1 })
+  const operational = await call("POST", "/operational-webhook/endpoint", {
+    url: receiver.url(`/${orgMark}`),
+    uid: uid("operational"),
+    description: orgMark,
+    headers: { "x-api-key": orgMark },
+  })
+  const metadata = { note: appMark }
+  const app = await call("POST", "/app", { name: appMark, uid: uid("app"), metadata })
+  const endpoint = await call("POST", `/app/${app.id}/endpoint`, {
+    url: receiver.url(`/${appMark}`),
+    uid: uid("endpoint"),
+    description: appMark,
+    retry: policy,
+    auth: { type: "bearer", token: appMark },
+    headers,
+    metadata,
+  })
+  const message = { eventType, payload: { said: appMark }, tags: [appMark], metadata }
+  const sent = await call("POST", `/app/${app.id}/msg`, { ...message, eventId: uid("event") })
+  const later = await call("POST", `/app/${app.id}/msg`, {
+    ...message,
+    deliverAt: new Date(Date.now() + HOUR_MS).toISOString(),
+  })
+  await expect.poll(async () => (await call("GET", `/dead-letter?msg_id=${sent.id}`)).data.length).toBe(1)
+  const [dead] = (await call("GET", `/dead-letter?msg_id=${sent.id}`)).data
+  const [waiting] = (await call("GET", `/delivery?msg_id=${later.id}`)).data
+  const [attempt] = (await call("GET", `/app/${app.id}/attempt/msg/${sent.id}`)).data
+  const task = await call("PUT", "/stats/usage/event-types")
+  const portal = await call("POST", "/key", { name: orgMark, scope: "application", appId: app.id })
+  const { key: secret } = await call("GET", `/app/${app.id}/endpoint/${endpoint.id}/secret`)
+  const operationalSecret = await call("GET", `/operational-webhook/endpoint/${operational.id}/secret`)
+
+  const made = [app, endpoint, operational, sent, later, dead, waiting, attempt, task, portal]
+  const fixed = {
+    "{attempt_id}": attempt.id,
+    "{key_id}": portal.id,
+    "{task_id}": task.id,
+    "delivery/{delivery_id}": waiting.id,
+    "dead-letter/{delivery_id}": dead.id,
+    "retry-policy/{name}": policy,
+    "{event_type_name}": eventType,
+  }
+  const naming = (named: {
+    app: string
+    endpoint: string
+    message: string
+    operational: string
+  }): Naming => ({
+    names: {
+      ...fixed,
+      "{app_id}": named.app,
+      "{endpoint_id}": named.endpoint,
+      "{msg_id}": named.message,
+      "operational-webhook/endpoint/{endpoint_id}": named.operational,
+    },
+    references: {
+      app_id: named.app,
+      appId: named.app,
+      appIds: [named.app],
+      endpoint_id: named.endpoint,
+      msg_id: sent.id,
+      ids: [named.message],
+      eventType,
+      policy,
+    },
+  })
+  return {
+    key,
+    appId: app.id,
+    ids: naming({ app: app.id, endpoint: endpoint.id, message: sent.id, operational: operational.id }),
+    uids: naming({
+      app: uid("app"),
+      endpoint: uid("endpoint"),
+      message: uid("event"),
+      operational: uid("operational"),
+    }),
+    own: [portal.token, secret, operationalSecret.key, ...made.map(({ id }) => id)],
+    appMark,
+    orgMark,
+  }
+}

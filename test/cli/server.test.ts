@@ -1,0 +1,264 @@
+/** Commands against a real server: what is printed, what is asked, and the exit codes. */
+import { readFileSync } from "node:fs"
+import { basename, join } from "node:path"
+import { expect, test } from "vitest"
+import { requireTool } from "../support/tools.ts"
+import { Desk } from "./posthorn.ts"
+import { World } from "./world.ts"
+
+const PATIENCE = { timeout: 120_000 }
+
+/** As on a terminal of this width, with somebody who types this. */
+function onTerminal(line: string, columns = 120): string {
+  requireTool("script", "bsdutils")
+  return `script --quiet --return --log-out /dev/null --command ${quoted(`stty cols ${columns} -echo; ${line}`)}`
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+
+test("lists are tables for people and the API's page for programs", PATIENCE, async () => {
+  const { desk, server } = await World.start()
+  const { stdout, stderr, code } = await desk.posthorn(["endpoints", "list", "acme"])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+  const [head, ...rows] = stdout.trimEnd().split("\n")
+  expect(head).toMatch(/^ID +UID +URL +TYPES +STATE$/)
+  expect(rows.map((row) => row.split(/ {2,}/).filter((_, i) => i !== 0 && i !== 2))).toEqual([
+    ["paused", "waits", "paused"],
+    ["down", "fails", "on"],
+    ["main", "invoice.paid", "on"],
+  ])
+  const page = await desk.posthorn(["endpoints", "list", "acme", "--json", "--limit", "2"])
+  const document = JSON.parse(page.stdout)
+  expect(document).toEqual((await server.call("GET", "/app/acme/endpoint?limit=2")).body)
+  const next = await desk.posthorn(["endpoints", "list", "acme", "--json", "--iterator", document.iterator])
+  expect(JSON.parse(next.stdout)).toMatchObject({ data: [{ uid: "main" }], done: true })
+})
+
+test("a list that goes on says so, and --all shows all of it", PATIENCE, async () => {
+  const { desk, server } = await World.start()
+  await server.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 260 }, (_, n) => ({ eventType: "nobody.wants", payload: { n } })),
+  )
+  const some = await desk.posthorn(["messages", "list", "acme", "--limit", "3"])
+  expect(some.stdout.trimEnd().split("\n")).toHaveLength(4)
+  expect(some.stderr).toBe("There are more: --all shows everything, --limit N the first N.\n")
+  const all = await desk.posthorn(["messages", "list", "acme", "--all"])
+  expect(all.stdout.trimEnd().split("\n")).toHaveLength(262)
+  expect(all.stderr).toBe("")
+  const asJson = await desk.posthorn(["messages", "list", "acme", "--all", "--json"])
+  expect(JSON.parse(asJson.stdout)).toMatchObject({ done: true, data: { length: 261 } })
+})
+
+test("a delivery is shown with its attempts, a message with its endpoints", PATIENCE, async () => {
+  const world = await World.start()
+  const id = await world.deadLetter()
+  const delivery = await world.desk.posthorn(["deliveries", "get", id])
+  expect(delivery.stdout).toMatch(/^status +dead\ndeadReason +exhausted$/m)
+  expect(delivery.stdout).toMatch(/^atmpt_\w+ +\S+Z +fail +500 +\d+ +answer 500$/m)
+  const message = await world.desk.posthorn(["messages", "get", "acme", "invoice-17"])
+  expect(message.stdout).toMatch(/^eventId +invoice-17$/m)
+  expect(message.stdout).toMatch(/^dlv_\w+ +success +– +http.*\/main$/m)
+})
+
+const MISTAKES: readonly (readonly [args: readonly string[], code: number, sentence: string])[] = [
+  [["apps", "get", "nobody"], 1, 'there is no application "nobody"'],
+  [["endpoints", "create", "acme", "ftp://x"], 1, "url must"],
+  [
+    ["endpoints", "create", "acme", "https://example.com/", "--uid", "main"],
+    1,
+    'has an endpoint with uid "main" already',
+  ],
+  [["send", "acme", "--type", "no spaces", "--data", "1"], 1, "--type must match pattern"],
+  [["send", "acme", "--type", "a", "--data", "{"], 2, "--data is not JSON"],
+  [["send", "acme", "--type", "a"], 2, "say once what the content is"],
+  [["send", "acme", "--type", "a", "--data", "1", "--file", "x"], 2, "say once what the content is"],
+  [["send", "acme", "--type", "a", "--file", "missing.json"], 2, "missing.json cannot be read: ENOENT"],
+  [
+    ["send", "acme", "--type", "a", "--data", "1", "--delay", "1h", "--deliver-at", "1h"],
+    2,
+    "give one of them",
+  ],
+  [["apps", "update", "acme"], 2, "there is nothing to change"],
+  [["apps", "list", "--limit", "0"], 1, "limit must be >= 1"],
+  [["apps", "list", "--iterator", "no iterator"], 1, "iterator"],
+  [["dead", "retry"], 2, "say which: an id"],
+  [["dead", "retry", "dlv_1", "--app", "acme"], 2, "one id, or flags"],
+  [["dead", "retry", "--all", "--app", "acme", "--yes"], 2, "say which: an id"],
+  [["attempts", "list", "acme"], 2, "--endpoint ENDPOINT, --message MESSAGE"],
+  [["keys", "create", "x"], 2, "--scope is missing"],
+  [["keys", "create", "x", "--scope", "application"], 1, "--app is required for an application's key"],
+  [["policies", "put", "standard", "--data", '{"maxAttempts": 1}'], 1, 'name "standard" is that of a preset'],
+  [["policies", "preview", "{"], 2, "the policy is not JSON"],
+  [["stats", "--endpoint", "main"], 2, "--app is missing"],
+  [["completion", "fissh"], 2, "unknown shell fissh; did you mean fish?"],
+  [["apps", "list", "--store", "sqlite:x.db", "--server", "http://x"], 2, "two places to ask"],
+]
+
+test("every mistake is one sentence, and the exit code says whose it is", PATIENCE, async () => {
+  const { desk } = await World.start()
+  for (const [args, code, sentence] of MISTAKES) {
+    const result = await desk.posthorn(args)
+    const typed = args.join(" ")
+    expect(result, typed).toEqual({ code, stdout: "", stderr: expect.stringContaining(sentence) })
+    expect(result.stderr, typed).toMatch(/^posthorn: .*\n$/)
+  }
+})
+
+test("a wrong key, no key, and no server are each said in a sentence", PATIENCE, async () => {
+  const { desk, server } = await World.start()
+  const wrong = await desk.posthorn(["apps", "list", "--key", "ph_0123456789abcdef_wrong"])
+  expect(wrong).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "posthorn: the server does not take this key: Invalid token\n",
+  })
+  const nobody = new Desk({ POSTHORN_SERVER: server.url })
+  expect(await nobody.posthorn(["apps", "list"])).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: "posthorn: the server wants a key: give it with --key or POSTHORN_API_KEY\n",
+  })
+  expect((await nobody.posthorn(["health"])).code).toBe(0)
+  await server.app.close()
+  expect(await desk.posthorn(["apps", "list"])).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `posthorn: the server ${server.url} cannot be reached: ECONNREFUSED\n`,
+  })
+})
+
+test("without a terminal nothing is deleted unless --yes says so", PATIENCE, async () => {
+  const world = await World.start()
+  await world.waiting()
+  const refused = await world.desk.posthorn(["apps", "delete", "acme"])
+  expect(refused).toMatchObject({ code: 2, stdout: "" })
+  expect(refused.stderr).toMatch(
+    /^posthorn: this needs --yes where nobody can be asked: Application app_\w+ \(Acme\) would be deleted with 3 endpoints, and 1 waiting delivery cancelled\.\n$/,
+  )
+  const done = await world.desk.posthorn(["apps", "delete", "acme", "--yes", "--json"])
+  expect(done).toEqual({ code: 0, stdout: "null\n", stderr: "" })
+  expect((await world.desk.posthorn(["apps", "get", "acme"])).code).toBe(1)
+})
+
+test("on a terminal it asks: no leaves everything, yes goes on with a bar", PATIENCE, async () => {
+  const world = await World.start()
+  await world.deadLetter()
+  await world.deadLetter()
+  const line = onTerminal("posthorn dead discard --app acme --type fails")
+  const no = await world.desk.type(line, { input: "n\n" })
+  expect(no.code).toBe(1)
+  expect(no.stdout).toContain("2 dead letters with app acme, type fails would be taken off the list.")
+  expect(no.stdout).toContain("posthorn: nothing was done")
+  expect(await world.server.posthorn.dead.count()).toBe(2)
+
+  const yes = await world.desk.type(line, { input: "y\n" })
+  expect(yes.code).toBe(0)
+  expect(yes.stdout).toMatch(/█ dead\.discard +100 % \(2 of 2 deliveries\)/)
+  expect(yes.stdout).toMatch(/dead\.discard is finished: 2 of 2/)
+  expect(await world.server.posthorn.dead.count()).toBe(0)
+})
+
+test(
+  "on a terminal tables have colours and its width; NO_COLOR takes the colours away",
+  PATIENCE,
+  async () => {
+    const world = await World.start()
+    await world.deadLetter()
+    const line = onTerminal("posthorn deliveries list --status dead", 100)
+    const coloured = await world.desk.type(line, { environment: { TERM: "xterm-256color", NO_COLOR: "" } })
+    expect(coloured.stdout).toContain("\x1b[31mdead")
+    const plain = await world.desk.type(line, { environment: { NO_COLOR: "1" } })
+    expect(plain.stdout).not.toContain("\x1b")
+    const lines = plain.stdout.trimEnd().split("\r\n")
+    expect(lines).toHaveLength(2)
+    for (const one of lines) expect([...one].length).toBeLessThanOrEqual(100)
+    expect(lines[1]).toMatch(/^dlv_\w{27} .*…/)
+  },
+)
+
+test("recover sends what was given up, and replay-missing what was missed", PATIENCE, async () => {
+  const world = await World.start()
+  await world.deadLetter()
+  world.receiver.always("/down", 200)
+  const preview = await world.desk.posthorn(["endpoints", "recover", "acme", "down", "--since", "1h"])
+  expect(preview.stderr).toMatch(/: 1 delivery given up since \S+ would be sent again\.\n$/)
+  const recovered = await world.desk.posthorn([
+    "endpoints",
+    "recover",
+    "acme",
+    "down",
+    "--since",
+    "1h",
+    "--yes",
+  ])
+  expect(recovered.stdout).toMatch(/^endpoint\.recover is finished: 1 of 1/)
+  await world.receiver.arrived("/down", 2)
+
+  await world.send("late")
+  const url = world.receiver.url("/late")
+  await world.desk.posthorn(["endpoints", "create", "acme", url, "--uid", "late", "--type", "late"])
+  const args = ["endpoints", "replay-missing", "acme", "late", "--since", "1h"]
+  expect((await world.desk.posthorn(args)).stderr).toContain("Of 3 messages since")
+  expect((await world.desk.posthorn([...args, "--yes"])).code).toBe(0)
+  await world.receiver.arrived("/late", 1)
+})
+
+test("an endpoint is changed field by field, also to nothing", PATIENCE, async () => {
+  const { desk, server } = await World.start()
+  const update = (...flags: string[]) => desk.posthorn(["endpoints", "update", "acme", "main", ...flags])
+  const set = [
+    "--description",
+    "Billing",
+    "--channel",
+    "a",
+    "--channel",
+    "b",
+    "--rate-limit",
+    "7",
+    "--ordered",
+  ]
+  expect((await update(...set, "--header", "X-Team: billing", "--metadata", "plan=gold")).code).toBe(0)
+  expect((await server.call("GET", "/app/acme/endpoint/main")).body).toMatchObject({
+    description: "Billing",
+    channels: ["a", "b"],
+    throttleRate: 7,
+    ordered: true,
+    metadata: { plan: "gold" },
+    eventTypes: ["invoice.paid"],
+  })
+  const headers = () => server.call("GET", "/app/acme/endpoint/main/headers")
+  expect((await headers()).body.headers).toEqual({ "x-team": "billing" })
+  desk.write("more.json", '{"auth": {"type": "bearer", "token": "t"}, "concurrency": 3}')
+  const clear = ["--channel=", "--rate-limit=", "--type=", "--unordered", "--disable", "--from", "more.json"]
+  expect((await update(...clear, "--remove-header", "X-Team")).code).toBe(0)
+  expect((await server.call("GET", "/app/acme/endpoint/main")).body).toMatchObject({
+    channels: null,
+    throttleRate: null,
+    eventTypes: null,
+    ordered: false,
+    disabled: true,
+    concurrency: 3,
+  })
+  expect((await headers()).body.headers).toEqual({})
+})
+
+test("whoever asks a server loads nothing of the engine, and no other command", PATIENCE, async () => {
+  const { desk } = await World.start()
+  desk.write(
+    "spy.mjs",
+    `import { registerHooks } from "node:module"
+     import { appendFileSync } from "node:fs"
+     registerHooks({ load(url, context, next) { appendFileSync("loaded.txt", url + "\\n"); return next(url, context) } })`,
+  )
+  const { code } = await desk.type("NODE_OPTIONS='--import ./spy.mjs' posthorn apps list")
+  expect(code).toBe(0)
+  const loaded = readFileSync(join(desk.folder, "loaded.txt"), "utf8").trim().split("\n")
+  expect(loaded.filter((url) => /\/(api|engine|store|config|node_modules)\//.test(url))).toEqual([])
+  expect(
+    loaded
+      .filter((url) => url.includes("/cli/commands/"))
+      .map((url) => basename(url))
+      .sort(),
+  ).toEqual(["apps.ts", "shared.ts"])
+})
