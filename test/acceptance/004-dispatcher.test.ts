@@ -79,20 +79,28 @@ test("statistics are retrieved in all, by application and by subscriber", async 
   await harness.send({}, { delaySeconds: 60 })
   await harness.published("delivery.attempt", 4)
   const { posthorn } = harness
-  expect(await posthorn.stats()).toEqual({ pending: 2, failed: 1, delivered: 2, dead: 1 })
+  expect(await posthorn.stats()).toEqual({ pending: 2, failed: 1, delivered: 2, dead: 1, calledOff: 0 })
   expect(await posthorn.stats("acme")).toEqual(await posthorn.stats())
-  expect(await posthorn.stats("other")).toEqual({ pending: 0, failed: 0, delivered: 0, dead: 0 })
+  expect(await posthorn.stats("other")).toEqual({
+    pending: 0,
+    failed: 0,
+    delivered: 0,
+    dead: 0,
+    calledOff: 0,
+  })
   expect(await posthorn.endpoints.stats("acme", good)).toEqual({
     pending: 1,
     failed: 0,
     delivered: 2,
     dead: 0,
+    calledOff: 0,
   })
   expect(await posthorn.endpoints.stats("acme", bad)).toEqual({
     pending: 1,
     failed: 1,
     delivered: 0,
     dead: 1,
+    calledOff: 0,
   })
 })
 

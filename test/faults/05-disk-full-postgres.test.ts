@@ -44,7 +44,7 @@ test("while the disk is full sends are refused as store_full; with room again ev
     for (let n = 3; n < 6; n++) accepted[lane].push(await site.send(lane, LARGE))
   await expect
     .poll(() => worker.stats(), { timeout: 10_000 })
-    .toEqual({ pending: 0, failed: 0, delivered: 12, dead: 0 })
+    .toEqual({ pending: 0, failed: 0, delivered: 12, dead: 0, calledOff: 0 })
   // Once each: an answer that could not be written at first was not forgotten.
   expect(site.receiver.to("/ordered").map(({ id }) => id)).toEqual(accepted.ordered)
   expect(

@@ -83,7 +83,13 @@ test("while the disk is full sends are refused and nothing is half-written; with
   expect(await posthorn.health()).toEqual({ ready: true, problem: null })
   for (let n = 4; n < 8; n++) accepted.push((await send({ n })).id)
   await remote.published("delivery.delivered", accepted.length * 2)
-  expect(await posthorn.stats()).toEqual({ pending: 0, failed: 0, delivered: accepted.length * 2, dead: 0 })
+  expect(await posthorn.stats()).toEqual({
+    pending: 0,
+    failed: 0,
+    delivered: accepted.length * 2,
+    dead: 0,
+    calledOff: 0,
+  })
   // Once each: an answer that could not be written at first was not forgotten, and no refused message went out.
   expect(
     receiver

@@ -42,7 +42,9 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
       answer.id,
     ])
     await site.receiver.arrived("/a", 1)
-    await expect.poll(() => site.sender.stats()).toEqual({ pending: 0, failed: 0, delivered: 1, dead: 0 })
+    await expect
+      .poll(() => site.sender.stats())
+      .toEqual({ pending: 0, failed: 0, delivered: 1, dead: 0, calledOff: 0 })
     expect(site.receiver.requests.map(({ id }) => id)).toEqual([answer.id])
   })
 

@@ -50,7 +50,9 @@ test("sends are accepted and delivered in order while Redis dies and comes back 
   }
   const total = [...accepted.values()].flat().length
   expect(total).toBeGreaterThan(200)
-  await expect.poll(() => site.sender.stats()).toEqual({ pending: 0, failed: 0, delivered: total, dead: 0 })
+  await expect
+    .poll(() => site.sender.stats())
+    .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
   for (const { hasEnded, program } of workers) expect(hasEnded, program.stderr).toBe(false)
 })
 

@@ -86,7 +86,7 @@ test("a process that does not deliver lists, sends and retries beside the owner,
   expect(matched).toBe(1)
   await owner.published("delivery.delivered", 4)
   expect(receiver.requests.at(-1)).toMatchObject({ id })
-  expect(await posthorn.stats()).toEqual({ pending: 0, failed: 0, delivered: 4, dead: 0 })
+  expect(await posthorn.stats()).toEqual({ pending: 0, failed: 0, delivered: 4, dead: 0, calledOff: 0 })
 })
 
 test("an endpoint created beside the owner gets the owner's next message", async () => {

@@ -66,6 +66,10 @@ test("a payload with a retention of its own goes when its days are over", async 
   await harness.posthorn.engine!.maintainOnce()
   expect(await expunged()).toEqual([false, false])
   harness.clock.advance(1)
-  await harness.posthorn.engine!.maintainOnce()
-  expect(await expunged()).toEqual([false, true])
+  // The days that passed set off a run by themselves: on PostgreSQL the one who comes second has nothing to do.
+  const maintained = async () => {
+    await harness.posthorn.engine!.maintainOnce()
+    return expunged()
+  }
+  await expect.poll(maintained).toEqual([false, true])
 })

@@ -102,7 +102,7 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, ownServers) => {
     const total = [...accepted.values()].flat().length
     await expect
       .poll(() => site.sender.stats().catch(() => null), { timeout: 20_000 })
-      .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0 })
+      .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
     const { faults, workers } = crew
     const client = await site.client()
     const repeats = await checkOutcome(client, { accepted, ordered, requests, faults, workers })

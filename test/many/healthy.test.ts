@@ -44,7 +44,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     for (const [path, ids] of sent) await site.receiver.arrived(path, ids.length)
     await expect
       .poll(() => site.sender.stats(), { timeout: 20_000 })
-      .toEqual({ pending: 0, failed: 0, delivered: DELIVERIES, dead: 0 })
+      .toEqual({ pending: 0, failed: 0, delivered: DELIVERIES, dead: 0, calledOff: 0 })
 
     expect(site.receiver.requests).toHaveLength(DELIVERIES + failed.length)
     const failures = Map.groupBy(failed, (name) => name)

@@ -45,5 +45,7 @@ test("a retry that is fetched before the answer to the settle of its failure is 
   }
   expect(timesSent()).toBe(2)
   for (const response of held) response.end()
-  await expect.poll(() => site.sender.stats()).toEqual({ pending: 0, failed: 0, delivered: 6, dead: 0 })
+  await expect
+    .poll(() => site.sender.stats())
+    .toEqual({ pending: 0, failed: 0, delivered: 6, dead: 0, calledOff: 0 })
 })

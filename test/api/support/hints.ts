@@ -43,7 +43,12 @@ export const HINTS: Hints = {
   secret: orNull(secrets),
   key: orNull(secrets),
   headers: fc.dictionary(fc.stringMatching(/^x-[a-z]{1,9}$/), printable),
-  "content-type": fc.constantFrom("application/json", "text/plain"),
+  transformationsParams: orNull(
+    maybe({
+      rawPayload: fc.string({ unit: "binary" }),
+      headers: fc.record({ "content-type": fc.constantFrom("application/json", "text/plain") }),
+    }),
+  ),
   version: fc.constantFrom(null, 1),
   tls: fc.constant(null),
   auth: orNull(
