@@ -1,5 +1,7 @@
 /** Retry policies by name: `/retry-policy`. */
 import type { PolicyInput } from "../../core/policy.ts"
+import { writePolicy } from "../../core/write-policy.ts"
+import type { NamedPolicy } from "../../resources/policies.ts"
 import type { Routes } from "../context.ts"
 import { NoContent, Type } from "../schema.ts"
 import { NamedPolicyOut, PolicyIn, PreviewIn, PreviewOut } from "../schemas/policy.ts"
@@ -7,6 +9,9 @@ import { HttpErrorOut } from "../shapes.ts"
 
 const tags = ["Retry Policy"]
 const params = Type.Object({ name: Type.String({ minLength: 1, maxLength: 64 }) })
+
+/** In the words in which it would be put. */
+const policyOut = ({ policy, ...named }: NamedPolicy) => ({ ...named, policy: writePolicy(policy) })
 
 export const policyRoutes: Routes = (app, { tenant }) => {
   app.get(
@@ -22,7 +27,7 @@ export const policyRoutes: Routes = (app, { tenant }) => {
         },
       },
     },
-    async (request) => ({ data: await tenant(request).policies.list() }),
+    async (request) => ({ data: (await tenant(request).policies.list()).map(policyOut) }),
   )
 
   app.get(
@@ -37,7 +42,7 @@ export const policyRoutes: Routes = (app, { tenant }) => {
         response: { 200: NamedPolicyOut },
       },
     },
-    async (request) => tenant(request).policies.get(request.params.name),
+    async (request) => policyOut(await tenant(request).policies.get(request.params.name)),
   )
 
   app.put(
@@ -53,7 +58,8 @@ export const policyRoutes: Routes = (app, { tenant }) => {
         response: { 200: NamedPolicyOut },
       },
     },
-    async (request) => tenant(request).policies.put(request.params.name, request.body as PolicyInput),
+    async (request) =>
+      policyOut(await tenant(request).policies.put(request.params.name, request.body as PolicyInput)),
   )
 
   app.delete(

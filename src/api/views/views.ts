@@ -1,4 +1,5 @@
 /** From the library's words to those of the wire. */
+import { writePolicy } from "../../core/write-policy.ts"
 import type { Application } from "../../resources/applications.ts"
 import type { Attempt } from "../../resources/attempts.ts"
 import type { Delivery } from "../../resources/deliveries.ts"
@@ -65,7 +66,7 @@ export function endpointOut(endpoint: Endpoint): EndpointOut {
     ...endpointFields(endpoint),
     metadata,
     retry,
-    policy,
+    policy: writePolicy(policy),
     ordered,
     concurrency,
     paused,

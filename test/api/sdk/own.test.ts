@@ -31,6 +31,8 @@ test("a policy by name is put, read, previewed, used and deleted", async () => {
     body: { name: "gentle", preset: false, policy: { maxAttempts: 4 } },
   })
   expect((await server.call("GET", "/retry-policy/gentle")).body).toEqual(put.body)
+  const again = await server.call("PUT", "/retry-policy/gentle", { body: put.body.policy })
+  expect(again.body).toEqual(put.body)
   const { body: list } = await server.call("GET", "/retry-policy")
   expect(list.data.map(({ name }: { name: string }) => name)).toContain("gentle")
   const preview = await server.call("POST", "/retry-policy/preview", { body: { policy: "gateway" } })
