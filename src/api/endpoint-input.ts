@@ -40,19 +40,3 @@ export function headersOut(headers: { readonly [name: string]: string }) {
     sensitive: entries.filter(([name]) => SENSITIVE.test(name)).map(([name]) => name),
   }
 }
-
-/** Null and the names in the list go, the rest is merged. */
-export function patchHeaders(
-  before: { readonly [name: string]: string },
-  patch: { readonly [name: string]: string | null },
-  remove: readonly string[],
-): { [name: string]: string } {
-  const after: { [name: string]: string } = { ...before }
-  for (const [given, value] of Object.entries(patch)) {
-    const name = given.toLowerCase()
-    if (value === null) delete after[name]
-    else after[name] = value
-  }
-  for (const name of remove) delete after[name.toLowerCase()]
-  return after
-}

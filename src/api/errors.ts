@@ -37,6 +37,7 @@ const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Fas
     ApiError.invalid([{ loc: locationOf(error.field, request), msg: error.message, type: "value_error" }]),
   not_found: (error) => ApiError.of(404, "not_found", `Entity not found: ${error.message}`),
   conflict: (error) => ApiError.of(409, "conflict", error.message),
+  limit_reached: (error) => ApiError.of(400, "limit_reached", error.message),
   payload_too_large: (error) => ApiError.of(413, "payload_too_large", error.message),
   payload_gone: (error) => ApiError.of(400, "missing_payload", error.message),
   closed: () => ApiError.of(503, "closing", "the server is stopping; try again elsewhere, or later", 1),
@@ -52,7 +53,12 @@ const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: Fasti
   FST_ERR_MAX_PARAM_LENGTH: () => ApiError.of(404, "not_found", "Entity not found: no name is that long"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia("the content type must be application/json"),
   FST_ERR_HANDLER_TIMEOUT: () =>
-    ApiError.of(503, "timeout", "the store did not answer in time; try again", 1),
+    ApiError.of(
+      503,
+      "timeout",
+      "the store did not answer in time, and may have done what was asked; repeat it with the same Idempotency-Key",
+      1,
+    ),
 }
 
 export function unsupportedMedia(detail: string): ApiError {

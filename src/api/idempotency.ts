@@ -29,6 +29,8 @@ export function answerOnce(app: Api, parts: Parts): void {
     if (asked === null) return
     const begun = await answers.begin(asked)
     if ("seed" in begun) {
+      // It took so long that the caller was told to come again: nobody works on it.
+      if (reply.sent) return answers.finish(begun, asked, { status: 503, body: "" })
       request.run = { ...begun, asked, ids: seededIds(begun.seed, begun.atMs) }
       return
     }
@@ -64,9 +66,11 @@ function askedBy(request: FastifyRequest): Asked | null {
     for (const part of parts) hash.update(part)
     return hash.digest("base64url")
   }
+  const { orgId, appId, keyId } = requireCaller(request)
   return {
-    orgId: requireCaller(request).orgId,
-    name: digest(request.url, "\n", key),
+    orgId,
+    // Another caller's key is another request, even in the same words.
+    name: digest(request.url, "\n", keyId ?? appId ?? "", "\n", key),
     digest: digest(request.rawBody ?? ""),
   }
 }

@@ -1,6 +1,6 @@
 /** The key that a new server can be used with. */
 import { PosthornError } from "../core/errors.ts"
-import type { Keys } from "../resources/keys.ts"
+import type { Key, Keys } from "../resources/keys.ts"
 
 /** The token, if one was made: only where there was no admin key and none was given. */
 export async function firstKey(keys: Keys, given: string | null): Promise<string | null> {
@@ -28,8 +28,13 @@ async function adopt(keys: Keys, given: string): Promise<void> {
 async function hasAdmin(keys: Keys): Promise<boolean> {
   for (let cursor: string | null = null; ; ) {
     const page = await keys.list({ limit: 250, cursor })
-    if (page.data.some(({ scope, revokedAt }) => scope === "admin" && revokedAt === null)) return true
+    if (page.data.some(isUsable)) return true
     if (page.done) return false
     cursor = page.cursor
   }
+}
+
+function isUsable({ scope, revokedAt, expiresAt }: Key): boolean {
+  const ends = [revokedAt, expiresAt].filter((end) => end !== null)
+  return scope === "admin" && ends.every((end) => end.getTime() > Date.now())
 }

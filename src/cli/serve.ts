@@ -62,9 +62,10 @@ async function start(config: Config, logger: Logger): Promise<Api> {
     // What went wrong is in the log already, with its stack.
     posthorn = await openPosthorn({ ...libraryOptions(config), logger, onFatal: () => process.exit(1) })
     const { createServer } = await loading
-    const key = await firstKey(posthorn.keys, values.apiKey)
     const app = createServer(posthorn, { ...values, logger, readToken })
     await app.listen({ port: values.port, host: values.host })
+    // Last: a key that was made and not shown would lock everybody out.
+    const key = await firstKey(posthorn.keys, values.apiKey)
     if (key !== null) console.log(welcome(key, addressOf(app, config)))
     return app
   } catch (error) {

@@ -6,6 +6,7 @@ export type ErrorCode =
   | "payload_gone"
   | "not_found"
   | "conflict"
+  | "limit_reached"
   | "closed"
   | "store_in_use"
   | "store_unavailable"

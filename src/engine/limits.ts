@@ -1,4 +1,7 @@
-/** What one endpoint may do at once, and an endpoint or an application in a second. Local, since one worker owns a lane at a time. */
+/**
+ * What one endpoint may do at once, and an endpoint or an application in a second. Local, since one worker owns a lane at a time; an
+ * application's limit is that of each worker.
+ */
 
 const RATE_WINDOW_MS = 1000
 const MOST_APPLICATIONS = 10_000

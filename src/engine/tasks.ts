@@ -64,16 +64,35 @@ export class TaskRunner {
       for (;;) {
         const tasks = await this.#parts.store.listRunningTasks(100)
         if (tasks.length === 0) return
+        let stuck = 0
         for (const task of tasks) {
           if (this.#stopped) return
-          await this.#step(task)
+          if (!(await this.#tryStep(task))) stuck++
         }
+        if (stuck === tasks.length) return this.#comeBack()
       }
     } catch (error) {
       if (this.#stopped) return
-      this.#parts.logger.warn({ err: error }, "A task could not go on; trying again")
-      this.#timer = this.#parts.clock.setTimer(RETRY_MS * (1 + this.#parts.random()), () => this.wake())
+      this.#parts.logger.warn({ err: error }, "Tasks could not be read; trying again")
+      this.#comeBack()
     }
+  }
+
+  /** One that cannot go on does not hold up the others. */
+  async #tryStep(task: Task): Promise<boolean> {
+    try {
+      await this.#step(task)
+      return true
+    } catch (error) {
+      if (!this.#stopped)
+        this.#parts.logger.warn({ err: error, task: task.id }, "A task could not go on; trying again")
+      return false
+    }
+  }
+
+  #comeBack(): void {
+    if (this.#stopped) return
+    this.#timer = this.#parts.clock.setTimer(RETRY_MS * (1 + this.#parts.random()), () => this.wake())
   }
 
   async #step(task: Task): Promise<void> {

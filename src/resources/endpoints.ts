@@ -96,6 +96,7 @@ const FIELDS = [
 ] as const
 
 const SECRET_BYTES = 32
+const MOST_TRIES = 10
 const MOST_OLD_SECRETS = 10
 const DEFAULT_GRACE_SECONDS = 86_400
 
@@ -212,6 +213,29 @@ export class Endpoints {
     return this.#change(row, { ...patch, secrets: sealed }, row.version)
   }
 
+  /** Merged with those that are there; null takes one away. */
+  async patchHeaders(
+    app: string,
+    endpoint: string,
+    patch: { readonly [name: string]: string | null },
+  ): Promise<Endpoint> {
+    for (let left = MOST_TRIES; ; left--) {
+      const row = await requireEndpoint(this.#core, app, endpoint)
+      const merged = new Map(Object.entries(row.headers))
+      for (const [name, value] of Object.entries(patch)) {
+        if (value === null) merged.delete(name.toLowerCase())
+        else merged.set(name.toLowerCase(), value)
+      }
+      const headers = requireHeaders(Object.fromEntries(merged), "headers")
+      try {
+        return await this.#change(row, { headers }, row.version)
+      } catch (error) {
+        // Somebody changed it in between: merged anew with what is there now.
+        if (!(error instanceof PosthornError && error.code === "conflict") || left === 1) throw error
+      }
+    }
+  }
+
   /** Every URL that requests for this endpoint will go to. */
   async #vet(url: string | undefined, auth: Auth | null): Promise<void> {
     const tokenUrl = auth?.type === "oauth2" ? auth.tokenUrl : undefined
@@ -277,7 +301,7 @@ export class Endpoints {
       .filter(({ expiresAt }) => expiresAt! > nowMs)
     if (old.length > MOST_OLD_SECRETS) {
       throw new PosthornError(
-        "conflict",
+        "limit_reached",
         `${old.length} old secrets are still in their grace period; wait until one has expired`,
       )
     }

@@ -46,7 +46,12 @@ const isReading = ({ method }: Operation) => method === "GET" || method === "HEA
 const isOfApplication = ({ path }: Operation) => path.includes("{app_id}")
 /** A PUT makes what it does not find. */
 const puts = ({ method, path }: Operation) => method === "PUT" && path.endsWith("}")
-const everythingOf = ({ own, appMark, orgMark }: FullTenant) => [appMark, orgMark, ...own]
+const everythingOf = ({ ownIds, secrets, appMark, orgMark }: FullTenant) => [
+  appMark,
+  orgMark,
+  ...secrets,
+  ...ownIds,
+]
 
 test("without a key that is good nothing opens that is not open to all", async () => {
   const world = await World.start()
@@ -87,7 +92,7 @@ test("a reading key only reads, no secrets, and one of an application only there
         key,
         request,
         allowed: may ? FINE : [403],
-        hidden: first.own.filter((own) => own.startsWith("whsec_") || own.startsWith("ph_")),
+        hidden: first.secrets,
       })
   }
   await world.isUntouched()
@@ -106,7 +111,7 @@ test("a portal's key with too few capabilities looks and does nothing else", asy
       key: operation.id === LOGOUT ? (await portal(["ViewBase"])).token : key,
       request: requestFor(operation, [first.ids], first.ids),
       allowed: may ? FINE : [403],
-      hidden: first.own.filter((own) => own.startsWith("whsec_") || own.startsWith("ph_")),
+      hidden: first.secrets,
     })
   }
   await world.isUntouched()
@@ -118,7 +123,7 @@ test("for the key of one application no other exists, nor what is in it", async 
   const sibling = await world.sibling()
   const portal = () => world.firstKey({ scope: "application", appId: sibling.appId })
   const { token } = await portal()
-  const hidden = [first.appMark, ...first.own]
+  const hidden = everythingOf(first).filter((mark) => mark !== first.orgMark)
   for (const operation of world.operations) {
     const key = operation.id === LOGOUT ? (await portal()).token : token
     const visitor = { who: "another application", key, hidden }

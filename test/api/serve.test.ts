@@ -133,16 +133,19 @@ async function refused(
   return result
 }
 
-test("a port that is taken", async () => {
+test("a port that is taken, and the key is not lost with it", async () => {
   const server = createServer().listen(0)
   onTestFinished(() => void server.close())
   const { port } = server.address() as { port: number }
-  await refused(
-    1,
-    new RegExp(`^posthorn: port ${port} is taken by another program; choose another with PORT$`, "m"),
-    ["serve"],
-    { PORT: String(port), POSTHORN_API_KEY: "x".repeat(24) },
+  const folder = temporaryFolder()
+  const sentence = new RegExp(
+    `^posthorn: port ${port} is taken by another program; choose another with PORT$`,
+    "m",
   )
+  await refused(1, sentence, ["serve"], { PORT: String(port) }, folder)
+  const free = serve([], {}, folder)
+  await addressOf(free)
+  expect(free.lines.join("\n")).toMatch(KEY)
 })
 
 test("an address that is not of this machine", () =>

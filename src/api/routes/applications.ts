@@ -1,5 +1,4 @@
 /** Applications: `/app`. */
-import { PosthornError } from "../../core/errors.ts"
 import type { ApplicationInput } from "../../resources/applications.ts"
 import { given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
@@ -13,6 +12,7 @@ import {
 } from "../schemas/application.ts"
 import { AppId } from "../schemas/fields.ts"
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
+import { hasCode, updateOrCreate } from "../upsert.ts"
 import { applicationOut, listOut } from "../views/views.ts"
 
 const tags = ["Application"]
@@ -66,8 +66,7 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
         const made = await applications.create(applicationInput(request.body) as ApplicationInput)
         return reply.code(201).send(applicationOut(made))
       } catch (error) {
-        const exists = error instanceof PosthornError && error.code === "conflict"
-        if (!exists || !request.query.get_if_exists || !uid) throw error
+        if (!hasCode(error, "conflict") || !request.query.get_if_exists || !uid) throw error
         return reply.code(200).send(applicationOut(await applications.get(uid)))
       }
     },
@@ -105,13 +104,11 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
       const { applications } = tenant(request)
       const { app_id: key } = request.params
       const input = { uid: null, metadata: {}, rateLimit: null, ...applicationInput(request.body) }
-      try {
-        return reply.code(200).send(applicationOut(await applications.update(key, input)))
-      } catch (error) {
-        if (!(error instanceof PosthornError && error.code === "not_found")) throw error
-        const made = await applications.create(given<ApplicationInput>(input) as ApplicationInput)
-        return reply.code(201).send(applicationOut(made))
-      }
+      const { value, status } = await updateOrCreate(
+        () => applications.update(key, input),
+        () => applications.create(given<ApplicationInput>(input) as ApplicationInput),
+      )
+      return reply.code(status).send(applicationOut(value))
     },
   )
 
@@ -153,25 +150,25 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
   )
 }
 
+interface Applications {
+  get(app: string): Promise<unknown>
+  create(input: ApplicationInput): Promise<unknown>
+}
+
 /** The application of the path, made if the body brings one and there is none. */
 export async function ensureApplication(
-  applications: { get(app: string): Promise<unknown>; create(input: ApplicationInput): Promise<unknown> },
+  applications: Applications,
   key: string,
   body: ApplicationIn | null | undefined,
 ): Promise<void> {
   if (!body) return
-  try {
-    await applications.get(key)
-  } catch (error) {
-    if (!(error instanceof PosthornError && error.code === "not_found")) throw error
-    if (body.uid !== key)
-      throw ApiError.invalid([
-        {
-          loc: ["body", "application", "uid"],
-          msg: "must be the uid in the path",
-          type: body.uid == null ? "application_uid_missing" : "application_uid_mismatch",
-        },
-      ])
-    await applications.create(applicationInput(body) as ApplicationInput)
-  }
+  await updateOrCreate(
+    () => applications.get(key),
+    async () => {
+      if (body.uid === key) return applications.create(applicationInput(body) as ApplicationInput)
+      const type = body.uid == null ? "application_uid_missing" : "application_uid_mismatch"
+      const msg = "must be the uid in the path"
+      throw ApiError.invalid([{ loc: ["body", "application", "uid"], msg, type }])
+    },
+  )
 }

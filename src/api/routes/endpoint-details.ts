@@ -2,7 +2,7 @@
 import type { RotateInput } from "../../resources/endpoints.ts"
 import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
-import { headersOut, patchHeaders } from "../endpoint-input.ts"
+import { headersOut } from "../endpoint-input.ts"
 import { ApiError } from "../errors.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
 import {
@@ -118,11 +118,8 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const { headers = {}, deleteHeaders = [] } = request.body
-      const { endpoints } = tenant(request)
-      const before = await endpoints.get(app_id, endpoint_id)
-      await endpoints.update(app_id, endpoint_id, {
-        headers: patchHeaders(before.headers, headers, deleteHeaders),
-      })
+      const gone = Object.fromEntries(deleteHeaders.map((name) => [name, null]))
+      await tenant(request).endpoints.patchHeaders(app_id, endpoint_id, { ...headers, ...gone })
       return reply.code(204).send()
     },
   )

@@ -1,5 +1,5 @@
 /** Endpoints: `/app/{app_id}/endpoint`. */
-import { PosthornError } from "../../core/errors.ts"
+import { parseSigningKey } from "../../core/signature.ts"
 import type { EndpointInput } from "../../resources/endpoints.ts"
 import { given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
@@ -8,6 +8,7 @@ import { NoContent, Type } from "../schema.ts"
 import { EndpointIn, EndpointOut, EndpointPatch, EndpointUpdate } from "../schemas/endpoint.ts"
 import { AppId, EndpointId } from "../schemas/fields.ts"
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
+import { updateOrCreate } from "../upsert.ts"
 import { endpointOut, listOut } from "../views/views.ts"
 
 const tags = ["Endpoint"]
@@ -89,13 +90,11 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
       const { endpoints } = tenant(request)
       const { app_id, endpoint_id } = request.params
       const input = { ...DEFAULTS, ...endpointInput(request.body) }
-      try {
-        return reply.code(200).send(endpointOut(await endpoints.update(app_id, endpoint_id, input)))
-      } catch (error) {
-        if (!(error instanceof PosthornError && error.code === "not_found")) throw error
-        const made = await endpoints.create(app_id, given<EndpointInput>(input) as EndpointInput)
-        return reply.code(201).send(endpointOut(made))
-      }
+      const { value, status } = await updateOrCreate(
+        () => endpoints.update(app_id, endpoint_id, input),
+        () => endpoints.create(app_id, given<EndpointInput>(input) as EndpointInput),
+      )
+      return reply.code(status).send(endpointOut(value))
     },
   )
 
@@ -116,6 +115,8 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
       const { app_id, endpoint_id } = request.params
       const { endpoints } = tenant(request)
       const { secret, ...input } = endpointInput(request.body)
+      // Before anything is changed.
+      if (secret !== undefined) parseSigningKey(secret)
       const changed = await endpoints.update(app_id, endpoint_id, input)
       if (secret !== undefined)
         await endpoints.rotateSecret(app_id, endpoint_id, { secret, gracePeriodSeconds: 0 })

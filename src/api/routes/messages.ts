@@ -4,6 +4,7 @@ import { invalid, PosthornError } from "../../core/errors.ts"
 import type { MessageInput, SendResult } from "../../resources/messages.ts"
 import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { rawField } from "../raw-field.ts"
 import { NoContent, Type } from "../schema.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { AppId, Channels, content, EventTypeName, MessageId, Uid } from "../schemas/fields.ts"
@@ -36,10 +37,13 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     async (request, reply) => {
       const { messages, applications } = tenant(request)
       const { app_id: key } = request.params
-      const input = messageInput(request.body, keyOf(request))
+      const { payload = null, data = null } = request.body
+      const input = messageInput(request.body, request.rawBody!, keyOf(request))
       await ensureApplication(applications, key, request.body.application)
       const sent = await messages.send(key, input)
-      return reply.code(202).send(sentOut(sent, input, request.query.with_content ?? true))
+      return reply
+        .code(202)
+        .send(sentOut(sent, input, request.query.with_content === false ? {} : (payload ?? data ?? {})))
     },
   )
 
@@ -188,7 +192,8 @@ function keyOf(request: FastifyRequest): string | undefined {
   return typeof key === "string" ? key : undefined
 }
 
-function messageInput(body: Body, idempotencyKey: string | undefined): MessageInput {
+/** The payload is sent in the bytes in which it came: other languages write numbers that JavaScript would round. */
+function messageInput(body: Body, json: Buffer, idempotencyKey: string | undefined): MessageInput {
   const {
     data,
     application: _application,
@@ -199,13 +204,14 @@ function messageInput(body: Body, idempotencyKey: string | undefined): MessageIn
   } = body
   const raw = transformationsParams?.rawPayload
   const contentType = transformationsParams?.headers?.["content-type"]
-  const payload = raw === undefined ? (rest.payload ?? data) : new TextEncoder().encode(raw)
-  if (payload === undefined) throw invalid("payload", "is required")
+  const field = rest.payload == null ? (data == null ? null : "data") : "payload"
+  const payload = raw === undefined ? field && rawField(json, field) : new TextEncoder().encode(raw)
+  if (payload === null) throw invalid("payload", "is required")
   return {
     ...given<MessageInput>({
       ...rest,
       idempotencyKey,
-      contentType: contentType ?? (raw === undefined ? undefined : "application/json"),
+      contentType: contentType ?? "application/json",
       deliverAt: deliverAt == null ? undefined : new Date(deliverAt),
       payloadRetentionDays: payloadRetentionPeriod,
     }),
@@ -215,23 +221,13 @@ function messageInput(body: Body, idempotencyKey: string | undefined): MessageIn
 }
 
 /** What was asked for is what was written: it need not be read again. */
-function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, withPayload: boolean) {
-  const {
-    eventType,
-    eventId,
-    channels,
-    tags: words,
-    deliverAt,
-    sessionId,
-    metadata,
-    priority,
-    payload,
-  } = input
+function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, payload: unknown) {
+  const { eventType, eventId, channels, tags: words, deliverAt, sessionId, metadata, priority } = input
   return {
     id,
     eventType,
     ...(eventId === undefined ? {} : { eventId }),
-    payload: withPayload && !ArrayBuffer.isView(payload) ? payload : {},
+    payload,
     channels: channels === undefined ? null : [...channels],
     tags: words === undefined || words.length === 0 ? null : [...words],
     timestamp: receivedAt,

@@ -1,6 +1,5 @@
 /** Where a tenant is told of what happens to its webhooks: `/operational-webhook/endpoint`. */
 import type { FastifyRequest } from "fastify"
-import { PosthornError } from "../../core/errors.ts"
 import { OPERATIONAL_APP } from "../../operational/operational.ts"
 import { type Endpoint, type EndpointInput, Endpoints } from "../../resources/endpoints.ts"
 import type { List } from "../../resources/paging.ts"
@@ -15,6 +14,7 @@ import {
   OperationalWebhookEndpointUpdate,
 } from "../schemas/operational-webhook.ts"
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
+import { updateOrCreate } from "../upsert.ts"
 import { endpointOut, listOut } from "../views/views.ts"
 import { ONE, operationalEndpoints, params, tags } from "./operational-webhook-details.ts"
 
@@ -102,14 +102,11 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
     async (request, reply) => {
       const endpoints = await opened(request)
       const input = { ...DEFAULTS, ...endpointInput(request.body) }
-      try {
-        const changed = await endpoints.update(OPERATIONAL_APP, request.params.endpoint_id, input)
-        return reply.code(200).send(shown(changed))
-      } catch (error) {
-        if (!(error instanceof PosthornError && error.code === "not_found")) throw error
-        const made = await endpoints.create(OPERATIONAL_APP, given<EndpointInput>(input) as EndpointInput)
-        return reply.code(201).send(shown(made))
-      }
+      const { value, status } = await updateOrCreate(
+        () => endpoints.update(OPERATIONAL_APP, request.params.endpoint_id, input),
+        () => endpoints.create(OPERATIONAL_APP, given<EndpointInput>(input) as EndpointInput),
+      )
+      return reply.code(status).send(shown(value))
     },
   )
 

@@ -98,24 +98,26 @@ export function additions(name: string, setUp: SetUp): void {
       const { store, send } = stage
       const deferred = await send({ deliverAt: LATER + 5000 })
       const late = await lateEndpoint(stage, true)
-      const next = await send({ receivedAt: LATER })
       await store.add([{ messageId: deferred.messageId, endpointId: late.id, manual: true }], LATER)
-      const [now] = await store.fetch([laneFetch(late.id, 1)], LATER)
-      expect(now!.deliveries.map(({ messageId }) => messageId)).toEqual([next.messageId])
       expect(await store.listDeliveries({ endpointId: late.id }, newest(1))).toMatchObject([
         { nextRetryAt: LATER + 5000, ageFrom: LATER + 5000 },
       ])
+      // It holds up nobody who joined the line after it.
+      const next = await send({ receivedAt: LATER })
+      const [now] = await store.fetch([laneFetch(late.id, 1)], LATER)
+      expect(now!.deliveries.map(({ messageId }) => messageId)).toEqual([next.messageId])
     })
 
     test("joins an ordered line at its end", async () => {
       const stage = await setUp()
-      const { store, send } = stage
-      const missed = await send()
+      const { store, send, attemptAll } = stage
+      const missed = [await send(), await send()]
       const late = await lateEndpoint(stage, true)
       const head = await send()
-      await store.add([{ messageId: missed.messageId, endpointId: late.id, manual: true }], NOW)
-      const [work] = await store.fetch([laneFetch(late.id, 1)], NOW)
-      expect(work!.deliveries.map(({ messageId }) => messageId)).toEqual([head.messageId])
+      const additions = missed.map(({ messageId }) => ({ messageId, endpointId: late.id, manual: true }))
+      await store.add(additions, NOW)
+      for (const { messageId } of [head, ...missed])
+        expect(await attemptAll(200, NOW, late)).toMatchObject([{ messageId, status: "delivered" }])
     })
 
     test("keeps the message from being removed as one that nobody wanted", async () => {

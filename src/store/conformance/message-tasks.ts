@@ -70,6 +70,7 @@ export function messageTasks(name: string, setUp: SetUp): void {
         additions: [{ messageId, endpointId: late.id, manual: true }],
         expunged: [messageId],
       })
+      expect(await store.readTaskMessages(task.id, 9)).toMatchObject([{ id: messageId }])
       expect(await store.stepTask(step)).toBeNull()
       expect(await store.listDeliveries({ messageId }, newest(9))).toEqual([])
       expect(await store.getMessage(application.id, messageId)).toMatchObject({ expunged: false })

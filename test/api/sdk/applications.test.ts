@@ -41,6 +41,14 @@ test("replacing one that is not there creates it, and a uid that is taken is a c
   expect(same).toMatchObject({ id: put.body.id, name: "Somebody" })
 })
 
+test("puts at the same moment make one of it", async () => {
+  const server = await ApiServer.start()
+  const put = () => server.call("PUT", "/app/acme", { body: { name: "Acme", uid: "acme" } })
+  const all = await Promise.all(Array.from({ length: 8 }, put))
+  expect(all.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201])
+  expect(new Set(all.map(({ body }) => body.id)).size).toBe(1)
+})
+
 test("lists go forward and back, in both orders", async () => {
   const svix = svixFor(await ApiServer.start())
   for (const name of ["a", "b", "c", "d", "e"]) await svix.application.create({ name, uid: name })

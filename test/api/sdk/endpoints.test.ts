@@ -126,6 +126,27 @@ test("headers are replaced and merged, and credentials are not shown", async () 
   expect(await refusal(reserved)).toMatchObject({ status: 422 })
 })
 
+test("headers that are patched at the same moment are all there, and a patch with a bad secret changes nothing", async () => {
+  const { server, svix } = await start()
+  await svix.endpoint.create("acme", { url: URL, uid: "hook", description: "before" })
+  const patch = (i: number) => svix.endpoint.patchHeaders("acme", "hook", { headers: { [`x-${i}`]: `${i}` } })
+  await Promise.all(Array.from({ length: 8 }, (_, i) => patch(i)))
+  expect(Object.keys((await svix.endpoint.getHeaders("acme", "hook")).headers)).toHaveLength(8)
+  const body = { description: "after", secret: "whsec_short" }
+  expect(await server.call("PATCH", "/app/acme/endpoint/hook", { body })).toMatchObject({ status: 422 })
+  expect((await svix.endpoint.get("acme", "hook")).description).toBe("before")
+})
+
+test("old secrets have a limit", async () => {
+  const { svix } = await start()
+  await svix.endpoint.create("acme", { url: URL, uid: "hook" })
+  for (let i = 0; i < 10; i++) await svix.endpoint.rotateSecret("acme", "hook", {})
+  expect(await refusal(svix.endpoint.rotateSecret("acme", "hook", {}))).toMatchObject({
+    status: 400,
+    body: { code: "limit_reached" },
+  })
+})
+
 test("older spellings are understood, and both are answered", async () => {
   const { server } = await start()
   const body = { url: URL, filterTypes: ["a"], rateLimit: 3, version: 1 }

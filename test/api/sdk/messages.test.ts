@@ -83,6 +83,44 @@ test("lists are narrowed by type, channel, tag and time, the newest first", asyn
   expect(back.data.map(({ id }) => id)).toEqual([third.id, second.id])
 })
 
+test("a payload arrives in the bytes in which it came, numbers that JavaScript rounds too", async () => {
+  const { server, svix, receiver } = await start()
+  await svix.endpoint.create("acme", { url: receiver.url("/hook") })
+  const payload = '{"n":12345678901234567890, "f":1.0,"e":1e400,"t":"\\u00fc"}'
+  const raw = `{"eventType":"a", "payload" : ${payload} }`
+  expect(await server.call("POST", "/app/acme/msg?with_content=false", { raw })).toMatchObject({
+    status: 202,
+  })
+  expect(`${(await receiver.arrived("/hook", 1))[0]!.body}`).toBe(payload)
+  const data = await server.call("POST", "/app/acme/msg", { body: { eventType: "a", data: { b: 2 } } })
+  expect(data.body.payload).toEqual({ b: 2 })
+  expect(`${(await receiver.arrived("/hook", 2))[1]!.body}`).toBe('{"b":2}')
+  const nothing = await server.call("POST", "/app/acme/msg", { body: { eventType: "a", payload: null } })
+  expect(nothing).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "payload"] }] } })
+})
+
+test("a raw payload that is no JSON is sent as it is, and does not break the list", async () => {
+  const { server, svix, receiver } = await start()
+  await svix.endpoint.create("acme", { url: receiver.url("/hook") })
+  const transformationsParams = { rawPayload: "a=1&b=2", headers: { "content-type": "text/plain" } }
+  await server.call("POST", "/app/acme/msg", { body: { eventType: "a", payload: {}, transformationsParams } })
+  const [request] = await receiver.arrived("/hook", 1)
+  expect([`${request!.body}`, request!.headers["content-type"]]).toEqual(["a=1&b=2", "text/plain"])
+  await server.call("POST", "/app/acme/msg", {
+    body: { eventType: "a", payload: {}, transformationsParams: { rawPayload: "no json" } },
+  })
+  expect((await server.call("GET", "/app/acme/msg")).status).toBe(200)
+})
+
+test("first messages at the same moment bring one application along, and all are accepted", async () => {
+  const { server } = await start()
+  const body = { eventType: "a", payload: {}, application: { name: "New", uid: "new" } }
+  const all = await Promise.all(
+    Array.from({ length: 12 }, () => server.call("POST", "/app/new/msg", { body })),
+  )
+  expect(all.map(({ status }) => status)).toEqual(Array(12).fill(202))
+})
+
 test("a message can bring its application along", async () => {
   const { svix } = await start()
   const body = { eventType: "a", payload: {}, application: { name: "New", uid: "new" } }

@@ -11,8 +11,9 @@ export interface FullTenant {
   readonly ids: Naming
   /** By the names that the tenant itself has chosen, where it can. */
   readonly uids: Naming
-  /** Its ids and secrets: nobody else may see them. */
-  readonly own: readonly string[]
+  readonly ownIds: readonly string[]
+  /** What not even everybody who belongs to it may see. */
+  readonly secrets: readonly string[]
   /** In every text of what belongs to the application. */
   readonly appMark: string
   /** In every text of what belongs to the tenant as a whole. */
@@ -61,9 +62,9 @@ export async function fillTenant(
     if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`)
     return answer.body
   }
-  const [appMark, orgMark] = [`${mark}-app`, `${mark}-org`]
+  const [appMark, orgMark, secretMark] = [`${mark}-app`, `${mark}-org`, `${mark}-secret`]
   const uid = (what: string) => `${what}-${suffix}`
-  const headers = { "x-api-key": appMark, "x-plain": appMark }
+  const headers = { "x-api-key": secretMark, "x-plain": appMark }
   receiver.always(`/${appMark}`, (_request, response) => response.writeHead(500).end(appMark))
 
   const eventType = uid("type")
@@ -75,7 +76,7 @@ export async function fillTenant(
     url: receiver.url(`/${orgMark}`),
     uid: uid("operational"),
     description: orgMark,
-    headers: { "x-api-key": orgMark },
+    headers: { "x-api-key": secretMark, "x-plain": orgMark },
   })
   const metadata = { note: appMark }
   const app = await call("POST", "/app", { name: appMark, uid: uid("app"), metadata })
@@ -84,7 +85,7 @@ export async function fillTenant(
     uid: uid("endpoint"),
     description: appMark,
     retry: policy,
-    auth: { type: "bearer", token: appMark },
+    auth: { type: "bearer", token: secretMark },
     headers,
     metadata,
   })
@@ -147,7 +148,8 @@ export async function fillTenant(
       message: uid("event"),
       operational: uid("operational"),
     }),
-    own: [portal.token, secret, operationalSecret.key, ...made.map(({ id }) => id)],
+    ownIds: made.map(({ id }) => id),
+    secrets: [secretMark, portal.token, secret, operationalSecret.key],
     appMark,
     orgMark,
   }

@@ -1,0 +1,65 @@
+/** The bytes of one field of a JSON object, as they came: what is parsed and written again may be another number, or another text. */
+
+const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] =
+  Buffer.from('"\\,:[]{}')
+
+/** Of the last one, if there are several with this name, as JSON.parse has it; null if there is none. The text must be valid JSON. */
+export function rawField(json: Buffer, name: string): Buffer | null {
+  let at = json.indexOf(OPEN_OBJECT!) + 1
+  let found: Buffer | null = null
+  while (at > 0 && at < json.length) {
+    const keyFrom = json.indexOf(QUOTE!, at)
+    if (keyFrom < 0) break
+    const keyTo = endOfText(json, keyFrom)
+    const from = skipSpace(json, json.indexOf(COLON!, keyTo) + 1)
+    const to = endOfValue(json, from)
+    if (JSON.parse(json.toString("utf8", keyFrom, keyTo)) === name) found = json.subarray(from, to)
+    at = skipSpace(json, to)
+    if (json[at] !== COMMA) break
+    at++
+  }
+  return found
+}
+
+/** Behind the closing quote. */
+function endOfText(json: Buffer, from: number): number {
+  let at = from + 1
+  while (json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1
+  return at + 1
+}
+
+function endOfValue(json: Buffer, from: number): number {
+  const first = json[from]
+  if (first === QUOTE) return endOfText(json, from)
+  let at = from
+  if (first !== OPEN_OBJECT && first !== OPEN_LIST) {
+    while (at < json.length && !isEnd(json[at]!)) at++
+    return at
+  }
+  let depth = 0
+  do {
+    const byte = json[at]
+    if (byte === QUOTE) {
+      at = endOfText(json, at)
+      continue
+    }
+    if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth--
+    at++
+  } while (depth > 0)
+  return at
+}
+
+function isEnd(byte: number): boolean {
+  return byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_LIST || isSpace(byte)
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+function skipSpace(json: Buffer, from: number): number {
+  let at = from
+  while (at < json.length && isSpace(json[at]!)) at++
+  return at
+}

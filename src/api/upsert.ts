@@ -1,0 +1,32 @@
+/** PUT on something that may not be there: changed if it is, made if it is not, also when two come at once. */
+import { PosthornError } from "../core/errors.ts"
+
+export interface Upserted<T> {
+  readonly value: T
+  readonly status: 200 | 201
+}
+
+export async function updateOrCreate<T>(
+  update: () => Promise<T>,
+  create: () => Promise<T>,
+): Promise<Upserted<T>> {
+  const updated = async (): Promise<Upserted<T>> => ({ value: await update(), status: 200 })
+  try {
+    return await updated()
+  } catch (error) {
+    if (!hasCode(error, "not_found")) throw error
+  }
+  try {
+    return { value: await create(), status: 201 }
+  } catch (conflict) {
+    if (!hasCode(conflict, "conflict")) throw conflict
+    // Somebody made it in between; or something else has its uid, which is then still not found.
+    return updated().catch((error) => {
+      throw hasCode(error, "not_found") ? conflict : error
+    })
+  }
+}
+
+export function hasCode(error: unknown, code: PosthornError["code"]): boolean {
+  return error instanceof PosthornError && error.code === code
+}
