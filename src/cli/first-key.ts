@@ -2,17 +2,14 @@
 import { PosthornError } from "../core/errors.ts"
 import type { Key, Keys } from "../resources/keys.ts"
 
-/** The token, if one was made: only where there was no admin key and none was given. */
-export async function firstKey(keys: Keys, given: string | null): Promise<string | null> {
-  if (given !== null) {
-    await adopt(keys, given)
-    return null
-  }
+/** The token, if one was made: only where there is no admin key. */
+export async function makeFirstKey(keys: Keys): Promise<string | null> {
   if (await hasAdmin(keys)) return null
   return (await keys.create({ name: "First admin key", scope: "admin" })).token
 }
 
-async function adopt(keys: Keys, given: string): Promise<void> {
+/** One that the operator has already. */
+export async function adoptKey(keys: Keys, given: string): Promise<void> {
   let problem: string | null = null
   try {
     const { scope, revokedAt } = await keys.adopt(given, { name: "POSTHORN_API_KEY", scope: "admin" })

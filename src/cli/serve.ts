@@ -8,7 +8,7 @@ import { type Config, libraryOptions } from "../config.ts"
 import { systemClock } from "../core/clock.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
-import { firstKey } from "./first-key.ts"
+import { adoptKey, makeFirstKey } from "./first-key.ts"
 import type { Flags } from "./options.ts"
 import { configFor, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
@@ -51,6 +51,7 @@ export async function run(flags: Flags): Promise<number> {
 async function start(config: Config, logger: Logger): Promise<Api> {
   const { values } = config
   let posthorn: Posthorn | null = null
+  let app: Api | null = null
   try {
     const { jwtSecret, jwtAlgorithm } = values
     const readToken =
@@ -62,14 +63,15 @@ async function start(config: Config, logger: Logger): Promise<Api> {
     // What went wrong is in the log already, with its stack.
     posthorn = await openPosthorn({ ...libraryOptions(config), logger, onFatal: () => process.exit(1) })
     const { createServer } = await loading
-    const app = createServer(posthorn, { ...values, logger, readToken })
+    if (values.apiKey !== null) await adoptKey(posthorn.keys, values.apiKey)
+    app = createServer(posthorn, { ...values, logger, readToken })
     await app.listen({ port: values.port, host: values.host })
     // Last: a key that was made and not shown would lock everybody out.
-    const key = await firstKey(posthorn.keys, values.apiKey)
+    const key = values.apiKey === null ? await makeFirstKey(posthorn.keys) : null
     if (key !== null) console.log(welcome(key, addressOf(app, config)))
     return app
   } catch (error) {
-    await posthorn?.close()
+    await (app ?? posthorn)?.close()
     throw listenError(error, config) ?? refused(error, config)
   }
 }
