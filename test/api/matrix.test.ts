@@ -41,6 +41,8 @@ const PORTALS: { readonly [operation: string]: Capability } = {
 }
 const LOGOUT = "v1.authentication.logout"
 
+/** A thousand requests are soon answered, unless the machine has much else to do. */
+const PATIENTLY = { timeout: 120_000 }
 const FINE = [200, 201, 202, 204]
 const isReading = ({ method }: Operation) => method === "GET" || method === "HEAD"
 const isOfApplication = ({ path }: Operation) => path.includes("{app_id}")
@@ -53,7 +55,7 @@ const everythingOf = ({ ownIds, secrets, appMark, orgMark }: FullTenant) => [
   ...ownIds,
 ]
 
-test("without a key that is good nothing opens that is not open to all", async () => {
+test("without a key that is good nothing opens that is not open to all", PATIENTLY, async () => {
   const world = await World.start()
   const { first, server } = world
   const { id, token: revoked } = await world.firstKey({ scope: "admin" })
@@ -74,7 +76,7 @@ test("without a key that is good nothing opens that is not open to all", async (
   await world.isUntouched()
 })
 
-test("a reading key only reads, no secrets, and one of an application only there", async () => {
+test("a reading key only reads, no secrets, and one of an application only there", PATIENTLY, async () => {
   const world = await World.start()
   const { first } = world
   const { token: all } = await world.firstKey({ scope: "read" })
@@ -98,7 +100,7 @@ test("a reading key only reads, no secrets, and one of an application only there
   await world.isUntouched()
 })
 
-test("a portal's key with too few capabilities looks and does nothing else", async () => {
+test("a portal's key with too few capabilities looks and does nothing else", PATIENTLY, async () => {
   const world = await World.start()
   const { first } = world
   const portal = (capabilities: readonly Capability[]) =>
@@ -117,7 +119,7 @@ test("a portal's key with too few capabilities looks and does nothing else", asy
   await world.isUntouched()
 })
 
-test("for the key of one application no other exists, nor what is in it", async () => {
+test("for the key of one application no other exists, nor what is in it", PATIENTLY, async () => {
   const world = await World.start()
   const { first } = world
   const sibling = await world.sibling()
@@ -135,21 +137,25 @@ test("for the key of one application no other exists, nor what is in it", async 
   await world.isUntouched()
 })
 
-test("another tenant's admin finds nothing of it, by whatever name, also below an application of their own", async () => {
-  const world = await World.start()
-  const stranger = await world.fill({ orgId: "org_stranger", mark: "lamu", suffix: "stranger" })
-  for (const operation of world.operations)
-    await lookInto(world, {
-      who: "another tenant",
-      key: stranger.key,
-      hidden: everythingOf(world.first),
-      operation,
-      own: stranger.ids,
-    })
-  await world.isUntouched()
-})
+test(
+  "another tenant's admin finds nothing of it, by whatever name, also below an application of their own",
+  PATIENTLY,
+  async () => {
+    const world = await World.start()
+    const stranger = await world.fill({ orgId: "org_stranger", mark: "lamu", suffix: "stranger" })
+    for (const operation of world.operations)
+      await lookInto(world, {
+        who: "another tenant",
+        key: stranger.key,
+        hidden: everythingOf(world.first),
+        operation,
+        own: stranger.ids,
+      })
+    await world.isUntouched()
+  },
+)
 
-test("a tenant that uses the same names has its own, and can do everything with it", async () => {
+test("a tenant that uses the same names has its own, and can do everything with it", PATIENTLY, async () => {
   const world = await World.start()
   const twin = await world.fill({ orgId: "org_twin", mark: "mafia", suffix: "first" })
   for (const operation of world.operations) {

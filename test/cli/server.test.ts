@@ -166,7 +166,9 @@ test(
     const world = await World.start()
     await world.deadLetter()
     const line = onTerminal("posthorn deliveries list --status dead", 100)
-    const coloured = await world.desk.type(line, { environment: { TERM: "xterm-256color", NO_COLOR: "" } })
+    // Node has no colours where CI is set, terminal or not.
+    const environment = { TERM: "xterm-256color" }
+    const coloured = await world.desk.type(`unset CI NO_COLOR; ${line}`, { environment })
     expect(coloured.stdout).toContain("\x1b[31mdead")
     const plain = await world.desk.type(line, { environment: { NO_COLOR: "1" } })
     expect(plain.stdout).not.toContain("\x1b")
