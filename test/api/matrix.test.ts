@@ -1,9 +1,10 @@
 /** Every operation of the API × every kind of caller that must not get in: the right status, nothing shown, nothing changed. */
 import { expect, test } from "vitest"
 import type { Capability } from "../../src/resources/keys.ts"
+import { type Naming, requestFor } from "./support/naming.ts"
 import { namesIn, type Operation } from "./support/operations.ts"
-import type { FullTenant, Naming } from "./support/tenant.ts"
-import { requestFor, World } from "./support/world.ts"
+import type { FullTenant } from "./support/tenant.ts"
+import { World } from "./support/world.ts"
 
 /** What the keys of one application reach, and what they need for it. Everything else is for keys of the whole tenant. */
 const PORTALS: { readonly [operation: string]: Capability } = {
@@ -69,7 +70,7 @@ test("without a key that is good nothing opens that is not open to all", PATIENT
     const request = requestFor(operation, [first.ids], first.ids)
     const allowed = operation.isOpen ? FINE : [401]
     const visits = Object.entries(keys).map(([who, key]) =>
-      world.visit({ who, key, request, allowed, hidden: everythingOf(first) }),
+      world.visit({ who, key, request, allowed, hidden: [...everythingOf(first), ...first.ownNames] }),
     )
     await Promise.all(visits)
   }
@@ -147,7 +148,7 @@ test(
       await lookInto(world, {
         who: "another tenant",
         key: stranger.key,
-        hidden: everythingOf(world.first),
+        hidden: [...everythingOf(world.first), ...world.first.ownNames],
         operation,
         own: stranger.ids,
       })

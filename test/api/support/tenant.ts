@@ -1,7 +1,7 @@
 /** A tenant that has one of everything, each with a mark by which it is known wherever it turns up. */
 import { expect } from "vitest"
 import type { Receiver } from "../../support/receiver.ts"
-import type { Known, Names } from "./sample.ts"
+import { type Naming, namingOf } from "./naming.ts"
 import type { ApiServer } from "./server.ts"
 
 export interface FullTenant {
@@ -12,18 +12,14 @@ export interface FullTenant {
   /** By the names that the tenant itself has chosen, where it can. */
   readonly uids: Naming
   readonly ownIds: readonly string[]
+  /** Others may have chosen the same. */
+  readonly ownNames: readonly string[]
   /** What not even everybody who belongs to it may see. */
   readonly secrets: readonly string[]
   /** In every text of what belongs to the application. */
   readonly appMark: string
   /** In every text of what belongs to the tenant as a whole. */
   readonly orgMark: string
-}
-
-/** How a request names what it is about. */
-export interface Naming {
-  readonly names: Names
-  readonly references: Known
 }
 
 export interface TenantInput {
@@ -36,20 +32,6 @@ export interface TenantInput {
 /** The name of keys that tests ask with. */
 export const VISITOR = "visitor"
 const HOUR_MS = 3_600_000
-
-/** What it takes besides to get through, and what would then be left behind. */
-export const BESIDES: Known = {
-  url: "http://127.0.0.1:9/changed",
-  name: "changed",
-  description: "changed",
-  headers: { "x-changed": "yes" },
-  payload: { changed: true },
-  scope: "application",
-  since: new Date(Date.now() - HOUR_MS).toISOString(),
-  until: new Date(Date.now() + HOUR_MS).toISOString(),
-  PolicyIn: { delays: [60], maxAttempts: 3 },
-  EventTypeImportOpenApiIn: { spec: { webhooks: { changed: { post: { description: "changed" } } } } },
-}
 
 export async function fillTenant(
   server: ApiServer,
@@ -105,50 +87,32 @@ export async function fillTenant(
   const operationalSecret = await call("GET", `/operational-webhook/endpoint/${operational.id}/secret`)
 
   const made = [app, endpoint, operational, sent, later, dead, waiting, attempt, task, portal]
-  const fixed = {
-    "{attempt_id}": attempt.id,
-    "{key_id}": portal.id,
-    "{task_id}": task.id,
-    "delivery/{delivery_id}": waiting.id,
-    "dead-letter/{delivery_id}": dead.id,
-    "retry-policy/{name}": policy,
-    "{event_type_name}": eventType,
+  const ids = {
+    app: app.id,
+    endpoint: endpoint.id,
+    operational: operational.id,
+    message: sent.id,
+    attempt: attempt.id,
+    dead: dead.id,
+    waiting: waiting.id,
+    task: task.id,
+    key: portal.id,
+    policy,
+    eventType,
   }
-  const naming = (named: {
-    app: string
-    endpoint: string
-    message: string
-    operational: string
-  }): Naming => ({
-    names: {
-      ...fixed,
-      "{app_id}": named.app,
-      "{endpoint_id}": named.endpoint,
-      "{msg_id}": named.message,
-      "operational-webhook/endpoint/{endpoint_id}": named.operational,
-    },
-    references: {
-      app_id: named.app,
-      appId: named.app,
-      appIds: [named.app],
-      endpoint_id: named.endpoint,
-      msg_id: sent.id,
-      ids: [named.message],
-      eventType,
-      policy,
-    },
-  })
+  const uids = {
+    app: uid("app"),
+    endpoint: uid("endpoint"),
+    operational: uid("operational"),
+    message: uid("event"),
+  }
   return {
     key,
     appId: app.id,
-    ids: naming({ app: app.id, endpoint: endpoint.id, message: sent.id, operational: operational.id }),
-    uids: naming({
-      app: uid("app"),
-      endpoint: uid("endpoint"),
-      message: uid("event"),
-      operational: uid("operational"),
-    }),
+    ids: namingOf(ids),
+    uids: namingOf({ ...ids, ...uids }),
     ownIds: made.map(({ id }) => id),
+    ownNames: [policy, eventType, ...Object.values(uids)],
     secrets: [secretMark, portal.token, secret, operationalSecret.key],
     appMark,
     orgMark,

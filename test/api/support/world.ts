@@ -2,10 +2,11 @@
 import { expect, onTestFinished } from "vitest"
 import type { KeyInput } from "../../../src/resources/keys.ts"
 import { Receiver } from "../../support/receiver.ts"
+import { requestFor } from "./naming.ts"
 import { type Operation, operationsOf } from "./operations.ts"
-import { type Request, requestOf } from "./sample.ts"
+import type { Request } from "./sample.ts"
 import { ApiServer } from "./server.ts"
-import { BESIDES, type FullTenant, fillTenant, type Naming, type TenantInput, VISITOR } from "./tenant.ts"
+import { type FullTenant, fillTenant, type TenantInput, VISITOR } from "./tenant.ts"
 
 export interface Visit {
   readonly who: string
@@ -125,15 +126,6 @@ export class World {
 
 function residents(keys: readonly { readonly name: string }[]): object[] {
   return keys.filter(({ name }) => name !== VISITOR)
-}
-
-/** The last of `named` is for all the names that follow. */
-export function requestFor(operation: Operation, named: readonly Naming[], refersTo: Naming): Request {
-  return requestOf(
-    operation,
-    named.map(({ names }) => names),
-    { ...BESIDES, ...refersTo.references },
-  )
 }
 
 /** What reads, then what changes, then what takes away and puts: the deepest first, and each away before it is put. */

@@ -1,0 +1,77 @@
+/** What requests say of the things that they are about. */
+import type { Operation } from "./operations.ts"
+import { type Known, type Names, type Request, requestOf } from "./sample.ts"
+
+/** How a request names what it is about. */
+export interface Naming {
+  readonly names: Names
+  readonly references: Known
+}
+
+/** How each thing of a tenant is called. */
+export interface Called {
+  readonly app: string
+  readonly endpoint: string
+  readonly operational: string
+  readonly message: string
+  readonly attempt: string
+  readonly dead: string
+  readonly waiting: string
+  readonly task: string
+  readonly key: string
+  readonly policy: string
+  readonly eventType: string
+}
+
+const HOUR_MS = 3_600_000
+
+/** What it takes besides to get through, and what would then be left behind. */
+export const BESIDES: Known = {
+  url: "http://127.0.0.1:9/changed",
+  name: "changed",
+  description: "changed",
+  headers: { "x-changed": "yes" },
+  payload: { changed: true },
+  scope: "application",
+  since: new Date(Date.now() - HOUR_MS).toISOString(),
+  until: new Date(Date.now() + HOUR_MS).toISOString(),
+  PolicyIn: { delays: [60], maxAttempts: 3 },
+  EventTypeImportOpenApiIn: { spec: { webhooks: { changed: { post: { description: "changed" } } } } },
+}
+
+export function namingOf(called: Called): Naming {
+  return {
+    names: {
+      "{app_id}": called.app,
+      "{endpoint_id}": called.endpoint,
+      "operational-webhook/endpoint/{endpoint_id}": called.operational,
+      "{msg_id}": called.message,
+      "{attempt_id}": called.attempt,
+      "dead-letter/{delivery_id}": called.dead,
+      "delivery/{delivery_id}": called.waiting,
+      "{task_id}": called.task,
+      "{key_id}": called.key,
+      "retry-policy/{name}": called.policy,
+      "{event_type_name}": called.eventType,
+    },
+    references: {
+      app_id: called.app,
+      appId: called.app,
+      appIds: [called.app],
+      endpoint_id: called.endpoint,
+      msg_id: called.message,
+      ids: [called.message],
+      eventType: called.eventType,
+      policy: called.policy,
+    },
+  }
+}
+
+/** The last of `named` is for all the names that follow. */
+export function requestFor(operation: Operation, named: readonly Naming[], refersTo: Naming): Request {
+  return requestOf(
+    operation,
+    named.map(({ names }) => names),
+    { ...BESIDES, ...refersTo.references },
+  )
+}
