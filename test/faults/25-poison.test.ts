@@ -1,5 +1,6 @@
 /** Fault 25: a payload that makes our own code throw is set aside with a reason; everything else flows. */
 import { expect, test } from "vitest"
+import { MOST_STALLS } from "../../src/core/settle.ts"
 import { HttpTransport } from "../../src/transport/http.ts"
 import type { OutboundRequest, Transport } from "../../src/transport/transport.ts"
 import { TestClock } from "../support/clock.ts"
@@ -14,6 +15,15 @@ class PoisonedTransport extends HttpTransport implements Transport {
   }
 }
 
+/** It fails at once, and then after each of its waits. */
+async function giveUp(harness: Harness): Promise<void> {
+  for (let failure = 1; failure < MOST_STALLS; failure++) {
+    await harness.quiet()
+    harness.clock.advance(60_000)
+    await harness.poll()
+  }
+}
+
 test("it is tried again a few times, then dead with the reason error, and is never an attempt", async () => {
   const clock = new TestClock()
   const harness = await Harness.start({
@@ -24,10 +34,7 @@ test("it is tried again a few times, then dead with the reason error, and is nev
   await harness.send("poison")
   for (let i = 0; i < 10; i++) await harness.send({ i })
   await harness.published("delivery.delivered", 10)
-  for (let i = 0; i < 5; i++) {
-    clock.advance(60_000)
-    await harness.posthorn.engine!.pollOnce()
-  }
+  await giveUp(harness)
   const [dead] = await harness.published("delivery.dead", 1)
   expect(dead).toMatchObject({
     reason: "error",
@@ -48,10 +55,7 @@ test("an ordered line goes on behind it", async () => {
   await harness.endpoint({ ordered: true })
   await harness.send("poison")
   await harness.send({ next: true })
-  for (let i = 0; i < 5; i++) {
-    clock.advance(60_000)
-    await harness.posthorn.engine!.pollOnce()
-  }
+  await giveUp(harness)
   await harness.published("delivery.dead", 1)
   await harness.published("delivery.delivered", 1)
 })
@@ -90,10 +94,7 @@ test("an endpoint whose secrets cannot be read fails alone", async () => {
   await harness.sql("UPDATE endpoints SET secrets = x'00', version = version + 1 WHERE id = ?", id)
   await harness.send()
   await harness.published("delivery.delivered", 1)
-  for (let i = 0; i < 5; i++) {
-    harness.clock.advance(60_000)
-    await harness.posthorn.engine!.pollOnce()
-  }
+  await giveUp(harness)
   const [dead] = await harness.published("delivery.dead", 1)
   expect(dead).toMatchObject({ webhook_id: id, reason: "error" })
 })

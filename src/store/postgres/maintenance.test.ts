@@ -72,7 +72,8 @@ test("a day that a long read holds on to is left for the next time, and goes the
   await send(1)
   expect(await attempt(200, TOMORROW + DAY_MS)).toMatchObject([{ status: "delivered" }])
   await client.query("COMMIT")
-  expect(await other.purge(TOMORROW, 10)).toBe(3)
+  // Whoever holds the lock at that moment does it; the others have nothing to do.
+  await expect.poll(() => other.purge(TOMORROW, 10)).toBe(3)
   expect(await query(counts)).toMatchObject([{ deliveries: 1, attempts: 1, messages: 1 }])
 })
 
