@@ -3,9 +3,9 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
 /** Tests that compare times run by themselves, one after the other, so that the others do not disturb them. */
 const TIMING = "**/*.timing.test.ts"
 /** What the engine promises must hold on every store and schedule: these run over each combination. */
-const ENGINE = "test/{acceptance,engine,kill,library,model}/**/*.test.ts"
-/** And what the server promises, on every store. */
-const API = "test/api/sdk/**/*.test.ts"
+const ENGINE = "test/{acceptance,kill,model}/**/*.test.ts"
+/** And what the library and the server promise, on every store. */
+const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
 const timeouts = { testTimeout: 30_000, hookTimeout: 30_000 }
 const exclude = [...configDefaults.exclude, TIMING]
 
@@ -20,7 +20,7 @@ export default defineConfig({
     maxWorkers: 3,
     projects: [
       { test: { ...timeouts, name: "behaviour", exclude } },
-      on("postgres", ENGINE, API),
+      on("postgres", ENGINE, LIBRARY),
       on("redis", ENGINE),
       { test: { ...timeouts, name: "timing", include: [TIMING], fileParallelism: false } },
     ],
