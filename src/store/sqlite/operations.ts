@@ -21,18 +21,29 @@ import * as policies from "./policies.ts"
 import * as settling from "./settle.ts"
 import * as tasks from "./tasks.ts"
 
-/** The operations that only read: they run on a second thread, so that a long list never holds up a send. */
-export const READS = {
+/** Reads of what is named: they run on a second thread, so that they hold up no send. */
+const LOOKUPS = {
   getApplication: applications.getApplication,
-  listApplications: applications.listApplications,
   getEndpoint: endpoints.getEndpoint,
-  listEndpoints: endpoints.listEndpoints,
   getPolicy: policies.getPolicy,
-  listPolicies: policies.listPolicies,
   getEntry: entries.getEntry,
-  listEntries: entries.listEntries,
   scanLanes: lanes.scanLanes,
   getDelivery: deliveries.getDelivery,
+  getAttempt: attempts.getAttempt,
+  getMessage: messages.getMessage,
+  getMessages: messages.getMessages,
+  getTask: tasks.getTask,
+  listRunningTasks: tasks.listRunningTasks,
+  readTask: tasks.readTask,
+  readTaskMessages: tasks.readTaskMessages,
+}
+
+/** Reads that may have to go through many rows: on a third, so that a long list holds up nothing but other lists. */
+export const LISTS = {
+  listApplications: applications.listApplications,
+  listEndpoints: endpoints.listEndpoints,
+  listPolicies: policies.listPolicies,
+  listEntries: entries.listEntries,
   listDeliveries: deliveries.listDeliveries,
   countDeliveries: counts.countDeliveries,
   countByStatus: counts.countByStatus,
@@ -40,17 +51,12 @@ export const READS = {
   usage: messages.usage,
   listLanes: laneStatus.listLanes,
   listAttempts: attempts.listAttempts,
-  getAttempt: attempts.getAttempt,
-  getMessage: messages.getMessage,
-  getMessages: messages.getMessages,
   listMessages: messages.listMessages,
   countMessages: messages.countMessages,
-  getTask: tasks.getTask,
   listTasks: tasks.listTasks,
-  listRunningTasks: tasks.listRunningTasks,
-  readTask: tasks.readTask,
-  readTaskMessages: tasks.readTaskMessages,
 }
+
+export const READS = { ...LOOKUPS, ...LISTS }
 
 export const WRITES = {
   createApplication: applications.createApplication,

@@ -45,6 +45,24 @@ test("a second owner is refused while the first lives, and told who it is", asyn
   await open(path)
 })
 
+test("a long list holds up no lookup", async () => {
+  const path = temporaryFile()
+  const store = await open(path)
+  const application = sample.application()
+  await store.createApplication(application)
+  const db = new DatabaseSync(path)
+  db.exec(`
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+    INSERT INTO messages (id, app_id, event_type, content_type, channels, tags, metadata, priority, received_at, matched, expunged, payload)
+    SELECT 'msg_' || i, '${application.id}', 'a', 'application/json', '[]', '["t"]', '{}', 1, 0, 0, 0, x'' FROM n`)
+  db.close()
+  const first = (name: string, done: Promise<unknown>) => done.then(() => name)
+  const list = store.countMessages({ appId: application.id, tag: "nothing" })
+  const lookup = store.getApplication(ORG, application.id)
+  expect(await Promise.race([first("list", list), first("lookup", lookup)])).toBe("lookup")
+  expect(await list).toBe(0)
+})
+
 test("tokens of a later opening are above every earlier one", async () => {
   const path = temporaryFile()
   const store = await open(path)

@@ -1,10 +1,10 @@
-/** The SQLite store: the contract over two threads, one that writes and one that reads. */
+/** The SQLite store: the contract over three threads, one that writes, one that looks up and one that lists. */
 import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import { PosthornError } from "../../core/errors.ts"
 import type { Store } from "../store.ts"
 import { Channel } from "./channel.ts"
-import { OPERATIONS, type OperationName, READS } from "./operations.ts"
+import { LISTS, OPERATIONS, type OperationName, READS } from "./operations.ts"
 
 export interface SqliteStoreOptions {
   readonly path: string
@@ -34,22 +34,35 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
     opening,
     path === ":memory:" ? opening : Channel.open({ path, role: "reader" }, tellOnce),
   )
+  let closed = false
+  let opened: Promise<Channel> | null = null
+  /** Started with the first list: most programs that send need none. */
+  const lister = async (): Promise<Channel> => {
+    if (path === ":memory:" || closed) return reader
+    opened ??= Channel.open({ path, role: "reader" }, tellOnce)
+    return opened
+  }
   const methods: { [name: string]: (...args: unknown[]) => Promise<unknown> } = {}
   for (const name of Object.keys(OPERATIONS) as OperationName[]) {
     const channel = Object.hasOwn(READS, name) ? reader : writer
-    methods[name] = (...args) => channel.call(name, args)
+    methods[name] = Object.hasOwn(LISTS, name)
+      ? async (...args) => (await lister()).call(name, args)
+      : (...args) => channel.call(name, args)
   }
   return {
     ...(methods as unknown as Omit<SqliteStore, "close" | "kill">),
     async close() {
       told = true
+      closed = true
       // The writer last: only it can bring what is in the log into the file.
+      await (await opened)?.close()
       await reader.close()
       await writer.close()
     },
     async kill() {
       told = true
-      await Promise.all([writer.kill(), reader.kill()])
+      closed = true
+      await Promise.all([writer.kill(), reader.kill(), opened?.then((channel) => channel.kill())])
     },
   }
 }
