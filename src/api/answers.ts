@@ -25,7 +25,7 @@ export interface Asked {
   readonly digest: string
 }
 
-interface Record {
+interface Kept {
   readonly digest: string
   readonly seed: string
   /** Nobody works on it any more, and whether it took effect is not known. */
@@ -70,7 +70,7 @@ export class Answers {
       await this.#running.get(asked.orgId + asked.name)?.over
       const now = clock.now()
       const entry = await store.getEntry(KIND, asked.orgId, asked.name, now)
-      const record: Record | null = entry === null ? null : JSON.parse(entry.body)
+      const record: Kept | null = entry === null ? null : JSON.parse(entry.body)
       if (record !== null && record.digest !== asked.digest)
         throw new PosthornError("conflict", "the idempotency key was used before with another body")
       if (record?.answer)
@@ -91,7 +91,7 @@ export class Answers {
       if (status >= 400 && status < 500) return await store.deleteEntry(KIND, orgId, name)
       const sealed = () => Buffer.from(vault.seal(body, name)).toString("base64")
       const answer = status < 300 ? { status, sealed: sealed() } : null
-      const record: Record = { digest, seed: run.seed, broken: answer === null, answer }
+      const record: Kept = { digest, seed: run.seed, broken: answer === null, answer }
       await store.saveEntry({ ...next(run.entry, clock.now()), body: JSON.stringify(record) })
     } finally {
       this.#running.delete(orgId + name)
@@ -106,7 +106,7 @@ export class Answers {
     seed: string,
     now: number,
   ): Promise<Run | null> {
-    const record: Record = { digest, seed, broken: false, answer: null }
+    const record: Kept = { digest, seed, broken: false, answer: null }
     const none = {
       kind: KIND,
       orgId,
