@@ -1,6 +1,7 @@
 /** The HTTP API as commands use it: paths, answers, and errors that are one sentence in the words of the command line. */
+
+import { printable } from "../core/text.ts"
 import type { Answer, Call, Client } from "./client.ts"
-import { printable } from "./text.ts"
 
 /** The API said no: one sentence, and the exit code is 1. */
 export class ApiFailure extends Error {

@@ -1,8 +1,8 @@
 /** What cannot be taken back is asked first: on a terminal, or not at all. */
 import { createInterface } from "node:readline/promises"
 import type { ReadStream, WriteStream } from "node:tty"
+import { printable } from "../core/text.ts"
 import { UsageError } from "./options.ts"
-import { printable } from "./text.ts"
 
 export interface Terminal {
   readonly input: ReadStream

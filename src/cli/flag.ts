@@ -1,5 +1,5 @@
 /** The kinds of flags that commands are made of: what is typed, what the API calls it, and how the text is read. */
-import { printable } from "./text.ts"
+import { printable } from "../core/text.ts"
 
 export interface Flag<T = unknown> {
   /** What its value is called in the help; null for a switch. */

@@ -1,8 +1,9 @@
 /** Asks a server over HTTP: the one that the operator names, with the operator's own key. */
+
+import { printable } from "../core/text.ts"
 import type { Answer, Call, Client } from "./client.ts"
 import { queryText } from "./client.ts"
 import { UsageError } from "./options.ts"
-import { printable } from "./text.ts"
 
 const PATIENCE_MS = 60_000
 

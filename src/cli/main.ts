@@ -1,10 +1,10 @@
 #!/usr/bin/env node
+import { printable } from "../core/text.ts"
 /** The `posthorn` command: finds the file of the command that was asked for and runs it. */
 import { VERSION } from "../version.ts"
 import { rowLines } from "./help.ts"
 import { type Flags, parseFlags, UsageError, unknown } from "./options.ts"
 import { COMMANDS } from "./registry.ts"
-import { printable } from "./text.ts"
 
 const GLOBAL = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const
 

@@ -1,8 +1,9 @@
 /** `posthorn migrate`: moves a store from an SQLite file to PostgreSQL. */
+
+import { column, columnRight } from "../core/text.ts"
 import { isEqual, type Migrated, migrate, type TableCount } from "../migrate/migrate.ts"
 import { type Flags, UsageError } from "./options.ts"
 import { noProgress, progressOn } from "./progress.ts"
-import { column, columnRight } from "./text.ts"
 import { asUsageError } from "./usage.ts"
 
 export const options = {

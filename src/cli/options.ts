@@ -1,7 +1,7 @@
 /** Reads a command's flags; what is wrong with them becomes one sentence. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util"
-import { nearest } from "./nearest.ts"
-import { printable } from "./text.ts"
+import { nearest } from "../core/nearest.ts"
+import { printable } from "../core/text.ts"
 
 export type Flags = { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }
 

@@ -1,8 +1,8 @@
 /** What a command prints: for people on the terminal, or the API's own JSON for programs. */
 import type { WriteStream } from "node:tty"
 import { styleText } from "node:util"
+import { printable } from "../core/text.ts"
 import { type Column, type Look, recordLines, tableLines } from "./table.ts"
-import { printable } from "./text.ts"
 
 const STYLES = { title: "bold", good: "green", bad: "red" } as const
 

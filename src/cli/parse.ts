@@ -1,9 +1,9 @@
 /** From what was typed behind a command to its arguments and flags; what is wrong becomes one sentence. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util"
+import { printable } from "../core/text.ts"
 import { type Action, type Argument, CONNECTION } from "./command.ts"
 import { type FlagTable, Misfit } from "./flag.ts"
 import { UsageError, unknown } from "./options.ts"
-import { printable } from "./text.ts"
 
 export interface Parsed {
   readonly args: { readonly [name: string]: string | undefined }

@@ -1,6 +1,6 @@
 /** Shows how far a long command has come: a bar on a terminal, a line now and then elsewhere. */
 import type { WriteStream } from "node:tty"
-import { column } from "./text.ts"
+import { column } from "../core/text.ts"
 
 export interface Progress {
   show(what: string, done: number, total: number): void

@@ -1,8 +1,8 @@
 /** Content that is typed, in a file, or on standard input. */
 import { readFile } from "node:fs/promises"
+import { printable } from "../core/text.ts"
 import { type Flag, text } from "./flag.ts"
 import { UsageError } from "./options.ts"
-import { printable } from "./text.ts"
 
 export const SOURCE = {
   data: text("JSON", "as it is typed here"),

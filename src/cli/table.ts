@@ -1,5 +1,5 @@
 /** Rows for people: columns in line, cut to what the terminal shows, and nothing in them that acts on it. */
-import { column, columnRight, printable } from "./text.ts"
+import { column, columnRight, printable } from "../core/text.ts"
 
 export interface Column<R> {
   readonly title: string

@@ -1,7 +1,7 @@
 /** An option that the library refuses, said in the words of the command line. */
 import { PosthornError } from "../core/errors.ts"
+import { printable } from "../core/text.ts"
 import { UsageError } from "./options.ts"
-import { printable } from "./text.ts"
 
 /** `names` has, for each of the library's fields, what the user typed it as. Any other error stays what it is. */
 export function asUsageError(error: unknown, names: { readonly [field: string]: string }): unknown {

@@ -1,6 +1,7 @@
 /** Times and spans as people type them: `2h`, `7d`, `2026-03-01`, `2026-03-01T12:00:00Z`. */
+
+import { printable } from "../core/text.ts"
 import { type Flag, Misfit } from "./flag.ts"
-import { printable } from "./text.ts"
 
 const UNITS: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 

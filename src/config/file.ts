@@ -1,7 +1,7 @@
 /** The configuration file: JSON with the settings by name, those of egress in an object of their own. */
 import { existsSync, readFileSync } from "node:fs"
-import { nearest } from "../cli/nearest.ts"
 import { describe, PosthornError } from "../core/errors.ts"
+import { nearest } from "../core/nearest.ts"
 import { NAMES } from "./table.ts"
 
 export interface ConfigFile {

@@ -1,6 +1,6 @@
 /** What a setting's value can be: read from text or from the file, and shown again. */
-import { nearest } from "../cli/nearest.ts"
-import { printable } from "../cli/text.ts"
+import { nearest } from "../core/nearest.ts"
+import { printable } from "../core/text.ts"
 
 export interface Kind<T> {
   /** From a flag or a variable. Throws what is wrong, as the end of a sentence that begins with the setting's name. */

@@ -1,8 +1,8 @@
 /** What a receiver says is kept as bytes and shown as text that cannot act; what a customer says cannot become a header. */
 import pino from "pino"
 import { describe, expect, onTestFinished, test } from "vitest"
-import { printable } from "../../src/cli/text.ts"
 import { systemClock } from "../../src/core/clock.ts"
+import { printable } from "../../src/core/text.ts"
 import type { EndpointInput, MessageInput } from "../../src/index.ts"
 import { HttpTransport } from "../../src/transport/http.ts"
 import { Harness, loopbackGuard } from "../support/harness.ts"

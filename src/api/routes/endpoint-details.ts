@@ -139,7 +139,7 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
     },
     async (request) => {
       const { app_id, endpoint_id } = request.params
-      const until = new Date(request.query.until ?? Date.now() + 60_000)
+      const until = new Date(request.query.until ?? tenant(request).core.clock.now() + 60_000)
       const since = new Date(request.query.since ?? until.getTime() - LONGEST_STATS_MS)
       if (until < since || until.getTime() - since.getTime() > LONGEST_STATS_MS)
         throw ApiError.of(400, "invalid_range", "since must be before until, and at most 28 days before it")

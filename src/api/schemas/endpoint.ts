@@ -116,14 +116,19 @@ export const StatusNumber = Type.Integer({
 })
 export const StatusText = Type.Enum(MESSAGE_STATUSES)
 
+/** What became of one message at one endpoint. */
+export const progress = {
+  status: StatusNumber,
+  statusText: StatusText,
+  nextAttempt: Type.Optional(Type.Nullable(Timestamp)),
+  deliveryId: Type.String(),
+}
+
 export const MessageEndpointOut = Type.Named(
   "MessageEndpointOut",
   Type.Object({
     ...shown,
-    status: StatusNumber,
-    statusText: StatusText,
-    nextAttempt: Type.Optional(Type.Nullable(Timestamp)),
-    deliveryId: Type.String(),
+    ...progress,
   }),
 )
 export type MessageEndpointOut = Static<typeof MessageEndpointOut>

@@ -1,7 +1,7 @@
 /** Messages and attempts on the wire. */
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { ApplicationIn } from "./application.ts"
-import { StatusNumber, StatusText } from "./endpoint.ts"
+import { progress, StatusNumber, StatusText } from "./endpoint.ts"
 import { Channels, EventTypeName, Id, Metadata, Tags, Uid } from "./fields.ts"
 
 const Priority = Type.Enum(["high", "normal", "low"])
@@ -69,10 +69,7 @@ export const EndpointMessageOut = Type.Named(
   "EndpointMessageOut",
   Type.Object({
     ...shown,
-    status: StatusNumber,
-    statusText: StatusText,
-    nextAttempt: Type.Optional(Type.Nullable(Timestamp)),
-    deliveryId: Type.String(),
+    ...progress,
   }),
 )
 export type EndpointMessageOut = Static<typeof EndpointMessageOut>

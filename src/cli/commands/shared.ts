@@ -1,8 +1,9 @@
 /** What several commands share: arguments, and ways to say what would happen. */
+
+import { printable } from "../../core/text.ts"
 import { type Api, path } from "../api.ts"
 import { readList } from "../lists.ts"
 import { UsageError } from "../options.ts"
-import { printable } from "../text.ts"
 
 export const APP = { name: "app", about: "the application, by id or uid" } as const
 export const ENDPOINT = { name: "endpoint", about: "the endpoint, by id or uid" } as const

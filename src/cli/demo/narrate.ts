@@ -1,6 +1,7 @@
 /** Turns what the engine publishes into lines for people. */
+
+import { printable } from "../../core/text.ts"
 import type { Delivery, WebhookEvent } from "../../index.ts"
-import { printable } from "../text.ts"
 import { EVENTS } from "./cast.ts"
 import type { Show } from "./show.ts"
 

@@ -1,7 +1,7 @@
 /** Draws the demo: a show goes in, lines come out. */
 import { styleText } from "node:util"
+import { column, columnRight } from "../../core/text.ts"
 import type { Delivery } from "../../index.ts"
-import { column, columnRight } from "../text.ts"
 import type { Audit } from "./audit.ts"
 import { CAST, EVENTS, type Part } from "./cast.ts"
 import { seconds } from "./narrate.ts"
