@@ -13,12 +13,14 @@ const PARTS: { readonly [part: string]: string } = {
   headers: "header",
 }
 
+const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+
 /** RFC 3339, as far as a date that exists. */
 function isTimestamp(text: string): boolean {
-  return (
-    /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) &&
-    !Number.isNaN(Date.parse(text))
-  )
+  const [, year, month, day] = TIMESTAMP.exec(text) ?? []
+  if (day === undefined || Number.isNaN(Date.parse(text))) return false
+  // The 30th of February would be read as the 2nd of March.
+  return Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
 }
 
 const ajv = new Ajv({

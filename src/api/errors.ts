@@ -99,10 +99,15 @@ export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
 /** The library names fields; the API says whether they came in the path, the query or the body. */
 function locationOf(field: string | undefined, request: FastifyRequest): string[] {
   const path = (field ?? "").split(/[.[\]]+/).filter((part) => part !== "")
-  const [root = ""] = path
-  const isIn = (part: unknown) => Object.hasOwn((part ?? {}) as object, root)
+  const [root = "", ...rest] = path
   if (root === "cursor") return ["query", "iterator"]
-  if (isIn(request.params)) return ["path", ...path]
-  if (request.body === undefined || isIn(request.query)) return ["query", ...path]
-  return ["body", ...path]
+  for (const [name, part] of Object.entries({
+    path: request.params,
+    query: request.query,
+    body: request.body,
+  })) {
+    const field = [root, `${root}_id`].find((field) => Object.hasOwn((part ?? {}) as object, field))
+    if (field !== undefined) return [name, field, ...rest]
+  }
+  return [request.body === undefined ? "query" : "body", ...path]
 }

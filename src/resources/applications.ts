@@ -10,7 +10,7 @@ import {
 } from "../core/input.ts"
 import type { ApplicationPatch, Application as Row } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication } from "./core.ts"
-import { type List, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
+import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 
 export interface Application extends Omit<Row, "orgId" | "createdAt" | "updatedAt"> {
   readonly createdAt: Date
@@ -66,7 +66,7 @@ export class Applications {
   async list(page: PageInput = {}): Promise<List<Application>> {
     const { store, orgId } = this.#core
     return listPage(
-      pageByName(onlyPage(page), "ascending"),
+      pageById("app", onlyPage(page)),
       (read) => store.listApplications(orgId, read),
       ({ id }) => id,
       show,

@@ -1,5 +1,6 @@
 /** Deliveries and their attempts, and what an operator does with one of them. */
-import { notFound, PosthornError } from "../core/errors.ts"
+import { invalid, notFound, PosthornError } from "../core/errors.ts"
+import { isId } from "../core/ids.ts"
 import { refuseUnknown, requireBoolean, requireObject } from "../core/input.ts"
 import { cancel, isLive, revive } from "../core/operate.ts"
 import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
@@ -155,6 +156,8 @@ export async function parseQuery(core: Core, query: DeliveryQuery): Promise<Deli
   refuseUnknown(query, FIELDS, "")
   for (const field of ["app", "endpoint", "message"] as const) optionalText(query[field], field)
   const { app, endpoint } = query
+  if (app === undefined && endpoint !== undefined && !isId("ep", endpoint))
+    throw invalid("endpoint", "must be an endpoint's id: a uid names one only together with its app")
   return {
     ...parseContent(query),
     // An application belongs to its tenant already.

@@ -23,7 +23,7 @@ import { openSecrets, policyOf, type StoredSecret, sealSecrets } from "../engine
 import type { OperationalEventType } from "../operational/operational.ts"
 import type { EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication, requireEndpoint } from "./core.ts"
-import { type List, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
+import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 import { type ContentQuery, parseContent } from "./query.ts"
 
 export interface Endpoint
@@ -186,7 +186,7 @@ export class Endpoints {
   async list(app: string, page: PageInput = {}): Promise<List<Endpoint>> {
     const { id } = await requireApplication(this.#core, app)
     return listPage(
-      pageByName(onlyPage(page), "ascending"),
+      pageById("ep", onlyPage(page)),
       (read) => this.#core.store.listEndpoints({ appId: id }, read),
       (row) => row.id,
       (row) => this.#show(row),

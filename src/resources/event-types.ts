@@ -60,7 +60,7 @@ export class EventTypes {
     const { includeArchived = false, visible = () => true } = query
     const wanted = (entry: Entry) => (includeArchived || !bodyOf(entry).archived) && visible(show(entry))
     return listPage(
-      pageByName(query, "ascending"),
+      pageByName(query),
       (page) => this.#readWanted(page, wanted),
       ({ name }) => name,
       show,

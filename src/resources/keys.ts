@@ -60,7 +60,7 @@ export class Keys {
   async list(page: PageInput = {}): Promise<List<Key>> {
     const { store, orgId, clock } = this.#core
     return listPage(
-      pageByName(onlyPage(page), "ascending"),
+      pageByName(onlyPage(page)),
       (read) => store.listEntries(KEY_KIND, orgId, read, clock.now()),
       ({ name }) => name,
       showKey,

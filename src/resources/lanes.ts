@@ -2,7 +2,7 @@
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
 import { type Core, date, requireApplication } from "./core.ts"
-import { type List, listPage, PAGE_FIELDS, type PageInput, pageByName } from "./paging.ts"
+import { type List, listPage, PAGE_FIELDS, type PageInput, pageById } from "./paging.ts"
 
 /** `sending`: requests are under way. `due`: next in turn. `retry`: until `nextDueAt`. `held`: a Retry-After, until `heldUntil`. */
 export type LaneReason = "sending" | "due" | "retry" | "held" | "paused" | "disabled" | "deleted"
@@ -30,7 +30,7 @@ export class Lanes {
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "app"], "")
     const { store, orgId, clock } = this.#core
-    const page = pageByName(query, "ascending")
+    const page = pageById("ep", query)
     const filter =
       query.app === undefined ? { orgId } : { appId: (await requireApplication(this.#core, query.app)).id }
     const now = clock.now()

@@ -1,5 +1,6 @@
 /** Lists in pages, in both directions: what a caller asks for, what the store reads, and what comes back. */
 import { invalid } from "../core/errors.ts"
+import { type IdPrefix, isId } from "../core/ids.ts"
 import { refuseUnknown, requireObject, wholeNumber } from "../core/input.ts"
 import type { Page } from "../store/store.ts"
 
@@ -38,9 +39,14 @@ export function pageBySeq(input: PageInput, order: Order = "descending"): Page {
   return parsePage(input, order, (cursor) => (/^\d{1,15}$/.test(cursor) ? Number(cursor) : null))
 }
 
-/** For lists by id or name. */
-export function pageByName(input: PageInput, order: Order): Page<string> {
-  return parsePage(input, order, (cursor) =>
+/** For lists by id. */
+export function pageById(prefix: IdPrefix, input: PageInput): Page<string> {
+  return parsePage(input, "ascending", (cursor) => (isId(prefix, cursor) ? cursor : null))
+}
+
+/** For lists by name. */
+export function pageByName(input: PageInput): Page<string> {
+  return parsePage(input, "ascending", (cursor) =>
     /^\+?[\w\-.]{1,256}$/.test(cursor) ? cursor.replace("+", "") : null,
   )
 }

@@ -107,12 +107,12 @@ test("looking makes nothing, and each tenant has its own", async () => {
   const { server, endpoint } = await start()
   expect(await endpoint.list()).toMatchObject({ data: [], iterator: null, done: true })
   for (const call of [
-    endpoint.get("x"),
-    endpoint.getSecret("x"),
-    endpoint.getHeaders("x"),
-    endpoint.delete("x"),
+    () => endpoint.get("x"),
+    () => endpoint.getSecret("x"),
+    () => endpoint.getHeaders("x"),
+    () => endpoint.delete("x"),
   ])
-    expect(await refusal(call)).toMatchObject({
+    expect(await refusal(call())).toMatchObject({
       status: 404,
       body: { detail: expect.stringContaining('endpoint "x"') },
     })

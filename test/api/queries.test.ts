@@ -1,0 +1,56 @@
+/** What a list is asked for and cannot be: said, and not answered with an empty page. */
+import { expect, test } from "vitest"
+import { ApiServer } from "./support/server.ts"
+
+const refused = (...loc: string[]) => ({ status: 422, body: { detail: [{ loc }] } })
+
+test("an iterator that no list gave is refused", async () => {
+  const server = await ApiServer.start()
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  for (const list of [
+    "/app",
+    "/app/acme/endpoint",
+    "/app/acme/msg",
+    "/event-type",
+    "/lane",
+    "/delivery",
+    "/background-task",
+  ])
+    for (const iterator of ["z z", "-", "%00"])
+      expect(await server.call("GET", `${list}?iterator=${iterator}`), list).toMatchObject(
+        refused("query", "iterator"),
+      )
+  for (const list of ["/app", "/app/acme/endpoint", "/lane", "/delivery"])
+    expect(await server.call("GET", `${list}?iterator=zzz`), list).toMatchObject(refused("query", "iterator"))
+})
+
+test("an endpoint's uid without its application is refused: in each it may be another", async () => {
+  const server = await ApiServer.start()
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  await server.posthorn.endpoints.create("acme", { uid: "shop", url: "https://example.com/" })
+  for (const list of ["/delivery", "/dead-letter", "/dead-letter/count", "/dead-letter/group"]) {
+    expect(await server.call("GET", `${list}?endpoint_id=shop`), list).toMatchObject(
+      refused("query", "endpoint_id"),
+    )
+    expect(await server.call("GET", `${list}?endpoint_id=shop&app_id=acme`), list).toMatchObject({
+      status: 200,
+    })
+  }
+  expect(await server.call("POST", "/dead-letter/retry", { body: { endpoint_id: "shop" } })).toMatchObject(
+    refused("body", "endpoint_id"),
+  )
+})
+
+test("a day that does not exist is no time", async () => {
+  const server = await ApiServer.start()
+  for (const [day, status] of [
+    ["2026-02-28", 200],
+    ["2024-02-29", 200],
+    ["2026-02-29", 422],
+    ["2026-02-30", 422],
+    ["2026-04-31", 422],
+    ["2026-13-01", 422],
+    ["2026-01-00", 422],
+  ] as const)
+    expect(await server.call("GET", `/dead-letter?after=${day}T00:00:00Z`), day).toMatchObject({ status })
+})
