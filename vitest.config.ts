@@ -6,23 +6,24 @@ const TIMING = "**/*.timing.test.ts"
 const ENGINE = "test/{acceptance,kill,model}/**/*.test.ts"
 /** And what the library and the server promise, on every store. */
 const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
-const timeouts = { testTimeout: 30_000, hookTimeout: 30_000 }
+/** Files share a worker's modules: what a file loads, a second and more on a small machine, the next one has. */
+const common = { testTimeout: 30_000, hookTimeout: 30_000, isolate: false }
 const exclude = [...configDefaults.exclude, TIMING]
 
 function on(name: "postgres" | "redis", ...include: string[]): TestProjectInlineConfiguration {
-  return { test: { ...timeouts, name, include, exclude, env: { POSTHORN_TEST_ON: name } } }
+  return { test: { ...common, name, include, exclude, env: { POSTHORN_TEST_ON: name } } }
 }
 
 export default defineConfig({
   test: {
     globalSetup: "test/support/servers/global-setup.ts",
     // Most tests wait for servers and processes: one at a time would leave a small machine idle.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
-      { test: { ...timeouts, name: "behaviour", exclude } },
+      { test: { ...common, name: "behaviour", exclude } },
       on("postgres", ENGINE, LIBRARY),
       on("redis", ENGINE),
-      { test: { ...timeouts, name: "timing", include: [TIMING], fileParallelism: false } },
+      { test: { ...common, name: "timing", include: [TIMING], fileParallelism: false } },
     ],
   },
 })

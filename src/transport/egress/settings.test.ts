@@ -1,5 +1,7 @@
 /** What is read from the machine and from the operator; the settings by option and variable are in test/egress/environment.test.ts. */
-import { expect, onTestFinished, test, vi } from "vitest"
+import { syncBuiltinESMExports } from "node:module"
+import os from "node:os"
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
 import { systemClock } from "../../core/clock.ts"
 import { Guard } from "./guard.ts"
 import { type EgressInput, parseEgress } from "./settings.ts"
@@ -7,10 +9,16 @@ import { type EgressInput, parseEgress } from "./settings.ts"
 const OWN = ["93.184.215.14", "2606:2800:220:1::1"]
 
 // This machine has no public address of its own.
-vi.mock(import("node:os"), async (real) => ({
-  ...(await real()),
-  networkInterfaces: () => ({ eth0: OWN.map((address) => ({ address })), lo: undefined }) as never,
-}))
+beforeAll(() => {
+  const interfaces = { eth0: OWN.map((address) => ({ address })), lo: undefined } as never
+  vi.spyOn(os, "networkInterfaces").mockReturnValue(interfaces)
+  syncBuiltinESMExports()
+})
+
+afterAll(() => {
+  vi.restoreAllMocks()
+  syncBuiltinESMExports()
+})
 
 function guard(input: EgressInput = {}): Guard {
   const made = new Guard(parseEgress(input), systemClock())
