@@ -53,10 +53,12 @@ export class EngineProcess {
 
   /** Resolves when the engine says that it is on disk. */
   send(message: MessageInput): Promise<Receipt> {
+    if (this.#failure !== null) return Promise.reject(this.#failure)
     const ref = ++this.#refs
     return new Promise((resolve, reject) => {
       this.#waiting.set(ref, { resolve, reject })
-      this.#child.send({ kind: "send", ref, message } satisfies ToEngine)
+      // One that cannot be told has ended, and is lost in a moment: that says why.
+      this.#child.send({ kind: "send", ref, message } satisfies ToEngine, () => {})
     })
   }
 
