@@ -13,6 +13,10 @@ const EPOCH_SECONDS = 1_400_000_000
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const LENGTH = 27
 const RANDOM_BYTES = 15
+const LIMB_BITS = 24
+const TWO_DIGITS = 62 ** 2
+const FOUR_DIGITS = 62 ** 4
+const PAIRS = Array.from({ length: TWO_DIGITS }, (_, i) => ALPHABET[Math.floor(i / 62)]! + ALPHABET[i % 62]!)
 
 export function createIds(randomBytes: RandomBytes): Ids {
   // One draw fills many ids: a call into the random generator costs more than the rest of an id.
@@ -38,28 +42,28 @@ export function isId(prefix: IdPrefix, text: string): boolean {
 /** 4 bytes of seconds, 1 byte of 4 ms steps, 15 random bytes, in base 62. */
 function ksuid(nowMs: number, random: Uint8Array): string {
   const seconds = Math.floor(nowMs / 1000)
-  const limbs = new Uint32Array(5)
-  limbs[0] = seconds - EPOCH_SECONDS
   const step = Math.floor((nowMs - seconds * 1000) / 4)
-  const bytes = [step, ...random]
-  for (let i = 0; i < 4; i++) {
-    limbs[i + 1] =
-      ((bytes[i * 4]! << 24) | (bytes[i * 4 + 1]! << 16) | (bytes[i * 4 + 2]! << 8) | bytes[i * 4 + 3]!) >>> 0
-  }
+  const limbs = [
+    Math.floor((seconds - EPOCH_SECONDS) / 2 ** 16),
+    ((seconds - EPOCH_SECONDS) % 2 ** 16) * 2 ** 8 + step,
+  ]
+  for (let i = 0; i < RANDOM_BYTES; i += 3)
+    limbs.push((random[i]! << 16) | (random[i + 1]! << 8) | random[i + 2]!)
   return base62(limbs)
 }
 
-/** Long division of a 160-bit number; BigInt took three times as long. */
-function base62(limbs: Uint32Array): string {
+/** Long division of a 160-bit number, four digits at a time: a third of the time of one by one. */
+function base62(limbs: number[]): string {
   let text = ""
-  for (let digit = 0; digit < LENGTH; digit++) {
+  for (let chunk = 0; chunk < LENGTH / 4; chunk++) {
     let remainder = 0
     for (let i = 0; i < limbs.length; i++) {
-      const value = remainder * 2 ** 32 + limbs[i]!
-      limbs[i] = Math.floor(value / 62)
-      remainder = value % 62
+      const value = remainder * 2 ** LIMB_BITS + limbs[i]!
+      const quotient = Math.floor(value / FOUR_DIGITS)
+      limbs[i] = quotient
+      remainder = value - quotient * FOUR_DIGITS
     }
-    text = ALPHABET[remainder] + text
+    text = PAIRS[Math.floor(remainder / TWO_DIGITS)]! + PAIRS[remainder % TWO_DIGITS]! + text
   }
-  return text
+  return text.slice(-LENGTH)
 }

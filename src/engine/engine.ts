@@ -10,9 +10,10 @@ import type { Vault } from "../core/vault.ts"
 import type { EventBus } from "../observe/events.ts"
 import type { Logger } from "../observe/log.ts"
 import type { LaneClaim, Schedule } from "../schedule/schedule.ts"
-import type { LaneWake, Store, Task } from "../store/store.ts"
+import type { Store, Task } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 import { type Crew, PollBudget } from "./crew.ts"
+import type { Woken } from "./handed.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
@@ -69,6 +70,8 @@ export class Engine {
   #pollTimer: Timer | null = null
   #polling: Promise<void> = Promise.resolve()
   #looks = 0
+  /** Runs that have nothing to do and keep their lane for what may come. */
+  #resting = 0
   #sweepDue = true
   #onIdle: (() => void) | null = null
 
@@ -90,7 +93,7 @@ export class Engine {
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
       stopping: () => this.#state !== "running",
       holds: () => schedule.holds(),
-      othersWait: () => this.#runs.size >= options.maxInFlight && schedule.hasWaiting(clock.now()),
+      othersWait: () => this.#working() >= options.maxInFlight && schedule.hasWaiting(clock.now()),
     }
     this.#maintenance = new Maintenance(store, clock, logger, options.maintenanceIntervalMs)
     this.tasks = new TaskRunner({ ...parts, reporter, wake: (lanes) => this.wake(lanes) })
@@ -106,11 +109,16 @@ export class Engine {
   }
 
   /** Something is due in these lanes: looked at at once. */
-  wake(lanes: readonly LaneWake[]): void {
+  wake(lanes: readonly Woken[]): void {
     const now = this.#parts.clock.now()
-    this.#parts.schedule.wake(lanes)
+    const asking = lanes.filter(({ endpointId, delivery }) => {
+      // A run that was told of as open is there until it has closed the lane.
+      if (delivery !== undefined) this.#runs.get(endpointId)?.hand(delivery)
+      return delivery === undefined
+    })
+    this.#parts.schedule.wake(asking)
     let unclaimed = false
-    for (const { endpointId, dueAt } of lanes) {
+    for (const { endpointId, dueAt } of asking) {
       const run = this.#runs.get(endpointId)
       if (run === undefined) unclaimed = true
       else if (dueAt <= now) run.wake()
@@ -229,7 +237,7 @@ export class Engine {
     const { schedule, clock } = this.#parts
     if (this.#state !== "running") return
     // Without room too: what is given back goes with the claim, and so does the news of lanes that we have.
-    const room = this.#crew.budget.isSpent ? 0 : Math.max(0, this.#options.maxInFlight - this.#runs.size)
+    const room = this.#crew.budget.isSpent ? 0 : Math.max(0, this.#options.maxInFlight - this.#working())
     const claims = await schedule.claim(room, clock.now())
     // Claimed while the process began to stop: given back with everything else.
     if (this.#state === "running") for (const claim of claims) this.#run(claim)
@@ -244,7 +252,13 @@ export class Engine {
     // Put last: the map's order is then that of use, and the first are the ones to forget.
     this.#lanes.delete(endpointId)
     this.#lanes.set(endpointId, lane)
-    const run = new LaneRun(this.#crew, claim, lane, (nextDueAt) => this.#finished(claim, nextDueAt))
+    const run = new LaneRun(this.#crew, claim, lane, {
+      rests: (rests) => {
+        this.#resting += rests ? 1 : -1
+        this.#tellIfIdle()
+      },
+      finished: (nextDueAt) => this.#finished(claim, nextDueAt),
+    })
     this.#runs.set(endpointId, run)
     run.start()
   }
@@ -268,7 +282,11 @@ export class Engine {
   }
 
   #isIdle(): boolean {
-    return this.#runs.size === 0 && !this.isLooking
+    return this.#working() === 0 && !this.isLooking
+  }
+
+  #working(): number {
+    return this.#runs.size - this.#resting
   }
 
   #tellIfIdle(): void {
@@ -295,7 +313,7 @@ export class Engine {
       dueAt === null ||
       this.#state !== "running" ||
       this.#crew.budget.isSpent ||
-      this.#runs.size >= this.#options.maxInFlight
+      this.#working() >= this.#options.maxInFlight
     )
       return
     const { clock } = this.#parts

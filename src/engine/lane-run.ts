@@ -18,12 +18,21 @@ const QUANTUM = 100
 const STORE_RETRY_MS = 500
 /** A lease that could not be renewed in time may yet be. */
 const LEASE_RETRY_MS = 500
+/** How long an open lane is kept with nothing to do: what comes meanwhile is sent without having been asked for. */
+const REST_MS = 1000
+
+/** What a run tells the engine. */
+interface RunListener {
+  /** It has nothing to do and takes up no place, or it has again. */
+  rests(rests: boolean): void
+  finished(nextDueAt: number | null): void
+}
 
 export class LaneRun {
   readonly claim: LaneClaim
   readonly #crew: Crew
   readonly #lane: LaneState
-  readonly #finished: (nextDueAt: number | null) => void
+  readonly #listener: RunListener
   #buffer: ClaimedDelivery[] = []
   /** Fetched, and neither settled nor given back. One that was settled may be fetched again before we are told that it was. */
   readonly #inHand = new Set<ClaimedDelivery>()
@@ -38,16 +47,23 @@ export class LaneRun {
   #drained = false
   /** No more is fetched: others wait for this run's place. */
   #leaving = false
+  /** The store hands over what it accepts for the lane, until it is closed. */
+  #open = false
+  #closing = false
+  /** What is handed over goes back: something is not as it was when the lane was opened. */
+  #refusing = false
+  #rests = false
   #over = false
   #nextDueAt: number | null = null
   #dueTimer: Timer | null = null
   #startTimer: Timer | null = null
+  #restTimer: Timer | null = null
 
-  constructor(crew: Crew, claim: LaneClaim, lane: LaneState, finished: (nextDueAt: number | null) => void) {
+  constructor(crew: Crew, claim: LaneClaim, lane: LaneState, listener: RunListener) {
     this.#crew = crew
     this.claim = claim
     this.#lane = lane
-    this.#finished = finished
+    this.#listener = listener
   }
 
   start(): void {
@@ -70,6 +86,15 @@ export class LaneRun {
     this.#step()
   }
 
+  /** Accepted a moment ago, and claimed for us in the same transaction. */
+  hand(delivery: ClaimedDelivery): void {
+    this.#inHand.add(delivery)
+    if (this.#refusing) return void this.#putBack([delivery])
+    this.#buffer.push(delivery)
+    if (this.#mustGiveWay()) this.#leaving = true
+    this.#step()
+  }
+
   /** The endpoint changed, or the process stops: what is not under way goes back, to be fetched as things are then. */
   recall(): void {
     this.#giveBackBuffer()
@@ -80,17 +105,25 @@ export class LaneRun {
   lose(): void {
     this.#over = true
     this.#buffer = []
+    this.#rest(false)
+    this.#cancelTimers()
+  }
+
+  #cancelTimers(): void {
     this.#dueTimer?.cancel()
     this.#startTimer?.cancel()
+    this.#restTimer?.cancel()
   }
 
   /** Does whatever can be done now; called after every change. */
   readonly #step = (): void => {
     if (this.#over) return
     while (this.#buffer.length > 0 && this.#startNext()) {}
+    if (this.#open && (this.#leaving || this.#crew.stopping())) void this.#close()
     if (this.#wantsMore()) void this.#fetch()
-    else if (this.#isIdle()) this.#finish()
+    else if (this.#isIdle() && !this.#open) return this.#finish()
     else this.#armDueTimer()
+    this.#rest(this.#isIdle())
   }
 
   #wantsMore(): boolean {
@@ -122,7 +155,27 @@ export class LaneRun {
   }
 
   #isIdle(): boolean {
-    return this.#buffer.length === 0 && this.#underWay === 0 && this.#unsettled === 0 && !this.#fetching
+    const idle = this.#buffer.length === 0 && this.#underWay === 0 && this.#unsettled === 0
+    return idle && !this.#fetching && !this.#closing
+  }
+
+  #rest(rests: boolean): void {
+    if (rests === this.#rests) return
+    this.#rests = rests
+    this.#restTimer?.cancel()
+    this.#restTimer = rests ? this.#crew.clock.setTimer(REST_MS, () => void this.#close()) : null
+    this.#listener.rests(rests)
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closing) return
+    this.#closing = true
+    this.#rest(false)
+    // A store that cannot be written to closes every lane by itself.
+    await this.#crew.store.closeLane(this.claim.endpointId).catch(() => {})
+    this.#open = false
+    this.#closing = false
+    this.#step()
   }
 
   #allowed(): number {
@@ -148,6 +201,7 @@ export class LaneRun {
             token: this.claim.token,
             inHand: [...this.#inHand].map(({ seq }) => seq),
             starting: Math.max(0, this.#allowed() - this.#underWay - this.#buffer.length),
+            open: !budget.isLimited && !this.#isOrdered(),
           },
         ],
         clock.now(),
@@ -155,6 +209,7 @@ export class LaneRun {
       found = work!.deliveries.length
       for (const delivery of work!.deliveries) this.#inHand.add(delivery)
       if (work!.lost) return this.#finish()
+      this.#open = work!.open ?? false
       if (round === this.#round) this.#take(work!)
       else void this.#putBack(work!.deliveries)
     } catch (error) {
@@ -173,6 +228,7 @@ export class LaneRun {
   }
 
   #take(work: LaneWork): void {
+    this.#refusing = false
     this.#buffer.push(...work.deliveries)
     this.#lane.deleted = work.deleted
     try {
@@ -299,6 +355,7 @@ export class LaneRun {
   #giveBackBuffer(): void {
     // What a fetch brings that is under way now was read before, and goes back as well.
     this.#round++
+    this.#refusing = true
     const buffer = this.#buffer
     this.#buffer = []
     if (buffer.length > 0) void this.#putBack(buffer)
@@ -329,8 +386,8 @@ export class LaneRun {
   #finish(): void {
     if (this.#over) return
     this.#over = true
-    this.#dueTimer?.cancel()
-    this.#startTimer?.cancel()
-    this.#finished(this.#nextDueAt)
+    this.#rest(false)
+    this.#cancelTimers()
+    this.#listener.finished(this.#nextDueAt)
   }
 }

@@ -4,17 +4,10 @@ import { notFound, PosthornError } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
+import type { Woken } from "../engine/handed.ts"
 import type { Reporter } from "../engine/reporter.ts"
 import type { OperationalEventType } from "../operational/operational.ts"
-import type {
-  Application,
-  DeliveryFilter,
-  Endpoint,
-  LaneWake,
-  Store,
-  Task,
-  TaskAction,
-} from "../store/store.ts"
+import type { Application, DeliveryFilter, Endpoint, Store, Task, TaskAction } from "../store/store.ts"
 import type { Guard } from "../transport/egress/guard.ts"
 
 export interface Core {
@@ -30,7 +23,7 @@ export interface Core {
   readonly maxPayloadBytes: number
   readonly guard: Guard
   /** These do nothing in a process that does not deliver: the one that does finds the changes in the store. */
-  wake(lanes: readonly LaneWake[]): void
+  wake(lanes: readonly Woken[]): void
   endpointChanged(endpointId: string, appId: string): void
   recall(which: { readonly endpointId?: string; readonly appId?: string }): void
   wakeTasks(): void

@@ -24,7 +24,7 @@ const SEEN_MS = 2000
 const MOST_SEEN = 10_000
 const USED_MS = 60_000
 
-/** One for each store, so that whoever revokes a key reaches every ring on it. */
+/** One for each store, so that whoever revokes a key, or deletes its application, reaches every ring on it. */
 const SEEN = new WeakMap<Store, Map<string, Seen>>()
 
 function seenOf(store: Store): Map<string, Seen> {
@@ -35,6 +35,10 @@ function seenOf(store: Store): Map<string, Seen> {
 
 export function forgetKey(store: Store, id: string): void {
   SEEN.get(store)?.delete(id)
+}
+
+export function forgetKeys(store: Store): void {
+  SEEN.get(store)?.clear()
 }
 
 export class KeyRing {
@@ -85,7 +89,13 @@ export class KeyRing {
 
   async #read(id: string, now: number): Promise<KnownKey | null> {
     const entry = await this.#store.getEntry(KEY_KIND, null, id, now)
-    return entry === null ? null : { ...recordOf(entry), id, orgId: entry.orgId }
+    if (entry === null) return null
+    const { orgId } = entry
+    const record = recordOf(entry)
+    const { appId } = record
+    // With its application it is over: also one that was being made while that was deleted.
+    const isOver = appId !== null && (await this.#store.getApplication(orgId, appId)) === null
+    return { ...record, id, orgId, ...(isOver ? { revokedAt: 0 } : {}) }
   }
 
   #note(key: KnownKey, now: number): void {

@@ -1,9 +1,9 @@
 /** Keys over a real store: what they open, for how long, and what is kept of them. */
-import { expect, onTestFinished, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
 import { DEFAULT_ORG } from "../core/org.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
-import type { Store } from "../store/store.ts"
+import type { Entry, Store } from "../store/store.ts"
 import { KeyRing } from "./key-ring.ts"
 import { readToken } from "./key-token.ts"
 
@@ -180,6 +180,31 @@ test("an application's keys are revoked together, or those of some sessions", as
   expect(await revoked()).toEqual([true, true, true, false])
 })
 
+test("with its application a key is over, from that moment", async () => {
+  const { posthorn, ring } = await open()
+  await posthorn.applications.create({ uid: "acme", name: "Acme" })
+  await posthorn.applications.create({ uid: "globex", name: "Globex" })
+  const make = (scope: "application" | "read", appId: string) =>
+    posthorn.keys.create({ name: "portal", scope, appId })
+  const gone = [await make("application", "acme"), await make("read", "acme")]
+  const others = [await make("application", "globex"), await admin(posthorn)]
+  for (const { token } of [...gone, ...others]) expect(await ring.verify(token)).toMatchObject({ ok: true })
+  await posthorn.applications.delete("acme")
+  for (const { token } of gone) expect(await ring.verify(token)).toEqual({ ok: false, reason: "revoked" })
+  for (const { token } of others) expect(await ring.verify(token)).toMatchObject({ ok: true })
+})
+
+test("an application's keys are revoked without a look at anybody else's", async () => {
+  const { posthorn } = await open()
+  await posthorn.applications.create({ uid: "acme", name: "Acme" })
+  await admin(posthorn)
+  const { id } = await posthorn.keys.create({ name: "portal", scope: "application", appId: "acme" })
+  const lists = vi.spyOn(posthorn.core.store, "listEntries")
+  await posthorn.keys.revokeAll("acme")
+  const read = await Promise.all(lists.mock.results.map(({ value }) => value as Promise<Entry[]>))
+  expect(read.flat().map(({ name }) => name)).toEqual([id])
+})
+
 test("its last use is written down at most once a minute, and not by the request itself", async () => {
   const { clock, posthorn, ring } = await open()
   const { token, id } = await admin(posthorn)
@@ -208,6 +233,19 @@ test("lists go page by page, by id", async () => {
   const second = await posthorn.keys.list({ limit: 3, cursor: first.cursor })
   expect([...first.data, ...second.data].map(({ id }) => id)).toEqual(made.sort())
   expect([first.done, second.done]).toEqual([false, true])
+})
+
+test("an application's keys are listed by themselves, and so are the tenant's own", async () => {
+  const { posthorn } = await open()
+  await posthorn.applications.create({ uid: "acme", name: "Acme" })
+  const tenants = [await admin(posthorn), await posthorn.keys.create({ name: "all", scope: "read" })]
+  const one = await posthorn.keys.create({ name: "portal", scope: "application", appId: "acme" })
+  const ids = async (appId?: string | null) =>
+    (await posthorn.keys.list(appId === undefined ? {} : { appId })).data.map(({ id }) => id)
+  expect(await ids("acme")).toEqual([one.id])
+  expect(await ids(null)).toEqual(tenants.map(({ id }) => id).sort())
+  expect(await ids()).toHaveLength(3)
+  await expect(ids("globex")).rejects.toMatchObject({ code: "not_found" })
 })
 
 test("a token of the operator's own is taken as it is, and stays what it is", async () => {

@@ -1,12 +1,13 @@
 /** API keys of a tenant: made once, shown once, revoked at once. */
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
-import { wholeNumber } from "../core/input.ts"
+import { requireObject, wholeNumber } from "../core/input.ts"
 import type { Entry } from "../store/store.ts"
 import { type Core, requireApplication } from "./core.ts"
 import { type KeyInput, parseKey } from "./key-input.ts"
 import { changed, KEY_KIND, type Key, type KeyRecord, recordOf, showKey } from "./key-record.ts"
 import { forgetKey } from "./key-ring.ts"
 import { digestOf, hasDigest, makeToken, readToken, SHORTEST_OWN_KEY } from "./key-token.ts"
+import { readAndSave } from "./optimistic.ts"
 import { everyOne, type List, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
 
 export type { KeyInput } from "./key-input.ts"
@@ -17,12 +18,16 @@ export interface NewKey extends Key {
   readonly token: string
 }
 
+export interface KeyQuery extends PageInput {
+  /** By id or uid: only those of this application. Null: only those that are no application's. */
+  appId?: string | null
+}
+
 export interface RevokeInput {
   /** At once unless told; never later than it was revoked before. */
   readonly inSeconds?: number
 }
 
-const TRIES = 5
 const MOST_SECONDS = 365 * 86_400
 
 export class Keys {
@@ -57,11 +62,19 @@ export class Keys {
   }
 
   /** By id. */
-  async list(page: PageInput = {}): Promise<List<Key>> {
+  async list(query: KeyQuery = {}): Promise<List<Key>> {
+    requireObject(query, "query")
+    const { appId, ...page } = query
+    const owner = appId == null ? appId : (await requireApplication(this.#core, appId)).id
+    return this.#list(onlyPage(page), owner)
+  }
+
+  #list(page: PageInput, appId: string | null | undefined): Promise<List<Key>> {
     const { store, orgId, clock } = this.#core
+    const owner = appId === undefined ? undefined : ownerOf(orgId, appId)
     return listPage(
-      pageByName(onlyPage(page)),
-      (read) => store.listEntries(KEY_KIND, orgId, read, clock.now()),
+      pageByName(page),
+      (read) => store.listEntries(KEY_KIND, orgId, read, clock.now(), owner),
       ({ name }) => name,
       showKey,
     )
@@ -70,7 +83,7 @@ export class Keys {
   async revoke(id: string, { inSeconds = 0 }: RevokeInput = {}): Promise<Key> {
     const { store, clock } = this.#core
     wholeNumber(inSeconds, "inSeconds", 0, MOST_SECONDS)
-    for (let left = TRIES; ; left--) {
+    return readAndSave(async () => {
       const entry = await this.#require(id)
       const record = recordOf(entry)
       const now = clock.now()
@@ -79,22 +92,18 @@ export class Keys {
       try {
         await store.saveEntry(after)
         return showKey(after)
-      } catch (error) {
-        // Its last use was written in between.
-        if (!(error instanceof PosthornError && error.code === "conflict") || left === 1) throw error
       } finally {
         forgetKey(store, id)
       }
-    }
+    })
   }
 
   /** Every key of an application, or those of some sessions; says how many. */
   async revokeAll(app: string, input: RevokeInput & { readonly sessionIds?: readonly string[] } = {}) {
     const { sessionIds, ...when } = input
     const { id: appId } = await requireApplication(this.#core, app)
-    const isWanted = (key: Key) =>
-      key.appId === appId && (sessionIds === undefined || sessionIds.includes(key.sessionId ?? ""))
-    const wanted = (await everyOne((page) => this.list(page))).filter(isWanted)
+    const isWanted = ({ sessionId }: Key) => sessionIds === undefined || sessionIds.includes(sessionId ?? "")
+    const wanted = (await everyOne((page) => this.#list(page, appId))).filter(isWanted)
     for (const { id } of wanted) await this.revoke(id, when)
     return wanted.length
   }
@@ -102,7 +111,16 @@ export class Keys {
   async #create(id: string, secret: string, record: Omit<KeyRecord, "digest">): Promise<Key> {
     const { store, clock, orgId } = this.#core
     const now = clock.now()
-    const none = { kind: KEY_KIND, orgId, name: id, version: 0, createdAt: now, updatedAt: now } as const
+    const owner = ownerOf(orgId, record.appId)
+    const none = {
+      kind: KEY_KIND,
+      orgId,
+      name: id,
+      owner,
+      version: 0,
+      createdAt: now,
+      updatedAt: now,
+    } as const
     const entry = changed(none, { ...record, digest: digestOf(secret) }, now)
     await store.saveEntry(entry)
     return showKey(entry)
@@ -118,4 +136,9 @@ export class Keys {
     if (entry === null) throw notFound("key", String(id))
     return entry
   }
+}
+
+/** An application's, or the tenant's own. */
+function ownerOf(orgId: string, appId: string | null): string {
+  return appId ?? orgId
 }

@@ -19,6 +19,7 @@ import {
 } from "../core/input.ts"
 import { expunge } from "../core/operate.ts"
 import { STANDARD_RETENTION } from "../core/policy.ts"
+import { wokenBy } from "../engine/handed.ts"
 import { policyOf } from "../engine/target.ts"
 import type { Accepted, NewMessage, Priority, Message as Row } from "../store/store.ts"
 import { type Core, date, newTask, requireApplication, requireEndpoint } from "./core.ts"
@@ -114,9 +115,13 @@ export class Messages {
 
   /** To this endpoint alone, whatever it has asked for. */
   async sendTo(app: string, endpoint: string, input: MessageInput): Promise<SendResult> {
-    const { id, disabled } = await requireEndpoint(this.#core, app, endpoint)
+    const message = this.#parse(app, input, "")
+    const { id, appId, disabled } = await requireEndpoint(this.#core, app, endpoint)
+    // A request that is run again after a crash makes the same id: what it sent then is its answer.
+    const before = await this.#core.store.getMessage(appId, message.id)
+    if (before !== null) return showAccepted({ ...before, messageId: before.id, duplicate: true })
     if (disabled) throw new PosthornError("conflict", `endpoint "${endpoint}" is disabled; enable it first`)
-    const [result] = await this.#accept([{ ...this.#parse(app, input, ""), to: id }], {})
+    const [result] = await this.#accept([{ ...message, to: id }], {})
     return result!
   }
 
@@ -141,7 +146,7 @@ export class Messages {
     const { tx } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
     const accepted = await this.#core.store.accept(messages, tx)
-    const lanes = accepted.flatMap((one) => one.lanes)
+    const lanes = wokenBy(accepted, messages)
     // In somebody's transaction nothing is there to be found yet: the poll finds it when that commits.
     if (lanes.length > 0 && tx === undefined) this.#core.wake(lanes)
     return accepted.map(showAccepted)
@@ -286,7 +291,8 @@ function idempotency(input: MessageInput, payload: PayloadBytes, field: string):
   }
 }
 
-function showAccepted({ messageId, receivedAt, matched, duplicate }: Accepted): SendResult {
+function showAccepted(accepted: Omit<Accepted, "lanes">): SendResult {
+  const { messageId, receivedAt, matched, duplicate } = accepted
   return { id: messageId, receivedAt: date(receivedAt), matched, duplicate }
 }
 

@@ -107,13 +107,24 @@ export interface Accepted {
   /** True when the idempotency key had been used: nothing new was written. */
   readonly duplicate: boolean
   /** The lanes that now have something to do. */
-  readonly lanes: readonly LaneWake[]
+  readonly lanes: readonly AcceptedLane[]
 }
 
 export interface LaneWake {
   readonly endpointId: string
   readonly appId: string
   readonly dueAt: number
+}
+
+export interface AcceptedLane extends LaneWake {
+  /** Set when the lane was open: the delivery is in the hands of the worker that opened it. */
+  readonly handed?: Handed | undefined
+}
+
+/** What a worker does not know of a delivery that it is handed together with the message. */
+export interface Handed {
+  readonly seq: number
+  readonly id: string
 }
 
 export interface LaneFetch {
@@ -131,6 +142,11 @@ export interface LaneFetch {
    * again; a store whose answers cannot get lost need not look.
    */
   readonly inHand: readonly number[]
+  /**
+   * Asks that from now on, if nothing else is due, what is accepted for the lane is handed over with the acceptance, as long as no more
+   * than `limit` are in hand. Only the process that accepts can be handed anything; a store that others write to need not do it.
+   */
+  readonly open?: boolean
 }
 
 /** A delivery taken for sending, with what the request needs. */
@@ -162,6 +178,8 @@ export interface LaneWork {
   readonly deliveries: readonly ClaimedDelivery[]
   /** When the lane next has something to do beyond these; null when nothing waits. */
   readonly nextDueAt: number | null
+  /** Deliveries may be handed over until `closeLane` has resolved. */
+  readonly open?: boolean
 }
 
 export type AttemptStatus = "succeeded" | "failed" | "unknown"
@@ -431,6 +449,8 @@ export interface Entry {
   readonly kind: EntryKind
   readonly orgId: string
   readonly name: string
+  /** Whose it is within the tenant; null or left out where nobody asks for those of one owner. */
+  readonly owner?: string | null
   readonly body: string
   /** 1 for a new one, and one more with every change. */
   readonly version: number

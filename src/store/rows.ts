@@ -94,6 +94,7 @@ export function toEntry(row: Row): Entry {
     kind: row.kind as EntryKind,
     orgId: text(row.org_id),
     name: text(row.name),
+    owner: textOrNull(row.owner),
     body: text(row.body),
     version: int(row.version),
     createdAt: int(row.created_at),

@@ -73,8 +73,14 @@ export interface Store {
   saveEntry(entry: Entry): Promise<void>
   /** One that has expired is not there. Without a tenant, of whichever has it: for names that are unique by themselves. */
   getEntry(kind: EntryKind, orgId: string | null, name: string, now: number): Promise<Entry | null>
-  /** By name. */
-  listEntries(kind: EntryKind, orgId: string, page: Page<string>, now: number): Promise<Entry[]>
+  /** By name; all that the tenant has, or those of one owner. */
+  listEntries(
+    kind: EntryKind,
+    orgId: string,
+    page: Page<string>,
+    now: number,
+    owner?: string,
+  ): Promise<Entry[]>
   deleteEntry(kind: EntryKind, orgId: string, name: string): Promise<void>
 
   /**
@@ -101,6 +107,8 @@ export interface Store {
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>
   /** Gives back what was fetched and not sent, or cut off by a shutdown: the delivery is as if it had not been fetched. */
   giveBack(claims: readonly GivenBack[]): Promise<void>
+  /** Nothing more is handed over for the lane; nor is it after a call that was rejected. */
+  closeLane(endpointId: string): Promise<void>
 
   getDelivery(orgId: string, id: string): Promise<Delivery | null>
   listDeliveries(filter: DeliveryFilter, page: Page): Promise<Delivery[]>
@@ -143,7 +151,10 @@ export interface Store {
   /** Of every tenant, the oldest first. */
   listRunningTasks(limit: number): Promise<Task[]>
   cancelTask(orgId: string, id: string, now: number): Promise<Task>
-  /** The next deliveries that a task has to look at, oldest first, after its cursor. */
+  /**
+   * The next deliveries that a task has to look at, oldest first, after its cursor. To one that cancels all that waits for an endpoint or an
+   * application they may come in any order, whatever its cursor: those that it has cancelled are no longer among them.
+   */
   readTask(id: string, limit: number): Promise<Delivery[]>
   /** The same for a task over messages; without their payloads. */
   readTaskMessages(id: string, limit: number): Promise<Message[]>

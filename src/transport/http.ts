@@ -115,7 +115,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     headers: { readonly [name: string]: string | string[] | undefined },
   ): void {
     // undici bounds the bytes of the headers, not their number.
-    const tooMany = Object.values(headers).flat().length > MOST_HEADERS
+    const tooMany = countHeaders(headers) > MOST_HEADERS
     // Interim answers (103) are not the answer; a receiver that pours them is cut off before the deadline.
     const pours = status < 200 && ++this.#interimAnswers > MOST_INTERIM_ANSWERS
     if (tooMany || pours) return this.#refuse(controller)
@@ -197,6 +197,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#told = true
     this.#tell(result)
   }
+}
+
+function countHeaders(headers: { readonly [name: string]: string | string[] | undefined }): number {
+  let count = 0
+  for (const name in headers) count += Array.isArray(headers[name]) ? headers[name].length : 1
+  return count
 }
 
 /** The start of a text from outside as one line: control characters and broken UTF-8 cannot reach a terminal or a log from here. */

@@ -34,7 +34,9 @@ test("killed at one sync after another of a start that sends, nothing accepted i
   expect((await campaign.checkOutcome()).messages).toBeGreaterThan(8)
 }, 60_000)
 
-test("killed while the log is written back into the file, nothing accepted is missing", async () => {
+test("killed while the log is written back into the file, nothing accepted is missing", {
+  timeout: 120_000,
+}, async () => {
   const campaign = await startCampaign(200)
   await campaign.finish(1)
   const under = withSyncFault({ fault: "signal=KILL", at: 1, file: campaign.file })

@@ -74,6 +74,30 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await store.getEntry("key", null, "same", NOW)).toEqual(ours)
     })
 
+    test("those of one owner are listed by themselves, and stay its own when they are changed", async () => {
+      const { store } = await setUp()
+      const [first, second] = ["a", "b"].map((name) => sample.entry({ name, owner: "app_1" }))
+      const rest = [
+        sample.entry({ owner: "app_2" }),
+        sample.entry(),
+        sample.entry({ owner: "app_1", orgId: OTHER_ORG }),
+        sample.entry({ owner: "app_1", kind: "answer" }),
+      ]
+      for (const entry of [second!, first!, ...rest]) await store.saveEntry(entry)
+      const changed = { ...first!, version: 2, body: "{}" }
+      await store.saveEntry(changed)
+      const page = { limit: 9, order: "ascending", from: null, back: false } as const
+      const owned = (owner: string, now = NOW) => store.listEntries("key", ORG, page, now, owner)
+      expect(await owned("app_1")).toEqual([changed, second])
+      expect(await owned("app_3")).toEqual([])
+      expect(await store.listEntries("key", ORG, page, NOW)).toHaveLength(4)
+      await store.saveEntry({ ...changed, version: 3, expiresAt: NOW + 5 })
+      expect(await owned("app_1", NOW + 5)).toEqual([second])
+      const anew = { ...first!, owner: "app_2", updatedAt: NOW + 5 }
+      await store.saveEntry(anew)
+      expect(await owned("app_2", NOW + 5)).toContainEqual(anew)
+    })
+
     test("a deleted one is gone, and its name free", async () => {
       const { store } = await setUp()
       const entry = sample.entry()

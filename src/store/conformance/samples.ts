@@ -144,6 +144,7 @@ export const sample = {
       kind: "key",
       orgId: ORG,
       name: newId("key"),
+      owner: null,
       body: '{"scope":"admin"}',
       version: 1,
       createdAt: NOW,

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest"
 import type { TaskFilter } from "../store.ts"
 import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
-import { revived, type SetUp } from "./stage.ts"
+import { calledOff, revived, type SetUp } from "./stage.ts"
 
 export function tasks(name: string, setUp: SetUp): void {
   describe(`${name}: tasks`, () => {
@@ -106,6 +106,48 @@ export function tasks(name: string, setUp: SetUp): void {
       const ids = async (limit: number) => (await store.listRunningTasks(limit)).map(({ id }) => id)
       expect(await ids(9)).toEqual([first.id, second.id, third.id])
       expect(await ids(2)).toEqual([first.id, second.id])
+    })
+
+    test.each([
+      "endpointId",
+      "appId",
+    ] as const)("a task that cancels all that waits by its %s comes to each of them once, and to nothing else", async (by) => {
+      const { store, application, endpoint, send, attemptAll } = await setUp()
+      const theirs = sample.application()
+      await store.createApplication(theirs)
+      await store.createEndpoint(sample.endpoint(theirs.id))
+      await store.accept([sample.message(theirs.id)])
+      await send()
+      await attemptAll(200)
+      const sendThree = async () => {
+        for (const priority of ["low", "high", "normal"] as const) await send({ priority })
+      }
+      await sendThree()
+      await attemptAll(500)
+      await sendThree()
+      await store.deleteEndpoint(endpoint.id, sample.task({}))
+      const filter = { [by]: by === "appId" ? application.id : endpoint.id, live: true }
+      expect(await store.countDeliveries(filter)).toBe(6)
+      const { id } = await store.createTask(sample.task({ action: "cancel", filter }))
+      const cancelled = new Set<string>()
+      for (let expectedCursor: number | null = 0; expectedCursor !== null; ) {
+        const rows = await store.readTask(id, 4)
+        for (const row of rows) cancelled.add(row.id)
+        const cursor = rows.length < 4 ? null : rows.at(-1)!.seq
+        const amendments = rows.map((row) => calledOff(row))
+        const looked = rows.length
+        await store.stepTask(sample.step(id, { amendments, looked, expectedCursor, cursor }))
+        expectedCursor = cursor
+      }
+      expect(cancelled.size).toBe(6)
+      expect(await store.getTask(ORG, id)).toMatchObject({ status: "finished", done: 6, changed: 6 })
+      expect(await store.countByStatus({})).toEqual({
+        pending: 1,
+        failed: 0,
+        delivered: 1,
+        dead: 6,
+        calledOff: 6,
+      })
     })
 
     test("deleting an application or an endpoint starts the task that comes with it", async () => {

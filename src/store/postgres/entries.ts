@@ -11,26 +11,26 @@ import type { Statement } from "./statement.ts"
 const CREATE: Statement = {
   name: "entries.create",
   text: `
-    INSERT INTO entries (kind, name, org_id, body, version, created_at, updated_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    INSERT INTO entries (kind, name, org_id, body, version, created_at, updated_at, expires_at, owner)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     ON CONFLICT (kind, name, org_id) DO UPDATE
        SET body = excluded.body, version = excluded.version, created_at = excluded.created_at,
-           updated_at = excluded.updated_at, expires_at = excluded.expires_at
+           updated_at = excluded.updated_at, expires_at = excluded.expires_at, owner = excluded.owner
      WHERE entries.expires_at <= excluded.updated_at
     RETURNING version`,
 }
 const UPDATE: Statement = {
   name: "entries.update",
   text: `
-    UPDATE entries SET body = $4, version = $5, created_at = $6, updated_at = $7, expires_at = $8
+    UPDATE entries SET body = $4, version = $5, created_at = $6, updated_at = $7, expires_at = $8, owner = $9
      WHERE kind = $1 AND name = $2 AND org_id = $3 AND version = $5 - 1
     RETURNING version`,
 }
 
 export async function saveEntry({ database }: Context, entry: Entry): Promise<void> {
-  const { kind, name, orgId, body, version, createdAt, updatedAt, expiresAt } = entry
+  const { kind, name, orgId, body, version, createdAt, updatedAt, expiresAt, owner = null } = entry
   const statement = version === 1 ? CREATE : UPDATE
-  const values = [kind, name, orgId, body, version, createdAt, updatedAt, expiresAt]
+  const values = [kind, name, orgId, body, version, createdAt, updatedAt, expiresAt, owner]
   const saved = await database.run(statement, values)
   if (saved.length > 0) return
   const problem =
@@ -63,10 +63,12 @@ export async function listEntries(
   orgId: string,
   page: Page<string>,
   now: number,
+  owner?: string,
 ): Promise<Entry[]> {
   const where = new Conditions()
     .narrow("kind = ?", kind)
     .narrow("org_id = ?", orgId)
+    .narrow("owner = ?", owner)
     .narrow("(expires_at IS NULL OR expires_at > ?)", now)
   return (await readPage(context, "SELECT * FROM entries", where, "name", page)).map(toEntry)
 }

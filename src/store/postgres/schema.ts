@@ -60,6 +60,8 @@ CREATE TABLE endpoints (
 );
 CREATE INDEX endpoints_org ON endpoints (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX endpoints_app ON endpoints (app_id, id) WHERE deleted_at IS NULL;
+-- With the deleted ones: what waits for those is called off with their application.
+CREATE INDEX endpoints_ever ON endpoints (app_id);
 CREATE UNIQUE INDEX endpoints_uid ON endpoints (app_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX endpoints_retry_name ON endpoints (org_id, retry_name) WHERE retry_name IS NOT NULL;
 
@@ -76,6 +78,7 @@ CREATE TABLE entries (
   kind       text COLLATE "C" NOT NULL,
   name       text COLLATE "C" NOT NULL,
   org_id     text COLLATE "C" NOT NULL,
+  owner      text COLLATE "C",
   body       text NOT NULL,
   version    integer NOT NULL,
   created_at bigint NOT NULL,
@@ -84,6 +87,7 @@ CREATE TABLE entries (
   PRIMARY KEY (kind, name, org_id)
 );
 CREATE INDEX entries_org ON entries (kind, org_id, name);
+CREATE INDEX entries_owner ON entries (kind, org_id, owner, name) WHERE owner IS NOT NULL;
 CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE SEQUENCE message_seq;
@@ -173,6 +177,7 @@ CREATE TABLE webhook_deliveries_done PARTITION OF webhook_deliveries FOR VALUES 
 CREATE INDEX deliveries_done_seq ON webhook_deliveries_done (seq);
 CREATE INDEX deliveries_done_endpoint ON webhook_deliveries_done (webhook_id, seq);
 CREATE INDEX deliveries_done_dead ON webhook_deliveries_done (app_id, seq) WHERE status = 'dead';
+CREATE INDEX deliveries_done_dead_seq ON webhook_deliveries_done (seq) WHERE status = 'dead';
 CREATE TABLE webhook_deliveries_kept PARTITION OF webhook_deliveries_done FOR VALUES FROM (${KEPT_DAY}) TO (MAXVALUE);
 
 CREATE INDEX deliveries_id ON webhook_deliveries (id);

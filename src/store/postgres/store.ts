@@ -62,6 +62,8 @@ const OPERATIONS = {
   deleteEntry: entries.deleteEntry,
   scanLanes: lanes.scanLanes,
   changedOutside: async () => false,
+  // A sender must not touch a lane's row, which another worker may have: nothing is handed over here.
+  closeLane: async () => {},
   getDelivery: deliveries.getDelivery,
   listDeliveries: deliveries.listDeliveries,
   countDeliveries: counts.countDeliveries,

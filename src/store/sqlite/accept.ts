@@ -2,11 +2,12 @@
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { wants } from "../../core/match.ts"
 import { priorityNumber, toJson } from "../rows.ts"
-import type { Accepted, LaneWake, NewMessage } from "../store.ts"
+import type { Accepted, AcceptedLane, NewMessage } from "../store.ts"
 import { getApplication } from "./applications.ts"
 import type { Context, Recipients, Subscriber } from "./context.ts"
 import { orConflict } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
+import { claim } from "./lanes.ts"
 
 export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
   if (tx !== undefined) {
@@ -41,15 +42,16 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
   }
   insertMessage(context, message, recipients.appId, subscribers.length)
   const dueAt = Math.max(receivedAt, message.deliverAt ?? 0)
-  const lanes: LaneWake[] = []
+  const lanes: AcceptedLane[] = []
   const insert = context.connection.sql(`
     INSERT INTO webhook_deliveries (
       id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
       next_retry_at, received_at, age_from
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   for (const { id, url, ordered } of subscribers) {
-    insert.run(
-      context.ids.make("dlv", receivedAt),
+    const deliveryId = context.ids.make("dlv", receivedAt)
+    const { lastInsertRowid } = insert.run(
+      deliveryId,
       recipients.appId,
       id,
       message.id,
@@ -64,7 +66,10 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
       receivedAt,
       dueAt,
     )
-    lanes.push({ endpointId: id, appId: recipients.appId, dueAt })
+    const hand = message.deliverAt === null ? context.openLanes.take(id) : null
+    if (hand !== null) claim(context, Number(lastInsertRowid), hand.token, receivedAt, hand.starts)
+    const handed = hand === null ? undefined : { seq: Number(lastInsertRowid), id: deliveryId }
+    lanes.push({ endpointId: id, appId: recipients.appId, dueAt, handed })
   }
   return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
 }

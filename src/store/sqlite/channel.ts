@@ -61,8 +61,8 @@ export class Channel {
       this.#outbox.push({ call: [name, args], resolve, reject })
       if (this.#flushing) return
       this.#flushing = true
-      // Calls of the same moment go together.
-      queueMicrotask(() => {
+      // Calls of the same turn of the event loop go together, whichever socket they came from.
+      setImmediate(() => {
         this.#flushing = false
         this.#flush()
       })

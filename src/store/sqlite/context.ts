@@ -2,6 +2,7 @@
 import type { Ids } from "../../core/ids.ts"
 import type { Subscription } from "../../core/match.ts"
 import type { Connection } from "./connection.ts"
+import { OpenLanes } from "./open-lanes.ts"
 
 /** What accepting a message must know of an endpoint. */
 export interface Subscriber extends Subscription {
@@ -20,6 +21,7 @@ export class Context {
   readonly ids: Ids
   /** The endpoints of each application that messages were sent to, by tenant and then by the key that was used. */
   readonly recipients = new Map<string, Map<string, Recipients | null>>()
+  readonly openLanes = new OpenLanes()
   /** The idempotency generations that have a table; null until looked up. */
   idempotencyGenerations: readonly number[] | null = null
   #dataVersion: number
@@ -52,6 +54,7 @@ export class Context {
 
   /** After a change to endpoints or applications, and after a rollback that may have taken one back. */
   forget(): void {
+    this.openLanes.closeAll()
     this.recipients.clear()
     this.idempotencyGenerations = null
   }

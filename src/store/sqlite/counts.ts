@@ -3,12 +3,12 @@ import type { DeadReason } from "../../core/policy.ts"
 import type { DeliveryStatus } from "../../core/settle.ts"
 import type { DeadGroup, DeliveryFilter, StatusCounts } from "../store.ts"
 import type { Context } from "./context.ts"
-import { CALLED_OFF, conditions } from "./deliveries.ts"
+import { byLane, CALLED_OFF, conditions } from "./deliveries.ts"
 
 export function countDeliveries({ connection }: Context, filter: DeliveryFilter): number {
   const where = conditions(filter)
   return connection
-    .once(`SELECT count(*) AS n FROM webhook_deliveries d WHERE ${where}`)
+    .once(`SELECT count(*) AS n FROM webhook_deliveries d ${byLane(filter)} WHERE ${where}`)
     .get(...where.values)!.n as number
 }
 

@@ -7,12 +7,12 @@ import type { Context } from "./context.ts"
 import { readPage } from "./page.ts"
 
 export function saveEntry({ connection }: Context, entry: Entry): void {
-  const { kind, orgId, name, version, createdAt, updatedAt, expiresAt, body } = entry
-  const values = [version, createdAt, updatedAt, expiresAt, body, kind, orgId, name]
+  const { kind, orgId, name, owner = null, version, createdAt, updatedAt, expiresAt, body } = entry
+  const values = [version, createdAt, updatedAt, expiresAt, body, kind, orgId, name, owner]
   if (version > 1) {
     const { changes } = connection
       .sql(`
-        UPDATE entries SET version = ?1, created_at = ?2, updated_at = ?3, expires_at = ?4, body = ?5
+        UPDATE entries SET version = ?1, created_at = ?2, updated_at = ?3, expires_at = ?4, body = ?5, owner = ?9
          WHERE kind = ?6 AND org_id = ?7 AND name = ?8 AND version = ?1 - 1`)
       .run(...values)
     if (changes === 0)
@@ -21,11 +21,11 @@ export function saveEntry({ connection }: Context, entry: Entry): void {
   }
   const { changes } = connection
     .sql(`
-      INSERT INTO entries (version, created_at, updated_at, expires_at, body, kind, org_id, name)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO entries (version, created_at, updated_at, expires_at, body, kind, org_id, name, owner)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE
          SET version = excluded.version, created_at = excluded.created_at, updated_at = excluded.updated_at,
-             expires_at = excluded.expires_at, body = excluded.body
+             expires_at = excluded.expires_at, body = excluded.body, owner = excluded.owner
        WHERE entries.expires_at <= excluded.updated_at`)
     .run(...values)
   if (changes === 0)
@@ -50,8 +50,10 @@ export function listEntries(
   orgId: string,
   page: Page<string>,
   now: number,
+  owner?: string,
 ): Entry[] {
-  return readPage(context, "SELECT * FROM entries", thoseOf(kind, orgId, now), "name", page).map(toEntry)
+  const where = thoseOf(kind, orgId, now).narrow("owner = ?", owner)
+  return readPage(context, "SELECT * FROM entries", where, "name", page).map(toEntry)
 }
 
 export function deleteEntry({ connection }: Context, kind: EntryKind, orgId: string, name: string): void {

@@ -45,10 +45,11 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
   const { endpointId } = lane
   const state = context.connection
     .sql(
-      "SELECT version, disabled OR paused AS stopped, deleted_at IS NOT NULL AS deleted, hold_until FROM endpoints WHERE id = ?",
+      "SELECT version, ordered, disabled OR paused AS stopped, deleted_at IS NOT NULL AS deleted, hold_until FROM endpoints WHERE id = ?",
     )
     .get(endpointId)
   const deleted = state?.deleted === 1
+  context.openLanes.close(endpointId)
   const idle = {
     endpointId,
     endpoint: null,
@@ -58,6 +59,7 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
     deleted,
     deliveries: [],
     nextDueAt: null,
+    open: false,
   }
   if (state === undefined || (state.stopped === 1 && !deleted)) return { ...idle, held: { until: null } }
   const holdUntil = state.hold_until as number | null
@@ -67,7 +69,21 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
   const waiting = queues(context, endpointId)
   const ordered = waiting.some(({ rank }) => rank <= ORDERED_DEFERRED)
   const found = ordered ? fetchOrdered(context, lane, now) : fetchUnordered(context, lane, waiting, now)
-  return { ...idle, endpoint, ...found }
+  const isLine = ordered || state.ordered === 1
+  const open = lane.open === true && !isLine && !deleted && !isDue(found.nextDueAt, now)
+  if (open) {
+    const { length } = found.deliveries
+    context.openLanes.open(endpointId, {
+      token: lane.token,
+      room: lane.limit - lane.inHand.length - length,
+      free: lane.starting - length,
+    })
+  }
+  return { ...idle, endpoint, open, ...found }
+}
+
+function isDue(dueAt: number | null, now: number): boolean {
+  return dueAt !== null && dueAt <= now
 }
 
 interface Found {
@@ -101,7 +117,7 @@ function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Que
   const take = (rank: number, most: number) => {
     if (most <= 0) return
     for (const row of dueRows(context, lane, rank, now, most)) {
-      const claimed = claim(context, row, lane.token, now, deliveries.length < lane.starting)
+      const claimed = claimRow(context, row, lane.token, now, deliveries.length < lane.starting)
       if (claimed === null) passedOver = true
       else deliveries.push(claimed)
     }
@@ -127,7 +143,7 @@ function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
   if (head !== undefined && dueOf(head) <= now) {
     // Under way: whoever settles it asks again.
     if (head.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
-    const claimed = claim(context, head, lane.token, now, true)
+    const claimed = claimRow(context, head, lane.token, now, true)
     if (claimed !== null) return { deliveries: [claimed], nextDueAt: now }
     return fetchOrdered(context, lane, now)
   }
@@ -152,7 +168,9 @@ function joinLine({ connection }: Context, endpointId: string, now: number): voi
 
 /** What a request needs, for the deliveries that `found` names. */
 const claimable = (found: string, order: string) => `
-  SELECT d.*, m.payload, m.content_type, f.token AS claimed_by, f.started_at AS claimed_at
+  SELECT d.seq, d.id, d.message_id, d.session_id, d.event_type, d.target_url, d.status, d.attempt_count, d.max_attempts, d.next_retry_at,
+         d.last_attempted_at, d.received_at, d.error_detail, d.age_from, d.stalls, d.manual, m.payload, m.content_type,
+         f.token AS claimed_by, f.started_at AS claimed_at
     FROM (${found}) AS found
     CROSS JOIN webhook_deliveries d ON d.seq = found.seq
     LEFT JOIN messages m ON m.id = d.message_id
@@ -199,7 +217,7 @@ function firstDueAfter(
 }
 
 /** Writes down that the delivery is about to be sent. What an earlier claim left there was an attempt of unknown outcome. */
-function claim(
+function claimRow(
   context: Context,
   row: Row,
   token: number,
@@ -207,11 +225,20 @@ function claim(
   starts: boolean,
 ): ClaimedDelivery | null {
   const delivery = row.claimed_by === null ? toClaimed(row) : takeOver(context, row, now)
-  if (delivery === null) return null
-  context.connection
-    .sql("INSERT OR REPLACE INTO in_flight (seq, token, started_at) VALUES (?, ?, ?)")
-    .run(delivery.seq, token, starts ? now : -now)
+  if (delivery !== null) claim(context, delivery.seq, token, now, starts)
   return delivery
+}
+
+export function claim(
+  { connection }: Context,
+  seq: number,
+  token: number,
+  now: number,
+  starts: boolean,
+): void {
+  connection
+    .sql("INSERT OR REPLACE INTO in_flight (seq, token, started_at) VALUES (?, ?, ?)")
+    .run(seq, token, starts ? now : -now)
 }
 
 /** Null when it was under way at several crashes: it waits a while before it is sent again. */

@@ -34,8 +34,6 @@ const LOOKUPS = {
   getMessages: messages.getMessages,
   getTask: tasks.getTask,
   listRunningTasks: tasks.listRunningTasks,
-  readTask: tasks.readTask,
-  readTaskMessages: tasks.readTaskMessages,
 }
 
 /** Reads that may have to go through many rows: on a third, so that a long list holds up nothing but other lists. */
@@ -54,6 +52,8 @@ export const LISTS = {
   listMessages: messages.listMessages,
   countMessages: messages.countMessages,
   listTasks: tasks.listTasks,
+  readTask: tasks.readTask,
+  readTaskMessages: tasks.readTaskMessages,
 }
 
 export const READS = { ...LOOKUPS, ...LISTS }
@@ -76,6 +76,7 @@ export const WRITES = {
   fetch: lanes.fetch,
   settle: settling.settle,
   giveBack: settling.giveBack,
+  closeLane: ({ openLanes }: Context, endpointId: string) => openLanes.close(endpointId),
   expungeAttempt: attempts.expungeAttempt,
   expungeMessage: messages.expungeMessage,
   add: adding.add,

@@ -2,7 +2,7 @@ import { getRandomValues } from "node:crypto"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { createIds } from "../../core/ids.ts"
 import { laneFetch, newest, ORG, sample } from "../conformance.ts"
-import type { DeliveryFilter } from "../store.ts"
+import type { DeliveryFilter, Task } from "../store.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
 import { OPERATIONS, type OperationName } from "./operations.ts"
@@ -74,6 +74,11 @@ test.each<[string, DeliveryFilter, string]>([
     { appId: "a", status: "dead", undiscarded: true },
     "INDEX deliveries_dead (app_id=? AND seq<?)",
   ],
+  [
+    "that are dead, of a tenant",
+    { orgId: "o", status: "dead", undiscarded: true },
+    "INDEX deliveries_dead_seq (seq<?)",
+  ],
   ["that were given up", { appId: "a", calledOff: false }, "INDEX deliveries_dead (app_id=? AND seq<?)"],
   [
     "narrowed by all that their messages say",
@@ -86,12 +91,42 @@ test.each<[string, DeliveryFilter, string]>([
   expect(plan).not.toMatch(WHOLE)
 })
 
+test.each<[string, DeliveryFilter]>([
+  ["an endpoint", { endpointId: "e" }],
+  ["an application", { appId: "a" }],
+])("what waits for %s is found by its lanes, past all that is finished", (_whom, of) => {
+  const { run, plan } = open()
+  const filter = { ...of, live: true }
+  const { id } = run("createTask", sample.task({ action: "cancel", filter })) as Task
+  for (const text of [...plan("countDeliveries", filter), plan("readTask", id, 200).at(-1)]) {
+    expect(text).toContain("SEARCH d USING INDEX deliveries_live (webhook_id=?)")
+    expect(text).not.toMatch(WHOLE)
+  }
+})
+
+test("dead letters of a tenant are counted and grouped by an index that has no others", () => {
+  const { plan } = open()
+  const filter = { orgId: "o", status: "dead", undiscarded: true } as const
+  for (const text of [...plan("countDeliveries", filter), ...plan("groupDead", filter, 10)])
+    expect(text).toMatch(/^SCAN d USING INDEX deliveries_dead/)
+})
+
+test("a task of messages reads its application's", () => {
+  const { run, plan } = open()
+  const task = sample.task({ action: "expunge", filter: { appId: "a", tag: "t" } })
+  run("createTask", task)
+  expect(plan("readTaskMessages", task.id, 200).at(-1)).toContain(
+    "INDEX messages_app (app_id=? AND seq>? AND seq<?)",
+  )
+})
+
 test("every other list is a piece of an index, too", () => {
   const { plan } = open()
   const plans = {
     applications_org: plan("listApplications", "o", named),
     endpoints_app: plan("listEndpoints", { appId: "a" }, { ...named, back: true }),
     entries_org: plan("listEntries", "key", "o", named, NOW),
+    entries_owner: plan("listEntries", "key", "o", named, NOW, "app"),
     messages_app: plan("listMessages", { appId: "a", tag: "t", eventTypes: ["e"], since: 1 }, next, false),
     attempts_endpoint: plan("listAttempts", { endpointId: "e", orgId: "o", tag: "t" }, next),
     attempts_delivery: plan("listAttempts", { deliveryId: "d", responseClass: 500 }, next),

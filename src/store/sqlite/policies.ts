@@ -4,7 +4,8 @@ import { toPolicy } from "../rows.ts"
 import type { NamedPolicy } from "../store.ts"
 import type { Context } from "./context.ts"
 
-export function putPolicy({ connection }: Context, { orgId, name, policy, updatedAt }: NamedPolicy): void {
+export function putPolicy(context: Context, { orgId, name, policy, updatedAt }: NamedPolicy): void {
+  const { connection } = context
   connection
     .sql(`
       INSERT INTO policies (org_id, name, policy, updated_at) VALUES (?, ?, ?, ?)
@@ -13,6 +14,7 @@ export function putPolicy({ connection }: Context, { orgId, name, policy, update
   connection
     .sql("UPDATE endpoints SET version = version + 1 WHERE org_id = ? AND retry_name = ?")
     .run(orgId, name)
+  context.forget()
 }
 
 export function getPolicy({ connection }: Context, orgId: string, name: string): NamedPolicy | null {

@@ -47,7 +47,8 @@ CREATE TABLE endpoints (
   updated_at   INTEGER NOT NULL,
   deleted_at   INTEGER
 ) STRICT;
-CREATE INDEX endpoints_app ON endpoints (app_id, id) WHERE deleted_at IS NULL;
+-- With the deleted ones, behind the others: what waits for those is called off with their application.
+CREATE INDEX endpoints_app ON endpoints (app_id, deleted_at, id);
 CREATE UNIQUE INDEX endpoints_uid ON endpoints (app_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 
 CREATE TABLE policies (
@@ -63,6 +64,7 @@ CREATE TABLE entries (
   kind       TEXT NOT NULL,
   org_id     TEXT NOT NULL,
   name       TEXT NOT NULL,
+  owner      TEXT,
   version    INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
@@ -71,6 +73,7 @@ CREATE TABLE entries (
   PRIMARY KEY (kind, name, org_id)
 ) STRICT;
 CREATE INDEX entries_org ON entries (kind, org_id, name);
+CREATE INDEX entries_owner ON entries (kind, org_id, owner, name) WHERE owner IS NOT NULL;
 CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
 
 -- The payload stands last: SQLite reads through whatever comes before a column, and lists leave the payload out.
@@ -139,6 +142,7 @@ CREATE INDEX deliveries_line ON webhook_deliveries (webhook_id, seq) WHERE statu
 CREATE INDEX deliveries_endpoint ON webhook_deliveries (webhook_id, seq);
 CREATE INDEX deliveries_message ON webhook_deliveries (message_id);
 CREATE INDEX deliveries_dead ON webhook_deliveries (app_id, seq) WHERE status = 'dead';
+CREATE INDEX deliveries_dead_seq ON webhook_deliveries (seq) WHERE status = 'dead';
 CREATE INDEX deliveries_purge ON webhook_deliveries (purge_at) WHERE purge_at IS NOT NULL;
 
 -- The seeds' reset, typed by an operator: whatever the finished life left behind goes, and its age starts anew. Posthorn's own retry sets

@@ -11,6 +11,7 @@ export function settle(context: Context, settlements: readonly Settlement[]): Se
 function settleOne(context: Context, settlement: Settlement): SettleResult {
   const { seq, token, change, attempt, expectedAttemptCount } = settlement
   if (!dropClaim(context, seq, token)) return "stale"
+  context.openLanes.settled(settlement.endpointId, token)
   if (attempt !== null) insertAttempt(context, seq, attempt)
   const applied = applyChange(
     context,
@@ -26,7 +27,9 @@ function settleOne(context: Context, settlement: Settlement): SettleResult {
 }
 
 export function giveBack(context: Context, claims: readonly GivenBack[]): void {
-  for (const { seq, token, attempt } of claims) {
+  for (const { seq, token, endpointId, attempt } of claims) {
+    // It is due again, and goes before whatever comes.
+    context.openLanes.close(endpointId)
     if (dropClaim(context, seq, token) && attempt !== null) insertAttempt(context, seq, attempt)
   }
 }
@@ -42,7 +45,8 @@ function disable(context: Context, endpointId: string): void {
   context.forget()
 }
 
-function hold({ connection }: Context, endpointId: string, until: number): void {
+function hold({ connection, openLanes }: Context, endpointId: string, until: number): void {
+  openLanes.close(endpointId)
   connection
     .sql("UPDATE endpoints SET hold_until = max(coalesce(hold_until, 0), ?) WHERE id = ?")
     .run(until, endpointId)

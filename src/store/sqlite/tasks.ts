@@ -3,6 +3,7 @@ import { notFound } from "../../core/errors.ts"
 import { toTask } from "../rows.ts"
 import type {
   Delivery,
+  DeliveryFilter,
   Message,
   Page,
   Task,
@@ -15,7 +16,7 @@ import { add } from "./add.ts"
 import { amend } from "./amend.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { rangeOfDeliveries } from "./deliveries.ts"
+import { frontOfLanes, rangeOfDeliveries } from "./deliveries.ts"
 import { expungeMany, rangeOfMessages } from "./messages.ts"
 import { readPage } from "./page.ts"
 
@@ -98,7 +99,16 @@ export function cancelTask(context: Context, orgId: string, id: string, now: num
 
 export function readTask(context: Context, id: string, limit: number): Delivery[] {
   const task = findRunning(context, id)
-  return task === null ? [] : rangeOfDeliveries(context, task.filter, task.cursor, task.upTo, limit)
+  if (task === null) return []
+  const { filter, cursor, upTo } = task
+  return task.action === "cancel" && isOfWholeLanes(filter)
+    ? frontOfLanes(context, filter, upTo, limit)
+    : rangeOfDeliveries(context, filter, cursor, upTo, limit)
+}
+
+/** All that waits for an endpoint or an application, and not some of it. */
+function isOfWholeLanes({ live, appId, endpointId, ...narrower }: DeliveryFilter): boolean {
+  return live === true && (endpointId ?? appId) !== undefined && Object.keys(narrower).length === 0
 }
 
 export function readTaskMessages(context: Context, id: string, limit: number): Message[] {

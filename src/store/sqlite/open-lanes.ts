@@ -1,0 +1,53 @@
+/**
+ * Lanes that are handed what is accepted for them in the same transaction, with no fetch in between: all else that was due there
+ * is in their worker's hands. Whatever makes that untrue closes the lane, and the worker asks again.
+ */
+
+interface OpenLane {
+  readonly token: number
+  /** How many more the worker takes. */
+  room: number
+  /** How many of them are sent at once; below zero, so many wait for their turn. */
+  free: number
+}
+
+export interface Hand {
+  readonly token: number
+  readonly starts: boolean
+}
+
+export class OpenLanes {
+  readonly #lanes = new Map<string, OpenLane>()
+
+  open(endpointId: string, lane: OpenLane): void {
+    this.#lanes.set(endpointId, lane)
+  }
+
+  close(endpointId: string): void {
+    this.#lanes.delete(endpointId)
+  }
+
+  closeAll(): void {
+    this.#lanes.clear()
+  }
+
+  /** Null when it has to be fetched; then what comes after it must not overtake it. */
+  take(endpointId: string): Hand | null {
+    const lane = this.#lanes.get(endpointId)
+    if (lane === undefined) return null
+    if (lane.room <= 0) {
+      this.close(endpointId)
+      return null
+    }
+    lane.room--
+    return { token: lane.token, starts: lane.free-- > 0 }
+  }
+
+  /** One that the worker had is done with. */
+  settled(endpointId: string, token: number): void {
+    const lane = this.#lanes.get(endpointId)
+    if (lane?.token !== token) return
+    lane.room++
+    lane.free++
+  }
+}

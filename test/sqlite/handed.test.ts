@@ -1,0 +1,114 @@
+/** A lane that is at work, or was a moment ago, is handed what is accepted for it: one transaction, and the request goes out. */
+import { expect, test } from "vitest"
+import type { Store } from "../../src/store/store.ts"
+import { Harness, type HarnessOptions } from "../support/harness.ts"
+
+/** Counts what is asked of the store. */
+async function start(options: HarnessOptions = {}) {
+  const asked: { [name: string]: number } = {}
+  const wrapStore = (store: Store): Store =>
+    new Proxy(store, {
+      get: (target, name: keyof Store) => {
+        const value = target[name]
+        return typeof value !== "function"
+          ? value
+          : (...args: unknown[]) => {
+              asked[name] = (asked[name] ?? 0) + 1
+              return (value as (...args: unknown[]) => unknown).apply(target, args)
+            }
+      },
+    })
+  const harness = await Harness.start({ wrapStore, ...options })
+  const times = (name: keyof Store) => asked[name] ?? 0
+  return { harness, times }
+}
+
+test("only the first of many is asked for", async () => {
+  const { harness, times } = await start()
+  await harness.endpoint()
+  for (let n = 1; n <= 5; n++) {
+    await harness.send({ n })
+    await harness.published("delivery.delivered", n)
+  }
+  expect(times("fetch")).toBe(1)
+  expect(harness.receiver.requests.map(({ body }) => JSON.parse(body.toString()).n)).toEqual([1, 2, 3, 4, 5])
+  const attempts = (await harness.posthorn.attempts.list()).data
+  expect(attempts.map(({ attemptNumber, status }) => [attemptNumber, status])).toEqual(
+    Array(5).fill([1, "succeeded"]),
+  )
+})
+
+test("after a second with nothing to do the lane is given back, and the next one is asked for again", async () => {
+  const { harness, times } = await start()
+  await harness.endpoint()
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.quiet()
+  harness.clock.advance(999)
+  await harness.quiet()
+  expect(times("closeLane")).toBe(0)
+  harness.clock.advance(1)
+  await harness.quiet()
+  expect(times("closeLane")).toBe(1)
+  await harness.send()
+  await harness.published("delivery.delivered", 2)
+  expect(times("fetch")).toBe(2)
+})
+
+test("one that fails is retried as ever, beside what is handed over meanwhile", async () => {
+  const { harness } = await start()
+  await harness.endpoint({ retry: { delays: [0.5], maxAttempts: 3 } })
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  harness.receiver.queue("/", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 2)
+  await harness.send()
+  await harness.published("delivery.delivered", 2)
+  harness.clock.advance(500)
+  await harness.published("delivery.delivered", 3)
+  expect((await harness.rows()).map(({ attempt_count }) => attempt_count)).toEqual([1, 2, 1])
+})
+
+test("an endpoint that was paused a moment ago is sent nothing, and gets it when it goes on", async () => {
+  const { harness } = await start()
+  const id = await harness.endpoint()
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.posthorn.endpoints.pause("acme", id)
+  await harness.send()
+  await harness.quiet()
+  expect(harness.receiver.requests).toHaveLength(1)
+  await harness.posthorn.endpoints.resume("acme", id)
+  await harness.published("delivery.delivered", 2)
+})
+
+test("a stop sends nothing more, and leaves what was handed over to the next start", async () => {
+  const { harness } = await start()
+  await harness.endpoint({ rateLimit: 1 })
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  for (let n = 0; n < 3; n++) await harness.send()
+  await harness.close()
+  expect(await harness.ground.inHand()).toEqual([])
+  expect(harness.receiver.requests).toHaveLength(1)
+  await harness.open()
+  for (let n = 2; n <= 4; n++) {
+    await harness.published("delivery.delivered", n)
+    harness.clock.advance(1000)
+  }
+  const attempts = (await harness.posthorn.attempts.list()).data
+  expect(attempts.filter(({ status }) => status !== "succeeded")).toEqual([])
+})
+
+test("with a cap for each poll everything is asked for", async () => {
+  const { harness, times } = await start({ maxPerPoll: 1 })
+  await harness.endpoint()
+  for (let n = 1; n <= 2; n++) {
+    await harness.send()
+    await harness.poll()
+    await harness.published("delivery.delivered", n)
+  }
+  expect(times("fetch")).toBeGreaterThanOrEqual(2)
+  expect(times("closeLane")).toBe(0)
+})
