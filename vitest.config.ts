@@ -6,6 +6,7 @@ const TIMING = "**/*.timing.test.ts"
 const ENGINE = "test/{acceptance,kill,model}/**/*.test.ts"
 /** And what the library and the server promise, on every store. */
 const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
+const SERVER = "test/api/{matrix,idempotency}.test.ts"
 /** Files share a worker's modules: what a file loads, a second and more on a small machine, the next one has. */
 const common = { testTimeout: 30_000, hookTimeout: 30_000, isolate: false }
 const exclude = [...configDefaults.exclude, TIMING]
@@ -21,7 +22,7 @@ export default defineConfig({
     maxWorkers: 4,
     projects: [
       { test: { ...common, name: "behaviour", exclude } },
-      on("postgres", ENGINE, LIBRARY),
+      on("postgres", ENGINE, LIBRARY, SERVER),
       on("redis", ENGINE),
       { test: { ...common, name: "timing", include: [TIMING], fileParallelism: false } },
     ],

@@ -61,6 +61,15 @@ export async function requireAccess(
     throw ApiError.of(404, "not_found", `Entity not found: there is no application "${app}"`)
 }
 
+/** What weighs on everybody's deliveries is not for the customer whose endpoint it is. */
+const OPERATORS = ["retry", "concurrency", "ordered"] as const
+
+export function refuseOperatorFields({ appId }: Caller, body: object): void {
+  const field = OPERATORS.find((one) => Object.hasOwn(body, one))
+  if (appId !== null && field !== undefined)
+    throw refused(`only a key of the whole organization can set ${field}`)
+}
+
 function has({ capabilities }: Caller, needed: Capability): boolean {
   if (capabilities === null) return true
   return [needed, ...(INCLUDED_IN[needed] ?? [])].some((one) => capabilities.includes(one))

@@ -38,6 +38,8 @@ export interface Run {
   readonly entry: Entry
   readonly seed: string
   readonly atMs: number
+  /** Somebody had begun it and was not heard of again: what it did may be there. */
+  readonly again: boolean
   /** For those who wait for it here. */
   readonly over: Promise<void>
   end(): void
@@ -87,8 +89,8 @@ export class Answers {
   async finish(run: Run, { orgId, name, digest }: Asked, { status, body }: Answer): Promise<void> {
     const { store, vault, clock } = this.#parts
     try {
-      // It was refused: nothing has happened, and a mended request may use the key.
-      if (status >= 400 && status < 500) return await store.deleteEntry(KIND, orgId, name)
+      // It was refused: nothing has happened, unless by the one before, and a mended request may use the key.
+      if (status >= 400 && status < 500 && !run.again) return await store.deleteEntry(KIND, orgId, name)
       const sealed = () => Buffer.from(vault.seal(body, name)).toString("base64")
       const answer = status < 300 ? { status, sealed: sealed() } : null
       const record: Kept = { digest, seed: run.seed, broken: answer === null, answer }
@@ -124,7 +126,7 @@ export class Answers {
       throw error
     }
     const { promise: over, resolve: end } = Promise.withResolvers<void>()
-    const run = { entry, seed, atMs: entry.createdAt, over, end }
+    const run = { entry, seed, atMs: entry.createdAt, again: before !== null, over, end }
     this.#running.set(orgId + name, run)
     return run
   }

@@ -6,6 +6,7 @@ import { requireAccess, requireDeclared } from "./access.ts"
 import { type Caller, callerOf } from "./caller.ts"
 import type { Api } from "./context.ts"
 import type { TokenReader } from "./jwt.ts"
+import { inTime } from "./overload.ts"
 import { unsupported } from "./unsupported.ts"
 
 declare module "fastify" {
@@ -18,16 +19,19 @@ declare module "fastify" {
 export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReader | null): void {
   const { store, clock } = posthorn.core
   const ring = new KeyRing(store, clock)
-  app.decorateRequest("caller", null)
-  app.addHook("onRoute", requireDeclared)
-  app.addHook("onRequest", async (request) => {
-    const isNothing = request.is404 && unsupported(request) === null
-    if (isNothing || request.routeOptions.config.auth === "none") return
+  const admit = async (request: FastifyRequest) => {
     const caller = await callerOf(request.headers.authorization, ring, readToken)
     request.caller = caller
     await requireAccess(caller, request, async (key) => {
       return (await posthorn.tenant(caller.orgId).applications.get(key)).id
     })
+  }
+  app.decorateRequest("caller", null)
+  app.addHook("onRoute", requireDeclared)
+  app.addHook("onRequest", async (request) => {
+    const isNothing = request.is404 && unsupported(request) === null
+    if (isNothing || request.routeOptions.config.auth === "none") return
+    await inTime(request, admit(request))
   })
   app.addHook("onClose", () => ring.close())
 }

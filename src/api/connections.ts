@@ -7,7 +7,7 @@ export interface Timeouts {
   readonly headersMs: number
   /** To the end of the body. */
   readonly requestMs: number
-  /** To the answer, from when the request is read. */
+  /** For each step of the work on it. */
   readonly handlerMs: number
 }
 
@@ -24,11 +24,10 @@ const ANSWERS: { readonly [code: string]: readonly [number, string, string, stri
 }
 const MALFORMED = [400, "Bad Request", "generic_error", "this is not HTTP as we understand it"] as const
 
-export function connectionOptions({ headersMs, requestMs, handlerMs }: Timeouts) {
+export function connectionOptions({ headersMs, requestMs }: Timeouts) {
   return {
     http: { headersTimeout: headersMs, connectionsCheckingInterval: Math.min(headersMs, 1000) },
     requestTimeout: requestMs,
-    handlerTimeout: handlerMs,
     keepAliveTimeout: 72_000,
     clientErrorHandler(error, socket) {
       if (error.code === "ECONNRESET" || !socket.writable) return

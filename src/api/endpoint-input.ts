@@ -14,9 +14,14 @@ export function endpointInput(body: Partial<EndpointIn>): Partial<EndpointInput>
     ...(rest as Partial<EndpointInput>),
     ...(rate === undefined ? {} : { rateLimit: rate }),
     ...(types === undefined ? {} : { eventTypes: types }),
-    ...(secret === undefined || secret === null ? {} : { secret }),
+    ...(secret === undefined || secret === null ? {} : { secret: prefixed(secret) }),
     ...(headers === undefined || headers === null ? {} : { headers }),
   }
+}
+
+/** Svix takes the base64 alone for an HMAC secret; it is shown with its prefix from then on. */
+export function prefixed(secret: string): string {
+  return /^[a-zA-Z0-9+/=]{32,100}$/.test(secret) ? `whsec_${secret}` : secret
 }
 
 /** What a PUT that leaves them out sets back. */

@@ -52,13 +52,6 @@ const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: Fasti
     ApiError.of(413, "payload_too_large", `the body is larger than ${request.routeOptions.bodyLimit} bytes`),
   FST_ERR_MAX_PARAM_LENGTH: () => ApiError.of(404, "not_found", "Entity not found: no name is that long"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia("the content type must be application/json"),
-  FST_ERR_HANDLER_TIMEOUT: () =>
-    ApiError.of(
-      503,
-      "timeout",
-      "the store did not answer in time, and may have done what was asked; repeat it with the same Idempotency-Key",
-      1,
-    ),
 }
 
 export function unsupportedMedia(detail: string): ApiError {
@@ -88,6 +81,8 @@ export function handleError(error: Error, request: FastifyRequest, reply: Fastif
   const answer = toApiError(error, request)
   if (answer.status === 500) request.log.error({ err: error }, "a request failed")
   else if (answer.status > 500) request.log.warn({ err: error }, "a request was turned away")
+  // The framework would hang up on the rest of the body, and who still sends would see that instead of the answer.
+  if ((error as FastifyError).code === "FST_ERR_CTP_BODY_TOO_LARGE") void reply.removeHeader("connection")
   return sendError(answer, reply)
 }
 
@@ -101,12 +96,15 @@ function locationOf(field: string | undefined, request: FastifyRequest): string[
   const path = (field ?? "").split(/[.[\]]+/).filter((part) => part !== "")
   const [root = "", ...rest] = path
   if (root === "cursor") return ["query", "iterator"]
+  if (root === "idempotencyKey") return ["header", "idempotency-key"]
   for (const [name, part] of Object.entries({
     path: request.params,
     query: request.query,
     body: request.body,
   })) {
-    const field = [root, `${root}_id`].find((field) => Object.hasOwn((part ?? {}) as object, field))
+    const field = [root, `${root}_id`, ...(root === "message" ? ["msg_id"] : [])].find((field) =>
+      Object.hasOwn((part ?? {}) as object, field),
+    )
     if (field !== undefined) return [name, field, ...rest]
   }
   return [request.body === undefined ? "query" : "body", ...path]

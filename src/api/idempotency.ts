@@ -7,6 +7,7 @@ import { Answers, type Asked, type Parts, type Run } from "./answers.ts"
 import { requireCaller } from "./auth.ts"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
+import { inTime } from "./overload.ts"
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -27,10 +28,17 @@ export function answerOnce(app: Api, parts: Parts): void {
   app.addHook("preHandler", async (request, reply) => {
     const asked = askedBy(request)
     if (asked === null) return
-    const begun = await answers.begin(asked)
+    let late = false
+    const beginning = answers.begin(asked).then(async (begun) => {
+      // The caller was told to come again: nobody works on it.
+      if (late && "seed" in begun) await answers.finish(begun, asked, { status: 503, body: "" })
+      return begun
+    })
+    const begun = await inTime(request, beginning).catch((error) => {
+      late = true
+      throw error
+    })
     if ("seed" in begun) {
-      // It took so long that the caller was told to come again: nobody works on it.
-      if (reply.sent) return answers.finish(begun, asked, { status: 503, body: "" })
       request.run = { ...begun, asked, ids: seededIds(begun.seed, begun.atMs) }
       return
     }
@@ -41,10 +49,13 @@ export function answerOnce(app: Api, parts: Parts): void {
     if (run === null) return
     request.run = null
     const body = typeof payload === "string" ? payload : ""
-    await answers.finish(run, run.asked, { status: reply.statusCode, body }).catch((error) => {
+    const finishing = answers.finish(run, run.asked, { status: reply.statusCode, body })
+    const kept = inTime(request, finishing).catch((error) => {
       // The work is done and is answered for; a repeat will find it by its ids.
       request.log.warn({ err: error }, "the answer could not be kept for a repeat")
     })
+    // Whoever is told that the store does not answer must not wait for the store. A repeat waits.
+    if (reply.statusCode < 500) await kept
   })
 }
 

@@ -12,6 +12,9 @@ export interface JwtSettings {
 
 export type TokenReader = (token: string) => Promise<Caller>
 
+/** As long as the shortest hash: a shorter secret can be guessed from one token. */
+const LEAST_SECRET_BYTES = 32
+
 /** Clocks of two machines may differ by so much. */
 const TOLERANCE_SECONDS = 5
 
@@ -42,8 +45,9 @@ export async function tokenReader({ secret, algorithm }: JwtSettings, clock: Clo
 
 /** Made once: from the bare secret, every token would take three times as long. */
 function sharedKey(secret: string, algorithm: string) {
+  const bytes = new TextEncoder().encode(secret)
+  if (bytes.length < LEAST_SECRET_BYTES)
+    throw invalid("jwtSecret", `must be at least ${LEAST_SECRET_BYTES} bytes of text for ${algorithm}`)
   const hash = `SHA-${algorithm.slice(2)}`
-  return crypto.subtle.importKey("raw", new TextEncoder().encode(secret), { name: "HMAC", hash }, false, [
-    "verify",
-  ])
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash }, false, ["verify"])
 }

@@ -1,4 +1,7 @@
-/** Sheds what is too much: so many requests and so many bytes of bodies at once, and everybody else is told at once to come again. */
+/**
+ * Sheds what is too much: so many requests and so many bytes of bodies at once, and everybody else is told at once to come again.
+ * Whoever was let in is answered in time, and keeps the place until nobody works on the request any more.
+ */
 import type { FastifyRequest } from "fastify"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
@@ -6,6 +9,8 @@ import { ApiError } from "./errors.ts"
 export interface Limits {
   readonly maxRequests: number
   readonly maxBodyBytes: number
+  /** How long each step of the work may take before the caller is told to come again. */
+  readonly handlerMs: number
 }
 
 declare module "fastify" {
@@ -18,65 +23,101 @@ declare module "fastify" {
   }
 }
 
-/** One request's share. It is given back when the connection is done with it and its handler too, if that has begun. */
+/** What all of them have taken. */
+interface Taken {
+  readonly slots: Set<Slot>
+  bytes: number
+}
+
+/** One request's share. It is kept while somebody waits for the answer, and while anybody still works on one. */
 class Slot {
-  readonly #release: (bodyBytes: number) => void
-  bodyBytes = 0
-  #begun = false
-  #answered = false
+  readonly #taken: Taken
+  readonly handlerMs: number
+  #bodyBytes = 0
+  #works = 0
   #gone = false
-  #held = true
 
-  constructor(release: (bodyBytes: number) => void) {
-    this.#release = release
+  constructor(taken: Taken, handlerMs: number) {
+    this.#taken = taken
+    this.handlerMs = handlerMs
+    taken.slots.add(this)
   }
 
-  begin(): void {
-    this.#begun = true
+  /** Who went away before takes nothing: nobody would give it back. */
+  expectBody(bytes: number): void {
+    if (!this.#taken.slots.has(this)) return
+    this.#bodyBytes = bytes
+    this.#taken.bytes += bytes
   }
 
-  answer(): void {
-    this.#answered = true
-    this.#settle()
-  }
-
+  /** The client has its answer, or has gone away. */
   leave(): void {
     this.#gone = true
     this.#settle()
   }
 
-  /** A client that goes away while its request is worked on does not make room for another. */
+  async keepDuring<T>(work: Promise<T>): Promise<T> {
+    this.#works++
+    this.#hold()
+    try {
+      return await work
+    } finally {
+      this.#works--
+      this.#settle()
+    }
+  }
+
+  #hold(): void {
+    if (this.#taken.slots.has(this)) return
+    this.#taken.slots.add(this)
+    this.#taken.bytes += this.#bodyBytes
+  }
+
   #settle(): void {
-    if (!this.#held || !this.#gone || (this.#begun && !this.#answered)) return
-    this.#held = false
-    this.#release(this.bodyBytes)
+    if (!this.#gone || this.#works > 0 || !this.#taken.slots.delete(this)) return
+    this.#taken.bytes -= this.#bodyBytes
   }
 }
 
-export function shedOverload(app: Api, { maxRequests, maxBodyBytes }: Limits): void {
-  let requests = 0
-  let bytes = 0
+/**
+ * For all that waits for the store. Rejects when it takes too long; the place is kept as long as the work really goes on. The
+ * framework's own timeout ends with the reading of the body, and would let every POST hang.
+ */
+export async function inTime<T>({ slot }: FastifyRequest, work: Promise<T>): Promise<T> {
+  if (slot === null) return work
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(tooLate()), slot.handlerMs)
+  try {
+    return await Promise.race([slot.keepDuring(work), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export function shedOverload(app: Api, { maxRequests, maxBodyBytes, handlerMs }: Limits): void {
+  const taken: Taken = { slots: new Set(), bytes: 0 }
+  const uncounted: Taken = { slots: new Set(), bytes: 0 }
   app.decorateRequest("slot", null)
+  app.addHook("onRoute", (route) => {
+    const { handler } = route
+    route.handler = function (request, reply) {
+      const result: unknown = handler.call(this, request, reply)
+      return result instanceof Promise ? inTime(request, result) : result
+    }
+  })
   app.addHook("onRequest", async (request, reply) => {
-    if (request.routeOptions.config.always) return
-    if (requests >= maxRequests) throw tooMuch("too many requests are under way")
-    requests++
-    const slot = new Slot((bodyBytes) => {
-      requests--
-      bytes -= bodyBytes
-    })
+    const { always } = request.routeOptions.config
+    if (!always && taken.slots.size >= maxRequests) throw tooMuch("too many requests are under way")
+    const slot = new Slot(always ? uncounted : taken, handlerMs)
     request.slot = slot
     reply.raw.once("finish", () => slot.leave()).once("close", () => slot.leave())
   })
   app.addHook("preParsing", async (request) => {
     const expected = expectedBytes(request)
-    if (request.slot === null || expected === 0) return
-    if (bytes + expected > maxBodyBytes) throw tooMuch("too many bytes of requests are being read")
-    bytes += expected
-    request.slot.bodyBytes = expected
+    if (expected === 0) return
+    if (taken.bytes + expected > maxBodyBytes) throw tooMuch("too many bytes of requests are being read")
+    request.slot?.expectBody(expected)
   })
-  app.addHook("preHandler", async (request) => request.slot?.begin())
-  app.addHook("onSend", async (request) => request.slot?.answer())
 }
 
 /** As said, or the most that is allowed where nobody said. */
@@ -89,4 +130,13 @@ function expectedBytes({ headers, routeOptions }: FastifyRequest): number {
 
 function tooMuch(detail: string): ApiError {
   return ApiError.of(503, "overloaded", `${detail}; try again`, 1)
+}
+
+function tooLate(): ApiError {
+  return ApiError.of(
+    503,
+    "timeout",
+    "the store did not answer in time, and may have done what was asked; repeat it with the same Idempotency-Key",
+    1,
+  )
 }

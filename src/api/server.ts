@@ -43,9 +43,10 @@ const LONGEST_NAME = 256
 
 /** Listens to nobody yet: `listen`, or `inject` requests. Closing it closes the Posthorn, when the requests under way are done. */
 export function createServer(posthorn: Posthorn, settings: ServerSettings): Api {
+  const timeouts = settings.timeouts ?? TIMEOUTS
   const bodyLimit = settings.maxPayloadBytes + ENVELOPE_BYTES
   const app: Api = fastify({
-    ...connectionOptions(settings.timeouts ?? TIMEOUTS),
+    ...connectionOptions(timeouts),
     loggerInstance: settings.logger as FastifyBaseLogger,
     logController: new RequestLog(),
     genReqId: requestId,
@@ -73,6 +74,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   shedOverload(app, {
     maxRequests: settings.maxRequests,
     maxBodyBytes: settings.maxBodyBytes ?? Math.max(67_108_864, 4 * bodyLimit),
+    handlerMs: timeouts.handlerMs,
   })
   answerMissing(app)
   // Hooks run in the order in which they are added, and at the close the other way round: the Posthorn goes last.

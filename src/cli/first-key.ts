@@ -12,9 +12,13 @@ export async function makeFirstKey(keys: Keys): Promise<string | null> {
 export async function adoptKey(keys: Keys, given: string): Promise<void> {
   let problem: string | null = null
   try {
-    const { scope, revokedAt } = await keys.adopt(given, { name: "POSTHORN_API_KEY", scope: "admin" })
+    const { scope, revokedAt, expiresAt } = await keys.adopt(given, {
+      name: "POSTHORN_API_KEY",
+      scope: "admin",
+    })
     if (scope !== "admin") problem = "is not an admin's key"
-    if (revokedAt !== null) problem = `was revoked on ${revokedAt.toISOString()}; choose another`
+    else if (isOver(expiresAt)) problem = `expired on ${expiresAt.toISOString()}; choose another`
+    else if (isOver(revokedAt)) problem = `was revoked on ${revokedAt.toISOString()}; choose another`
   } catch (error) {
     if (!(error instanceof PosthornError) || error.field !== "token") throw error
     problem = error.message.replace(/^token /, "")
@@ -24,7 +28,7 @@ export async function adoptKey(keys: Keys, given: string): Promise<void> {
 
 async function hasAdmin(keys: Keys): Promise<boolean> {
   for (let cursor: string | null = null; ; ) {
-    const page = await keys.list({ limit: 250, cursor })
+    const page = await keys.list({ limit: 250, cursor, appId: null })
     if (page.data.some(isUsable)) return true
     if (page.done) return false
     cursor = page.cursor
@@ -32,6 +36,9 @@ async function hasAdmin(keys: Keys): Promise<boolean> {
 }
 
 function isUsable({ scope, revokedAt, expiresAt }: Key): boolean {
-  const ends = [revokedAt, expiresAt].filter((end) => end !== null)
-  return scope === "admin" && ends.every((end) => end.getTime() > Date.now())
+  return scope === "admin" && !isOver(revokedAt) && !isOver(expiresAt)
+}
+
+function isOver(end: Date | null): end is Date {
+  return end !== null && end.getTime() <= Date.now()
 }

@@ -60,7 +60,7 @@ export const SETTINGS = {
   jwtSecret: setting(
     secret,
     null,
-    "accepts Svix's tokens that were signed with it; a public key for RS… and EdDSA",
+    "accepts Svix's tokens that were signed with it: at least 32 bytes, or a public key for RS… and EdDSA",
   ),
   jwtAlgorithm: setting(oneOf(JWT_ALGORITHMS), "HS256", "how those tokens are signed"),
   deliver: setting(truth, true, "whether this process delivers; if not, workers beside it do", {

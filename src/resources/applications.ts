@@ -10,6 +10,7 @@ import {
 } from "../core/input.ts"
 import type { ApplicationPatch, Application as Row } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication } from "./core.ts"
+import { forgetKeys } from "./key-ring.ts"
 import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 
 export interface Application extends Omit<Row, "orgId" | "createdAt" | "updatedAt"> {
@@ -79,13 +80,14 @@ export class Applications {
     return show(await store.updateApplication(id, parse(input), clock.now()))
   }
 
-  /** Its endpoints go with it; what waits for them ends as dead with the reason `cancelled`. */
+  /** Its endpoints go with it, and its keys open nothing more; what waits ends as dead with the reason `cancelled`. */
   async delete(app: string): Promise<void> {
     const { id } = await requireApplication(this.#core, app)
     await this.#core.store.deleteApplication(
       id,
       await newTask(this.#core, "cancel", "application.delete", { appId: id, live: true }),
     )
+    forgetKeys(this.#core.store)
     this.#core.recall({ appId: id })
     this.#core.wakeTasks()
   }

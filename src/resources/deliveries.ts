@@ -36,6 +36,7 @@ export interface DeliveryQuery extends ContentQuery {
   app?: string
   /** An endpoint, by id; or by uid together with `app`. */
   endpoint?: string
+  /** A message, by id; or by event id together with `app`. */
   message?: string
   status?: DeliveryStatus
   deadReason?: DeadReason
@@ -155,24 +156,34 @@ export async function parseQuery(core: Core, query: DeliveryQuery): Promise<Deli
   requireObject(query, "query")
   refuseUnknown(query, FIELDS, "")
   for (const field of ["app", "endpoint", "message"] as const) optionalText(query[field], field)
-  const { app, endpoint } = query
+  const { app, endpoint, message } = query
   if (app === undefined && endpoint !== undefined && !isId("ep", endpoint))
     throw invalid("endpoint", "must be an endpoint's id: a uid names one only together with its app")
+  if (app === undefined && message !== undefined && !isId("msg", message))
+    throw invalid("message", "must be a message's id: an event id names one only together with its app")
+  const appId = app === undefined ? undefined : (await requireApplication(core, app)).id
   return {
     ...parseContent(query),
     // An application belongs to its tenant already.
     orgId: app === undefined ? core.orgId : undefined,
-    appId: app === undefined ? undefined : (await requireApplication(core, app)).id,
+    appId,
     endpointId:
       app === undefined || endpoint === undefined
         ? endpoint
         : (await requireEndpoint(core, app, endpoint)).id,
-    messageId: query.message,
+    messageId:
+      appId === undefined || message === undefined ? message : await messageIdOf(core, appId, message),
     status: oneOf(query.status, "status", STATUSES),
     calledOff: query.calledOff === undefined ? undefined : requireBoolean(query.calledOff, "calledOff"),
     deadReason: oneOf(query.deadReason, "deadReason", DEAD_REASONS),
     responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
   }
+}
+
+async function messageIdOf({ store }: Core, appId: string, key: string): Promise<string> {
+  const message = await store.getMessage(appId, key)
+  if (message === null) throw notFound("message", key)
+  return message.id
 }
 
 export function show({

@@ -19,10 +19,17 @@ import { wants } from "../core/match.ts"
 import { type Policy, type PolicyInput, parsePolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import { encodeSecret, parseSigningKey, publicKeyOf } from "../core/signature.ts"
-import { openSecrets, policyOf, type StoredSecret, sealSecrets } from "../engine/target.ts"
+import {
+  openSecrets,
+  policyOf,
+  type StoredSecret,
+  type StoredSecrets,
+  sealSecrets,
+} from "../engine/target.ts"
 import type { OperationalEventType } from "../operational/operational.ts"
 import type { EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication, requireEndpoint } from "./core.ts"
+import { readAndSave } from "./optimistic.ts"
 import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 import { type ContentQuery, parseContent } from "./query.ts"
 
@@ -96,7 +103,6 @@ const FIELDS = [
 ] as const
 
 const SECRET_BYTES = 32
-const MOST_TRIES = 10
 const MOST_OLD_SECRETS = 10
 const DEFAULT_GRACE_SECONDS = 86_400
 
@@ -193,24 +199,26 @@ export class Endpoints {
     )
   }
 
-  /** A new URL, header or policy applies from the next attempt; due times that are already written stay. */
-  async update(
-    app: string,
-    endpoint: string,
-    input: Partial<Omit<EndpointInput, "secret">>,
-  ): Promise<Endpoint> {
+  /**
+   * A new URL, header or policy applies from the next attempt; due times that are already written stay. A new secret signs alone from
+   * now on: `rotateSecret` lets the old one sign beside it for a while.
+   */
+  async update(app: string, endpoint: string, input: Partial<EndpointInput>): Promise<Endpoint> {
     requireObject(input, "endpoint")
-    refuseUnknown(input, FIELDS, "")
+    refuseUnknown(input, [...FIELDS, "secret"], "")
+    const { secret } = input
+    if (secret !== undefined) parseSigningKey(secret)
     const secrets = parseSecrets(input)
     const patch = await this.#parse(input)
-    const row = await requireEndpoint(this.#core, app, endpoint)
+    const before = await requireEndpoint(this.#core, app, endpoint)
     await this.#vet(patch.url, secrets.auth ?? null)
-    if (Object.keys(secrets).length === 0) return this.#change(row, patch)
-    const sealed = sealSecrets(this.#core.vault, row.id, {
-      ...openSecrets(this.#core.vault, row),
-      ...secrets,
+    if (secret === undefined && Object.keys(secrets).length === 0) return this.#change(before, patch)
+    return readAndSave(async () => {
+      const row = await requireEndpoint(this.#core, app, before.id)
+      const stored = openSecrets(this.#core.vault, row)
+      const signing = secret === undefined ? stored.signing : this.#succeed(stored.signing, secret, 0)
+      return this.#changeSecrets(row, { ...stored, ...secrets, signing }, patch)
     })
-    return this.#change(row, { ...patch, secrets: sealed }, row.version)
   }
 
   /** Merged with those that are there; null takes one away. */
@@ -219,7 +227,7 @@ export class Endpoints {
     endpoint: string,
     patch: { readonly [name: string]: string | null },
   ): Promise<Endpoint> {
-    for (let left = MOST_TRIES; ; left--) {
+    return readAndSave(async () => {
       const row = await requireEndpoint(this.#core, app, endpoint)
       const merged = new Map(Object.entries(row.headers))
       for (const [name, value] of Object.entries(patch)) {
@@ -227,13 +235,8 @@ export class Endpoints {
         else merged.set(name.toLowerCase(), value)
       }
       const headers = requireHeaders(Object.fromEntries(merged), "headers")
-      try {
-        return await this.#change(row, { headers }, row.version)
-      } catch (error) {
-        // Somebody changed it in between: merged anew with what is there now.
-        if (!(error instanceof PosthornError && error.code === "conflict") || left === 1) throw error
-      }
-    }
+      return this.#change(row, { headers }, row.version)
+    })
   }
 
   /** Every URL that requests for this endpoint will go to. */
@@ -280,7 +283,6 @@ export class Endpoints {
 
   /** A new secret signs first; the old one signs beside it until the grace period ends. */
   async rotateSecret(app: string, endpoint: string, input: RotateInput = {}): Promise<void> {
-    const { clock, vault } = this.#core
     requireObject(input, "options")
     refuseUnknown(input, ["secret", "gracePeriodSeconds"], "")
     const key = input.secret ?? this.#newSecret()
@@ -291,13 +293,19 @@ export class Endpoints {
       0,
       30 * 86_400,
     )
-    const row = await requireEndpoint(this.#core, app, endpoint)
-    const nowMs = clock.wallNow()
-    const stored = openSecrets(vault, row)
-    const old = stored.signing
-      .map(
-        (secret): StoredSecret => ({ ...secret, expiresAt: secret.expiresAt ?? nowMs + graceSeconds * 1000 }),
-      )
+    await readAndSave(async () => {
+      const row = await requireEndpoint(this.#core, app, endpoint)
+      const stored = openSecrets(this.#core.vault, row)
+      const signing = this.#succeed(stored.signing, key, graceSeconds * 1000)
+      await this.#changeSecrets(row, { ...stored, signing })
+    })
+  }
+
+  /** The new key before those that sign beside it; the last one does so for the grace period. */
+  #succeed(signing: readonly StoredSecret[], key: string, graceMs: number): readonly StoredSecret[] {
+    const nowMs = this.#core.clock.wallNow()
+    const old = signing
+      .map((secret): StoredSecret => ({ ...secret, expiresAt: secret.expiresAt ?? nowMs + graceMs }))
       .filter(({ expiresAt }) => expiresAt! > nowMs)
     if (old.length > MOST_OLD_SECRETS) {
       throw new PosthornError(
@@ -305,8 +313,7 @@ export class Endpoints {
         `${old.length} old secrets are still in their grace period; wait until one has expired`,
       )
     }
-    const secrets = sealSecrets(vault, row.id, { ...stored, signing: [{ key, expiresAt: null }, ...old] })
-    await this.#change(row, { secrets }, row.version)
+    return [{ key, expiresAt: null }, ...old]
   }
 
   /** Of the messages received in that time; of all that are kept unless told. */
@@ -320,6 +327,11 @@ export class Endpoints {
       endpointId: id,
       ...parseContent({ since, until } as ContentQuery),
     })
+  }
+
+  #changeSecrets(row: Row, secrets: StoredSecrets, patch: EndpointPatch = {}): Promise<Endpoint> {
+    const sealed = sealSecrets(this.#core.vault, row.id, secrets)
+    return this.#change(row, { ...patch, secrets: sealed }, row.version)
   }
 
   /** What was computed from the row (its secrets) names the version that it was computed from. */

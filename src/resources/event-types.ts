@@ -5,6 +5,7 @@ import { refuseUnknown, requireName, requireObject } from "../core/input.ts"
 import type { Entry, Page } from "../store/store.ts"
 import { type Core, date } from "./core.ts"
 import { type EventTypeBody, type EventTypeInput, parsePatch, parseWhole } from "./event-type-input.ts"
+import { readAndSave } from "./optimistic.ts"
 import { type List, listPage, PAGE_FIELDS, type PageInput, pageByName } from "./paging.ts"
 
 export type { EventTypeInput } from "./event-type-input.ts"
@@ -72,8 +73,10 @@ export class EventTypes {
     name: string,
     input: Omit<EventTypeInput, "name">,
   ): Promise<{ type: EventType; created: boolean }> {
-    const { body, before } = await this.#compare({ name, ...input })
-    return { type: await this.#save(name, body, before), created: before === null }
+    return readAndSave(async () => {
+      const { body, before } = await this.#compare({ name, ...input })
+      return { type: await this.#save(name, body, before), created: before === null }
+    })
   }
 
   /** Those of them that are new or say something else than what is there; all are checked. */
@@ -86,23 +89,29 @@ export class EventTypes {
 
   /** Creates and replaces; nothing is written unless all are fit to be, and nothing of what is there already. Says which it wrote. */
   async putAll(types: readonly EventTypeInput[], at = listed): Promise<string[]> {
-    const changes = await this.#compareAll(types, at)
-    for (const { name, body, before } of changes) await this.#save(name, body, before)
-    return changes.map(({ name }) => name)
+    const written: string[] = []
+    for (const type of await this.changes(types, at))
+      if (await readAndSave(() => this.#putIfNew(type))) written.push(type.name)
+    return written
   }
 
   async update(name: string, input: Partial<Omit<EventTypeInput, "name">>): Promise<EventType> {
     requireObject(input, "event type")
     const patch = parsePatch(input)
-    const before = await this.#require(name)
-    return this.#save(name, { ...bodyOf(before), ...patch }, before)
+    return readAndSave(async () => {
+      const before = await this.#require(name)
+      return this.#save(name, { ...bodyOf(before), ...patch }, before)
+    })
   }
 
   /** Archived, so that what was sent keeps its meaning; `expunge` removes it for good. */
   async delete(name: string, { expunge = false }: { readonly expunge?: boolean } = {}): Promise<void> {
-    const before = await this.#require(name)
-    if (expunge) await this.#core.store.deleteEntry(KIND, this.#core.orgId, name)
-    else await this.#save(name, { ...bodyOf(before), archived: true }, before)
+    if (!expunge) {
+      await this.update(name, { archived: true })
+      return
+    }
+    await this.#require(name)
+    await this.#core.store.deleteEntry(KIND, this.#core.orgId, name)
   }
 
   async #compareAll(types: readonly EventTypeInput[], at: typeof listed): Promise<Compared[]> {
@@ -114,10 +123,16 @@ export class EventTypes {
       })
       if (names.has(one.name)) throw invalid(`${at(type, i)}.name`, "is there twice")
       names.add(one.name)
-      const isThere = one.before !== null && isDeepStrictEqual(bodyOf(one.before), one.body)
-      if (!isThere) compared.push(one)
+      if (saysMore(one)) compared.push(one)
     }
     return compared
+  }
+
+  async #putIfNew(type: EventTypeInput): Promise<boolean> {
+    const compared = await this.#compare(type)
+    if (!saysMore(compared)) return false
+    await this.#save(compared.name, compared.body, compared.before)
+    return true
   }
 
   async #compare(input: EventTypeInput): Promise<Compared> {
@@ -183,6 +198,10 @@ interface Compared {
   readonly body: Stored
   /** What is there. */
   readonly before: Entry | null
+}
+
+function saysMore({ body, before }: Compared): boolean {
+  return before === null || !isDeepStrictEqual(bodyOf(before), body)
 }
 
 function listed(_type: EventTypeInput, index: number): string {

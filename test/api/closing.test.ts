@@ -2,6 +2,7 @@
 import { connect } from "node:net"
 import { expect, test } from "vitest"
 import type { Routes } from "../../src/api/context.ts"
+import { healthRoutes } from "../../src/api/routes/health.ts"
 import { probeRoutes } from "./support/probe.ts"
 import { ApiServer } from "./support/server.ts"
 
@@ -37,13 +38,17 @@ test("who comes while it stops is sent on at once", async () => {
       stop()
       return opened
     })
-  const server = await ApiServer.start({ routes: [probeRoutes(), hold] })
+  const server = await ApiServer.start({ routes: [probeRoutes(), healthRoutes, hold] })
   const closed = server.app.close()
   await stopping
   const answer = await server.call("GET", "/app")
   expect(answer).toMatchObject({ status: 503, body: { code: "closing" } })
   expect(answer.headers.get("retry-after")).toBe("1")
   expect(answer.headers.get("connection")).toBe("close")
+  expect(await server.call("GET", "/health", { key: null })).toMatchObject({
+    status: 503,
+    body: { code: "closing" },
+  })
   open()
   await closed
 })

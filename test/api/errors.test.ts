@@ -161,9 +161,11 @@ test("browsers anywhere may ask", async () => {
 })
 
 /** What comes back for bytes of our own making, until the server hangs up. */
-function sendRaw(server: ApiServer, text: string): Promise<string> {
+function sendRaw(server: ApiServer, ...parts: (string | Uint8Array)[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => socket.write(text))
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => {
+      for (const part of parts) socket.write(part)
+    })
     let got = ""
     socket.on("data", (chunk) => {
       got += chunk
@@ -172,6 +174,38 @@ function sendRaw(server: ApiServer, text: string): Promise<string> {
     socket.on("error", reject)
   })
 }
+
+const TEN_MEGABYTES = new Uint8Array(10_000_000).fill(32)
+
+test("a body of 10 MB is answered with 413 every time, and the server goes on", async () => {
+  const server = await start()
+  for (let n = 0; n < 10; n++)
+    expect(await server.call("POST", "/app", { raw: TEN_MEGABYTES })).toMatchObject(
+      told(413, "payload_too_large"),
+    )
+  expect(await server.call("POST", "/app", { body: { name: "small" } })).toMatchObject({ status: 201 })
+})
+
+test.each([
+  ["announced", [`Content-Length: ${TEN_MEGABYTES.length}\r\n\r\n`, TEN_MEGABYTES]],
+  [
+    "in pieces",
+    [
+      `Transfer-Encoding: chunked\r\n\r\n${TEN_MEGABYTES.length.toString(16)}\r\n`,
+      TEN_MEGABYTES,
+      "\r\n0\r\n\r\n",
+    ],
+  ],
+])("who sends too much, %s, can send all of it and go on on the same connection", async (_how, body) => {
+  const server = await start()
+  const got = await sendRaw(
+    server,
+    `POST /api/v1/app HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.key}\r\nContent-Type: application/json\r\n`,
+    ...body,
+    "GET /api/v1/wait HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+  )
+  expect(got).toMatch(/^HTTP\/1.1 413 .*"payload_too_large".*HTTP\/1.1 204 /s)
+})
 
 test("clients that dawdle are told and cut off", async () => {
   const server = await start({ timeouts: { headersMs: 200, requestMs: 400, handlerMs: 30_000 } })

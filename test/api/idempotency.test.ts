@@ -170,6 +170,61 @@ test("one that another process has begun is waited for, and taken over with the 
   expect(await names(server)).toEqual(["Acme"])
 })
 
+/** As it is after a crash between the work and its answer: somebody began it, and nobody knows more. */
+async function forgetAnswer({ posthorn }: ApiServer): Promise<void> {
+  const { store, clock } = posthorn.core
+  const page = { limit: 2, order: "ascending", from: null, back: false } as const
+  const [kept, ...others] = await store.listEntries("answer", DEFAULT_ORG, page, clock.now())
+  expect(others).toEqual([])
+  const body = JSON.stringify({ ...JSON.parse(kept!.body), answer: null, broken: true })
+  await store.saveEntry({ ...kept!, body, version: kept!.version + 1 })
+}
+
+const repeatable = { headers: { "idempotency-key": "k-1" } }
+
+/** With one endpoint, and nothing that goes out. */
+async function startWhole() {
+  const server = await ApiServer.start({ options: { deliver: false } })
+  const { posthorn } = server
+  await posthorn.applications.create({ uid: "acme", name: "Acme" })
+  await posthorn.endpoints.create("acme", { uid: "hook", url: "https://93.184.216.34/" })
+  const sent = async () => (await posthorn.messages.list("acme")).data
+  return { server, posthorn, sent }
+}
+
+test("an example that was sent and not answered for is not sent again, whatever happened since", async () => {
+  const { server, posthorn, sent } = await startWhole()
+  const type = { name: "invoice.paid", description: "", schemas: { 1: { examples: [{ invoice: 17 }] } } }
+  await posthorn.eventTypes.create(type)
+  const body = { eventType: type.name }
+  const send = () => server.call("POST", "/app/acme/endpoint/hook/send-example", { ...repeatable, body })
+  const first = await send()
+  await forgetAnswer(server)
+  expect(await send()).toMatchObject({ status: 200, body: first.body })
+  await forgetAnswer(server)
+  await posthorn.endpoints.update("acme", "hook", { disabled: true })
+  expect(await send()).toMatchObject({ status: 200, body: first.body })
+  await forgetAnswer(server)
+  await posthorn.eventTypes.delete(type.name, { expunge: true })
+  expect(await send()).toMatchObject({ status: 404 })
+  await posthorn.eventTypes.create(type)
+  expect(await send()).toMatchObject({ status: 200, body: first.body })
+  expect(await sent()).toHaveLength(1)
+})
+
+test("a delivery that was cancelled and not answered for is cancelled; one that somebody else cancelled is not", async () => {
+  const { server, posthorn } = await startWhole()
+  await posthorn.send("acme", { eventType: "a", payload: {} })
+  const [delivery] = (await posthorn.deliveries.list()).data
+  const cancel = (options = {}) => server.call("POST", `/delivery/${delivery!.id}/cancel`, options)
+  const first = await cancel(repeatable)
+  expect(first).toMatchObject({ status: 200, body: { status: "dead", deadReason: "cancelled" } })
+  await forgetAnswer(server)
+  expect(await cancel(repeatable)).toMatchObject({ status: 200, body: first.body })
+  expect(await cancel()).toMatchObject({ status: 409 })
+  expect(await cancel({ headers: { "idempotency-key": "k-2" } })).toMatchObject({ status: 409 })
+})
+
 test("when the answer cannot be kept the work is answered for all the same", async () => {
   let writes = 0
   const wrapStore = overEntries(async (_entry, write) => {

@@ -120,6 +120,32 @@ test("a portal's key with too few capabilities looks and does nothing else", PAT
   await world.isUntouched()
 })
 
+test(
+  "what is for operators, no key of one application sets, wherever it can be given",
+  PATIENTLY,
+  async () => {
+    const world = await World.start()
+    const { first } = world
+    const { token: key } = await world.firstKey({ scope: "application", appId: first.appId })
+    const given: [string, string][] = []
+    for (const operation of world.operations.filter(({ id }) => id in PORTALS))
+      for (const [field, value] of Object.entries({ retry: null, ordered: true, concurrency: 2 })) {
+        if (operation.body?.properties?.[field] === undefined) continue
+        given.push([operation.id, field])
+        const { body, ...request } = requestFor(operation, [first.ids], first.ids)
+        await world.visit({
+          who: `a portal that sets ${field}`,
+          key,
+          request: { ...request, body: { ...(body as object), [field]: value } },
+          allowed: [403],
+          hidden: first.secrets,
+        })
+      }
+    expect(given).toHaveLength(9)
+    await world.isUntouched()
+  },
+)
+
 test("for the key of one application no other exists, nor what is in it", PATIENTLY, async () => {
   const world = await World.start()
   const { first } = world

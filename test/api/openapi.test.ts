@@ -64,6 +64,26 @@ test("what it refers to is there, and nothing else is left over", async () => {
   expect(operations.every(({ summary, tags }) => summary && tags?.length === 1)).toBe(true)
 })
 
+test("an answer that it does not describe fails the test that got it", async () => {
+  const { contract } = await ApiServer.start()
+  const answer = (status: number, body: unknown) => {
+    return { status, type: "application/json", text: JSON.stringify(body) }
+  }
+  const problem = { code: "not_found", detail: "there is no such thing" }
+  contract.check("GET", "/api/v1/nowhere", answer(404, problem))
+  contract.check("GET", "/docs", { status: 200, type: "text/html", text: "<!doctype html>" })
+  for (const [method, path, given] of [
+    ["GET", "/api/v1/nowhere", answer(200, {})],
+    ["GET", "/api/v1/nowhere", answer(500, problem)],
+    ["GET", "/api/v1/nowhere", answer(404, {})],
+    ["PUT", "/api/v1/app", answer(200, {})],
+    ["GET", "/api/v1/app", answer(418, problem)],
+    ["GET", "/api/v1/app", answer(200, { data: [] })],
+    ["GET", "/docs", answer(500, problem)],
+  ] as const)
+    expect(() => contract.check(method, path, given), `${method} ${path} ${given.status}`).toThrow()
+})
+
 test("the page shows every operation and schema, runs nothing and loads nothing", async () => {
   const server = await ApiServer.start()
   const { paths, components } = await read(server)

@@ -2,6 +2,7 @@
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
+import type { Store } from "../../src/store/store.ts"
 import { probeRoutes } from "./support/probe.ts"
 import { ApiServer } from "./support/server.ts"
 
@@ -76,6 +77,65 @@ test("who goes away while the request is worked on makes no room before it is do
   expect(await server.call("GET", "/app")).toMatchObject({ status: 503 })
   open()
   await expect.poll(async () => (await server.call("GET", "/app")).status).toBe(200)
+})
+
+/** Long enough to reach the handler on a busy machine. */
+const HANDLER_MS = 1500
+const timeouts = { headersMs: 10_000, requestMs: 10_000, handlerMs: HANDLER_MS }
+
+/** A store that neither reads nor writes an entry while it is held: no key, and no answer. */
+function stalling() {
+  const state = { held: null as Promise<void> | null }
+  const wrapStore = (store: Store) =>
+    new Proxy(store, {
+      get(target, name) {
+        const value = Reflect.get(target, name)
+        if (typeof value !== "function") return value
+        if (name !== "getEntry" && name !== "saveEntry") return value.bind(target)
+        return async (...args: unknown[]) => {
+          await state.held
+          return value.apply(target, args)
+        }
+      },
+    })
+  return { state, wrapStore }
+}
+
+const post = (server: ApiServer, key: string) =>
+  server.call("POST", "/app", { body: { name: "x" }, headers: { "idempotency-key": key } })
+
+test("who is told after a time to come again makes no room before the work is done", async () => {
+  const { state, wrapStore } = stalling()
+  const { wait, reached, open } = gate(2)
+  const routes = [probeRoutes({ wait, created: wait })]
+  const server = await ApiServer.start({ routes, wrapStore, maxRequests: 2, timeouts })
+  await server.call("GET", "/app")
+  const late = [server.call("GET", "/wait", { key: null }), post(server, "k-1")]
+  await reached
+  const stall = Promise.withResolvers<void>()
+  state.held = stall.promise
+  for (const answer of await Promise.all(late))
+    expect(answer).toMatchObject({ status: 503, body: { code: "timeout" } })
+  for (let n = 0; n < 3; n++)
+    expect(await server.call("GET", "/app")).toMatchObject({ status: 503, body: { code: "overloaded" } })
+  open()
+  await expect.poll(async () => (await server.call("GET", "/wait", { key: null })).status).toBe(204)
+  stall.resolve()
+  await expect.poll(async () => (await post(server, "k-1")).status).toBe(201)
+  expect((await server.posthorn.applications.list()).data).toHaveLength(1)
+})
+
+test("while the store stalls before the handlers, no more are let in than there are places", async () => {
+  const { state, wrapStore } = stalling()
+  const server = await ApiServer.start({ routes: [probeRoutes()], wrapStore, maxRequests: 3, timeouts })
+  const stall = Promise.withResolvers<void>()
+  state.held = stall.promise
+  const first = await Promise.all(["k-1", "k-2", "k-3"].map((key) => post(server, key)))
+  expect(first.map(({ body }) => body.code)).toEqual(["timeout", "timeout", "timeout"])
+  expect((await post(server, "k-4")).body.code).toBe("overloaded")
+  stall.resolve()
+  await expect.poll(async () => (await post(server, "k-1")).status).toBe(201)
+  expect((await server.posthorn.applications.list()).data).toHaveLength(1)
 })
 
 test("bodies that are announced are counted before they are read", async () => {

@@ -41,6 +41,40 @@ test("an endpoint's uid without its application is refused: in each it may be an
   )
 })
 
+test("a message by its event id, together with its application: alone it is refused, and nobody's is not found", async () => {
+  const server = await ApiServer.start({ options: { deliver: false } })
+  const { posthorn } = server
+  for (const uid of ["acme", "globex"]) {
+    await posthorn.applications.create({ uid, name: uid })
+    await posthorn.endpoints.create(uid, { uid: "shop", url: "https://example.com/" })
+  }
+  const message = { eventType: "a", payload: {} }
+  const { id } = await posthorn.send("acme", { ...message, eventId: "invoice-17" })
+  await posthorn.send("acme", { ...message, eventId: "invoice-18" })
+  const found = async (query: string) => {
+    const { status, body } = await server.call("GET", `/delivery?${query}`)
+    return status === 200 ? body.data.map((one: { msgId: string }) => one.msgId) : status
+  }
+  for (const name of ["invoice-17", id]) {
+    expect(await found(`msg_id=${name}&app_id=acme`)).toEqual([id])
+    expect(await found(`msg_id=${name}&app_id=globex`)).toBe(404)
+  }
+  expect(await found(`msg_id=${id}`)).toEqual([id])
+  for (const list of ["/delivery", "/dead-letter", "/dead-letter/count", "/dead-letter/group"]) {
+    expect(await server.call("GET", `${list}?msg_id=invoice-17`), list).toMatchObject(
+      refused("query", "msg_id"),
+    )
+    expect(await server.call("GET", `${list}?msg_id=invoice-19&app_id=acme`), list).toMatchObject({
+      status: 404,
+    })
+  }
+  for (const action of ["retry", "discard"]) {
+    const post = (body: object) => server.call("POST", `/dead-letter/${action}`, { body })
+    expect(await post({ msg_id: "invoice-17" })).toMatchObject(refused("body", "msg_id"))
+    expect(await post({ msg_id: "invoice-17", app_id: "acme" })).toMatchObject({ status: 202 })
+  }
+})
+
 test("a day that does not exist is no time", async () => {
   const server = await ApiServer.start()
   for (const [day, status] of [

@@ -6,28 +6,12 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { expect, onTestFinished, test } from "vitest"
 import { temporaryFolder } from "../support/harness.ts"
-import { Program } from "../support/process.ts"
+import type { Program } from "../support/process.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
+import { apiContract, fetchChecked } from "./support/checked.ts"
+import { addressOf, type Environment, serve, start } from "./support/serving.ts"
 
-const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
-const LISTENS = /"msg":"server \d+ listens on (http:\/\/[^,]+),/
 const KEY = /ph_\w{16}_\w{40}/
-
-type Environment = { readonly [name: string]: string }
-
-/** In a folder of its own, on a free port, with these variables. */
-function start(args: readonly string[], environment: Environment = {}, folder = temporaryFolder()): Program {
-  const variables = { PORT: "0", ...environment }
-  const under = ["env", "-C", folder, ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)]
-  const program = Program.start(MAIN, args, { under })
-  onTestFinished(async () => void (await program.kill()))
-  return program
-}
-
-const serve = (args: readonly string[] = [], environment?: Environment, folder?: string) =>
-  start(["serve", ...args], environment, folder)
-
-const addressOf = async (program: Program) => LISTENS.exec(await program.line(LISTENS))![1]!
 
 async function run(args: readonly string[], environment?: Environment, folder?: string) {
   const program = start(args, environment, folder)
@@ -35,8 +19,10 @@ async function run(args: readonly string[], environment?: Environment, folder?: 
   return { code, stdout: program.lines.join("\n"), stderr: program.stderr }
 }
 
+const fetched = fetchChecked(await apiContract())
+
 const asks = (address: string, key: string) =>
-  fetch(`${address}/api/v1/app`, { headers: { authorization: `Bearer ${key}` } })
+  fetched(`${address}/api/v1/app`, { headers: { authorization: `Bearer ${key}` } })
 
 test("the first start makes a key and prints it once, with a curl that works as pasted", async () => {
   const folder = temporaryFolder()
@@ -86,7 +72,7 @@ test("the log has a line for each request, and no key", async () => {
   const key = "a-key-from-the-operators-vault"
   const program = serve(["--log-level", "info"], { POSTHORN_API_KEY: key })
   const address = await addressOf(program)
-  await fetch(`${address}/api/v1/app`, {
+  await fetched(`${address}/api/v1/app`, {
     headers: { authorization: `Bearer ${key}`, "svix-req-id": "my-id" },
   })
   const line = JSON.parse(await program.line(/"requestId":"my-id"/))
@@ -99,7 +85,7 @@ test("after a crash the same idempotency key gets the same answer", async () => 
   const folder = temporaryFolder()
   const key = "a-key-from-the-operators-vault"
   const create = async (program: Program, name: string) => {
-    const response = await fetch(`${await addressOf(program)}/api/v1/app`, {
+    const response = await fetched(`${await addressOf(program)}/api/v1/app`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${key}`,
@@ -182,6 +168,11 @@ test.each<[readonly string[], Environment, RegExp]>([
   [[], { POSTHORN_ENCRYPTION_KEY: "hunter2" }, /^posthorn: POSTHORN_ENCRYPTION_KEY must be 32 bytes/],
   [
     [],
+    { POSTHORN_JWT_SECRET: "hunter2".repeat(4) },
+    /^posthorn: POSTHORN_JWT_SECRET must be at least 32 bytes of text for HS256\n$/,
+  ],
+  [
+    [],
     { POSTHORN_JWT_SECRET: "hunter2", POSTHORN_JWT_ALGORITHM: "RS256" },
     /^posthorn: POSTHORN_JWT_SECRET must be a public key/,
   ],
@@ -215,6 +206,26 @@ test("an API key that was revoked is not taken again", async () => {
     },
     folder,
   )
+})
+
+test("nor is one that has expired; one that will be revoked still is", async () => {
+  const folder = temporaryFolder()
+  const store = `sqlite:${join(folder, "data", "posthorn.db")}`
+  mkdirSync(join(folder, "data"))
+  const [expired, ending] = ["an-expired-key-from-the-vault", "a-key-that-is-about-to-end"]
+  const { openPosthorn } = await import("../../src/index.ts")
+  const posthorn = await openPosthorn({ store, deliver: false, logger: "silent" })
+  const input = { name: "vault", scope: "admin" } as const
+  const expiresAt = Date.now() + 1000
+  await posthorn.keys.adopt(expired, { ...input, expiresAt })
+  const { id } = await posthorn.keys.adopt(ending, input)
+  await posthorn.keys.revoke(id, { inSeconds: 3600 })
+  await posthorn.close()
+  await expect.poll(() => Date.now(), { timeout: 5000 }).toBeGreaterThan(expiresAt)
+  const sentence = /^posthorn: POSTHORN_API_KEY expired on .*; choose another\n$/
+  await refused(2, sentence, ["serve"], { POSTHORN_API_KEY: expired }, folder)
+  const program = serve([], { POSTHORN_API_KEY: ending }, folder)
+  expect((await asks(await addressOf(program), ending)).status).toBe(200)
 })
 
 test("a second signal ends it at once", async () => {

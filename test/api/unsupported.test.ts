@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { expect, test } from "vitest"
+import { fetchChecked } from "./support/checked.ts"
 import { refusal, svixFor } from "./support/sdk.ts"
 import { ApiServer } from "./support/server.ts"
 
@@ -26,10 +27,13 @@ test("every call of the client is known: it works, or is answered with 501 and w
   const operations = await operationsOfTheClient()
   expect(operations.length).toBeGreaterThan(120)
   for (const { method, path } of operations) {
-    const response = await fetch(`${server.url}${path.replace(/\{\w+\}/g, "nobody")}`, {
-      method,
-      headers: { authorization: `Bearer ${server.key}`, "idempotency-key": crypto.randomUUID() },
-    })
+    const response = await fetchChecked(server.contract)(
+      `${server.url}${path.replace(/\{\w+\}/g, "nobody")}`,
+      {
+        method,
+        headers: { authorization: `Bearer ${server.key}`, "idempotency-key": crypto.randomUUID() },
+      },
+    )
     const text = await response.text()
     const told = `${method} ${path}: ${response.status} ${text}`
     if (LEFT_OUT.test(path)) {
@@ -59,7 +63,7 @@ test.each([
   ["POST", "/api/v1/msg/broadcast?x=1", /GET \/app/],
 ])("%s %s says what to do instead", async (method, path, instead) => {
   const server = await ApiServer.start({ options: { deliver: false } })
-  const response = await fetch(server.url + path, {
+  const response = await fetchChecked(server.contract)(server.url + path, {
     method,
     headers: { authorization: `Bearer ${server.key}` },
   })

@@ -34,7 +34,7 @@ function examplesInPage(): string[] {
 
 /** What an example takes away is not there for those behind it: the application goes last. */
 function lateness(example: string): number {
-  if (/apps delete/.test(example)) return 2
+  if (/apps delete|--replace-all/.test(example)) return 2
   return / (delete|revoke|archive) /.test(example) ? 1 : 0
 }
 

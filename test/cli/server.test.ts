@@ -131,14 +131,39 @@ test("a wrong key, no key, and no server are each said in a sentence", PATIENCE,
 test("without a terminal nothing is deleted unless --yes says so", PATIENCE, async () => {
   const world = await World.start()
   await world.waiting()
+  const { endpoints, deliveries } = world.server.posthorn
+  await endpoints.update("acme", "down", { retry: { delays: [3600], maxAttempts: 2 } })
+  await world.send("fails")
+  await expect.poll(() => deliveries.count({ status: "failed" })).toBe(1)
   const refused = await world.desk.posthorn(["apps", "delete", "acme"])
   expect(refused).toMatchObject({ code: 2, stdout: "" })
   expect(refused.stderr).toMatch(
-    /^posthorn: this needs --yes where nobody can be asked: Application app_\w+ \(Acme\) would be deleted with 3 endpoints, and 1 waiting delivery cancelled\.\n$/,
+    /^posthorn: this needs --yes where nobody can be asked: Application app_\w+ \(Acme\) would be deleted with 3 endpoints, and 2 waiting deliveries cancelled\.\n$/,
   )
   const done = await world.desk.posthorn(["apps", "delete", "acme", "--yes", "--json"])
   expect(done).toEqual({ code: 0, stdout: "null\n", stderr: "" })
   expect((await world.desk.posthorn(["apps", "get", "acme"])).code).toBe(1)
+})
+
+test("an import that would archive says what, and asks first", PATIENCE, async () => {
+  const { desk, server } = await World.start()
+  desk.write("openapi.yaml", "webhooks: { invoice.overdue: { post: { description: Overdue } } }")
+  const run = (...flags: string[]) => desk.posthorn(["event-types", "import", "openapi.yaml", ...flags])
+  const names = async () => (await server.posthorn.eventTypes.list()).data.map(({ name }) => name)
+  const refused = await run("--replace-all")
+  expect(refused).toEqual({
+    code: 2,
+    stdout: "",
+    stderr:
+      "posthorn: this needs --yes where nobody can be asked: 1 event type would be created or changed, 1 archived: " +
+      "invoice.overdue, invoice.paid (archived)\n",
+  })
+  expect(await names()).toEqual(["invoice.paid"])
+  expect((await run("--replace-all", "--dry-run")).code).toBe(0)
+  expect((await run()).code).toBe(0)
+  expect(await names()).toEqual(["invoice.overdue", "invoice.paid"])
+  expect(await run("--replace-all", "--yes")).toMatchObject({ code: 0, stderr: "" })
+  expect(await names()).toEqual(["invoice.overdue"])
 })
 
 test("on a terminal it asks: no leaves everything, yes goes on with a bar", PATIENCE, async () => {

@@ -13,6 +13,7 @@ import {
 } from "../schemas/delivery.ts"
 import { content } from "../schemas/fields.ts"
 import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
+import { hasCode } from "../upsert.ts"
 import { attemptOut, deliveryOut, listOut } from "../views/views.ts"
 
 const tags = ["Delivery"]
@@ -107,7 +108,18 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
           response: { 200: DeliveryOut },
         },
       },
-      async (request) => deliveryOut(await tenant(request).deliveries[action](request.params.delivery_id)),
+      async (request) => {
+        const { deliveries } = tenant(request)
+        const id = request.params.delivery_id
+        try {
+          return deliveryOut(await deliveries[action](id))
+        } catch (error) {
+          // Run again after a crash: the first run had done what was asked.
+          const before = request.run?.again && hasCode(error, "conflict") ? await deliveries.get(id) : null
+          if (action !== "cancel" || before?.deadReason !== "cancelled") throw error
+          return deliveryOut(before)
+        }
+      },
     )
   }
 

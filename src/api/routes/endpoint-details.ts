@@ -2,7 +2,7 @@
 import type { RotateInput } from "../../resources/endpoints.ts"
 import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
-import { headersOut } from "../endpoint-input.ts"
+import { headersOut, prefixed } from "../endpoint-input.ts"
 import { ApiError } from "../errors.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
 import {
@@ -58,7 +58,7 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
       await tenant(request).endpoints.rotateSecret(
         app_id,
         endpoint_id,
-        given<RotateInput>({ secret: key, gracePeriodSeconds }),
+        given<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds }),
       )
       return reply.code(204).send()
     },

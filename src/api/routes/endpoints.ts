@@ -1,7 +1,8 @@
 /** Endpoints: `/app/{app_id}/endpoint`. */
-import { parseSigningKey } from "../../core/signature.ts"
 import type { EndpointInput } from "../../resources/endpoints.ts"
+import { refuseOperatorFields } from "../access.ts"
 import { given, pageAsked } from "../asked.ts"
+import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
 import { NoContent, Type } from "../schema.ts"
@@ -48,6 +49,7 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
       },
     },
     async (request, reply) => {
+      refuseOperatorFields(requireCaller(request), request.body)
       const input = endpointInput(request.body) as EndpointInput
       const made = await tenant(request).endpoints.create(request.params.app_id, input)
       return reply.code(201).send(endpointOut(made))
@@ -87,6 +89,7 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
       },
     },
     async (request, reply) => {
+      refuseOperatorFields(requireCaller(request), request.body)
       const { endpoints } = tenant(request)
       const { app_id, endpoint_id } = request.params
       const input = { ...DEFAULTS, ...endpointInput(request.body) }
@@ -112,15 +115,10 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
       },
     },
     async (request) => {
+      refuseOperatorFields(requireCaller(request), request.body)
       const { app_id, endpoint_id } = request.params
-      const { endpoints } = tenant(request)
-      const { secret, ...input } = endpointInput(request.body)
-      // Before anything is changed.
-      if (secret !== undefined) parseSigningKey(secret)
-      const changed = await endpoints.update(app_id, endpoint_id, input)
-      if (secret !== undefined)
-        await endpoints.rotateSecret(app_id, endpoint_id, { secret, gracePeriodSeconds: 0 })
-      return endpointOut(changed)
+      const input = endpointInput(request.body)
+      return endpointOut(await tenant(request).endpoints.update(app_id, endpoint_id, input))
     },
   )
 

@@ -1,6 +1,7 @@
 /** Whether the server is alive, and whether it can do its work. */
 import type { Routes } from "../context.ts"
 import { NoContent, Type } from "../schema.ts"
+import { HttpErrorOut } from "../shapes.ts"
 
 const Part = Type.Named("HealthStatus", Type.Object({ status: Type.Enum(["ok", "error"]) }))
 const HealthOut = Type.Named("HealthOut", Type.Object({ database: Part, queue: Part, cache: Part }))
@@ -25,7 +26,7 @@ export const healthRoutes: Routes = (app, { posthorn }) => {
         tags: ["Health"],
         summary: "Get Health",
         description: "Whether messages would be accepted now: the store is asked to write.",
-        response: { 200: HealthOut, 503: HealthOut },
+        response: { 200: HealthOut, 503: Type.Union([HealthOut, HttpErrorOut]) },
       },
     },
     async (_request, reply) => {

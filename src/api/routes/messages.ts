@@ -150,7 +150,8 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     async (request) => {
       const { messages, applications } = tenant(request)
       const { id: app } = await applications.get(request.params.app_id)
-      const results: { [id: string]: "expunged" | "not-found" } = {}
+      // An id may be any word, also one that objects inherit.
+      const results: { [id: string]: "expunged" | "not-found" } = Object.create(null)
       for (const id of request.body.ids)
         results[id] = await messages.expunge(app, id).then(() => "expunged" as const, notFound)
       return { results }

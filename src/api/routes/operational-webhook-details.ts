@@ -7,7 +7,7 @@ import type { Endpoints, RotateInput } from "../../resources/endpoints.ts"
 import { given } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
-import { headersOut } from "../endpoint-input.ts"
+import { headersOut, prefixed } from "../endpoint-input.ts"
 import { NoContent, Type } from "../schema.ts"
 import {
   EndpointHeadersIn,
@@ -68,7 +68,7 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
       const { endpoint_id: id } = request.params
       const { key, gracePeriodSeconds } = request.body
       const endpoints = await operationalEndpoints(posthorn, request, id)
-      const input = given<RotateInput>({ secret: key, gracePeriodSeconds })
+      const input = given<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds })
       await endpoints.rotateSecret(OPERATIONAL_APP, id, input)
       return reply.code(204).send()
     },

@@ -6,7 +6,8 @@ import { PolicyOut, Retry } from "./policy.ts"
 export const Headers = Type.Record(Type.String())
 const Secret = Type.String({
   maxLength: 512,
-  description: "`whsec_` and base64 of 24 to 64 bytes, or `whsk_` for ed25519; made for you when left out.",
+  description:
+    "`whsec_` and base64 of 24 to 64 bytes (the base64 alone will do), or `whsk_` for ed25519; made for you when left out.",
 })
 
 const Basic = Type.Object({ type: Type.Enum(["basic"]), username: Type.String(), password: Type.String() })

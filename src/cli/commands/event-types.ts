@@ -1,7 +1,8 @@
 /** `posthorn event-types`: the catalogue of what is sent. */
 import type { EventTypeOut } from "../../api/schemas/event-type.ts"
 import { path } from "../api.ts"
-import { action, type Group, PAGES } from "../command.ts"
+import { makeSure } from "../ask.ts"
+import { action, type Group, PAGES, YES } from "../command.ts"
 import { on, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
@@ -102,16 +103,22 @@ export const table: Group = {
       flags: {
         "dry-run": on("only says what would change", { field: "dryRun" }),
         "replace-all": on("archives those that are not in the document", { field: "replaceAll" }),
+        ...YES,
       },
       examples: [
         "posthorn event-types import openapi.yaml --dry-run",
         "posthorn event-types import openapi.yaml",
+        "posthorn event-types import openapi.yaml --replace-all --yes",
       ],
       missing: ({ "dry-run": dry }) => (dry ? "empty" : "create"),
       async run({ api, out, args, flags, fields }) {
         const { text: specRaw } = await readSource({ file: args.file })
-        const imported = await api.post<Imported>("/event-type/import/openapi", { specRaw, ...fields })
-        out.say(imported, importText(imported, flags["dry-run"] ?? false))
+        const { "dry-run": dryRun = false, "replace-all": replaceAll = false } = flags
+        const post = (body: object) => api.post<Imported>("/event-type/import/openapi", { specRaw, ...body })
+        if (replaceAll && !dryRun)
+          await makeSure(flags.yes, async () => importText(await post({ ...fields, dryRun: true }), true))
+        const imported = await post(fields)
+        out.say(imported, importText(imported, dryRun))
       },
     }),
   },

@@ -26,7 +26,7 @@ export const WHICH = {
   endpoint: text("ENDPOINT", "for this endpoint, by id; by uid together with --app", {
     field: "endpoint_id",
   }),
-  message: text("MESSAGE", "of this message, by id", { field: "msg_id" }),
+  message: text("MESSAGE", "of this message, by id; by event id together with --app", { field: "msg_id" }),
   reason: choice(DEAD_REASONS, "given up for this reason", { field: "dead_reason" }),
   answer: {
     ...answer,

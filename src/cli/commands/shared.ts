@@ -29,6 +29,7 @@ export function filterText(flags: Fields, names: readonly string[]): string {
 interface Lane {
   readonly endpointId: string
   readonly waiting: number
+  readonly retrying: number
 }
 
 /** How much waits for an application, or for one endpoint of it. */
@@ -36,5 +37,5 @@ export async function waitingFor(api: Api, app: string, endpointId?: string): Pr
   const { data } = await readList<Lane>(api, path`/lane`, { app_id: app }, { all: true })
   return data
     .filter((lane) => endpointId === undefined || lane.endpointId === endpointId)
-    .reduce((sum, lane) => sum + lane.waiting, 0)
+    .reduce((sum, lane) => sum + lane.waiting + lane.retrying, 0)
 }

@@ -137,6 +137,27 @@ test("headers that are patched at the same moment are all there, and a patch wit
   expect((await svix.endpoint.get("acme", "hook")).description).toBe("before")
 })
 
+test("the base64 alone is a secret too, and is shown with its prefix", async () => {
+  const { server, svix } = await start()
+  const [bare, other, third] = ["A", "B", "C"].map((letter) => letter.repeat(32)) as [string, string, string]
+  const shown = async () => (await svix.endpoint.getSecret("acme", "bare")).key
+  await svix.endpoint.create("acme", { url: URL, uid: "bare", secret: bare })
+  expect(await shown()).toBe(`whsec_${bare}`)
+  await svix.endpoint.rotateSecret("acme", "bare", { key: other })
+  expect(await shown()).toBe(`whsec_${other}`)
+  await server.call("PATCH", "/app/acme/endpoint/bare", { body: { secret: third } })
+  expect(await shown()).toBe(`whsec_${third}`)
+  const operational = { url: URL, uid: "told", secret: bare }
+  expect(await server.call("POST", "/operational-webhook/endpoint", { body: operational })).toMatchObject({
+    status: 201,
+  })
+  for (const secret of ["A".repeat(31), "A".repeat(100), `${"A".repeat(32)}!`])
+    expect(await refusal(svix.endpoint.create("acme", { url: URL, secret }))).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body", "secret"] }] },
+    })
+})
+
 test("old secrets have a limit", async () => {
   const { svix } = await start()
   await svix.endpoint.create("acme", { url: URL, uid: "hook" })

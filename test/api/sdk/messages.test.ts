@@ -148,6 +148,17 @@ test("the same key and message is one message, another under the same key is a c
   expect((await svix.message.list("acme")).data).toHaveLength(1)
 })
 
+test("an idempotency key that cannot be one is found in the header", async () => {
+  const { server } = await start()
+  for (const key of ["", "k".repeat(257)])
+    expect(
+      await server.call("POST", "/app/acme/msg", {
+        body: { eventType: "a", payload: {} },
+        headers: { "idempotency-key": key },
+      }),
+    ).toMatchObject({ status: 422, body: { detail: [{ loc: ["header", "idempotency-key"] }] } })
+})
+
 test("payloads are expunged one by one, some, and all", async () => {
   const { svix, server } = await start()
   const send = async () => (await svix.message.create("acme", { eventType: "a", payload: { secret: 1 } })).id
@@ -156,8 +167,11 @@ test("payloads are expunged one by one, some, and all", async () => {
   expect((await server.call("GET", `/app/acme/msg/${one}?with_content=true`)).body.payload).toEqual({
     expired: true,
   })
-  const bulk = await server.call("POST", "/app/acme/msg/bulk-expunge", { body: { ids: [two, "nothing"] } })
-  expect(bulk.body.results).toEqual({ [two]: "expunged", nothing: "not-found" })
+  const ids = [two, "nothing", "__proto__", "constructor"]
+  const bulk = await server.call("POST", "/app/acme/msg/bulk-expunge", { body: { ids } })
+  expect(Object.entries(bulk.body.results)).toEqual(
+    ids.map((id) => [id, id === two ? "expunged" : "not-found"]),
+  )
   const task = await svix.message.expungeAllContents("acme")
   expect(task).toMatchObject({ task: "application.purge_content" })
   await expect

@@ -81,6 +81,29 @@ test("capabilities say what it may do; one that only reads changes nothing", asy
   expect(await manager.endpoint.patch("acme", "hook", patch)).toMatchObject(patch)
 })
 
+test("how its endpoints are tried is not for the portal to say, but for the organization", async () => {
+  const { server, svix } = await start()
+  const { token: key } = await svix.authentication.appPortalAccess("acme")
+  const { url } = endpoint
+  for (const [field, value] of Object.entries({ retry: "relay", concurrency: 2, ordered: true }))
+    for (const [method, path] of [
+      ["POST", "/app/acme/endpoint"],
+      ["PUT", "/app/acme/endpoint/hook"],
+      ["PATCH", "/app/acme/endpoint/hook"],
+    ] as const) {
+      const body = { url, uid: method === "POST" ? `by-${field}` : "hook", [field]: value }
+      expect(await server.call(method, path, { key, body })).toMatchObject({
+        status: 403,
+        body: { detail: `only a key of the whole organization can set ${field}` },
+      })
+      expect(await server.call(method, path, { body })).toMatchObject({ body: { [field]: value } })
+    }
+  // A replacement leaves what was not given as the organization has set it.
+  expect(
+    await server.call("PUT", "/app/acme/endpoint/hook", { key, body: { url, uid: "hook" } }),
+  ).toMatchObject({ status: 200, body: { retry: "relay", concurrency: 2, ordered: true } })
+})
+
 test("it is good for a week, or for as long as was said", async () => {
   const clock = new TestClock()
   const { portal } = await start({ clock })

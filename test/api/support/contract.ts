@@ -20,8 +20,10 @@ export interface Answered {
 }
 
 const DOCUMENT = "openapi"
+/** Beside the API, and not described: the document itself, and its pages. */
+const BESIDE = new Set(["/", "/docs", "/api/v1/openapi.json"])
 /** Said before any route is found, or by none. */
-const ANYWHERE = new Set([400, 404, 405, 408, 413, 431, 503])
+const ANYWHERE = new Set([400, 401, 404, 405, 408, 413, 431, 501, 503])
 
 export class Contract {
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -39,23 +41,22 @@ export class Contract {
       .map((path) => [new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`), path])
   }
 
-  /** Throws what does not fit. */
-  check(method: string, path: string, answer: Answered): void {
+  /** Throws what does not fit. The operation that answered, or null where none could. */
+  check(method: string, path: string, answer: Answered): string | null {
     const [, found] = this.#patterns.find(([pattern]) => pattern.test(path)) ?? []
     const verb = method.toLowerCase() === "head" ? "get" : method.toLowerCase()
     const operation = found === undefined ? undefined : this.#document.paths[found]?.[verb]
     const where = `${method} ${path} answered ${answer.status}`
     if (operation === undefined || found === undefined) {
-      if (!ANYWHERE.has(answer.status)) return
-      return this.#fits("HttpErrorOut", "#/components/schemas/HttpErrorOut", where, answer)
+      this.#checkBeside(method, path, where, answer)
+      return null
     }
     const described = operation.responses[answer.status]
     if (described === undefined) throw new Error(`${where}, which ${operation.operationId} does not describe`)
     if (described.content === undefined || method === "HEAD") {
       if (answer.text !== "") throw new Error(`${where} with a body: ${answer.text}`)
-      return
+      return operation.operationId
     }
-    if (!answer.type?.startsWith("application/json")) throw new Error(`${where} as ${answer.type}`)
     const pointer = [
       "paths",
       found,
@@ -72,9 +73,18 @@ export class Contract {
       where,
       answer,
     )
+    return operation.operationId
   }
 
-  #fits(name: string, reference: string, where: string, { text }: Answered): void {
+  /** What is not described may only refuse, and in the usual words. */
+  #checkBeside(method: string, path: string, where: string, answer: Answered): void {
+    if (BESIDE.has(path) && answer.status < 400) return
+    if (!ANYWHERE.has(answer.status)) throw new Error(`${where}, and the document has no such operation`)
+    if (method !== "HEAD") this.#fits("HttpErrorOut", "#/components/schemas/HttpErrorOut", where, answer)
+  }
+
+  #fits(name: string, reference: string, where: string, { type, text }: Answered): void {
+    if (!type?.startsWith("application/json")) throw new Error(`${where} as ${type}`)
     const validate = this.#compiled.get(name) ?? this.#ajv.compile({ $ref: DOCUMENT + reference })
     this.#compiled.set(name, validate)
     if (!validate(JSON.parse(text)))

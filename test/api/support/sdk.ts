@@ -1,22 +1,15 @@
 /** Svix's own client against a server of ours, with every answer held to the OpenAPI document. */
 import { ApiException, Svix } from "svix"
+import { fetchChecked } from "./checked.ts"
 import type { ApiServer } from "./server.ts"
 
-export function svixFor(server: ApiServer, key = server.key): Svix {
-  return new Svix(key, {
-    serverUrl: server.url,
-    fetch: async (input, init) => {
-      const response = await fetch(input, init)
-      const { status, headers, url } = response
-      const text = await response.clone().text()
-      server.contract.check(init?.method ?? "GET", new URL(url).pathname, {
-        status,
-        type: headers.get("content-type"),
-        text,
-      })
-      return response
-    },
-  })
+/** `onAnswer` is told which operation answered, and with which status. */
+export function svixFor(
+  server: ApiServer,
+  key = server.key,
+  onAnswer?: (operation: string | null, status: number) => void,
+): Svix {
+  return new Svix(key, { serverUrl: server.url, fetch: fetchChecked(server.contract, onAnswer) })
 }
 
 /** How a call was refused, as the client tells it. */

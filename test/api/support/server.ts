@@ -1,16 +1,15 @@
 /** A real server on a port of its own, on a store of its own, and a client that holds every answer to the OpenAPI document. */
 import type { AddressInfo } from "node:net"
 import { onTestFinished } from "vitest"
-import type { Api, Routes } from "../../../src/api/context.ts"
-import { describeApi } from "../../../src/api/openapi.ts"
-import { ROUTES } from "../../../src/api/routes/all.ts"
+import type { Api } from "../../../src/api/context.ts"
 import { createServer, type ServerSettings } from "../../../src/api/server.ts"
 import { createLogger } from "../../../src/observe/log.ts"
 import type { PosthornOptions } from "../../../src/options.ts"
 import { openPosthorn, type Posthorn, type Replacements } from "../../../src/posthorn.ts"
 import { freshGround } from "../../support/combination.ts"
 import { LOOPBACK } from "../../support/harness.ts"
-import { Contract } from "./contract.ts"
+import { contractOf, fetchChecked } from "./checked.ts"
+import type { Contract } from "./contract.ts"
 
 export interface ApiServerOptions extends Partial<ServerSettings>, Replacements {
   readonly options?: Partial<PosthornOptions>
@@ -32,19 +31,6 @@ export interface Answer {
   readonly body: any
   readonly text: string
   readonly headers: Headers
-}
-
-const contracts = new Map<readonly Routes[], Promise<Contract>>()
-
-/** Made once for the routes of the API: its tests share it. */
-function contractOf(routes: readonly Routes[], posthorn: Posthorn): Promise<Contract> {
-  const make = async () => {
-    const context = { posthorn, publicUrl: null, tenant: () => posthorn }
-    return new Contract(JSON.parse(JSON.stringify(await describeApi(routes, context))))
-  }
-  const contract = contracts.get(routes) ?? make()
-  contracts.set(routes, contract)
-  return contract
 }
 
 export class ApiServer {
@@ -81,14 +67,14 @@ export class ApiServer {
     await app.listen({ port: 0, host: "127.0.0.1" })
     const { token } = await posthorn.keys.create({ name: "test", scope: "admin" })
     const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-    const contract = await contractOf(settings.routes ?? ROUTES, posthorn)
+    const contract = await contractOf(posthorn, settings.routes)
     return new ApiServer(app, posthorn, url, token, contract)
   }
 
   /** The path is below /api/v1. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
     const { body, raw, key = this.key, headers = {} } = options
-    const response = await fetch(`${this.url}/api/v1${path}`, {
+    const response = await fetchChecked(this.contract)(`${this.url}/api/v1${path}`, {
       method,
       headers: {
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -99,8 +85,6 @@ export class ApiServer {
     } as RequestInit)
     const text = await response.text()
     const { status } = response
-    const pathname = new URL(response.url).pathname
-    this.contract.check(method, pathname, { status, type: response.headers.get("content-type"), text })
     const isJson = response.headers.get("content-type")?.startsWith("application/json") && text !== ""
     return { status, text, headers: response.headers, body: isJson ? JSON.parse(text) : null }
   }
