@@ -1,8 +1,8 @@
 /** What a thread of its own for SQLite is worth: the same engine with the store's operations on the main thread, by turns. */
 
-import { type Call, Executor } from "../src/store/sqlite/executor.ts"
-import { OPERATIONS, type OperationName } from "../src/store/sqlite/operations.ts"
-import type { Store } from "../src/store/store.ts"
+import { type Call, Executor } from "../../src/store/sqlite/executor.ts"
+import { OPERATIONS, type OperationName } from "../../src/store/sqlite/operations.ts"
+import type { Store } from "../../src/store/store.ts"
 
 interface Waiting {
   readonly call: Call

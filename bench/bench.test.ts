@@ -1,0 +1,184 @@
+/** The benchmark's own arithmetic and books: a figure is worth what they are. */
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { Pool } from "undici"
+import { expect, onTestFinished, test } from "vitest"
+import { Program } from "../test/support/process.ts"
+import { figuresOf, isWithin } from "./harness/figures.ts"
+import { fill } from "./harness/fill.ts"
+import { Ledger, mistakeIn } from "./harness/ledger.ts"
+import { Library, temporaryFolder } from "./harness/library.ts"
+import { openLoop } from "./harness/open-loop.ts"
+import { bodyOf, PAYLOAD_BYTES, readOrdinal, writeOrdinal } from "./harness/payload.ts"
+import { Receiver } from "./harness/receiver.ts"
+import { type Report, toJson, toTable } from "./harness/report.ts"
+import { byTurns } from "./harness/rounds.ts"
+import { median, medianRatio, percentile } from "./harness/statistics.ts"
+import { PARTS } from "./parts/all.ts"
+
+const FIGURES = figuresOf(false)
+
+async function startReceiver(): Promise<Receiver> {
+  const receiver = await Receiver.start()
+  onTestFinished(() => receiver.close())
+  return receiver
+}
+
+/** Sends a body to a path of the receiver and gives the status of its answer. */
+function posting(receiver: Receiver): (ordinal: number, path?: string) => Promise<number> {
+  const pool = new Pool(receiver.origin)
+  onTestFinished(() => pool.destroy())
+  return async (ordinal, path = "/ok") => {
+    const response = await pool.request({ path, method: "POST", body: bodyOf(ordinal) })
+    await response.body.dump()
+    return response.statusCode
+  }
+}
+
+test("a median is the middle, or between the two in the middle", () => {
+  expect(median([3, 1, 2])).toBe(2)
+  expect(median([4, 1, 3, 2])).toBe(2.5)
+})
+
+test("a percentile is a value that was measured, and the highest is the hundredth", () => {
+  const hundred = Array.from({ length: 100 }, (_, i) => 100 - i)
+  expect([50, 99, 100].map((percent) => percentile(hundred, percent))).toEqual([50, 99, 100])
+  expect(percentile([7], 99)).toBe(7)
+})
+
+test("a disturbance that reaches both neighbours leaves their ratio as it is", () => {
+  expect(medianRatio([10, 1, 10], [20, 2, 20])).toBe(0.5)
+})
+
+test("contenders take turns, each is first in its turn, and what warms up is not counted", async () => {
+  const order: string[] = []
+  const contender = (name: string) => async () => order.push(name)
+  const results = await byTurns(
+    { a: contender("a"), b: contender("b") },
+    { warmups: 1, rounds: 2, mostMs: 1000 },
+  )
+  expect(order.join("")).toBe("baabba")
+  expect(results).toEqual({ a: [3, 6], b: [4, 5] })
+})
+
+test("a payload has a kilobyte and carries its number, also one that was written over", () => {
+  const body = bodyOf(12)
+  expect(body).toHaveLength(PAYLOAD_BYTES)
+  expect(readOrdinal(body, 0)).toBe(12)
+  writeOrdinal(body, 98_765_432)
+  expect(body).toEqual(bodyOf(98_765_432))
+  expect(readOrdinal(Buffer.from("something of another shape"), 0)).toBeNaN()
+})
+
+test("the ledger knows what is missing, what came again and what is of another time", () => {
+  const ledger = new Ledger()
+  ledger.expect({ from: 10, to: 13, arrivals: 3, timed: true })
+  expect([10, 12, 10, 99].map((ordinal, at) => ledger.arrived(ordinal, at))).toEqual(Array(4).fill(false))
+  const tally = ledger.tally()
+  expect(tally).toMatchObject({ requests: 4, distinct: 2, duplicates: 1, strays: 1, firstAt: 0, lastAt: 1 })
+  expect([...tally.times!]).toEqual([0, Number.NaN, 1])
+  expect(mistakeIn(tally)).toBe("1 of 3 messages are missing, 1 came again, 1 requests were of another time")
+  expect(ledger.arrived(11, 5)).toBe(true)
+})
+
+test("the receiver's process waits for all, and a run in which one came twice is void", async () => {
+  const receiver = await startReceiver()
+  const post = posting(receiver)
+  const good = await receiver.expect(2, { timed: true })
+  await Promise.all([post(good.from), post(good.from + 1, "/slow/1/")])
+  const { tally } = await good.complete()
+  expect(tally).toMatchObject({ requests: 2, distinct: 2, duplicates: 0 })
+  expect(tally.times!.every((at) => at >= tally.firstAt && at <= tally.lastAt)).toBe(true)
+  const bad = await receiver.expect(2)
+  for (const ordinal of [bad.from, bad.from, bad.from + 1]) await post(ordinal)
+  await expect(bad.complete()).rejects.toThrow("1 came again")
+})
+
+test("the receiver fails and hangs where it is told to", async () => {
+  const receiver = await startReceiver()
+  const post = posting(receiver)
+  const expected = await receiver.expect(2, { arrivals: 1 })
+  const hanging = post(expected.from, "/hang").catch(() => "cut off")
+  expect(await post(expected.from + 1, "/fail")).toBe(500)
+  await expected.complete()
+  await expect.poll(async () => (await expected.books()).tally.hung).toBe(1)
+  await receiver.close()
+  expect(await hanging).toBe("cut off")
+})
+
+test("a send that holds up the loop makes those behind it late, and shifts none", async () => {
+  const sentAt: number[] = []
+  const scheduled = await openLoop({
+    perSecond: 1000,
+    count: 20,
+    send: async (i) => {
+      const until = performance.now() + (i === 5 ? 10 : 0)
+      while (performance.now() < until);
+      sentAt.push(performance.now())
+    },
+  })
+  expect(sentAt).toHaveLength(20)
+  expect(scheduled[19]! - scheduled[0]!).toBeCloseTo(19, 3)
+})
+
+test("a file is filled with copies that the engine takes for its own", async () => {
+  const receiver = await startReceiver()
+  const folder = temporaryFolder()
+  const store = `sqlite:${join(folder, "filled.db")}`
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const before = await Library.open(receiver, { store })
+  const traffic = await before.traffic("app", 2)
+  await traffic.run(2)
+  const deliverAt = Date.now() + 3_600_000
+  for (const i of [0, 1]) await before.posthorn.send("app", { ...traffic.message(i), deliverAt })
+  await before.close()
+  const expected = await receiver.expect(10)
+  fill(join(folder, "filled.db"), [
+    { of: "waiting", count: 10, firstOrdinal: expected.from, delivery: { next_retry_at: "t.received_at" } },
+    { of: "delivered", count: 20, firstOrdinal: 1000 },
+  ])
+  const after = await Library.open(receiver, { store, closeTimeoutMs: 5000 })
+  await expected.complete()
+  await expect.poll(() => after.posthorn.deliveries.count({ status: "delivered" })).toBe(2 + 10 + 20)
+  expect(await after.posthorn.deliveries.count({ status: "pending" })).toBe(2)
+  await after.close()
+})
+
+test("every figure is measured by one part, and found by its name or how that begins", () => {
+  expect(PARTS.flatMap(({ names }) => names)).toEqual(FIGURES.map(({ name }) => name))
+  expect(isWithin("deliver.sqlite.ratio", "deliver")).toBe(true)
+  expect(isWithin("deliver.sqlite.ratio", "del")).toBe(false)
+})
+
+const report: Report = {
+  quick: true,
+  seconds: 1,
+  machine: "a machine",
+  commit: null,
+  versions: { node: "24" },
+  values: { "deliver.sqlite.ratio": 0.39, "deliver.sqlite.one.perSecond": 12_345.6 },
+  problems: [{ name: "peers.bullmq.ratio", kind: "void", reason: "1 came again" }],
+}
+
+test("for programs the names are nested, and a void figure is null", () => {
+  expect(toJson(report)).toMatchObject({
+    quick: true,
+    deliver: { sqlite: { ratio: 0.39, one: { perSecond: 12_346 } } },
+    peers: { bullmq: { ratio: null } },
+  })
+})
+
+test("for people the table says whether a floor is met, and why a figure is void", () => {
+  const figures = FIGURES.filter(({ name }) => /^(deliver\.sqlite|peers\.bullmq)/.test(name))
+  const text = toTable(report, figures)
+  expect(text).toMatch(/^deliver\.sqlite\.ratio +0\.39 +≥ 0\.4 +no /m)
+  expect(text).toMatch(/^peers\.bullmq\.ratio +– +≥ 2 +void /m)
+  expect(text).toContain("peers.bullmq.ratio void: 1 came again")
+})
+
+test("a figure that there is not is refused, with the names of those that there are", async () => {
+  const program = Program.start(new URL("./main.ts", import.meta.url), ["--only", "speed"])
+  expect(await program.ended).toMatchObject({ code: 2 })
+  for (const { name } of FIGURES) expect(program.stderr).toContain(name)
+  expect(program.lines).toEqual([])
+})

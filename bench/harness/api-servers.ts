@@ -1,0 +1,77 @@
+/** The servers that the API is measured with: Posthorn as `posthorn serve` starts it, and a Fastify that keeps nothing. */
+import { once } from "node:events"
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { Program } from "../../test/support/process.ts"
+import { eventType, temporaryFolder } from "./library.ts"
+import { CONNECTIONS, EGRESS } from "./settings.ts"
+
+const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
+const LISTENS = /"msg":"server \d+ listens on (http:\/\/[^,]+),/
+const KEY = "a-key-for-the-benchmark-alone"
+
+/** As the raw client posts to it. */
+export interface ApiServer {
+  readonly origin: string
+  readonly key: string
+  close(): Promise<void>
+}
+
+export async function startBareApi(): Promise<ApiServer> {
+  const program = Program.start(new URL("../children/bare-api.ts", import.meta.url), [], { talks: true })
+  const [{ origin }] = (await once(program.process, "message")) as [{ origin: string }]
+  return { origin, key: KEY, close: async () => void (await program.kill()) }
+}
+
+export class PosthornServer implements ApiServer {
+  readonly origin: string
+  readonly key = KEY
+  readonly #program: Program
+  readonly #folder: string
+
+  private constructor(origin: string, program: Program, folder: string) {
+    this.origin = origin
+    this.#program = program
+    this.#folder = folder
+  }
+
+  static async start(): Promise<PosthornServer> {
+    const folder = temporaryFolder()
+    const settings = ["--port", "0", "--host", "127.0.0.1", "--concurrency", `${CONNECTIONS}`]
+    const egress = ["--egress-allow", EGRESS.allow.join(",")]
+    const program = Program.start(MAIN, ["serve", "--store", "sqlite:bench.db", ...settings, ...egress], {
+      under: ["env", "-C", folder, `POSTHORN_API_KEY=${KEY}`],
+    })
+    const [, origin] = LISTENS.exec(await program.line(LISTENS))!
+    return new PosthornServer(origin!, program, folder)
+  }
+
+  async createApplication(uid: string, endpoints: number, url: string): Promise<void> {
+    await this.#post("/api/v1/app", { name: uid, uid })
+    for (let i = 0; i < endpoints; i++)
+      await this.#post(`/api/v1/app/${uid}/endpoint`, { url, filterTypes: [eventType(i)] })
+  }
+
+  async #post(path: string, body: object): Promise<void> {
+    const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" }
+    const response = await fetch(this.origin + path, { method: "POST", headers, body: JSON.stringify(body) })
+    if (response.status !== 201) throw new Error(`${path} was answered ${await response.text()}`)
+    await response.body?.cancel()
+  }
+
+  /** How many messages its file has, after it was stopped. */
+  async stopAndCount(): Promise<number> {
+    this.#program.process.kill("SIGTERM")
+    await this.#program.ended
+    const db = new DatabaseSync(join(this.#folder, "bench.db"), { readOnly: true })
+    const { messages } = db.prepare("SELECT count(*) AS messages FROM messages").get() as { messages: number }
+    db.close()
+    return messages
+  }
+
+  async close(): Promise<void> {
+    await this.#program.kill()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}

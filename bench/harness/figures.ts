@@ -1,0 +1,72 @@
+/** The figures: where each must be, and under which conditions it is taken. */
+
+export interface Figure {
+  readonly name: string
+  /** Neither, where it is only reported. */
+  readonly atLeast?: number
+  readonly atMost?: number
+  readonly condition: string
+}
+
+const DELIVER = "from send to settled, 1 kB, 1 and 100 endpoints (the smaller) ÷ bare undici loop"
+
+/** A quick run has fewer rows. */
+export function rowsIn(quick: boolean): number {
+  return quick ? 100_000 : 1_000_000
+}
+
+export function figuresOf(quick: boolean): readonly Figure[] {
+  const rows = quick ? "100 000" : "1 000 000"
+  return [
+    { name: "deliver.sqlite.ratio", atLeast: 0.4, condition: DELIVER },
+    { name: "deliver.postgres.ratio", atLeast: 0.25, condition: `${DELIVER}; database on the same cores` },
+    { name: "deliver.redis.ratio", atLeast: 0.25, condition: `${DELIVER}; and the schedule in Redis` },
+    {
+      name: "peers.bullmq.ratio",
+      atLeast: 2,
+      condition: "Posthorn on SQLite ÷ BullMQ on Redis, AOF everysec",
+    },
+    {
+      name: "peers.pgboss.ratio",
+      atLeast: 2,
+      condition: "Posthorn on PostgreSQL ÷ pg-boss on the same server",
+    },
+    { name: "backlog.ratio", atLeast: 0.9, condition: `${rows} waiting and ${rows} finished rows ÷ none` },
+    {
+      name: "isolation.p99ratio",
+      atMost: 1.2,
+      condition: "99 endpoints beside 1 that hangs ÷ without, 1000/s",
+    },
+    { name: "latency.idle.p50ms", atMost: 2, condition: "send to receipt, 20/s" },
+    { name: "latency.half.p99ms", atMost: 50, condition: "send to receipt, half of the capacity" },
+    { name: "start.firstDeliveryMs", atMost: 1000, condition: `open to first receipt, ${rows} overdue rows` },
+    { name: "memory.rssMb", atMost: 200, condition: "the most of that process while it delivers" },
+    { name: "retry.settle.p99ms", atMost: 20, condition: "a 500 to its retry written, half of the capacity" },
+    {
+      name: "api.accept.ratio",
+      atLeast: 0.6,
+      condition: "POST …/msg, 64 at once ÷ Fastify that keeps nothing",
+    },
+    { name: "api.e2e.ratio", atLeast: 0.2, condition: "POST to receipt, 100 endpoints ÷ bare undici loop" },
+    { name: "workers.scaling", condition: "4 workers ÷ 1, PostgreSQL, 100 endpoints, none sent twice" },
+    { name: "guard.ratio", atLeast: 0.95, condition: "through the egress guard ÷ past it, 100 endpoints" },
+    { name: "thread.ratio", condition: "SQLite on its own thread ÷ on the main thread, 1 endpoint" },
+  ]
+}
+
+/** Whether `only` is a figure's name or a beginning of it that ends where a word does. */
+export function isWithin(name: string, only: string): boolean {
+  return name === only || name.startsWith(`${only}.`)
+}
+
+/** In words. */
+export function floorOf({ atLeast, atMost }: Figure): string {
+  if (atLeast !== undefined) return `≥ ${atLeast}`
+  return atMost === undefined ? "reported" : `≤ ${atMost}`
+}
+
+/** Null where there is nothing to be met. */
+export function isMet({ atLeast, atMost }: Figure, value: number): boolean | null {
+  if (atLeast !== undefined) return value >= atLeast
+  return atMost === undefined ? null : value <= atMost
+}

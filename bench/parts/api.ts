@@ -1,0 +1,74 @@
+/** The HTTP API: messages accepted per second against a Fastify that keeps nothing, and from POST to receipt against the bare loop. */
+import { type ApiServer, PosthornServer, startBareApi } from "../harness/api-servers.ts"
+import type { Bench, Part, Values } from "../harness/bench.ts"
+import { compared } from "../harness/compared.ts"
+import { RawClient } from "../harness/raw-client.ts"
+import { type Round, race, timed } from "../harness/rounds.ts"
+import { VoidRun } from "../harness/void.ts"
+
+const ENDPOINTS = 100
+/** Of a core. */
+const BUSIEST = 0.9
+
+async function measure(bench: Bench): Promise<Values> {
+  const [posthorn, bare] = await Promise.all([PosthornServer.start(), startBareApi()])
+  try {
+    await posthorn.createApplication("quiet", 0, "")
+    await posthorn.createApplication("busy", ENDPOINTS, `${bench.receiver.origin}/ok`)
+    const accepted = await measureAccepting(bench, posthorn, bare)
+    const delivered = await measureDelivering(bench, posthorn)
+    const sent = accepted.sent + delivered.sent
+    const kept = await posthorn.stopAndCount()
+    if (kept !== sent) throw new VoidRun(`${sent} messages were accepted, the file has ${kept}`)
+    return { ...accepted.values, ...delivered.values }
+  } finally {
+    await Promise.all([posthorn.close(), bare.close()])
+  }
+}
+
+interface Measured {
+  readonly sent: number
+  readonly values: Values
+}
+
+/** No endpoint wants these: only the accepting is measured. */
+async function measureAccepting(bench: Bench, posthorn: ApiServer, bare: ApiServer): Promise<Measured> {
+  const clients = [await openClient(posthorn, "quiet", 1), await openClient(bare, "quiet", 1)] as const
+  let sent = 0
+  const accept = (count: number) => {
+    sent += count
+    return post(clients[0], count)
+  }
+  const rounds = await race({ posthorn: accept, bare: (count) => post(clients[1], count) }, bench.turns)
+  for (const client of clients) client.close()
+  return { sent, values: compared("api.accept", rounds.posthorn, "bare", rounds.bare) }
+}
+
+async function post(client: RawClient, count: number): Promise<Round> {
+  const round = await timed(count, () => client.post(0, count))
+  const busyShare = (round.cpuMs / 1000) * (round.perSecond / count)
+  if (busyShare > BUSIEST) throw new VoidRun("the client was the limit: it used all of a core")
+  return round
+}
+
+async function measureDelivering(bench: Bench, posthorn: ApiServer): Promise<Measured> {
+  const client = await openClient(posthorn, "busy", ENDPOINTS)
+  let sent = 0
+  const deliver = async (count: number) => {
+    sent += count
+    const expected = await bench.receiver.expect(count)
+    return timed(count, async () => {
+      await client.post(expected.from, count)
+      await expected.complete()
+    })
+  }
+  const rounds = await race({ posthorn: deliver, bare: (count) => bench.bare.run(count) }, bench.turns)
+  client.close()
+  return { sent, values: compared("api.e2e", rounds.posthorn, "bare", rounds.bare) }
+}
+
+function openClient({ origin, key }: ApiServer, app: string, endpoints: number): Promise<RawClient> {
+  return RawClient.open({ origin, key, path: `/api/v1/app/${app}/msg`, endpoints })
+}
+
+export const apiPart: Part = { names: ["api.accept.ratio", "api.e2e.ratio"], run: measure }

@@ -1,0 +1,37 @@
+/**
+ * What the egress guard costs: deliveries per second through it, and through a transport that opens plain undici pools and
+ * asks nobody. Both go to an address written out; looking a name up is the network's time, and kept in a cache.
+ */
+import { systemClock } from "../../src/core/clock.ts"
+import type { Bench, Part, Values } from "../harness/bench.ts"
+import { compared } from "../harness/compared.ts"
+import { Library } from "../harness/library.ts"
+import { PlainTransport } from "../harness/plain-transport.ts"
+import { type Round, race } from "../harness/rounds.ts"
+import { medianRatio } from "../harness/statistics.ts"
+
+async function measure(bench: Bench): Promise<Values> {
+  const guarded = await Library.open(bench.receiver)
+  const plain = await Library.open(bench.receiver, {}, { transport: new PlainTransport(systemClock()) })
+  try {
+    const [throughGuard, past] = [await guarded.traffic("app", 100), await plain.traffic("app", 100)]
+    const rounds = await race(
+      { guarded: (count) => throughGuard.run(count), plain: (count) => past.run(count) },
+      { ...bench.turns, rounds: bench.size(16, 4) },
+    )
+    return {
+      ...compared("guard", rounds.guarded, "plain", rounds.plain),
+      // The same of the processor's time, which a busy machine disturbs less.
+      "guard.cpuRatio": medianRatio(rounds.plain.map(cpuMs), rounds.guarded.map(cpuMs)),
+    }
+  } finally {
+    await guarded.close()
+    await plain.close()
+  }
+}
+
+function cpuMs(round: Round): number {
+  return round.cpuMs
+}
+
+export const guardPart: Part = { names: ["guard.ratio"], run: measure }

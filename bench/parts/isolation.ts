@@ -1,0 +1,66 @@
+/** What one endpoint that never answers costs 99 that do: their latency beside it, and where the hundredth answers too. */
+import type { Bench, Part, Values } from "../harness/bench.ts"
+import { eventType, Library, type Traffic } from "../harness/library.ts"
+import { openLoop } from "../harness/open-loop.ts"
+import { byTurns } from "../harness/rounds.ts"
+import { median, medianRatio, percentile } from "../harness/statistics.ts"
+import { VoidRun } from "../harness/void.ts"
+
+const ENDPOINTS = 100
+const HUNG = 99
+const PER_SECOND = 1000
+const FIRST_FOR_HUNG = 100
+
+async function measure(bench: Bench): Promise<Values> {
+  const [beside, without] = [await Library.open(bench.receiver), await Library.open(bench.receiver)]
+  try {
+    const hanging = { url: `${bench.receiver.origin}/hang` }
+    const traffic = {
+      beside: await beside.traffic("app", ENDPOINTS, (i) => (i === HUNG ? hanging : {})),
+      without: await without.traffic("app", ENDPOINTS),
+    }
+    await beginToHang(bench, beside)
+    const p99ms = await byTurns(
+      {
+        beside: () => window(bench, traffic.beside, true),
+        without: () => window(bench, traffic.without, false),
+      },
+      { ...bench.turns, warmups: 1 },
+    )
+    return {
+      "isolation.p99ratio": medianRatio(p99ms.beside, p99ms.without),
+      "isolation.besideHungP99ms": median(p99ms.beside),
+      "isolation.withoutP99ms": median(p99ms.without),
+      "isolation.perSecond": PER_SECOND,
+    }
+  } finally {
+    await beside.close()
+    await without.close()
+  }
+}
+
+/** It hangs, with more waiting behind, before the first window. */
+async function beginToHang(bench: Bench, { posthorn }: Library): Promise<void> {
+  const expected = await bench.receiver.expect(0)
+  for (let i = 0; i < FIRST_FOR_HUNG; i++)
+    await posthorn.send("app", { eventType: eventType(HUNG), payload: {} })
+  for (let tries = 0; (await expected.books()).tally.hung === 0; tries++)
+    if (tries === 10_000) throw new VoidRun("the endpoint that hangs was sent nothing")
+}
+
+/** The 99th percentile of the 99 endpoints' latency over some seconds, in milliseconds. */
+async function window(bench: Bench, traffic: Traffic, hangs: boolean): Promise<number> {
+  const count = PER_SECOND * bench.size(2, 0.5)
+  const arrivals = hangs ? count - count / ENDPOINTS : count
+  const expected = await bench.receiver.expect(count, { arrivals, timed: true })
+  const send = (i: number) => traffic.send(expected.from + i)
+  const scheduled = await openLoop({ perSecond: PER_SECOND, count, send })
+  const { tally } = await expected.complete()
+  const latenciesMs = tally.times!.map((at, i) => at - scheduled[i]!)
+  return percentile(
+    latenciesMs.filter((_, i) => (expected.from + i) % ENDPOINTS !== HUNG),
+    99,
+  )
+}
+
+export const isolationPart: Part = { names: ["isolation.p99ratio"], run: measure }

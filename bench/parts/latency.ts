@@ -1,0 +1,49 @@
+/** How long from `send` to the receiver, at a fixed rate from the moment at which each was to be sent: idle, and half loaded. */
+import type { Bench, Part, Values } from "../harness/bench.ts"
+import { Library, type Traffic } from "../harness/library.ts"
+import { openLoop } from "../harness/open-loop.ts"
+import { perSecond, race } from "../harness/rounds.ts"
+import { median, percentile } from "../harness/statistics.ts"
+
+export const IDLE_PER_SECOND = 20
+
+async function measure(bench: Bench): Promise<Values> {
+  const library = await Library.open(bench.receiver)
+  try {
+    const traffic = await library.traffic("app", 100)
+    const capacity = await measureCapacity(bench, traffic)
+    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1.5))
+    const half = await latencies(bench, traffic, capacity / 2, bench.size(10, 1.5))
+    return {
+      "latency.idle.p50ms": percentile(idle, 50),
+      "latency.idle.p99ms": percentile(idle, 99),
+      "latency.half.p50ms": percentile(half, 50),
+      "latency.half.p99ms": percentile(half, 99),
+      "latency.half.perSecond": capacity / 2,
+      "latency.capacityPerSecond": capacity,
+    }
+  } finally {
+    await library.close()
+  }
+}
+
+/** As many as are delivered per second when senders wait for nothing but being accepted. */
+export async function measureCapacity(bench: Bench, traffic: Traffic): Promise<number> {
+  const { rounds } = await race({ rounds: (count) => traffic.run(count) }, bench.turns)
+  return median(perSecond(rounds))
+}
+
+async function latencies(
+  bench: Bench,
+  traffic: Traffic,
+  rate: number,
+  seconds: number,
+): Promise<Float64Array> {
+  const count = Math.round(rate * seconds)
+  const expected = await bench.receiver.expect(count, { timed: true })
+  const scheduled = await openLoop({ perSecond: rate, count, send: (i) => traffic.send(expected.from + i) })
+  const { tally } = await expected.complete()
+  return tally.times!.map((at, i) => at - scheduled[i]!)
+}
+
+export const latencyPart: Part = { names: ["latency.idle.p50ms", "latency.half.p99ms"], run: measure }

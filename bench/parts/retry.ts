@@ -1,0 +1,68 @@
+/** How long a failing response waits until its retry is written, while the engine is half loaded. */
+import type { Bench, Part, Values } from "../harness/bench.ts"
+import { sharedNow } from "../harness/clock.ts"
+import { Library } from "../harness/library.ts"
+import { openLoop } from "../harness/open-loop.ts"
+import { percentile } from "../harness/statistics.ts"
+import { inTime, VoidRun } from "../harness/void.ts"
+import { measureCapacity } from "./latency.ts"
+
+const FAILING_ENDPOINTS = 20
+/** One message in so many goes to an endpoint that answers 500. */
+const FAILING_SHARE = 10
+/** A second attempt comes long after the measurement. */
+const RETRY = { delays: [3600], maxAttempts: 2 }
+
+async function measure(bench: Bench): Promise<Values> {
+  const library = await Library.open(bench.receiver)
+  try {
+    const healthy = await library.traffic("app", 100)
+    const url = `${bench.receiver.origin}/fail`
+    const failing = await library.traffic("failing", FAILING_ENDPOINTS, () => ({ url, retry: RETRY }))
+    const perSecond = (await measureCapacity(bench, healthy)) / 2
+    const count = Math.round((perSecond * bench.size(8, 1.5)) / FAILING_SHARE) * FAILING_SHARE
+    const failures = count / FAILING_SHARE
+    const isFailing = (i: number) => i % FAILING_SHARE === 0
+    const ids: string[] = []
+    const written = collectWritten(library, failures)
+    const expected = await bench.receiver.expect(count, { timed: true })
+    await openLoop({
+      perSecond,
+      count,
+      // Each of the failing endpoints gets its share: the ordinal alone would choose only some of them.
+      send: async (i) => {
+        const traffic = isFailing(i) ? failing : healthy
+        const { id } = await traffic.send(expected.from + i, isFailing(i) ? i / FAILING_SHARE : i)
+        ids[i] = id
+      },
+    })
+    const { tally } = await expected.complete()
+    const writtenAt = await inTime(written, () => "failures were not written")
+    const tookMs = ids.flatMap((id, i) => (isFailing(i) ? [writtenAt.get(id)! - tally.times![i]!] : []))
+    if (tookMs.some(Number.isNaN)) throw new VoidRun("a failure was written for a message that was not sent")
+    return {
+      "retry.settle.p99ms": percentile(tookMs, 99),
+      "retry.settle.p50ms": percentile(tookMs, 50),
+      "retry.settle.failures": failures,
+      "retry.settle.perSecond": perSecond,
+    }
+  } finally {
+    await library.close()
+  }
+}
+
+/** When the store had committed each failure, by message: the event is published after that. */
+function collectWritten({ posthorn }: Library, failures: number): Promise<Map<string, number>> {
+  const writtenAt = new Map<string, number>()
+  return new Promise((resolve) => {
+    const stop = posthorn.on("delivery.attempt", ({ success, message_id }) => {
+      if (success) return
+      writtenAt.set(message_id, sharedNow())
+      if (writtenAt.size < failures) return
+      stop()
+      resolve(writtenAt)
+    })
+  })
+}
+
+export const retryPart: Part = { names: ["retry.settle.p99ms"], run: measure }

@@ -1,0 +1,88 @@
+/** A start with a million overdue deliveries: how soon the first arrives, and how much memory the process takes while it drains. */
+import { once } from "node:events"
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { Program } from "../../test/support/process.ts"
+import type { Drained } from "../children/drain.ts"
+import type { Bench, Part, Values } from "../harness/bench.ts"
+import { sharedNow } from "../harness/clock.ts"
+import { rowsIn } from "../harness/figures.ts"
+import { fill } from "../harness/fill.ts"
+import { Library, temporaryFolder } from "../harness/library.ts"
+import { median } from "../harness/statistics.ts"
+import { VoidRun } from "../harness/void.ts"
+
+const ENDPOINTS = 100
+const YEAR_MS = 365 * 86_400_000
+const CHILD = new URL("../children/drain.ts", import.meta.url)
+
+interface Start extends Drained {
+  readonly fromOpenMs: number
+  readonly fromProcessMs: number
+}
+
+async function measure(bench: Bench): Promise<Values> {
+  const rows = rowsIn(bench.quick)
+  const folder = temporaryFolder()
+  try {
+    const path = join(folder, "overdue.db")
+    // Only the last goes on for long; the first also leaves its compiled code behind, as an installed package has it.
+    const drainsMs = bench.quick ? [300, 2000] : [1000, 1000, 1000, 10_000]
+    const first = await makeOverdue(bench, path, rows)
+    const starts: Start[] = []
+    for (const drainMs of drainsMs) starts.push(await start(bench, path, first, rows, drainMs))
+    const counted = starts.slice(1)
+    const last = counted.at(-1)!
+    return {
+      "start.firstDeliveryMs": median(counted.map(({ fromOpenMs }) => fromOpenMs)),
+      "start.fromProcessMs": median(counted.map(({ fromProcessMs }) => fromProcessMs)),
+      "start.overdueRows": rows,
+      "start.drainedPerSecond": last.delivered / (drainsMs.at(-1)! / 1000),
+      "memory.rssMb": last.peakRssMb,
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The number of the first message. */
+async function makeOverdue(bench: Bench, path: string, rows: number): Promise<number> {
+  const library = await Library.open(bench.receiver, { store: `sqlite:${path}` })
+  const traffic = await library.traffic("app", ENDPOINTS)
+  const { from } = await bench.receiver.expect(rows)
+  const deliverAt = Date.now() + YEAR_MS
+  for (let i = 0; i < ENDPOINTS; i++) await library.posthorn.send("app", { ...traffic.message(i), deliverAt })
+  await library.close()
+  fill(path, [
+    { of: "waiting", count: rows, firstOrdinal: from, delivery: { next_retry_at: "t.received_at" } },
+  ])
+  return from
+}
+
+async function start(
+  bench: Bench,
+  path: string,
+  first: number,
+  rows: number,
+  drainMs: number,
+): Promise<Start> {
+  const expected = await bench.receiver.expect(rows, { from: first, arrivals: rows })
+  const startedAt = sharedNow()
+  const program = Program.start(CHILD, [`sqlite:${path}`, `${drainMs}`], { talks: true })
+  const ended = program.ended.then(() => {
+    throw new Error(`the program that drains ended:\n${program.stderr}`)
+  })
+  const [drained] = (await Promise.race([once(program.process, "message"), ended])) as [Drained]
+  await program.kill()
+  const { tally } = await expected.books()
+  const { distinct, requests } = tally
+  if (distinct !== drained.delivered || requests !== distinct)
+    throw new VoidRun(`${drained.delivered} were settled, ${distinct} of ${requests} requests arrived`)
+  return {
+    ...drained,
+    fromOpenMs: tally.firstAt - drained.openedAt,
+    fromProcessMs: tally.firstAt - startedAt,
+  }
+}
+
+export const startPart: Part = { names: ["start.firstDeliveryMs", "memory.rssMb"], run: measure }

@@ -1,0 +1,68 @@
+/** One, two and four worker processes on one PostgreSQL: how much more they deliver, and that nothing is delivered twice. */
+import { Program } from "../../test/support/process.ts"
+import type { Bench, Part, Values } from "../harness/bench.ts"
+import { sharedNow } from "../harness/clock.ts"
+import { Library } from "../harness/library.ts"
+import { CONNECTIONS, EGRESS } from "../harness/settings.ts"
+import { VoidRun } from "../harness/void.ts"
+
+const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
+const READY = /worker \d+ delivers from/
+const BATCH = 1000
+const COUNTS = { one: 1, two: 2, four: 4 }
+
+async function measure(bench: Bench): Promise<Values> {
+  const store = await bench.servers.database("workers")
+  const library = await Library.open(bench.receiver, { store, deliver: false })
+  const values: { [name: string]: number } = {}
+  const workers: Program[] = []
+  try {
+    for (const [name, count] of Object.entries(COUNTS)) {
+      const more = Array.from({ length: count - workers.length }, () => startWorker(store))
+      workers.push(...more)
+      await Promise.all(more.map((worker) => worker.line(READY)))
+      values[`workers.${name}.perSecond`] = await drain(bench, library)
+    }
+  } finally {
+    for (const worker of workers) worker.process.kill("SIGTERM")
+    await Promise.all(workers.map((worker) => worker.ended))
+    await library.close()
+  }
+  const scaling = values["workers.four.perSecond"]! / values["workers.one.perSecond"]!
+  // With one, the ledger would not have added up.
+  return { "workers.scaling": scaling, "workers.duplicates": 0, ...values }
+}
+
+function startWorker(store: string): Program {
+  const limits = ["--concurrency", `${CONNECTIONS}`, "--egress-allow", EGRESS.allow.join(",")]
+  return Program.start(MAIN, ["worker", "--store", store, ...limits])
+}
+
+/** Deliveries per second, all of which were accepted before they come due at one moment. */
+async function drain(bench: Bench, library: Library): Promise<number> {
+  const warmedAt = sharedNow()
+  const first = await sendAll(bench, library, BATCH, 0)
+  const batchMs = sharedNow() - warmedAt
+  await first.complete()
+  const total = bench.size(20_000, 2000)
+  // Twice the time that it will take, going by the first ones.
+  const dueInMs = 200 + 2 * batchMs * (total / BATCH)
+  const dueAt = sharedNow() + dueInMs
+  const expected = await sendAll(bench, library, total, dueInMs)
+  if (sharedNow() > dueAt) throw new VoidRun("messages came due before all were accepted")
+  const { tally } = await expected.complete()
+  return total / ((tally.lastAt - dueAt) / 1000)
+}
+
+async function sendAll(bench: Bench, library: Library, total: number, dueInMs: number) {
+  const traffic = await library.traffic("app", 100)
+  const expected = await bench.receiver.expect(total)
+  const deliverAt = Date.now() + dueInMs
+  for (let from = expected.from; from < expected.from + total; from += BATCH) {
+    const message = (_: unknown, i: number) => ({ ...traffic.message(from + i), deliverAt })
+    await library.posthorn.sendBatch("app", Array.from({ length: BATCH }, message))
+  }
+  return expected
+}
+
+export const workersPart: Part = { names: ["workers.scaling"], run: measure }

@@ -1,0 +1,34 @@
+/** Another queue under the same load as Posthorn: the same senders, payloads and receiver, from enqueued to completed. */
+import type { Bench } from "../harness/bench.ts"
+import { payloadOf } from "../harness/payload.ts"
+import { type Round, timed } from "../harness/rounds.ts"
+import { sendAll } from "../harness/senders.ts"
+import { inTime } from "../harness/void.ts"
+
+export interface Peer {
+  /** So many jobs, each call with so many of them. */
+  run(count: number, batch: number): Promise<Round>
+  close(): Promise<void>
+}
+
+export interface PeerQueue {
+  /** One call; resolves when its jobs are accepted. */
+  add(payloads: readonly object[]): Promise<unknown>
+  /** The listener is called for each job that is completed. */
+  onCompleted(listener: () => void): void
+}
+
+export async function runPeer(bench: Bench, count: number, batch: number, queue: PeerQueue): Promise<Round> {
+  const expected = await bench.receiver.expect(count)
+  const completed = new Promise<void>((resolve) => {
+    let done = 0
+    queue.onCompleted(() => {
+      if (++done === count) resolve()
+    })
+  })
+  return timed(count, async () => {
+    await sendAll(expected.from, count, batch, (ordinals) => queue.add(ordinals.map(payloadOf)))
+    await expected.complete()
+    await inTime(completed, () => "jobs that were sent were not completed")
+  })
+}
