@@ -19,7 +19,7 @@ export default defineConfig({
   test: {
     globalSetup: "test/support/servers/global-setup.ts",
     // Most tests wait for servers and processes: one at a time would leave a small machine idle.
-    maxWorkers: 4,
+    maxWorkers: 3,
     projects: [
       { test: { ...common, name: "behaviour", exclude } },
       on("postgres", ENGINE, LIBRARY, SERVER),
