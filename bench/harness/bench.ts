@@ -35,7 +35,7 @@ export class Bench {
   }
 
   get turns(): RaceTurns {
-    const [rounds, roundMs, mostMs] = this.quick ? [3, 150, 2500] : [9, 700, 30_000]
+    const [rounds, roundMs, mostMs] = this.quick ? [3, 120, 1500] : [9, 700, 30_000]
     return { warmups: 2, rounds, roundMs, mostMs }
   }
 

@@ -36,8 +36,8 @@ export interface ExpectOptions {
 }
 
 const BUSIEST = 0.9
-/** Processes that do not share a clock are seconds apart; a message between them takes a millisecond or a few. */
-const MOST_CLOCK_ERROR_MS = 50
+/** The receiver reads its clock between our question and its answer. */
+const MOST_CLOCK_ERROR_MS = 0.5
 
 export class Receiver {
   readonly #program: Program

@@ -7,9 +7,9 @@ export class VoidRun extends Error {}
 /** Something that it needs is not on this machine. */
 export class NotMeasured extends Error {}
 
-const LONGEST_WAIT_MS = 60_000
+const LONGEST_WAIT_MS = 30_000
 
-/** What does not come in a minute does not come. */
+/** What does not come in this time does not come. */
 export async function inTime<T>(
   promise: Promise<T>,
   whatIsMissing: () => Promise<string> | string,

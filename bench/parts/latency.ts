@@ -12,8 +12,8 @@ async function measure(bench: Bench): Promise<Values> {
   try {
     const traffic = await library.traffic("app", 100)
     const capacity = await measureCapacity(bench, traffic)
-    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1.5))
-    const half = await latencies(bench, traffic, capacity / 2, bench.size(10, 1.5))
+    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1))
+    const half = await latencies(bench, traffic, capacity / 2, bench.size(10, 1))
     return {
       "latency.idle.p50ms": percentile(idle, 50),
       "latency.idle.p99ms": percentile(idle, 99),

@@ -8,7 +8,7 @@ import { openBullMq } from "../peers/bullmq.ts"
 import type { Peer } from "../peers/peer.ts"
 import { openPgBoss } from "../peers/pgboss.ts"
 
-/** Messages in one call, where many are given at once: measured beside the figure, in which every call has one. */
+/** Messages in one call, where many are given at once: in a full run, beside the figure, in which every call has one. */
 const BULK = 100
 
 async function measure(
@@ -21,18 +21,16 @@ async function measure(
   const library = await Library.open(bench.receiver, where)
   try {
     const traffic = await library.traffic("hundred", 100)
-    const rounds = await race(
-      {
-        posthorn: (count) => traffic.run(count),
-        peer: (count) => peer.run(count, 1),
-        posthornBulk: (count) => traffic.run(count, BULK),
-        peerBulk: (count) => peer.run(count, BULK),
-      },
-      bench.turns,
-    )
+    const comparison = async (figure: string, batch: number) => {
+      const { posthorn, other } = await race(
+        { posthorn: (count) => traffic.run(count, batch), other: (count) => peer.run(count, batch) },
+        bench.turns,
+      )
+      return compared(figure, posthorn, "peer", other)
+    }
     return {
-      ...compared(name, rounds.posthorn, "peer", rounds.peer),
-      ...compared(`${name}.bulk`, rounds.posthornBulk, "peer", rounds.peerBulk),
+      ...(await comparison(name, 1)),
+      ...(bench.quick ? {} : await comparison(`${name}.bulk`, BULK)),
     }
   } finally {
     await library.close()

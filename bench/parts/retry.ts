@@ -20,7 +20,7 @@ async function measure(bench: Bench): Promise<Values> {
     const url = `${bench.receiver.origin}/fail`
     const failing = await library.traffic("failing", FAILING_ENDPOINTS, () => ({ url, retry: RETRY }))
     const perSecond = (await measureCapacity(bench, healthy)) / 2
-    const count = Math.round((perSecond * bench.size(8, 1.5)) / FAILING_SHARE) * FAILING_SHARE
+    const count = Math.round((perSecond * bench.size(8, 1)) / FAILING_SHARE) * FAILING_SHARE
     const failures = count / FAILING_SHARE
     const isFailing = (i: number) => i % FAILING_SHARE === 0
     const ids: string[] = []

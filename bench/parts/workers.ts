@@ -8,7 +8,7 @@ import { VoidRun } from "../harness/void.ts"
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
 const READY = /worker \d+ delivers from/
-const BATCH = 1000
+const BATCH = 500
 const COUNTS = { one: 1, two: 2, four: 4 }
 
 async function measure(bench: Bench): Promise<Values> {

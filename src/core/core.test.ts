@@ -23,6 +23,11 @@ describe("ids", () => {
     expect([...made].sort()).toEqual(made)
   })
 
+  test("made at the same moment sort in the order in which they were made", () => {
+    const made = Array.from({ length: 500 }, () => ids.make("msg", NOW))
+    expect([...made].sort()).toEqual(made)
+  })
+
   test("are the base 62 number of their bytes", () => {
     const zeros = createIds((into) => into.fill(0))
     const all = createIds((into) => into.fill(255))
@@ -32,7 +37,7 @@ describe("ids", () => {
         sum * 62n + BigInt("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".indexOf(char)),
       0n,
     )
-    expect(value.toString(16)).toBe(`1${"00"}${"ff".repeat(15)}`)
+    expect(value.toString(16)).toBe(`1${"00"}7f${"ff".repeat(14)}`)
   })
 
   test("do not repeat", () => {

@@ -1,4 +1,4 @@
-/** Time-sortable ids in the 27-character KSUID form, with four-millisecond resolution: `msg_2qY…`. */
+/** Ids in the 27-character KSUID form that sort by their time, and those of one process in the order in which it made them: `msg_2qY…`. */
 
 export type IdPrefix = "app" | "ep" | "msg" | "dlv" | "atmpt" | "qtask" | "evtype"
 
@@ -13,6 +13,7 @@ const EPOCH_SECONDS = 1_400_000_000
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const LENGTH = 27
 const RANDOM_BYTES = 15
+const STEP_MS = 4
 const LIMB_BITS = 24
 const TWO_DIGITS = 62 ** 2
 const FOUR_DIGITS = 62 ** 4
@@ -22,15 +23,23 @@ export function createIds(randomBytes: RandomBytes): Ids {
   // One draw fills many ids: a call into the random generator costs more than the rest of an id.
   const pool = new Uint8Array(RANDOM_BYTES * 256)
   let used = pool.length
+  let lastStep = -1
+  let count = 0
   return {
     make(prefix, nowMs) {
       if (used === pool.length) {
         randomBytes(pool)
         used = 0
       }
-      const id = `${prefix}_${ksuid(nowMs, pool.subarray(used, used + RANDOM_BYTES))}`
+      const random = pool.subarray(used, used + RANDOM_BYTES)
       used += RANDOM_BYTES
-      return id
+      // Within one step the first two bytes count up, from somewhere in the lower half.
+      const step = Math.floor(nowMs / STEP_MS)
+      count = step === lastStep ? count + 1 : (random[0]! << 7) | (random[1]! >> 1)
+      lastStep = step
+      random[0] = count >> 8
+      random[1] = count
+      return `${prefix}_${ksuid(nowMs, random)}`
     },
   }
 }
@@ -42,7 +51,7 @@ export function isId(prefix: IdPrefix, text: string): boolean {
 /** 4 bytes of seconds, 1 byte of 4 ms steps, 15 random bytes, in base 62. */
 function ksuid(nowMs: number, random: Uint8Array): string {
   const seconds = Math.floor(nowMs / 1000)
-  const step = Math.floor((nowMs - seconds * 1000) / 4)
+  const step = Math.floor((nowMs - seconds * 1000) / STEP_MS)
   const limbs = [
     Math.floor((seconds - EPOCH_SECONDS) / 2 ** 16),
     ((seconds - EPOCH_SECONDS) % 2 ** 16) * 2 ** 8 + step,

@@ -89,7 +89,11 @@ export class LaneRun {
   /** Accepted a moment ago, and claimed for us in the same transaction. */
   hand(delivery: ClaimedDelivery): void {
     this.#inHand.add(delivery)
-    if (this.#refusing) return void this.#putBack([delivery])
+    if (this.#refusing) {
+      void this.#putBack([delivery])
+      // The fetch that is under way may have looked before it was back.
+      return this.wake()
+    }
     this.#buffer.push(delivery)
     if (this.#mustGiveWay()) this.#leaving = true
     this.#step()

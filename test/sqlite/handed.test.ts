@@ -83,6 +83,18 @@ test("an endpoint that was paused a moment ago is sent nothing, and gets it when
   await harness.published("delivery.delivered", 2)
 })
 
+test("what is handed over while its endpoint is changed again and again goes out, with no time passing", async () => {
+  const { harness } = await start()
+  const id = await harness.endpoint()
+  const change = (n: number) => harness.posthorn.endpoints.update("acme", id, { description: `${n}` })
+  for (let n = 1; n <= 100; n++) {
+    const changes = [change(n), change(-n), change(n + 1000)]
+    await changes[n % 3]
+    await Promise.all([harness.send(), ...changes])
+    await harness.published("delivery.delivered", n)
+  }
+})
+
 test("a stop sends nothing more, and leaves what was handed over to the next start", async () => {
   const { harness } = await start()
   await harness.endpoint({ rateLimit: 1 })
