@@ -30,8 +30,8 @@ function refuse(problem: string): never {
   process.exit(2)
 }
 
-function chooseParts(only: string | undefined): readonly Part[] {
-  if (only === undefined) return PARTS
+function chooseParts(quick: boolean, only: string | undefined): readonly Part[] {
+  if (only === undefined) return PARTS.filter(({ isAside = false }) => !(quick && isAside))
   const chosen = PARTS.filter(({ names }) => names.some((name) => isWithin(name, only)))
   if (chosen.length > 0) return chosen
   const names = figuresOf(false)
@@ -74,7 +74,7 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
 const RESULTS = /(?<=<!-- results -->\n).*(?=\n<!-- end of results -->)/s
 
 const { quick = false, json = false, only, markdown } = readFlags()
-const parts = chooseParts(only)
+const parts = chooseParts(quick, only)
 const report = await measure(quick, parts)
 const figures = figuresOf(quick).filter(({ name }) => parts.some(({ names }) => names.includes(name)))
 console.log(json ? JSON.stringify(toJson(report)) : toTable(report, figures))

@@ -52,7 +52,7 @@ export interface RaceTurns extends Turns {
   readonly roundMs: number
 }
 
-const FIRST_COUNT = 300
+const FIRST_COUNT = 200
 const LEAST_COUNT = 200
 
 /** Contenders that are given a number to do, as many as each does in the time of a round. */

@@ -42,8 +42,10 @@ async function makeFull(bench: Bench, path: string, rows: number): Promise<void>
   const traffic = await library.traffic("app", ENDPOINTS)
   await traffic.run(ENDPOINTS)
   const deliverAt = Date.now() + YEAR_MS
-  for (let ordinal = 0; ordinal < ENDPOINTS; ordinal++)
-    await library.posthorn.send("app", { ...traffic.message(ordinal), payload: {}, deliverAt })
+  await library.posthorn.sendBatch(
+    "app",
+    Array.from({ length: ENDPOINTS }, (_, i) => ({ ...traffic.message(i), payload: {}, deliverAt })),
+  )
   await library.close()
   fill(path, [
     { of: "waiting", count: rows, firstOrdinal: 0 },

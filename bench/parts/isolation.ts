@@ -50,7 +50,7 @@ async function beginToHang(bench: Bench, { posthorn }: Library): Promise<void> {
 
 /** The 99th percentile of the 99 endpoints' latency over some seconds, in milliseconds. */
 async function window(bench: Bench, traffic: Traffic, hangs: boolean): Promise<number> {
-  const count = PER_SECOND * bench.size(2, 0.4)
+  const count = PER_SECOND * bench.size(2, 0.3)
   const arrivals = hangs ? count - count / ENDPOINTS : count
   const expected = await bench.receiver.expect(count, { arrivals, timed: true })
   const send = (i: number) => traffic.send(expected.from + i)

@@ -59,4 +59,4 @@ function inPlaceOf(opened: Store, path: string): Store {
   }
 }
 
-export const threadPart: Part = { names: ["thread.ratio"], run: measure }
+export const threadPart: Part = { names: ["thread.ratio"], isAside: true, run: measure }

@@ -44,9 +44,9 @@ async function drain(bench: Bench, library: Library): Promise<number> {
   const first = await sendAll(bench, library, BATCH, 0)
   const batchMs = sharedNow() - warmedAt
   await first.complete()
-  const total = bench.size(20_000, 2000)
-  // Twice the time that it will take, going by the first ones.
-  const dueInMs = 200 + 2 * batchMs * (total / BATCH)
+  const total = bench.size(20_000, 1000)
+  // Half more than the time that it will take, going by the first ones.
+  const dueInMs = 200 + 1.5 * batchMs * (total / BATCH)
   const dueAt = sharedNow() + dueInMs
   const expected = await sendAll(bench, library, total, dueInMs)
   if (sharedNow() > dueAt) throw new VoidRun("messages came due before all were accepted")
