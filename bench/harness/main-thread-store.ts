@@ -17,7 +17,8 @@ export function storeOnMainThread(path: string): Store {
   const flush = () => {
     const batch = waiting
     waiting = []
-    const answers = executor.run(batch.map(({ call }) => call))
+    let next = 0
+    const answers = executor.run(() => batch[next++]?.call)
     for (const [i, answer] of answers.entries()) {
       if ("value" in answer) batch[i]!.resolve(answer.value)
       else batch[i]!.reject(new Error(answer.failure.message))

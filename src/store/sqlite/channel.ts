@@ -1,6 +1,6 @@
 /**
- * The caller's end of a store thread. Calls made while a batch is under way wait and go together as the next one: the busier
- * it is, the larger the batches, with no timer and nothing to tune.
+ * The caller's end of a store thread. Calls of one moment go together, and what is there when the thread begins a transaction goes
+ * into it: the busier it is, the more calls share a sync, with no timer and nothing to tune.
  */
 import { Worker } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
@@ -14,14 +14,14 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** One that is answered, one that is worked on, and one that comes in meanwhile and goes into the same transaction. */
-const MOST_BATCHES = 3
-const MOST_CALLS = 1000
+/** So many go at once, so that the thread begins while the others are still made. */
+const ENOUGH_TO_SEND = 64
 
 export class Channel {
   readonly #worker: Worker
   readonly #onLost: (error: PosthornError) => void
-  readonly #batches: Waiting[][] = []
+  /** Sent, in the order in which they will be answered. */
+  #waiting: Waiting[] = []
   #outbox: Waiting[] = []
   #flushing = false
   #ended: PosthornError | null = null
@@ -59,6 +59,7 @@ export class Channel {
     if (this.#ended !== null) return Promise.reject(this.#ended)
     return new Promise((resolve, reject) => {
       this.#outbox.push({ call: [name, args], resolve, reject })
+      if (this.#outbox.length >= ENOUGH_TO_SEND) this.#flush()
       if (this.#flushing) return
       this.#flushing = true
       // Calls of the same turn of the event loop go together, whichever socket they came from.
@@ -69,18 +70,19 @@ export class Channel {
     })
   }
 
-  #flush(most = MOST_BATCHES): void {
-    while (this.#outbox.length > 0 && this.#batches.length < most)
-      this.#postBatch(this.#outbox.splice(0, MOST_CALLS))
+  #flush(): void {
+    const batch = this.#outbox
+    this.#outbox = []
+    if (batch.length > 0) this.#send(batch)
   }
 
-  #postBatch(batch: Waiting[]): void {
+  #send(batch: readonly Waiting[]): void {
     try {
       this.#post({ calls: batch.map(({ call }) => call) })
-      this.#batches.push(batch)
+      this.#waiting.push(...batch)
     } catch (cause) {
       // An argument that cannot be copied to the thread, such as a function: only the call that has it is refused.
-      if (batch.length > 1) for (const waiting of batch) this.#postBatch([waiting])
+      if (batch.length > 1) for (const one of batch) this.#send([one])
       else batch[0]?.reject(new PosthornError("invalid_input", "an argument is not plain data", { cause }))
     }
   }
@@ -93,11 +95,8 @@ export class Channel {
     if (message === "closed") return this.#closed?.()
     // What was refused when the store was lost may be answered all the same.
     if (typeof message !== "object" || !("answers" in message)) return
-    const waiting: Waiting[] = []
-    while (waiting.length < message.answers.length && this.#batches.length > 0)
-      waiting.push(...this.#batches.shift()!)
-    this.#flush()
-    for (const [i, one] of waiting.entries()) this.#answer(one, message.answers[i]!)
+    const answered = this.#waiting.splice(0, message.answers.length)
+    for (const [i, one] of answered.entries()) this.#answer(one, message.answers[i]!)
   }
 
   #answer(waiting: Waiting, answer: Answer): void {
@@ -110,8 +109,8 @@ export class Channel {
   #end(error: PosthornError): void {
     if (this.#ended !== null) return
     this.#ended = error
-    for (const { reject } of [...this.#batches.flat(), ...this.#outbox]) reject(error)
-    this.#batches.length = 0
+    for (const { reject } of [...this.#waiting, ...this.#outbox]) reject(error)
+    this.#waiting = []
     this.#outbox = []
     void this.#worker.terminate()
     this.#onLost(error)
@@ -123,11 +122,11 @@ export class Channel {
     this.#ended = new PosthornError("closed", "Posthorn is closed")
     await new Promise<void>((resolve) => {
       this.#closed = resolve
-      this.#flush(Number.POSITIVE_INFINITY)
+      this.#flush()
       this.#post("close")
       this.#worker.once("exit", resolve)
     })
-    for (const { reject } of this.#batches.flat()) reject(this.#ended)
+    for (const { reject } of this.#waiting) reject(this.#ended)
     await this.#worker.terminate()
   }
 

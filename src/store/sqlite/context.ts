@@ -52,7 +52,13 @@ export class Context {
     return changed
   }
 
-  /** After a change to endpoints or applications, and after a rollback that may have taken one back. */
+  /** Whatever was learned in a transaction that was taken back is not so; what was told in it was not told. */
+  rolledBack(): void {
+    this.#changedByOthers = true
+    this.forget()
+  }
+
+  /** After a change to endpoints or applications. */
   forget(): void {
     this.openLanes.closeAll()
     this.recipients.clear()

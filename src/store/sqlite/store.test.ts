@@ -93,6 +93,34 @@ test("says once that another program changed the file", async () => {
   expect(await store.changedOutside()).toBe(false)
 })
 
+test("what was told in a transaction that was taken back is told again", async () => {
+  const path = temporaryFile()
+  const store = await open(path)
+  const other = await open(path, false)
+  await other.createApplication(sample.application())
+  const [changed, refused] = await Promise.allSettled([
+    store.changedOutside(),
+    store.cancelTask(ORG, {} as never, NOW),
+  ])
+  expect(refused.status).toBe("rejected")
+  expect(changed).toEqual({ status: "fulfilled", value: true })
+})
+
+test("a call that fails in its middle leaves nothing, and those of the same moment are done once", async () => {
+  const store = await open(temporaryFile())
+  const application = sample.application()
+  const { id } = application
+  await store.createApplication(application)
+  const eventId = "same"
+  const results = await Promise.allSettled([
+    store.accept([sample.message(id)]),
+    store.accept([sample.message(id, { eventId }), sample.message(id, { eventId })]),
+    store.accept([sample.message(id)]),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
+  expect(await store.listMessages({ appId: id }, newest(9), false)).toHaveLength(2)
+})
+
 test("a send in somebody's transaction is refused: the file has a connection of its own", async () => {
   const store = await open(temporaryFile())
   await expect(store.accept([sample.message("acme")], {})).rejects.toMatchObject({ field: "tx" })

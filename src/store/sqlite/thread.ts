@@ -13,10 +13,16 @@ import {
 export type ToThread = { readonly calls: readonly Call[] } | "close"
 export type FromThread =
   | "open"
-  /** Of one batch or of several, in their order. */
+  /** Of so many calls, in the order of the calls. */
   | { readonly answers: readonly Answer[] }
   | { readonly openFailed: Failure }
   | "closed"
+
+/**
+ * While one transaction is written, the answers of the one before are worked on, and what they lead to comes in: without an end to it
+ * all callers would wait for each other and go round as a herd, each thread idle for a third of the time.
+ */
+const MOST_IN_A_TRANSACTION = 128
 
 const port = parentPort!
 const answer = (message: FromThread) => port.postMessage(message)
@@ -24,23 +30,35 @@ const answer = (message: FromThread) => port.postMessage(message)
 try {
   const executor = new Executor(workerData as ExecutorOptions)
   let closing = false
-  const close = () => {
+  let calls: readonly Call[] = []
+  let taken = 0
+  const receive = (message: ToThread) => {
+    if (message === "close") closing = true
+    else {
+      calls = message.calls
+      taken = 0
+    }
+  }
+  const hasMore = (): boolean => {
+    while (taken === calls.length && !closing) {
+      const received = receiveMessageOnPort(port)
+      if (received === undefined) return false
+      receive(received.message as ToThread)
+    }
+    return taken < calls.length
+  }
+  /** What comes in while a transaction is worked on goes into it: one sync less. */
+  const transact = (): void => {
+    let room = MOST_IN_A_TRANSACTION
+    answer({ answers: executor.run(() => (room-- > 0 && hasMore() ? calls[taken++] : undefined)) })
+  }
+  port.on("message", (message: ToThread) => {
+    receive(message)
+    while (hasMore()) transact()
+    if (!closing) return
     executor.close()
     answer("closed")
     port.close()
-  }
-  /** The batch that came in while this one was worked on goes into the same transaction: one sync less. */
-  const more = (): readonly Call[] => {
-    const next = closing ? undefined : receiveMessageOnPort(port)
-    if (next === undefined) return []
-    if (next.message !== "close") return (next.message as Exclude<ToThread, "close">).calls
-    closing = true
-    return []
-  }
-  port.on("message", (message: ToThread) => {
-    if (message === "close") return close()
-    answer({ answers: executor.run(message.calls, more) })
-    if (closing) close()
   })
   answer("open")
 } catch (error) {
