@@ -18,8 +18,8 @@ const QUANTUM = 100
 const STORE_RETRY_MS = 500
 /** A lease that could not be renewed in time may yet be. */
 const LEASE_RETRY_MS = 500
-/** How long an open lane is kept with nothing to do: what comes meanwhile is sent without having been asked for. */
-const REST_MS = 1000
+/** How long an open lane is kept with nothing to do: what comes meanwhile is sent without having been asked for, a commit sooner. */
+const REST_MS = 10_000
 
 /** What a run tells the engine. */
 interface RunListener {
