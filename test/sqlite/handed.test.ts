@@ -38,13 +38,13 @@ test("only the first of many is asked for", async () => {
   )
 })
 
-test("after a second with nothing to do the lane is given back, and the next one is asked for again", async () => {
+test("after ten seconds with nothing to do the lane is given back, and the next one is asked for again", async () => {
   const { harness, times } = await start()
   await harness.endpoint()
   await harness.send()
   await harness.published("delivery.delivered", 1)
   await harness.quiet()
-  harness.clock.advance(999)
+  harness.clock.advance(9_999)
   await harness.quiet()
   expect(times("closeLane")).toBe(0)
   harness.clock.advance(1)
