@@ -7,9 +7,12 @@ type Given<T> = { readonly [K in keyof T]?: T[K] | null | undefined }
 
 /** Only what was given. */
 export function given<T extends object>(fields: Given<T>): Partial<T> {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
-  ) as Partial<T>
+  const rest: Partial<T> = {}
+  for (const name of Object.keys(fields) as (keyof T)[]) {
+    const value = fields[name]
+    if (value !== undefined && value !== null) rest[name] = value
+  }
+  return rest
 }
 
 export function pageAsked(query: {

@@ -35,5 +35,8 @@ export class RequestLog extends LogController {
 }
 
 export function tellRequestId(app: Api): void {
-  app.addHook("onRequest", async (request, reply) => void reply.header("x-request-id", request.id))
+  app.addHook("onRequest", (request, reply, done) => {
+    void reply.header("x-request-id", request.id)
+    done()
+  })
 }

@@ -56,12 +56,11 @@ class Slot {
     this.#settle()
   }
 
-  async keepDuring<T>(work: Promise<T>): Promise<T> {
+  /** Somebody works on the answer, until what is given back is called. */
+  begin(): () => void {
     this.#works++
     this.#hold()
-    try {
-      return await work
-    } finally {
+    return () => {
       this.#works--
       this.#settle()
     }
@@ -83,15 +82,18 @@ class Slot {
  * For all that waits for the store. Rejects when it takes too long; the place is kept as long as the work really goes on. The
  * framework's own timeout ends with the reading of the body, and would let every POST hang.
  */
-export async function inTime<T>({ slot }: FastifyRequest, work: Promise<T>): Promise<T> {
+export function inTime<T>({ slot }: FastifyRequest, work: Promise<T>): Promise<T> {
   if (slot === null) return work
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(tooLate()), slot.handlerMs)
-  try {
-    return await Promise.race([slot.keepDuring(work), late])
-  } finally {
-    clearTimeout(timer)
-  }
+  const end = slot.begin()
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(tooLate()), slot.handlerMs)
+    work
+      .finally(() => {
+        clearTimeout(timer)
+        end()
+      })
+      .then(resolve, reject)
+  })
 }
 
 export function shedOverload(app: Api, { maxRequests, maxBodyBytes, handlerMs }: Limits): void {
@@ -105,18 +107,20 @@ export function shedOverload(app: Api, { maxRequests, maxBodyBytes, handlerMs }:
       return result instanceof Promise ? inTime(request, result) : result
     }
   })
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     const { always } = request.routeOptions.config
-    if (!always && taken.slots.size >= maxRequests) throw tooMuch("too many requests are under way")
+    if (!always && taken.slots.size >= maxRequests) return done(tooMuch("too many requests are under way"))
     const slot = new Slot(always ? uncounted : taken, handlerMs)
     request.slot = slot
     reply.raw.once("finish", () => slot.leave()).once("close", () => slot.leave())
+    done()
   })
-  app.addHook("preParsing", async (request) => {
+  app.addHook("preParsing", (request, _reply, _payload, done) => {
     const expected = expectedBytes(request)
-    if (expected === 0) return
-    if (taken.bytes + expected > maxBodyBytes) throw tooMuch("too many bytes of requests are being read")
-    request.slot?.expectBody(expected)
+    if (expected > 0 && taken.bytes + expected > maxBodyBytes)
+      return done(tooMuch("too many bytes of requests are being read"))
+    if (expected > 0) request.slot?.expectBody(expected)
+    done()
   })
 }
 

@@ -107,10 +107,10 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
 /** Whoever still comes is sent away at once; whoever dawdles is cut off in the end. */
 function stopGently(app: Api, closeTimeoutMs: number): void {
   let closing = false
-  app.addHook("onRequest", async (_request, reply) => {
-    if (!closing) return
+  app.addHook("onRequest", (_request, reply, done) => {
+    if (!closing) return done()
     void reply.header("connection", "close")
-    return sendError(ApiError.of(503, "closing", "the server is stopping; try again", 1), reply)
+    void sendError(ApiError.of(503, "closing", "the server is stopping; try again", 1), reply)
   })
   app.addHook("preClose", async () => {
     closing = true

@@ -130,10 +130,10 @@ export function unsupported(request: FastifyRequest): Unsupported | null {
 
 /** After the caller is known: strangers are told nothing. */
 export function refuseUnsupported(app: Api): void {
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", (request, _reply, done) => {
     const found = unsupported(request)
-    if (found !== null)
-      throw ApiError.of(501, "not_implemented", `Posthorn does not have ${found.what}: ${found.instead}`)
+    if (found === null) return done()
+    done(ApiError.of(501, "not_implemented", `Posthorn does not have ${found.what}: ${found.instead}`))
   })
 }
 

@@ -1,5 +1,5 @@
 /** What an API key looks like on the wire, and the digest that is kept of it. */
-import { createHash, timingSafeEqual } from "node:crypto"
+import { hash, timingSafeEqual } from "node:crypto"
 import type { RandomBytes } from "../core/ids.ts"
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -26,15 +26,14 @@ export function readToken(text: string): Token | null {
   const [, id, secret] = /^ph_([0-9A-Za-z]{16})_([0-9A-Za-z]{32,128})$/.exec(text) ?? []
   if (id !== undefined && secret !== undefined) return { id, secret }
   if (text.startsWith("ph_") || !/^[\x21-\x7e]{24,512}$/.test(text)) return null
-  const digest = createHash("sha256").update("posthorn key").update(text).digest()
-  return {
-    id: Array.from(digest.subarray(0, ID_LENGTH), (byte) => ALPHABET[byte % 62]).join(""),
-    secret: text,
-  }
+  const digest = hash("sha256", `posthorn key${text}`, "buffer")
+  let name = ""
+  for (let i = 0; i < ID_LENGTH; i++) name += ALPHABET[digest[i]! % 62]
+  return { id: name, secret: text }
 }
 
 export function digestOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex")
+  return hash("sha256", secret, "hex")
 }
 
 /** In the same time, whatever the difference. */

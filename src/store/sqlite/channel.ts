@@ -15,7 +15,7 @@ interface Waiting {
 }
 
 /** So many go at once, so that the thread begins while the others are still made. */
-const ENOUGH_TO_SEND = 64
+const ENOUGH_TO_SEND = 32
 
 export class Channel {
   readonly #worker: Worker
