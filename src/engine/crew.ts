@@ -31,6 +31,8 @@ export interface Crew {
   stopping(): boolean
   /** Whether this process may still send for the lanes that it claimed. */
   holds(): boolean
+  /** Whether one more lane may be kept open with nothing to do. */
+  mayRest(): boolean
   /** Whether lanes wait that find no place because of those being worked on. */
   othersWait(): boolean
 }

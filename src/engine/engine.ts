@@ -52,6 +52,8 @@ export interface EngineParts {
 const CLAIM_RETRY_MS = 500
 /** How many lanes' states are kept while they are not worked on. */
 const MOST_IDLE_LANES = 10_000
+/** How many are kept open with nothing to do. */
+const MOST_RESTING_LANES = 10_000
 
 export class Engine {
   readonly #parts: EngineParts
@@ -93,6 +95,7 @@ export class Engine {
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
       stopping: () => this.#state !== "running",
       holds: () => schedule.holds(),
+      mayRest: () => this.#resting < MOST_RESTING_LANES,
       othersWait: () => this.#working() >= options.maxInFlight && schedule.hasWaiting(clock.now()),
     }
     this.#maintenance = new Maintenance(store, clock, logger, options.maintenanceIntervalMs)
@@ -254,7 +257,10 @@ export class Engine {
     this.#lanes.set(endpointId, lane)
     const run = new LaneRun(this.#crew, claim, lane, {
       rests: (rests) => {
+        const wasFull = this.#working() >= this.#options.maxInFlight
         this.#resting += rests ? 1 : -1
+        // The place that it gives up may be the one that another lane waits for.
+        if (rests && wasFull) void this.#pump()
         this.#tellIfIdle()
       },
       finished: (nextDueAt) => this.#finished(claim, nextDueAt),

@@ -101,6 +101,8 @@ export class LaneRun {
 
   /** The endpoint changed, or the process stops: what is not under way goes back, to be fetched as things are then. */
   recall(): void {
+    // Whoever has something for a lane that rests wakes it.
+    if (this.#rests) return void this.#close()
     this.#giveBackBuffer()
     this.wake()
   }
@@ -127,7 +129,7 @@ export class LaneRun {
     if (this.#wantsMore()) void this.#fetch()
     else if (this.#isIdle() && !this.#open) return this.#finish()
     else this.#armDueTimer()
-    this.#rest(this.#isIdle())
+    if (!this.#over) this.#rest(this.#isIdle())
   }
 
   #wantsMore(): boolean {
@@ -165,6 +167,7 @@ export class LaneRun {
 
   #rest(rests: boolean): void {
     if (rests === this.#rests) return
+    if (rests && !this.#crew.mayRest()) return void this.#close()
     this.#rests = rests
     this.#restTimer?.cancel()
     this.#restTimer = rests ? this.#crew.clock.setTimer(REST_MS, () => void this.#close()) : null
@@ -368,12 +371,16 @@ export class LaneRun {
   async #putBack(deliveries: readonly ClaimedDelivery[], tried: Tried | null = null): Promise<void> {
     const claims = deliveries.map((one) => toGivenBack(this.#crew, this.claim, one, tried))
     this.#unsettled++
+    let late = false
     while (!(await this.#wasPutBack(claims)) && !this.#over && !this.#crew.stopping()) {
+      late = true
       const waitMs = STORE_RETRY_MS * (1 + this.#crew.random())
       await new Promise<void>((resolve) => this.#crew.clock.setTimer(waitMs, resolve))
     }
     this.#unsettled--
     for (const delivery of deliveries) this.#inHand.delete(delivery)
+    // Whoever looked for it meanwhile did not find it.
+    if (late) this.#comeBackAt(this.#crew.clock.now())
     this.#step()
   }
 

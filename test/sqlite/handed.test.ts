@@ -124,3 +124,41 @@ test("with a cap for each poll everything is asked for", async () => {
   expect(times("fetch")).toBeGreaterThanOrEqual(2)
   expect(times("closeLane")).toBe(0)
 })
+
+test("a lane that rests gives its place to those that wait for one", async () => {
+  const { harness } = await start({ maxInFlight: 1 })
+  for (let n = 0; n < 3; n++) await harness.endpoint()
+  await harness.send()
+  await harness.published("delivery.delivered", 3)
+})
+
+test("a refused message closes no lane, but for the first in a while", async () => {
+  const { harness, times } = await start()
+  await harness.endpoint()
+  const refused = () =>
+    expect(harness.posthorn.send("nobody", { eventType: "a", payload: {} })).rejects.toThrow()
+  const sendAfterRefusal = async (n: number) => {
+    await refused()
+    await harness.send()
+    await harness.published("delivery.delivered", n)
+  }
+  await sendAfterRefusal(1)
+  await sendAfterRefusal(2)
+  const fetches = times("fetch")
+  for (let n = 3; n <= 6; n++) await sendAfterRefusal(n)
+  expect(times("fetch")).toBe(fetches)
+})
+
+test("when somebody else changed the file, a lane that rests is given back", async () => {
+  const { harness, times } = await start()
+  await harness.endpoint()
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.quiet()
+  const fetches = times("fetch")
+  await harness.sql("UPDATE applications SET name = 'typed by an operator'")
+  await harness.poll()
+  await harness.quiet()
+  expect(times("closeLane")).toBe(1)
+  expect(times("fetch")).toBe(fetches)
+})

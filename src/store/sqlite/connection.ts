@@ -57,6 +57,11 @@ export class Connection {
     return (this.sql("PRAGMA data_version").get() as { data_version: number }).data_version
   }
 
+  /** How many rows this connection has written so far, also those that were taken back. */
+  totalChanges(): number {
+    return (this.sql("SELECT total_changes() AS rows").get() as { rows: number }).rows
+  }
+
   close(): void {
     this.#statements.clear()
     this.db.close()

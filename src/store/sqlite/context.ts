@@ -26,6 +26,8 @@ export class Context {
   idempotencyGenerations: readonly number[] | null = null
   #dataVersion: number
   #changedByOthers = false
+  /** It was told in this transaction that they did. */
+  #told = false
 
   constructor(connection: Connection, ids: Ids) {
     this.connection = connection
@@ -38,6 +40,7 @@ export class Context {
    * so an endpoint that another process created is never missed.
    */
   noticeOthers(): void {
+    this.#told = false
     const version = this.connection.dataVersion()
     if (version === this.#dataVersion) return
     this.#dataVersion = version
@@ -47,14 +50,14 @@ export class Context {
 
   /** Whether others committed anything since the last call. */
   takeChangedByOthers(): boolean {
-    const changed = this.#changedByOthers
+    this.#told = this.#changedByOthers
     this.#changedByOthers = false
-    return changed
+    return this.#told
   }
 
   /** Whatever was learned in a transaction that was taken back is not so; what was told in it was not told. */
   rolledBack(): void {
-    this.#changedByOthers = true
+    if (this.#told) this.#changedByOthers = true
     this.forget()
   }
 

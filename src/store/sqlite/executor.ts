@@ -28,8 +28,12 @@ export type Answer =
   | { readonly value: unknown }
   | { readonly failure: Failure; readonly fileTrouble: boolean }
 
+/** After a call that failed, so many have a savepoint for each call. */
+const WARY_TRANSACTIONS = 100
+
 export class Executor {
   readonly #options: ExecutorOptions
+  #wary = 0
   #open: {
     readonly connection: Connection
     readonly context: Context
@@ -58,14 +62,35 @@ export class Executor {
     try {
       const { connection, context } = this.#ready()
       return this.#options.role === "reader"
-        ? readAll(context, next)
-        : transact(connection, context, calls, next)
+        ? each(next, (call) => attempt(context, call))
+        : this.#transact(connection, context, calls, next)
     } catch (error) {
       const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
       // Those that it did not get to would have met the same.
       while (next() !== undefined) {}
       return calls.map(() => ({ failure, fileTrouble: true }))
     }
+  }
+
+  /**
+   * A bad call fails alone, and trouble with the file fails them all; nothing is half-written. A savepoint for each call takes a fifth
+   * of this thread's time: they are made only for a while after a call has failed, beginning with those that were begun with it.
+   */
+  #transact(
+    connection: Connection,
+    context: Context,
+    calls: readonly Call[],
+    next: () => Call | undefined,
+  ): Answer[] {
+    const alone = (call: Call) => attemptAlone(connection, context, call)
+    if (this.#wary > 0) {
+      this.#wary--
+      return inTransaction(connection, context, () => each(next, alone))!
+    }
+    const answers = inTransaction(connection, context, () => attemptAll(context, next))
+    if (answers !== null) return answers
+    this.#wary = WARY_TRANSACTIONS
+    return inTransaction(connection, context, () => calls.map(alone))!
   }
 
   close(): void {
@@ -93,37 +118,24 @@ function openFile({ path, role }: ExecutorOptions) {
   }
 }
 
-function readAll(context: Context, next: () => Call | undefined): Answer[] {
+function each(next: () => Call | undefined, answer: (call: Call) => Answer): Answer[] {
   const answers: Answer[] = []
-  for (let call = next(); call !== undefined; call = next()) answers.push(attempt(context, call))
+  for (let call = next(); call !== undefined; call = next()) answers.push(answer(call))
   return answers
 }
 
-/**
- * A bad call fails alone, and trouble with the file fails them all; nothing is half-written. A savepoint for each call takes a
- * tenth of this thread's time: they are made only when one of the calls has failed and all that were begun are done again.
- */
-function transact(
-  connection: Connection,
-  context: Context,
-  calls: readonly Call[],
-  next: () => Call | undefined,
-): Answer[] {
-  return (
-    inTransaction(connection, context, () => {
-      const answers: Answer[] = []
-      for (let call = next(); call !== undefined; call = next()) {
-        const answer = attempt(context, call)
-        if ("failure" in answer) {
-          if (answer.fileTrouble) throw answer.failure
-          return null
-        }
-        answers.push(answer)
-      }
-      return answers
-    }) ??
-    inTransaction(connection, context, () => calls.map((call) => attemptAlone(connection, context, call)))!
-  )
+/** Null when a call has failed, and all that were begun must be done again. */
+function attemptAll(context: Context, next: () => Call | undefined): Answer[] | null {
+  const answers: Answer[] = []
+  for (let call = next(); call !== undefined; call = next()) {
+    const answer = attempt(context, call)
+    if ("failure" in answer) {
+      if (answer.fileTrouble) throw answer.failure
+      return null
+    }
+    answers.push(answer)
+  }
+  return answers
 }
 
 /** Commits what `work` answers; null takes it back. */
@@ -149,11 +161,13 @@ function inTransaction(
 }
 
 function attemptAlone(connection: Connection, context: Context, call: Call): Answer {
+  const written = connection.totalChanges()
   connection.sql("SAVEPOINT call").run()
   const answer = attempt(context, call)
   if ("failure" in answer) {
     if (answer.fileTrouble || !connection.db.isTransaction) throw answer.failure
-    context.rolledBack()
+    // Most that are refused have written nothing: then all that is remembered is still so.
+    if (connection.totalChanges() !== written) context.rolledBack()
     connection.sql("ROLLBACK TO call").run()
   }
   connection.sql("RELEASE call").run()

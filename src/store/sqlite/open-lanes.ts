@@ -1,6 +1,7 @@
 /**
  * Lanes that are handed what is accepted for them in the same transaction, with no fetch in between: all else that was due there
- * is in their worker's hands. Whatever makes that untrue closes the lane, and the worker asks again.
+ * when they were opened is in their worker's hands. What comes due later, their worker is woken for and fetches beside them. Whatever
+ * could make it wrong to send closes the lane, and the worker asks again.
  */
 
 interface OpenLane {

@@ -112,13 +112,16 @@ test("a call that fails in its middle leaves nothing, and those of the same mome
   const { id } = application
   await store.createApplication(application)
   const eventId = "same"
-  const results = await Promise.allSettled([
-    store.accept([sample.message(id)]),
-    store.accept([sample.message(id, { eventId }), sample.message(id, { eventId })]),
-    store.accept([sample.message(id)]),
-  ])
-  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
-  expect(await store.listMessages({ appId: id }, newest(9), false)).toHaveLength(2)
+  // The second time the store is wary: each call has its savepoint from the beginning.
+  for (const kept of [2, 4]) {
+    const results = await Promise.allSettled([
+      store.accept([sample.message(id)]),
+      store.accept([sample.message(id, { eventId }), sample.message(id, { eventId })]),
+      store.accept([sample.message(id)]),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
+    expect(await store.listMessages({ appId: id }, newest(9), false)).toHaveLength(kept)
+  }
 })
 
 test("a send in somebody's transaction is refused: the file has a connection of its own", async () => {
