@@ -25,6 +25,27 @@ export function accepting(name: string, setUp: SetUp): void {
       })
     })
 
+    test("gives a message to whoever wants it at that moment", async () => {
+      const { store, endpoint, send } = await setUp({ eventTypes: ["other", "invoice.paid"] })
+      const matched = async () => (await send()).matched
+      expect(await matched()).toBe(1)
+      const patches = [
+        [{ eventTypes: ["other"] }, 0],
+        [{ eventTypes: null }, 1],
+        [{ disabled: true }, 0],
+        [{ eventTypes: ["invoice.paid"] }, 0],
+        [{ disabled: false }, 1],
+        [{ channels: ["eu"] }, 0],
+      ] as const
+      for (const [patch, expected] of patches) {
+        await store.updateEndpoint(endpoint.id, patch, NOW)
+        expect(await matched()).toBe(expected)
+      }
+      expect((await send({ channels: ["eu"] })).matched).toBe(1)
+      await store.deleteEndpoint(endpoint.id, sample.task({ action: "cancel" }))
+      expect((await send({ channels: ["eu"] })).matched).toBe(0)
+    })
+
     test("keeps everything that is said of a message", async () => {
       const { store, application, send } = await setUp()
       const said = {

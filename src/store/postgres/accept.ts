@@ -71,11 +71,16 @@ recipients AS MATERIALIZED (
   -- OFFSET 0 keeps the planner from joining otherwise: it would read every application's endpoints into a hash.
   SELECT i.ord, e.*
     FROM i CROSS JOIN LATERAL (
+      SELECT endpoint_id FROM subscriptions WHERE app_id = i.app_id AND event_type = i.event_type AND i.recipient IS NULL
+       UNION ALL
+      SELECT endpoint_id FROM subscriptions WHERE app_id = i.app_id AND event_type = '' AND i.recipient IS NULL
+       UNION ALL
+      SELECT i.recipient WHERE i.recipient IS NOT NULL
+      OFFSET 0
+    ) wanted CROSS JOIN LATERAL (
       SELECT e.id, e.url, e.ordered FROM endpoints e
-       WHERE e.app_id = i.app_id AND e.deleted_at IS NULL AND NOT e.disabled
-         AND CASE WHEN i.recipient IS NOT NULL THEN e.id = i.recipient
-                  ELSE (e.event_types IS NULL OR i.event_type = ANY (e.event_types))
-                   AND (e.channels IS NULL OR i.channels::jsonb ?| e.channels) END
+       WHERE e.id = wanted.endpoint_id AND e.app_id = i.app_id AND e.deleted_at IS NULL AND NOT e.disabled
+         AND (i.recipient IS NOT NULL OR e.channels IS NULL OR i.channels::jsonb ?| e.channels)
       OFFSET 0
     ) e
 ),

@@ -40,6 +40,13 @@ async function backlog(): Promise<Scene> {
       id, org_id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
     ) SELECT 'ep_' || i, 'org_1', 'app_' || i % 500, 'http://x', '', '{}', '{}', false, false, false, '', 1, 0, 0
         FROM generate_series(1, ${ENDPOINTS}) i`)
+  await client.query(
+    `INSERT INTO endpoints (
+       id, org_id, app_id, url, event_types, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
+     ) SELECT 'ep_other_' || i, 'org_1', $1, 'http://x', ARRAY['type-' || i], '', '{}', '{}', false, false, false, '', 1, 0, 0
+         FROM generate_series(1, 200) i`,
+    [application.id],
+  )
   await client.query(`
     INSERT INTO applications (id, org_id, name, metadata, created_at, updated_at)
     SELECT 'app_' || i, 'org_1', '', '{}', 0, 0 FROM generate_series(0, 499) i`)
@@ -138,7 +145,7 @@ test("a settle reads the rows that it writes, and no partition of finished ones"
   expect(scans.filter((node) => /_done|_kept|_\d+$/.test(node["Relation Name"] ?? ""))).toEqual([])
 })
 
-test("accepting reads the application's endpoints and no delivery", async () => {
+test("accepting reads the endpoints that want the message and no delivery", async () => {
   const { store, plan, appId } = await backlog()
   const messages = [1, 2, 3].map((n) =>
     sample.message(appId, {
@@ -150,5 +157,6 @@ test("accepting reads the application's endpoints and no delivery", async () => 
   const nodes = await plan(ACCEPT, acceptValues(messages))
   expect(rowsRead(nodes, /^webhook_deliveries/)).toBe(0)
   expect(rowsRead(nodes, /^endpoints/)).toBeLessThanOrEqual(3 * 2)
+  expect(rowsRead(nodes, /^subscriptions/)).toBeLessThanOrEqual(3 * 2)
   expect(rowsRead(nodes, /^messages/)).toBe(0)
 })

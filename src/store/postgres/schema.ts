@@ -350,6 +350,38 @@ SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, 
   LEFT JOIN lanes l ON l.id = d.webhook_id;
 `
 
+/**
+ * Who wants which event type; '' is all of them. An application with a hundred endpoints, each for types of its own, had all of them
+ * looked at for every message. A trigger keeps it, so that a program that does not know of it may change endpoints too.
+ */
+const SUBSCRIPTIONS = `
+CREATE TABLE subscriptions (
+  app_id      text COLLATE "C" NOT NULL,
+  event_type  text COLLATE "C" NOT NULL,
+  endpoint_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (app_id, event_type, endpoint_id)
+);
+
+CREATE FUNCTION posthorn_subscribe() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP <> 'INSERT' THEN
+    DELETE FROM subscriptions
+     WHERE app_id = OLD.app_id AND event_type = ANY (coalesce(OLD.event_types, ARRAY[''])) AND endpoint_id = OLD.id;
+  END IF;
+  IF TG_OP <> 'DELETE' THEN
+    INSERT INTO subscriptions (app_id, event_type, endpoint_id)
+    SELECT DISTINCT NEW.app_id, unnest(coalesce(NEW.event_types, ARRAY[''])), NEW.id
+     WHERE NEW.deleted_at IS NULL AND NOT NEW.disabled;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER endpoints_subscribe AFTER INSERT OR DELETE OR UPDATE OF app_id, event_types, disabled, deleted_at ON endpoints
+  FOR EACH ROW EXECUTE FUNCTION posthorn_subscribe();
+
+INSERT INTO subscriptions (app_id, event_type, endpoint_id)
+SELECT DISTINCT app_id, unnest(coalesce(event_types, ARRAY[''])), id FROM endpoints WHERE deleted_at IS NULL AND NOT disabled;
+`
+
 export interface Migration {
   readonly sql: string
   /** A program that does not know this migration can go on working beside one that does, as in a rolling upgrade. */
@@ -360,4 +392,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: TABLES, additive: false },
   { sql: VIEWS, additive: true },
   { sql: scheduleFunctions(NEVER), additive: true },
+  { sql: SUBSCRIPTIONS, additive: true },
 ]

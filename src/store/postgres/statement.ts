@@ -38,9 +38,20 @@ export class Columns<Row> {
     return from + this.#columns.length
   }
 
-  values(rows: readonly Row[]): unknown[][] {
-    return this.#columns.map(([, [, value]]) => rows.map(value))
+  values(rows: readonly Row[]): string[] {
+    return this.#columns.map(([, [, value]]) => `{${rows.map((row) => literal(value(row))).join(",")}}`)
   }
+}
+
+/** As it stands in an array. The driver's own way replaces twice in every text: a twentieth of a busy process's time. */
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return "NULL"
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean")
+    return String(value)
+  if (typeof value === "string")
+    return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`
+  if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value).toString("hex")}"`
+  throw new TypeError(`a column cannot hold a ${typeof value}`)
 }
 
 /**
