@@ -1,9 +1,11 @@
 /** The benchmark's own arithmetic and books: a figure is worth what they are. */
-import { rmSync } from "node:fs"
+import { existsSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Pool } from "undici"
 import { expect, onTestFinished, test } from "vitest"
 import { Program } from "../test/support/process.ts"
+import { BareLoop } from "./harness/bare-loop.ts"
+import { measureCeiling } from "./harness/ceiling.ts"
 import { figuresOf, isWithin } from "./harness/figures.ts"
 import { fill } from "./harness/fill.ts"
 import { Ledger, mistakeIn } from "./harness/ledger.ts"
@@ -81,6 +83,20 @@ test("the ledger knows what is missing, what came again and what is of another t
   expect(ledger.arrived(11, 5)).toBe(true)
 })
 
+test("what comes after the books were read is in the next ones, as of another time", () => {
+  const ledger = new Ledger()
+  ledger.expect({ from: 0, to: 1, arrivals: 1, timed: false })
+  ledger.arrived(0, 0)
+  expect(mistakeIn(ledger.tally())).toBe(null)
+  ledger.arrived(0, 1)
+  ledger.expect({ from: 1, to: 2, arrivals: 1, timed: false })
+  ledger.arrived(1, 2)
+  expect(ledger.tally()).toMatchObject({ requests: 2, distinct: 1, strays: 1 })
+  expect(mistakeIn(ledger.tally())).toBe("1 requests were of another time")
+  ledger.expect({ from: 2, to: 3, arrivals: 0, timed: false })
+  expect(mistakeIn(ledger.tally())).toBe(null)
+})
+
 test("the receiver's process waits for all, and a run in which one came twice is void", async () => {
   const receiver = await startReceiver()
   const post = posting(receiver)
@@ -92,6 +108,29 @@ test("the receiver's process waits for all, and a run in which one came twice is
   const bad = await receiver.expect(2)
   for (const ordinal of [bad.from, bad.from, bad.from + 1]) await post(ordinal)
   await expect(bad.complete()).rejects.toThrow("1 came again")
+})
+
+test("a message that comes again after its books were read is found when everything has ended", async () => {
+  const receiver = await startReceiver()
+  const post = posting(receiver)
+  const expected = await receiver.expect(1)
+  await post(expected.from)
+  await expected.complete()
+  await receiver.checkNothingCame()
+  await post(expected.from)
+  await expect(receiver.checkNothingCame()).rejects.toThrow("1 requests were of another time")
+})
+
+test("a bare round near the most that the receiver takes is void", async () => {
+  const receiver = await startReceiver()
+  const loop = new BareLoop(receiver, 1)
+  onTestFinished(() => loop.close())
+  await expect(loop.run(10)).rejects.toThrow("the receiver was the limit")
+})
+
+test("the receiver's ceiling is found by requests that are in its books", async () => {
+  const receiver = await startReceiver()
+  expect(await measureCeiling(receiver)).toBeGreaterThan(0)
 })
 
 test("the receiver fails and hangs where it is told to", async () => {
@@ -182,3 +221,21 @@ test("a figure that there is not is refused, with the names of those that there 
   for (const { name } of FIGURES) expect(program.stderr).toContain(name)
   expect(program.lines).toEqual([])
 })
+
+test("results of a full run are not replaced by those of a part, or of a quick run", async () => {
+  for (const flags of [["--quick"], ["--only", "deliver"]]) {
+    const program = Program.start(new URL("./main.ts", import.meta.url), ["--markdown", "page.md", ...flags])
+    expect(await program.ended).toMatchObject({ code: 2 })
+    expect(program.stderr).toContain("--markdown takes a full run")
+  }
+})
+
+test.runIf(existsSync("/dev/shm"))(
+  "files in memory are refused: a commit would wait for no disk",
+  async () => {
+    const under = ["env", "TMPDIR=/dev/shm"]
+    const program = Program.start(new URL("./main.ts", import.meta.url), ["--quick"], { under })
+    expect(await program.ended).toMatchObject({ code: 2 })
+    expect(program.stderr).toContain("set TMPDIR to a folder on a disk")
+  },
+)

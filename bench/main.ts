@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { Bench, type Part } from "./harness/bench.ts"
 import { figuresOf, isWithin } from "./harness/figures.ts"
+import { problemOfTemporaryFolders } from "./harness/library.ts"
 import { describeMachine } from "./harness/machine.ts"
 import { type Problem, type Report, toJson, toMarkdown, toTable } from "./harness/report.ts"
 import { NotMeasured, VoidRun } from "./harness/void.ts"
@@ -52,7 +53,9 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
     const partStartedAt = performance.now()
     console.error(`${label} …`)
     try {
-      Object.assign(values, await run(bench))
+      const measured = await run(bench)
+      await bench.receiver.checkNothingCame()
+      Object.assign(values, measured)
     } catch (error) {
       const kind =
         error instanceof VoidRun ? "void" : error instanceof NotMeasured ? "not measured" : "failed"
@@ -64,6 +67,7 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
       `${label}: ${names.map((name) => values[name]?.toFixed(3) ?? "–").join(", ")} in ${tookSeconds.toFixed(1)} s`,
     )
   }
+  values["receiver.perSecond"] = bench.bare.ceilingPerSecond
   values["receiver.busyShare"] = bench.receiver.busiest
   const machine = describeMachine(bench.servers)
   await bench.close()
@@ -74,7 +78,11 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
 const RESULTS = /(?<=<!-- results -->\n).*(?=\n<!-- end of results -->)/s
 
 const { quick = false, json = false, only, markdown } = readFlags()
+if (markdown !== undefined && (quick || only !== undefined))
+  refuse("--markdown takes a full run: with --quick or --only it would replace the results of the last one")
 const parts = chooseParts(quick, only)
+const folderProblem = problemOfTemporaryFolders()
+if (folderProblem !== null) refuse(folderProblem)
 const report = await measure(quick, parts)
 const figures = figuresOf(quick).filter(({ name }) => parts.some(({ names }) => names.includes(name)))
 console.log(json ? JSON.stringify(toJson(report)) : toTable(report, figures))

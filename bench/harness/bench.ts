@@ -1,5 +1,6 @@
 /** What every part is given: how much to measure, a receiver, the bare loop and servers. */
 import { BareLoop } from "./bare-loop.ts"
+import { measureCeiling } from "./ceiling.ts"
 import { Receiver } from "./receiver.ts"
 import type { RaceTurns } from "./rounds.ts"
 import { Servers } from "./servers.ts"
@@ -23,14 +24,15 @@ export class Bench {
   readonly bare: BareLoop
   readonly servers = new Servers()
 
-  private constructor(quick: boolean, receiver: Receiver) {
+  private constructor(quick: boolean, receiver: Receiver, ceilingPerSecond: number) {
     this.quick = quick
     this.receiver = receiver
-    this.bare = new BareLoop(receiver)
+    this.bare = new BareLoop(receiver, ceilingPerSecond)
   }
 
   static async open(quick: boolean): Promise<Bench> {
-    const bench = new Bench(quick, await Receiver.start())
+    const receiver = await Receiver.start()
+    const bench = new Bench(quick, receiver, await measureCeiling(receiver))
     // Everything is compared with it, and its first rounds are half as fast as those after a second.
     await bench.bare.run(BARE_WARMUP)
     return bench

@@ -35,6 +35,8 @@ export class Ledger {
   readonly #seen = new Uint8Array(MOST_ORDINALS / 8)
   #expectation = NOTHING
   #requests = 0
+  /** How many requests the books told of when they were last read; null if they were not. */
+  #told: number | null = null
   #distinct = 0
   #duplicates = 0
   #strays = 0
@@ -43,9 +45,12 @@ export class Ledger {
   #lastAt = Number.NaN
   #times: Float64Array | null = null
 
+  /** What came since the books were read is in none of them: it is of another time in the next. */
   expect(expectation: Expectation): void {
     this.#expectation = expectation
-    this.#requests = this.#distinct = this.#duplicates = this.#strays = this.#hung = 0
+    this.#requests = this.#strays = this.#requests - (this.#told ?? this.#requests)
+    this.#told = null
+    this.#distinct = this.#duplicates = this.#hung = 0
     this.#firstAt = this.#lastAt = Number.NaN
     const { from, to, timed } = expectation
     this.#times = timed ? new Float64Array(to - from).fill(Number.NaN) : null
@@ -76,6 +81,7 @@ export class Ledger {
   }
 
   tally(): Tally {
+    this.#told = this.#requests
     return {
       expected: this.#expectation.arrivals,
       requests: this.#requests,

@@ -1,5 +1,5 @@
 /** Posthorn as a program uses it: opened, given endpoints, sent to, and waited for until everything is settled. */
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { EndpointInput, Posthorn, PosthornOptions, SendResult } from "../../src/index.ts"
@@ -11,7 +11,15 @@ import { sendAll } from "./senders.ts"
 import { CONNECTIONS, EGRESS } from "./settings.ts"
 import { inTime } from "./void.ts"
 
-/** A folder on the disk, where a commit waits for a real sync. */
+const TMPFS = 0x01021994
+
+/** Why a commit would wait for no real sync in temporary folders, or null. */
+export function problemOfTemporaryFolders(): string | null {
+  if (statfsSync(tmpdir()).type !== TMPFS) return null
+  return `${tmpdir()} is in memory, where a commit waits for no disk; set TMPDIR to a folder on a disk`
+}
+
+/** A folder of its own, in which a run keeps its files. */
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "posthorn-bench-"))
 }

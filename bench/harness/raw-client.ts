@@ -1,21 +1,19 @@
 /** An HTTP client that is not the limit: sockets that write the same bytes again with another number in them, and read for the end. */
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
-import { eventType } from "./library.ts"
-import { bodyOf, writeOrdinal } from "./payload.ts"
 import { CONNECTIONS } from "./settings.ts"
 
-export interface Posts {
+/** A request that is written again and again. */
+export interface Prepared {
   readonly origin: string
-  readonly path: string
-  readonly key: string
-  /** How many event types take turns. */
-  readonly endpoints: number
+  readonly request: Buffer
+  /** Puts a message's number into it. */
+  write(request: Buffer, ordinal: number): void
 }
 
 const END_OF_HEAD = Buffer.from("\r\n\r\n")
 const LENGTH = Buffer.from("content-length: ")
-const ACCEPTED = "HTTP/1.1 202"
+const SUCCESS = "HTTP/1.1 2"
 const NOTHING = Buffer.alloc(0)
 
 /** 64 connections, each with one request under way. */
@@ -26,12 +24,12 @@ export class RawClient {
     this.#connections = connections
   }
 
-  static async open(posts: Posts): Promise<RawClient> {
-    const connections = Array.from({ length: CONNECTIONS }, () => Connection.open(posts))
+  static async open(prepared: Prepared): Promise<RawClient> {
+    const connections = Array.from({ length: CONNECTIONS }, () => Connection.open(prepared))
     return new RawClient(await Promise.all(connections))
   }
 
-  /** Posts messages with the numbers from `from` on; resolves when all are accepted. */
+  /** Posts messages with the numbers from `from` on; resolves when all are answered with success. */
   async post(from: number, count: number): Promise<void> {
     let next = from
     const poster = async (connection: Connection) => {
@@ -48,44 +46,29 @@ export class RawClient {
 class Connection {
   readonly #socket: Socket
   readonly #request: Buffer
-  readonly #payloadAt: number
-  readonly #typeAt: number
-  readonly #endpoints: number
+  readonly #write: Prepared["write"]
   #received: Buffer = NOTHING
   #accepted: () => void = () => {}
   #failed: (error: Error) => void = () => {}
 
-  private constructor(socket: Socket, { path, key, endpoints, origin }: Posts) {
+  private constructor(socket: Socket, { request, write }: Prepared) {
     this.#socket = socket
-    this.#endpoints = endpoints
-    const opening = `{"eventType":"${eventType(0)}","payload":`
-    const bodyBytes = opening.length + bodyOf(0).length + 1
-    const head = [
-      `POST ${path} HTTP/1.1`,
-      `host: ${new URL(origin).host}`,
-      `authorization: Bearer ${key}`,
-      "content-type: application/json",
-      `content-length: ${bodyBytes}`,
-    ]
-    const before = `${head.join("\r\n")}\r\n\r\n${opening}`
-    this.#request = Buffer.concat([Buffer.from(before), bodyOf(0), Buffer.from("}")])
-    this.#payloadAt = before.length
-    this.#typeAt = before.indexOf(eventType(0))
+    this.#request = Buffer.from(request)
+    this.#write = write
     socket.on("data", (chunk) => this.#read(chunk))
     socket.on("error", (error) => this.#failed(error))
     socket.on("close", () => this.#failed(new Error("the server closed a connection")))
   }
 
-  static async open(posts: Posts): Promise<Connection> {
-    const { hostname, port } = new URL(posts.origin)
+  static async open(prepared: Prepared): Promise<Connection> {
+    const { hostname, port } = new URL(prepared.origin)
     const socket = connect(Number(port), hostname).setNoDelay(true)
     await once(socket, "connect")
-    return new Connection(socket, posts)
+    return new Connection(socket, prepared)
   }
 
   post(ordinal: number): Promise<void> {
-    writeOrdinal(this.#request, ordinal, this.#payloadAt)
-    this.#request.write(eventType(ordinal % this.#endpoints), this.#typeAt)
+    this.#write(this.#request, ordinal)
     return new Promise((resolve, reject) => {
       this.#accepted = resolve
       this.#failed = reject
@@ -102,7 +85,7 @@ class Connection {
     if (this.#received.length < head + END_OF_HEAD.length + length) return
     const answer = this.#received
     this.#received = NOTHING
-    if (answer.toString("latin1", 0, ACCEPTED.length) === ACCEPTED) this.#accepted()
+    if (answer.toString("latin1", 0, SUCCESS.length) === SUCCESS) this.#accepted()
     else this.#failed(new Error(`the server answered ${answer}`))
   }
 

@@ -90,9 +90,14 @@ export class Receiver {
     }
   }
 
+  /** After everything that sent has ended: throws `VoidRun` if something came that no books told of. */
+  async checkNothingCame(): Promise<void> {
+    const { books } = await this.expect(0)
+    checkTally((await books()).tally)
+  }
+
   #check(books: Books): Books {
-    const mistake = mistakeIn(books.tally)
-    if (mistake !== null) throw new VoidRun(`the ledger does not add up: ${mistake}`)
+    checkTally(books.tally)
     if (books.busyShare > BUSIEST) throw new VoidRun("the receiver was the limit: it used all of a core")
     this.#busiest = Math.max(this.#busiest, books.busyShare)
     return books
@@ -111,4 +116,9 @@ export class Receiver {
   #hear<K extends Answer["kind"]>(kind: K): Promise<Extract<Answer, { kind: K }>> {
     return new Promise((resolve) => this.#waiting.set(kind, resolve as (answer: Answer) => void))
   }
+}
+
+export function checkTally(tally: Tally): void {
+  const mistake = mistakeIn(tally)
+  if (mistake !== null) throw new VoidRun(`the ledger does not add up: ${mistake}`)
 }

@@ -2,6 +2,7 @@
 import { type ApiServer, PosthornServer, startBareApi } from "../harness/api-servers.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
+import { prepareMessage } from "../harness/prepared.ts"
 import { RawClient } from "../harness/raw-client.ts"
 import { type Round, race, timed } from "../harness/rounds.ts"
 import { VoidRun } from "../harness/void.ts"
@@ -68,7 +69,7 @@ async function measureDelivering(bench: Bench, posthorn: ApiServer): Promise<Mea
 }
 
 function openClient({ origin, key }: ApiServer, app: string, endpoints: number): Promise<RawClient> {
-  return RawClient.open({ origin, key, path: `/api/v1/app/${app}/msg`, endpoints })
+  return RawClient.open(prepareMessage({ origin, key, path: `/api/v1/app/${app}/msg`, endpoints }))
 }
 
 export const apiPart: Part = { names: ["api.accept.ratio", "api.e2e.ratio"], run: measure }

@@ -14,9 +14,11 @@ async function measure(bench: Bench): Promise<Values> {
     const capacity = await measureCapacity(bench, traffic)
     const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1))
     const half = await latencies(bench, traffic, capacity / 2, bench.size(10, 1))
+    const quiet = await quietLatencies(bench, library)
     return {
       "latency.idle.p50ms": percentile(idle, 50),
       "latency.idle.p99ms": percentile(idle, 99),
+      "latency.idle.quietP50ms": percentile(quiet, 50),
       "latency.half.p50ms": percentile(half, 50),
       "latency.half.p99ms": percentile(half, 99),
       "latency.half.perSecond": capacity / 2,
@@ -33,6 +35,12 @@ export async function measureCapacity(bench: Bench, traffic: Traffic): Promise<n
   return median(perSecond(rounds))
 }
 
+/** Each goes to an endpoint of its own, whose lane nobody has opened: one that was used stays open for 10 s. */
+async function quietLatencies(bench: Bench, library: Library): Promise<Float64Array> {
+  const seconds = bench.size(10, 0.8)
+  return latencies(bench, await library.traffic("quiet", IDLE_PER_SECOND * seconds), IDLE_PER_SECOND, seconds)
+}
+
 async function latencies(
   bench: Bench,
   traffic: Traffic,
@@ -41,9 +49,13 @@ async function latencies(
 ): Promise<Float64Array> {
   const count = Math.round(rate * seconds)
   const expected = await bench.receiver.expect(count, { timed: true })
-  const scheduled = await openLoop({ perSecond: rate, count, send: (i) => traffic.send(expected.from + i) })
+  const send = (i: number) => traffic.send(expected.from + i)
+  const scheduled = await openLoop({ perSecond: rate, count, send })
   const { tally } = await expected.complete()
   return tally.times!.map((at, i) => at - scheduled[i]!)
 }
 
-export const latencyPart: Part = { names: ["latency.idle.p50ms", "latency.half.p99ms"], run: measure }
+export const latencyPart: Part = {
+  names: ["latency.idle.p50ms", "latency.idle.quietP50ms", "latency.half.p99ms"],
+  run: measure,
+}

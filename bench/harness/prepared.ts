@@ -1,0 +1,47 @@
+/** The requests that the raw client writes: messages for the API, and deliveries as the receiver gets them. */
+import { eventType } from "./library.ts"
+import { bodyOf, writeOrdinal } from "./payload.ts"
+import type { Prepared } from "./raw-client.ts"
+
+export interface Posts {
+  readonly origin: string
+  readonly path: string
+  readonly key: string
+  /** How many event types take turns. */
+  readonly endpoints: number
+}
+
+export function prepareMessage({ origin, path, key, endpoints }: Posts): Prepared {
+  const opening = `{"eventType":"${eventType(0)}","payload":`
+  const head = headOf(origin, path, [`authorization: Bearer ${key}`], opening.length + bodyOf(0).length + 1)
+  const before = head + opening
+  const typeAt = before.indexOf(eventType(0))
+  return {
+    origin,
+    request: Buffer.concat([Buffer.from(before), bodyOf(0), Buffer.from("}")]),
+    write: (request, ordinal) => {
+      writeOrdinal(request, ordinal, before.length)
+      request.write(eventType(ordinal % endpoints), typeAt)
+    },
+  }
+}
+
+export function prepareDelivery(origin: string): Prepared {
+  const head = headOf(origin, "/ok", [], bodyOf(0).length)
+  return {
+    origin,
+    request: Buffer.concat([Buffer.from(head), bodyOf(0)]),
+    write: (request, ordinal) => writeOrdinal(request, ordinal, head.length),
+  }
+}
+
+function headOf(origin: string, path: string, more: readonly string[], bodyBytes: number): string {
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    `host: ${new URL(origin).host}`,
+    ...more,
+    "content-type: application/json",
+    `content-length: ${bodyBytes}`,
+  ]
+  return `${lines.join("\r\n")}\r\n\r\n`
+}
