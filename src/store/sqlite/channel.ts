@@ -14,8 +14,9 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** So many go at once, so that the thread begins while the others are still made. */
+/** So many calls go at once, so that the thread begins while the others are still made; and so many messages, before it has answered. */
 const ENOUGH_TO_SEND = 32
+const ENOUGH_MESSAGES = 2
 
 export class Channel {
   readonly #worker: Worker
@@ -24,6 +25,8 @@ export class Channel {
   #waiting: Waiting[] = []
   #outbox: Waiting[] = []
   #flushing = false
+  /** Messages since the last answer. */
+  #unanswered = 0
   #ended: PosthornError | null = null
   #closed: (() => void) | null = null
 
@@ -65,7 +68,8 @@ export class Channel {
       // Calls of the same turn of the event loop go together, whichever socket they came from.
       setImmediate(() => {
         this.#flushing = false
-        this.#flush()
+        // A message costs the same for one call as for ten: while the thread has enough to do, those of several turns go together.
+        if (this.#unanswered < ENOUGH_MESSAGES) this.#flush()
       })
     })
   }
@@ -79,6 +83,7 @@ export class Channel {
   #send(batch: readonly Waiting[]): void {
     try {
       this.#post({ calls: batch.map(({ call }) => call) })
+      this.#unanswered++
       this.#waiting.push(...batch)
     } catch (cause) {
       // An argument that cannot be copied to the thread, such as a function: only the call that has it is refused.
@@ -96,6 +101,8 @@ export class Channel {
     // What was refused when the store was lost may be answered all the same.
     if (typeof message !== "object" || !("answers" in message)) return
     const answered = this.#waiting.splice(0, message.answers.length)
+    this.#unanswered = 0
+    this.#flush()
     for (const [i, one] of answered.entries()) this.#answer(one, message.answers[i]!)
   }
 
