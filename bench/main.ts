@@ -61,6 +61,8 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
         error instanceof VoidRun ? "void" : error instanceof NotMeasured ? "not measured" : "failed"
       if (kind === "failed") console.error(error)
       for (const name of names) problems.push({ name, kind, reason: (error as Error).message })
+      // What of it still comes is not the next part's fault.
+      await bench.receiver.checkNothingCame().catch(() => {})
     }
     const tookSeconds = (performance.now() - partStartedAt) / 1000
     console.error(

@@ -133,7 +133,9 @@ export class LaneRun {
   }
 
   #wantsMore(): boolean {
-    if (this.#drained || this.#leaving || this.#fetching || this.#crew.stopping()) return false
+    // A fetch that went beside the close might open the lane anew, and the close would be believed.
+    if (this.#drained || this.#leaving || this.#fetching || this.#closing || this.#crew.stopping())
+      return false
     // The next of an ordered line is asked for when the one before is on its way into the store.
     if (this.#isOrdered()) return this.#buffer.length + this.#underWay === 0
     return this.#buffer.length < this.#allowed()

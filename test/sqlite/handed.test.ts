@@ -149,6 +149,23 @@ test("a refused message closes no lane, but for the first in a while", async () 
   expect(times("fetch")).toBe(fetches)
 })
 
+test("a change of its endpoint closes a lane that rests before it is asked again", async () => {
+  const { harness, times } = await start()
+  const endpointId = await harness.endpoint()
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.quiet()
+  const fetches = times("fetch")
+  await harness.posthorn.endpoints.update("acme", endpointId, { description: "changed" })
+  await harness.quiet()
+  expect(times("fetch")).toBe(fetches + 1)
+  await harness.send()
+  await harness.published("delivery.delivered", 2)
+  expect(times("fetch")).toBe(fetches + 1)
+  const attempts = (await harness.posthorn.attempts.list()).data
+  expect(attempts.map(({ status }) => status)).toEqual(["succeeded", "succeeded"])
+})
+
 test("when somebody else changed the file, a lane that rests is given back", async () => {
   const { harness, times } = await start()
   await harness.endpoint()

@@ -71,9 +71,9 @@ recipients AS MATERIALIZED (
   -- OFFSET 0 keeps the planner from joining otherwise: it would read every application's endpoints into a hash.
   SELECT i.ord, e.*
     FROM i CROSS JOIN LATERAL (
-      SELECT endpoint_id FROM subscriptions WHERE app_id = i.app_id AND event_type = i.event_type AND i.recipient IS NULL
+      SELECT endpoint_id FROM endpoint_subscriptions WHERE app_id = i.app_id AND event_type = i.event_type AND i.recipient IS NULL
        UNION ALL
-      SELECT endpoint_id FROM subscriptions WHERE app_id = i.app_id AND event_type = '' AND i.recipient IS NULL
+      SELECT endpoint_id FROM endpoint_subscriptions WHERE app_id = i.app_id AND event_type = '' AND i.recipient IS NULL
        UNION ALL
       SELECT i.recipient WHERE i.recipient IS NOT NULL
       OFFSET 0

@@ -157,6 +157,6 @@ test("accepting reads the endpoints that want the message and no delivery", asyn
   const nodes = await plan(ACCEPT, acceptValues(messages))
   expect(rowsRead(nodes, /^webhook_deliveries/)).toBe(0)
   expect(rowsRead(nodes, /^endpoints/)).toBeLessThanOrEqual(3 * 2)
-  expect(rowsRead(nodes, /^subscriptions/)).toBeLessThanOrEqual(3 * 2)
+  expect(rowsRead(nodes, /^endpoint_subscriptions/)).toBeLessThanOrEqual(3 * 2)
   expect(rowsRead(nodes, /^messages/)).toBe(0)
 })

@@ -50,9 +50,10 @@ export class Context {
 
   /** Whether others committed anything since the last call. */
   takeChangedByOthers(): boolean {
-    this.#told = this.#changedByOthers
+    const changed = this.#changedByOthers
+    this.#told ||= changed
     this.#changedByOthers = false
-    return this.#told
+    return changed
   }
 
   /** Whatever was learned in a transaction that was taken back is not so; what was told in it was not told. */
