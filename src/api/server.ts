@@ -109,8 +109,12 @@ function stopGently(app: Api, closeTimeoutMs: number): void {
   let closing = false
   app.addHook("onRequest", (_request, reply, done) => {
     if (!closing) return done()
-    void reply.header("connection", "close")
     void sendError(ApiError.of(503, "closing", "the server is stopping; try again", 1), reply)
+  })
+  // A connection on which a request was under way would stay open until the deadline, for the next that may come.
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    if (closing) void reply.header("connection", "close")
+    done(null, payload)
   })
   app.addHook("preClose", async () => {
     closing = true
