@@ -40,6 +40,7 @@ export interface ServerSettings {
 /** What a message has around its payload. */
 const ENVELOPE_BYTES = 65_536
 const LONGEST_NAME = 256
+const IDLE_CHECK_MS = 100
 
 /** Listens to nobody yet: `listen`, or `inject` requests. Closing it closes the Posthorn, when the requests under way are done. */
 export function createServer(posthorn: Posthorn, settings: ServerSettings): Api {
@@ -109,16 +110,17 @@ function stopGently(app: Api, closeTimeoutMs: number): void {
   let closing = false
   app.addHook("onRequest", (_request, reply, done) => {
     if (!closing) return done()
+    void reply.header("connection", "close")
     void sendError(ApiError.of(503, "closing", "the server is stopping; try again", 1), reply)
-  })
-  // A connection on which a request was under way would stay open until the deadline, for the next that may come.
-  app.addHook("onSend", (_request, reply, payload, done) => {
-    if (closing) void reply.header("connection", "close")
-    done(null, payload)
   })
   app.addHook("preClose", async () => {
     closing = true
     const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs)
-    app.server.once("close", () => clearTimeout(deadline))
+    // One on which a request was under way would stay open until then, for the next that may come.
+    const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS)
+    app.server.once("close", () => {
+      clearTimeout(deadline)
+      clearInterval(idle)
+    })
   })
 }

@@ -187,8 +187,8 @@ export class Engine {
   #poll(): void {
     if (this.#state !== "running") return
     this.#pollTimer = this.#parts.clock.setTimer(this.#options.pollIntervalMs, () => this.#poll())
-    // One at a time: after a long sleep the polls that were missed are one.
-    if (this.#looks === 0) void this.pollOnce()
+    // One at a time, and one more behind it, which sees what the first came too early for; others that were missed are that one.
+    if (this.#looks < 2) void this.pollOnce()
   }
 
   async #look(): Promise<void> {
