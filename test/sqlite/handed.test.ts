@@ -23,6 +23,16 @@ async function start(options: HarnessOptions = {}) {
   return { harness, times }
 }
 
+/** With one endpoint, whose lane has delivered a message and rests. */
+async function startAndRest() {
+  const started = await start()
+  const endpointId = await started.harness.endpoint()
+  await started.harness.send()
+  await started.harness.published("delivery.delivered", 1)
+  await started.harness.quiet()
+  return { ...started, endpointId }
+}
+
 test("only the first of many is asked for", async () => {
   const { harness, times } = await start()
   await harness.endpoint()
@@ -39,11 +49,7 @@ test("only the first of many is asked for", async () => {
 })
 
 test("after ten seconds with nothing to do the lane is given back, and the next one is asked for again", async () => {
-  const { harness, times } = await start()
-  await harness.endpoint()
-  await harness.send()
-  await harness.published("delivery.delivered", 1)
-  await harness.quiet()
+  const { harness, times } = await startAndRest()
   harness.clock.advance(9_999)
   await harness.quiet()
   expect(times("closeLane")).toBe(0)
@@ -150,11 +156,7 @@ test("a refused message closes no lane, but for the first in a while", async () 
 })
 
 test("a change of its endpoint closes a lane that rests before it is asked again", async () => {
-  const { harness, times } = await start()
-  const endpointId = await harness.endpoint()
-  await harness.send()
-  await harness.published("delivery.delivered", 1)
-  await harness.quiet()
+  const { harness, times, endpointId } = await startAndRest()
   const fetches = times("fetch")
   await harness.posthorn.endpoints.update("acme", endpointId, { description: "changed" })
   await harness.quiet()
@@ -167,11 +169,7 @@ test("a change of its endpoint closes a lane that rests before it is asked again
 })
 
 test("when somebody else changed the file, a lane that rests is given back", async () => {
-  const { harness, times } = await start()
-  await harness.endpoint()
-  await harness.send()
-  await harness.published("delivery.delivered", 1)
-  await harness.quiet()
+  const { harness, times } = await startAndRest()
   const fetches = times("fetch")
   await harness.sql("UPDATE applications SET name = 'typed by an operator'")
   await harness.poll()

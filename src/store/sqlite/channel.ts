@@ -68,7 +68,7 @@ export class Channel {
       // Calls of the same turn of the event loop go together, whichever socket they came from.
       setImmediate(() => {
         this.#flushing = false
-        // A message costs the same for one call as for ten: while the thread has enough to do, those of several turns go together.
+        // Each message has a price of its own: while the thread has enough to do, calls of several turns go together.
         if (this.#unanswered < ENOUGH_MESSAGES) this.#flush()
       })
     })

@@ -85,12 +85,12 @@ export class Executor {
     const alone = (call: Call) => attemptAlone(connection, context, call)
     if (this.#wary > 0) {
       this.#wary--
-      return inTransaction(connection, context, () => each(next, alone))!
+      return inTransaction(connection, context, () => each(next, alone))
     }
     const answers = inTransaction(connection, context, () => attemptAll(context, next))
     if (answers !== null) return answers
     this.#wary = WARY_TRANSACTIONS
-    return inTransaction(connection, context, () => calls.map(alone))!
+    return inTransaction(connection, context, () => calls.map(alone))
   }
 
   close(): void {
@@ -139,11 +139,11 @@ function attemptAll(context: Context, next: () => Call | undefined): Answer[] | 
 }
 
 /** Commits what `work` answers; null takes it back. */
-function inTransaction(
+function inTransaction<A extends Answer[] | null>(
   connection: Connection,
   context: Context,
-  work: () => Answer[] | null,
-): Answer[] | null {
+  work: () => A,
+): A {
   try {
     connection.sql("BEGIN IMMEDIATE").run()
     context.noticeOthers()
