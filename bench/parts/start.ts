@@ -15,6 +15,8 @@ import { VoidRun } from "../harness/void.ts"
 const ENDPOINTS = 100
 const YEAR_MS = 365 * 86_400_000
 const CHILD = new URL("../children/drain.ts", import.meta.url)
+/** As `npm start` and the image run it. */
+const NODE_OPTIONS = ["--max-semi-space-size=16"]
 
 interface Start extends Drained {
   readonly fromOpenMs: number
@@ -71,7 +73,10 @@ async function start(
 ): Promise<Start> {
   const expected = await bench.receiver.expect(rows, { from: first, arrivals: rows })
   const startedAt = sharedNow()
-  const program = Program.start(CHILD, [`sqlite:${path}`, `${drainMs}`], { talks: true })
+  const program = Program.start(CHILD, [`sqlite:${path}`, `${drainMs}`], {
+    talks: true,
+    nodeOptions: NODE_OPTIONS,
+  })
   const ended = program.ended.then(() => {
     throw new Error(`the program that drains ended:\n${program.stderr}`)
   })

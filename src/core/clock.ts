@@ -16,6 +16,8 @@ export interface Clock {
   /** The machine's wall clock, for the timestamp inside a signature. */
   wallNow(): number
   setTimer(delayMs: number, run: () => void): Timer
+  /** Whether the process has time for more than it does. */
+  hasTimeLeft(): boolean
 }
 
 /** The two sources that a steady clock is made from; tests move them apart. */
@@ -61,6 +63,24 @@ export class SteadyTime {
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
+/** Waiting for less than a twentieth of the last moments, the event loop has all that it can do. */
+const MOST_BUSY = 0.95
+const MOMENT_MS = 20
+
+function loopHasTimeLeft(source: TimeSource): () => boolean {
+  let use = performance.eventLoopUtilization()
+  let lookedAt = source.monotonicMs()
+  let hasTime = true
+  return () => {
+    const now = source.monotonicMs()
+    if (now - lookedAt < MOMENT_MS) return hasTime
+    const before = use
+    use = performance.eventLoopUtilization()
+    lookedAt = now
+    hasTime = performance.eventLoopUtilization(use, before).utilization < MOST_BUSY
+    return hasTime
+  }
+}
 
 export function systemClock(): Clock {
   const source: TimeSource = { wallMs: () => Date.now(), monotonicMs: () => performance.now() }
@@ -72,5 +92,6 @@ export function systemClock(): Clock {
       const handle = setTimeout(run, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))
       return { cancel: () => clearTimeout(handle) }
     },
+    hasTimeLeft: loopHasTimeLeft(source),
   }
 }

@@ -1,7 +1,7 @@
 import { getRandomValues } from "node:crypto"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { SteadyTime } from "./clock.ts"
+import { SteadyTime, systemClock } from "./clock.ts"
 import { createIds, isId } from "./ids.ts"
 import { wants } from "./match.ts"
 import { retryAfterMs } from "./retry-after.ts"
@@ -114,6 +114,14 @@ describe("the vault", () => {
     const other = createVault(parseEncryptionKey("cd".repeat(32)), (into) => getRandomValues(into))
     expect(other.fingerprint).not.toBe(vault.fingerprint)
   })
+})
+
+test("a process that computes has no time left; one that waits has", async () => {
+  const clock = systemClock()
+  expect(clock.hasTimeLeft()).toBe(true)
+  for (const startedAt = performance.now(); performance.now() - startedAt < 40; ) {}
+  expect(clock.hasTimeLeft()).toBe(false)
+  await expect.poll(() => clock.hasTimeLeft()).toBe(true)
 })
 
 describe("the steady clock", () => {

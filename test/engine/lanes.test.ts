@@ -103,7 +103,8 @@ test("an application's rate limit holds over all its endpoints, and for what is 
   await expect.poll(() => harness.receiver.requests.length).toBeGreaterThan(20)
 })
 
-test("concurrency grows from one with each success, to what the endpoint allows and no further", async () => {
+/** A backlog for one endpoint whose receiver answers when told to. */
+async function startWithBacklog() {
   const harness = await Harness.start()
   const waiting: (() => void)[] = []
   harness.receiver.always("/", (_request, response) => void waiting.push(() => void response.end()))
@@ -112,13 +113,32 @@ test("concurrency grows from one with each success, to what the endpoint allows 
     "acme",
     Array.from({ length: 40 }, () => ({ eventType: "a", payload: {} })),
   )
-  for (const [answered, underWay] of [1, 2, 3, 4, 4, 4, 4].entries()) {
+  /** How many are under way when so many were answered; answers one more. */
+  const answerNext = async (answered: number, underWay: number) => {
     await harness.receiver.arrived("/", answered + underWay)
     await harness.published("delivery.delivered", answered)
     await harness.poll()
     expect(waiting).toHaveLength(underWay)
     waiting.shift()!()
   }
+  return { harness, answerNext }
+}
+
+test("concurrency grows from one with each success, to what the endpoint allows and no further", async () => {
+  const { answerNext } = await startWithBacklog()
+  for (const [answered, underWay] of [1, 2, 3, 4, 4, 4, 4].entries()) await answerNext(answered, underWay)
+})
+
+test("in a busy process it grows with answers that were long in coming only", async () => {
+  const { harness, answerNext } = await startWithBacklog()
+  harness.clock.isBusy = true
+  for (const [answered, underWay] of [1, 1, 1].entries()) await answerNext(answered, underWay)
+  await harness.receiver.arrived("/", 4)
+  harness.clock.advance(200)
+  for (const [answered, underWay] of [1, 2, 2].entries()) await answerNext(answered + 3, underWay)
+  await harness.published("delivery.delivered", 6)
+  harness.clock.isBusy = false
+  for (const [answered, underWay] of [2, 3, 4].entries()) await answerNext(answered + 6, underWay)
 })
 
 test("retries are not starved by a stream of first attempts", async () => {

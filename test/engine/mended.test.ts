@@ -74,6 +74,30 @@ test("close comes to an end though the store cannot be written; what was not wri
   await harness.published("delivery.delivered", 1)
 })
 
+test("what could not be given back at first is sent soon after it was, without a poll", async () => {
+  let timesGivenBack = 0
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    giveBack: (claims) =>
+      timesGivenBack++ === 0
+        ? Promise.reject(new PosthornError("store_full", "full"))
+        : store.giveBack(claims),
+  })
+  const harness = await Harness.start({ wrapStore, pollIntervalMs: 3_600_000 })
+  const id = await harness.endpoint({ rateLimit: 1 })
+  for (let n = 0; n < 2; n++) await harness.send()
+  await harness.published("delivery.delivered", 1)
+  // The lane has the second in hand by then, and waits for the next second.
+  await harness.calm()
+  await harness.posthorn.endpoints.update("acme", id, { description: "changed" })
+  await harness.calm()
+  expect(timesGivenBack).toBe(1)
+  harness.clock.advance(1000)
+  await harness.quiet()
+  expect(timesGivenBack).toBe(2)
+  expect((await harness.rows()).map(({ status }) => status)).toEqual(["delivered", "delivered"])
+})
+
 test("what was cancelled is not sent, also when a lane had it in hand", async () => {
   const harness = await Harness.start()
   const release = harness.receiver.hold("/")

@@ -48,7 +48,8 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
       return site.receiver.requests.length - before
     }
     await site.receiver.arrived("/endpoint-9", 20)
-    const healthy = await rate()
+    // The first second is the fastest of all, and one alone is chance: undisturbed, others are between half of it and all of it.
+    const healthy = [await rate(), await rate(), await rate()].sort((a, b) => a - b)[1]!
     for (let restart = 0; restart < RESTARTS; restart++) {
       await postgres.restart("immediate")
       await pass(700 + Math.random() * 800)

@@ -16,6 +16,7 @@ export class TestClock implements Clock {
   #order = 0
   readonly #steady: SteadyTime
   readonly #waiting = new Set<Waiting>()
+  isBusy = false
 
   constructor(startMs = START) {
     this.#wallMs = startMs
@@ -28,6 +29,10 @@ export class TestClock implements Clock {
 
   wallNow(): number {
     return this.#wallMs
+  }
+
+  hasTimeLeft(): boolean {
+    return !this.isBusy
   }
 
   setTimer(delayMs: number, run: () => void): Timer {

@@ -12,6 +12,8 @@ export interface Ending {
 export interface ProgramOptions {
   /** A command that runs the program, such as a tracer with its arguments. */
   readonly under?: readonly string[]
+  /** Options of Node itself. */
+  readonly nodeOptions?: readonly string[]
   /** Opens a channel for messages beside the standard streams. */
   readonly talks?: boolean
 }
@@ -59,7 +61,8 @@ export class Program {
     options: ProgramOptions = {},
     onLine: (line: string) => void = () => {},
   ): Program {
-    const [command, ...rest] = [...(options.under ?? []), process.execPath, file.pathname, ...args]
+    const { under = [], nodeOptions = [] } = options
+    const [command, ...rest] = [...under, process.execPath, ...nodeOptions, file.pathname, ...args]
     const child = spawn(command!, rest, {
       stdio: options.talks ? ["ignore", "pipe", "pipe", "ipc"] : ["ignore", "pipe", "pipe"],
       serialization: "advanced",
