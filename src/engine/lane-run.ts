@@ -142,7 +142,7 @@ export class LaneRun {
       return false
     // The next of an ordered line is asked for when the one before is on its way into the store.
     if (this.#isOrdered()) return this.#buffer.length + this.#underWay === 0
-    return this.#buffer.length < this.#allowed()
+    return this.#buffer.length < this.#lane.ahead(this.#allowed())
   }
 
   #isOrdered(): boolean {
@@ -202,7 +202,7 @@ export class LaneRun {
   async #fetch(): Promise<void> {
     this.#fetching = true
     const { store, clock, budget } = this.#crew
-    const limit = budget.take(this.#allowed() * 2)
+    const limit = budget.take(this.#lane.ahead(this.#allowed()) * 2)
     const round = this.#round
     let found = 0
     try {
@@ -223,6 +223,7 @@ export class LaneRun {
       for (const delivery of work!.deliveries) this.#inHand.add(delivery)
       if (work!.lost) return this.#finish()
       this.#open = work!.open ?? false
+      if (found === limit && this.#buffer.length === 0) this.#lane.ranDry(payloadBytes(work!))
       if (round === this.#round) this.#take(work!)
       else void this.#putBack(work!.deliveries)
     } catch (error) {
@@ -408,4 +409,8 @@ export class LaneRun {
     this.#cancelTimers()
     this.#listener.finished(this.#nextDueAt)
   }
+}
+
+function payloadBytes({ deliveries }: LaneWork): number {
+  return deliveries.reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
 }

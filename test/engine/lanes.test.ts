@@ -1,5 +1,6 @@
 /** How lanes behave towards each other and towards what their endpoint allows. */
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
+import type { Store } from "../../src/store/store.ts"
 import { Harness } from "../support/harness.ts"
 
 const QUICK = { delays: [1], maxAttempts: 3 }
@@ -139,6 +140,34 @@ test("in a busy process it grows with answers that were long in coming only", as
   await harness.published("delivery.delivered", 6)
   harness.clock.isBusy = false
   for (const [answered, underWay] of [2, 3, 4].entries()) await answerNext(answered + 6, underWay)
+})
+
+describe.each([
+  ["is fetched farther ahead", { a: 1 }, [2, 4, 8, 8, 8]],
+  ["with large payloads is not", { a: "x".repeat(150_000) }, [2, 2, 2, 2, 2]],
+])("a lane that runs dry before its next fetch comes back", (what, payload, limits) => {
+  test(what, async () => {
+    const asked: number[] = []
+    let fetched = 0
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      fetch: async (lanes, now) => {
+        asked.push(lanes[0]!.limit)
+        if (fetched > 0) await harness.published("delivery.delivered", fetched)
+        const works = await store.fetch(lanes, now)
+        fetched += works[0]!.deliveries.length
+        return works
+      },
+    })
+    const harness = await Harness.start({ wrapStore })
+    await harness.endpoint({ concurrency: 1 })
+    await harness.posthorn.sendBatch(
+      "acme",
+      Array.from({ length: 30 }, () => ({ eventType: "a", payload })),
+    )
+    await harness.published("delivery.delivered", 30)
+    expect(asked.slice(0, limits.length)).toEqual(limits)
+  })
 })
 
 test("retries are not starved by a stream of first attempts", async () => {
