@@ -84,7 +84,7 @@ recipients AS MATERIALIZED (
       OFFSET 0
     ) e
 ),
--- Gathered once: looked up by each message in turn, they made a large batch cost its square.
+-- Gathered once, as are the keys and the event ids below: looked up by each message in turn, they made a large batch cost its square.
 matches AS MATERIALIZED (
   SELECT ord, count(*) AS matched, array_agg(id ORDER BY id) AS lanes, min(id) FILTER (WHERE ordered) AS ordered_endpoint
     FROM recipients GROUP BY ord
@@ -100,7 +100,7 @@ judged AS MATERIALIZED (
            WHEN i.event_id IS NULL THEN 'new'
            WHEN EXISTS (SELECT FROM messages e WHERE e.app_id = i.app_id AND e.event_id = i.event_id)
              THEN 'event_id_conflict'
-           WHEN EXISTS (SELECT FROM i j WHERE j.app_id = i.app_id AND j.event_id = i.event_id AND j.ord < i.ord)
+           WHEN i.ord NOT IN (SELECT min(ord) FROM i WHERE event_id IS NOT NULL GROUP BY app_id, event_id)
              THEN 'again'
            ELSE 'new'
          END AS verdict
@@ -115,8 +115,7 @@ keys AS (
   RETURNING message_id
 ),
 fresh AS MATERIALIZED (
-  SELECT j.* FROM judged j LEFT JOIN keys k ON k.message_id = j.id
-   WHERE j.verdict = 'new' AND (j.key IS NULL OR k.message_id IS NOT NULL)
+  SELECT j.* FROM judged j WHERE j.verdict = 'new' AND (j.key IS NULL OR j.id IN (SELECT message_id FROM keys))
 ),
 written AS (
   INSERT INTO messages (
