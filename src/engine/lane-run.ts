@@ -201,7 +201,9 @@ export class LaneRun {
 
   async #fetch(): Promise<void> {
     this.#fetching = true
-    const { store, clock, budget } = this.#crew
+    const { store, clock, budget, settler } = this.#crew
+    // Behind the settle of the one before: the store then fetches a line's next right after it, without a round trip between.
+    if (this.#isOrdered()) settler.flush()
     const limit = budget.take(this.#lane.ahead(this.#allowed()) * 2)
     const round = this.#round
     let found = 0
@@ -315,8 +317,7 @@ export class LaneRun {
     this.#learn(tried)
     this.#unsettled++
     const settled = this.#settle(delivery, tried)
-    // Behind the settle in the same moment: the store then fetches an ordered line's next right after it, without a round trip between.
-    queueMicrotask(this.#step)
+    this.#step()
     try {
       await settled
     } catch (error) {

@@ -170,6 +170,29 @@ describe.each([
   })
 })
 
+test("the next of an ordered line is fetched right behind the settle of the one before", async () => {
+  const calls: string[] = []
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    fetch: (...args) => {
+      calls.push("fetch")
+      return store.fetch(...args)
+    },
+    settle: (...args) => {
+      calls.push("settle")
+      return store.settle(...args)
+    },
+  })
+  const harness = await Harness.start({ wrapStore })
+  await harness.endpoint({ ordered: true })
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 3 }, () => ({ eventType: "a", payload: {} })),
+  )
+  await harness.published("delivery.delivered", 3)
+  expect(calls.slice(0, 6)).toEqual(["fetch", "settle", "fetch", "settle", "fetch", "settle"])
+})
+
 test("retries are not starved by a stream of first attempts", async () => {
   const harness = await Harness.start()
   harness.receiver.queue("/", ...Array(10).fill(500))
