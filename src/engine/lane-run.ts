@@ -22,6 +22,8 @@ const SLOW_ANSWER_MS = 200
 const STORE_RETRY_MS = 500
 /** A lease that could not be renewed in time may yet be. */
 const LEASE_RETRY_MS = 500
+/** How many are handed over ahead of their turn, in times of what may be under way at most: a fetch costs more than they do. */
+const MOST_HANDED = 4
 /** How long an open lane is kept with nothing to do: what comes meanwhile is sent without having been asked for, a commit sooner. */
 const REST_MS = 10_000
 
@@ -216,7 +218,7 @@ export class LaneRun {
             token: this.claim.token,
             inHand: [...this.#inHand].map(({ seq }) => seq),
             starting: Math.max(0, this.#allowed() - this.#underWay - this.#buffer.length),
-            open: !budget.isLimited && !this.#isOrdered(),
+            open: budget.isLimited || this.#isOrdered() ? 0 : this.#mostAtOnce() * MOST_HANDED,
           },
         ],
         clock.now(),

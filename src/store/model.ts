@@ -144,9 +144,9 @@ export interface LaneFetch {
   readonly inHand: readonly number[]
   /**
    * Asks that from now on, if nothing else is due, what is accepted for the lane is handed over with the acceptance, as long as no more
-   * than `limit` are in hand. Only the process that accepts can be handed anything; a store that others write to need not do it.
+   * than so many are in hand. Only the process that accepts can be handed anything; a store that others write to need not do it.
    */
-  readonly open?: boolean
+  readonly open?: number
 }
 
 /** A delivery taken for sending, with what the request needs. */

@@ -66,7 +66,7 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
       receivedAt,
       dueAt,
     )
-    const hand = message.deliverAt === null ? context.openLanes.take(id) : null
+    const hand = message.deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
     if (hand !== null) claim(context, Number(lastInsertRowid), hand.token, receivedAt, hand.starts)
     const handed = hand === null ? undefined : { seq: Number(lastInsertRowid), id: deliveryId }
     lanes.push({ endpointId: id, appId: recipients.appId, dueAt, handed })

@@ -70,12 +70,13 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
   const ordered = waiting.some(({ rank }) => rank <= ORDERED_DEFERRED)
   const found = ordered ? fetchOrdered(context, lane, now) : fetchUnordered(context, lane, waiting, now)
   const isLine = ordered || state.ordered === 1
-  const open = lane.open === true && !isLine && !deleted && !isDue(found.nextDueAt, now)
+  const most = lane.open ?? 0
+  const open = most > 0 && !isLine && !deleted && !isDue(found.nextDueAt, now)
   if (open) {
     const { length } = found.deliveries
     context.openLanes.open(endpointId, {
       token: lane.token,
-      room: lane.limit - lane.inHand.length - length,
+      room: most - lane.inHand.length - length,
       free: lane.starting - length,
     })
   }

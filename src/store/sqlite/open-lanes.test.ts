@@ -11,7 +11,7 @@ import { openSqliteStore } from "./store.ts"
 const TOKEN = 7
 
 /** A lane that is open. */
-async function start(more: Partial<Endpoint> = {}, limit = 10, starting = 1) {
+async function start(more: Partial<Endpoint> = {}, most = 10, starting = 1) {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-open-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, "posthorn.db")
@@ -22,7 +22,7 @@ async function start(more: Partial<Endpoint> = {}, limit = 10, starting = 1) {
   await store.createApplication(application)
   await store.createEndpoint(endpoint)
   const open = async (inHand: readonly number[] = []) => {
-    const asked = laneFetch(endpoint.id, TOKEN, { limit, starting, inHand, open: true })
+    const asked = laneFetch(endpoint.id, TOKEN, { limit: most, starting, inHand, open: most })
     return (await store.fetch([asked], NOW))[0]!
   }
   const send = async (message: Partial<NewMessage> = {}) =>
@@ -68,6 +68,13 @@ test("who has as much in hand as asked for gets no more, and what follows does n
   await settle(1, 200)
   expect(await send()).toBeUndefined()
   expect((await open([2])).deliveries.map(({ seq }) => seq)).toEqual([3, 4])
+})
+
+test("large payloads take more of the room", async () => {
+  const { send } = await start({}, 4)
+  expect(await send({ payload: Buffer.alloc(8192) })).toBeDefined()
+  expect(await send()).toBeDefined()
+  expect(await send()).toBeUndefined()
 })
 
 test("a lane that has more due than was fetched is not open", async () => {

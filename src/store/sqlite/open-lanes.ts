@@ -4,6 +4,9 @@
  * could make it wrong to send closes the lane, and the worker asks again.
  */
 
+/** A delivery takes a place, and one more for every so many bytes of its payload, and gives one back: large ones are soon fetched again. */
+const PLACE_BYTES = 4096
+
 interface OpenLane {
   readonly token: number
   /** How many more the worker takes. */
@@ -33,14 +36,14 @@ export class OpenLanes {
   }
 
   /** Null when it has to be fetched; then what comes after it must not overtake it. */
-  take(endpointId: string): Hand | null {
+  take(endpointId: string, payloadBytes: number): Hand | null {
     const lane = this.#lanes.get(endpointId)
     if (lane === undefined) return null
     if (lane.room <= 0) {
       this.close(endpointId)
       return null
     }
-    lane.room--
+    lane.room -= 1 + Math.floor(payloadBytes / PLACE_BYTES)
     return { token: lane.token, starts: lane.free-- > 0 }
   }
 
