@@ -24,7 +24,7 @@ export function storeOnMainThread(path: string): Store {
       else batch[i]!.reject(new Error(answer.failure.message))
     }
   }
-  const methods: { [name: string]: unknown } = { close: async () => executor.close() }
+  const methods: { [name: string]: unknown } = { settlesTogether: true, close: async () => executor.close() }
   for (const name of Object.keys(OPERATIONS) as OperationName[]) {
     methods[name] = (...args: unknown[]) =>
       new Promise((resolve, reject) => {

@@ -118,7 +118,6 @@ describe("the vault", () => {
 
 test("a process that computes has no time left; one that waits has", async () => {
   const clock = systemClock()
-  expect(clock.hasTimeLeft()).toBe(true)
   for (const startedAt = performance.now(); performance.now() - startedAt < 40; ) {}
   expect(clock.hasTimeLeft()).toBe(false)
   await expect.poll(() => clock.hasTimeLeft()).toBe(true)

@@ -114,9 +114,9 @@ export class Engine {
   /** Something is due in these lanes: looked at at once. */
   wake(lanes: readonly Woken[]): void {
     const now = this.#parts.clock.now()
-    const asking = lanes.filter(({ endpointId, delivery }) => {
+    const asking = lanes.filter(({ endpointId, delivery, first }) => {
       // A run that was told of as open is there until it has closed the lane.
-      if (delivery !== undefined) this.#runs.get(endpointId)?.hand(delivery)
+      if (delivery !== undefined) this.#runs.get(endpointId)?.hand(delivery, first)
       return delivery === undefined
     })
     this.#parts.schedule.wake(asking)

@@ -3,6 +3,8 @@ import type { Accepted, ClaimedDelivery, Handed, LaneWake, NewMessage } from "..
 
 export interface Woken extends LaneWake {
   readonly delivery?: ClaimedDelivery
+  /** It goes before what was handed over earlier. */
+  readonly first?: boolean
 }
 
 /** The lanes of accepted messages; a delivery that was handed over is as it would have been fetched. */
@@ -13,7 +15,13 @@ export function wokenBy(accepted: readonly Accepted[], messages: readonly NewMes
       woken.push(
         handed === undefined
           ? { endpointId, appId, dueAt }
-          : { endpointId, appId, dueAt, delivery: firstAttempt(messages[i]!, handed, dueAt) },
+          : {
+              endpointId,
+              appId,
+              dueAt,
+              delivery: firstAttempt(messages[i]!, handed, dueAt),
+              first: messages[i]!.priority === "high",
+            },
       )
   return woken
 }

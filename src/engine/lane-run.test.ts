@@ -29,6 +29,7 @@ async function runWithNothingDue(mayRest: boolean) {
     store,
     clock: new TestClock(),
     budget: new PollBudget(null),
+    settler: { flush() {} },
     laneConcurrency: 1,
     stopping: () => false,
     mayRest: () => mayRest,

@@ -16,8 +16,9 @@ const RETRY_SHARE = 5
 const QUANTUM = 100
 /**
  * In a process that has no time left, more at once would wait in it, not at the receiver: 100 lanes with a backlog opened 2000 connections,
- * for 20 % more processor time each and 200 MB. An answer this late is the receiver's doing, and such a lane needs many at once.
+ * for 20 % more processor time each and 200 MB. A lane grows no farther than this then, unless its answers take so long that it needs more.
  */
+const AT_ONCE_IF_BUSY = 4
 const SLOW_ANSWER_MS = 200
 const STORE_RETRY_MS = 500
 /** A lease that could not be renewed in time may yet be. */
@@ -47,6 +48,8 @@ export class LaneRun {
   #started = 0
   #fetching = false
   #wokenMeanwhile = false
+  /** Something came due, and does not wait behind what was handed over. */
+  #comesDue = false
   /** Goes up when what was fetched before must not be sent any more. */
   #round = 0
   /** All that was due is fetched; the lane is looked at again at `nextDueAt`, or when it is woken. */
@@ -93,14 +96,15 @@ export class LaneRun {
   }
 
   /** Accepted a moment ago, and claimed for us in the same transaction. */
-  hand(delivery: ClaimedDelivery): void {
+  hand(delivery: ClaimedDelivery, first = false): void {
     this.#inHand.add(delivery)
     if (this.#refusing) {
       void this.#putBack([delivery])
       // The fetch that is under way may have looked before it was back.
       return this.wake()
     }
-    this.#buffer.push(delivery)
+    if (first) this.#buffer.unshift(delivery)
+    else this.#buffer.push(delivery)
     if (this.#mustGiveWay()) this.#leaving = true
     this.#step()
   }
@@ -144,7 +148,7 @@ export class LaneRun {
       return false
     // The next of an ordered line is asked for when the one before is on its way into the store.
     if (this.#isOrdered()) return this.#buffer.length + this.#underWay === 0
-    return this.#buffer.length < this.#lane.ahead(this.#allowed())
+    return this.#comesDue || this.#buffer.length < this.#lane.ahead(this.#allowed())
   }
 
   #isOrdered(): boolean {
@@ -163,9 +167,10 @@ export class LaneRun {
       this.#crew.stopping()
     )
       return
-    this.#dueTimer = this.#crew.clock.setTimer(Math.max(0, this.#nextDueAt - this.#crew.clock.now()), () =>
-      this.wake(),
-    )
+    this.#dueTimer = this.#crew.clock.setTimer(Math.max(0, this.#nextDueAt - this.#crew.clock.now()), () => {
+      this.#comesDue = true
+      this.wake()
+    })
   }
 
   #isIdle(): boolean {
@@ -186,6 +191,7 @@ export class LaneRun {
     if (this.#closing) return
     this.#closing = true
     this.#rest(false)
+    this.#crew.settler.flush()
     // A store that cannot be written to closes every lane by itself.
     await this.#crew.store.closeLane(this.claim.endpointId).catch(() => {})
     this.#open = false
@@ -204,9 +210,13 @@ export class LaneRun {
   async #fetch(): Promise<void> {
     this.#fetching = true
     const { store, clock, budget, settler } = this.#crew
-    // Behind the settle of the one before: the store then fetches a line's next right after it, without a round trip between.
-    if (this.#isOrdered()) settler.flush()
-    const limit = budget.take(this.#lane.ahead(this.#allowed()) * 2)
+    // Behind what was settled before: the store then knows of a hold, and fetches a line's next without a round trip between.
+    settler.flush()
+    const wanted = this.#lane.ahead(this.#allowed()) * 2
+    const limit = budget.take(wanted)
+    const hadWork = this.#buffer.length + this.#underWay > 0
+    const first = this.#comesDue
+    this.#comesDue = false
     const round = this.#round
     let found = 0
     try {
@@ -227,8 +237,8 @@ export class LaneRun {
       for (const delivery of work!.deliveries) this.#inHand.add(delivery)
       if (work!.lost) return this.#finish()
       this.#open = work!.open ?? false
-      if (found === limit && this.#buffer.length === 0) this.#lane.ranDry(payloadBytes(work!))
-      if (round === this.#round) this.#take(work!)
+      this.#lane.fetched(payloadBytes(work!), hadWork && found === wanted && this.#buffer.length === 0)
+      if (round === this.#round) this.#take(work!, first)
       else void this.#putBack(work!.deliveries)
     } catch (error) {
       this.#crew.logger.warn(
@@ -245,9 +255,10 @@ export class LaneRun {
     }
   }
 
-  #take(work: LaneWork): void {
+  #take(work: LaneWork, first: boolean): void {
     this.#refusing = false
-    this.#buffer.push(...work.deliveries)
+    if (first) this.#buffer.unshift(...work.deliveries)
+    else this.#buffer.push(...work.deliveries)
     this.#lane.deleted = work.deleted
     try {
       if (work.endpoint !== null) this.#lane.target = this.#crew.target(work.endpoint)
@@ -340,8 +351,9 @@ export class LaneRun {
     if (outcome.kind === "failure") return this.#lane.concurrency.failed()
     if (outcome.kind !== "response" || outcome.status >= 300) return
     const { clock } = this.#crew
-    if (clock.hasTimeLeft() || clock.now() - startedAt >= SLOW_ANSWER_MS)
-      this.#lane.concurrency.succeeded(this.#underWay + 1, this.#mostAtOnce())
+    const most = this.#mostAtOnce()
+    const isFree = clock.hasTimeLeft() || clock.now() - startedAt >= SLOW_ANSWER_MS
+    this.#lane.concurrency.succeeded(this.#underWay + 1, isFree ? most : Math.min(most, AT_ONCE_IF_BUSY))
   }
 
   async #settle(delivery: ClaimedDelivery, tried: Tried): Promise<void> {
@@ -397,6 +409,7 @@ export class LaneRun {
 
   async #wasPutBack(claims: readonly GivenBack[]): Promise<boolean> {
     try {
+      this.#crew.settler.flush()
       await this.#crew.store.giveBack(claims)
       return true
     } catch (error) {

@@ -42,11 +42,12 @@ export class LaneState {
   }
 
   /**
-   * A fetch brought all that it asked for, and came when nothing was left to send. With PostgreSQL that was the rule: one endpoint
-   * got 1.2 times as much with four times as many at hand.
+   * What a fetch brought; it ran dry if that was all that it asked for, and nothing was left to send by then. With PostgreSQL that was the
+   * rule: one endpoint got 1.2 times as much with four times as many at hand.
    */
-  ranDry(bytes: number): void {
-    if (this.#ahead < MOST_AHEAD && bytes <= MOST_AHEAD_BYTES) this.#ahead *= 2
+  fetched(bytes: number, ranDry: boolean): void {
+    if (bytes > MOST_AHEAD_BYTES) this.#ahead = 1
+    else if (ranDry && this.#ahead < MOST_AHEAD) this.#ahead *= 2
   }
 
   /** How long the rate limits of the endpoint and its application ask to wait; zero counts one start. */

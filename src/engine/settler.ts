@@ -1,7 +1,7 @@
 /**
  * Writes outcomes in batches and keeps them until they are written: a store that is full or busy for a while loses none.
- * The outcomes of one turn of the event loop go in one call, whichever sockets they came from: 1.06 times the throughput of a call for
- * each. A store that is busy makes larger batches of these.
+ * Where the store writes them together, the outcomes of one turn of the event loop go in one call, whichever sockets they came from: 1.06
+ * times the throughput of a call for each. A store that is busy makes larger batches of these.
  */
 
 import type { Random } from "../core/backoff.ts"
@@ -43,6 +43,7 @@ export class Settler {
   settle(settlement: Settlement): Promise<SettleResult> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ settlement, resolve, reject })
+      if (!this.#store.settlesTogether) return this.flush()
       if (this.#flushQueued) return
       this.#flushQueued = true
       setImmediate(() => {
@@ -52,7 +53,7 @@ export class Settler {
     })
   }
 
-  /** Hands over what waits for the end of the turn: what is asked of the store after this finds it written. */
+  /** Hands over what waits for the end of the turn: what is asked of the store after this comes behind it. */
   flush(): void {
     const batch = this.#queue
     this.#queue = []

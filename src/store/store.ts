@@ -103,6 +103,8 @@ export interface Store {
    * token left there becomes an attempt of unknown outcome. Deliveries under way with this token are not given again.
    */
   fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]>
+  /** Outcomes of all lanes share a transaction, and may share a call. Where they do not, a lane's would wait for, and fail with, another's. */
+  readonly settlesTogether: boolean
   /** Applies changes with their attempts. Only a claim that still stands can settle. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>
   /** Gives back what was fetched and not sent, or cut off by a shutdown: the delivery is as if it had not been fetched. */

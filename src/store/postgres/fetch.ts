@@ -119,23 +119,23 @@ taken AS (
     FROM picked p
    WHERE l.id = p.lane AND p.seqs <> '{}'
 )
-SELECT s.ord, s.verdict, s.deleted, CASE WHEN s.stopped THEN NULL ELSE s.hold_until END AS held_until, s.next_due_at,
+SELECT p.ord, p.verdict, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
-       coalesce(e.retry_policy, p.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
+       coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
        e.secrets, e.version, e.created_at, e.updated_at,
        -- Looked up, and only for an endpoint: joined, it could be every application for each fetch.
        (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,
        d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, octet_length(m.payload) AS payload_length,
-       CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY s.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload,
+       CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY p.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload,
        d.manual, d.error_detail, d.status, d.attempt_count, d.max_attempts, d.received_at, d.age_from, d.next_retry_at,
        d.last_attempted_at, d.stalls
-  FROM picked s
-  LEFT JOIN LATERAL unnest(s.seqs) WITH ORDINALITY AS f(seq, place) ON true
+  FROM picked p
+  LEFT JOIN LATERAL unnest(p.seqs) WITH ORDINALITY AS f(seq, place) ON true
   LEFT JOIN webhook_deliveries_live d ON d.seq = f.seq
   LEFT JOIN messages m ON m.id = d.message_id
-  LEFT JOIN endpoints e ON e.id = s.lane AND s.changed
-  LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
- ORDER BY s.ord, f.place`,
+  LEFT JOIN endpoints e ON e.id = p.lane AND p.changed
+  LEFT JOIN policies named ON named.org_id = e.org_id AND named.name = e.retry_name
+ ORDER BY p.ord, f.place`,
 }
 
 export function fetchValues(lanes: readonly LaneFetch[], now: number): unknown[] {

@@ -1,4 +1,5 @@
 /** The statements that every delivery pays for read by the indexes that they were written for, whatever has piled up. */
+import type { Client } from "pg"
 import { expect, test } from "vitest"
 import { NOW, stage } from "../../../test/support/postgres-store.ts"
 import { sample, settlement } from "../conformance.ts"
@@ -18,11 +19,13 @@ interface Plan {
   readonly "Actual Rows": number
   readonly "Actual Loops": number
   readonly "Rows Removed by Filter"?: number
+  readonly "Rows Removed by Join Filter"?: number
   readonly Plans?: readonly Plan[]
 }
 
 interface Scene {
   readonly store: PostgresStore
+  readonly client: Client
   readonly appId: string
   readonly endpointId: string
   readonly blockedId: string
@@ -68,6 +71,7 @@ async function backlog(): Promise<Scene> {
   await client.query("VACUUM ANALYZE")
   return {
     store,
+    client,
     appId: application.id,
     endpointId: endpoint.id,
     blockedId: blocked.id,
@@ -96,6 +100,21 @@ function rowsRead(nodes: readonly Plan[], relation: RegExp): number {
         sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"],
       0,
     )
+}
+
+/** Pairs of rows that were compared and did not belong together. */
+function comparedInVain(nodes: readonly Plan[]): number {
+  return nodes.reduce(
+    (sum, node) => sum + (node["Rows Removed by Join Filter"] ?? 0) * node["Actual Loops"],
+    0,
+  )
+}
+
+/** How often the table was looked into. */
+function looksInto(nodes: readonly Plan[], relation: RegExp): number {
+  return nodes
+    .filter((node) => relation.test(node["Relation Name"] ?? ""))
+    .reduce((sum, node) => sum + node["Actual Loops"], 0)
 }
 
 const ask = (endpointId: string) => ({
@@ -159,4 +178,38 @@ test("accepting reads the endpoints that want the message and no delivery", asyn
   expect(rowsRead(nodes, /^endpoints/)).toBeLessThanOrEqual(3 * 2)
   expect(rowsRead(nodes, /^endpoint_subscriptions/)).toBeLessThanOrEqual(3 * 2)
   expect(rowsRead(nodes, /^messages/)).toBe(0)
+})
+
+test("a large batch compares no row with every other", async () => {
+  const { store, plan, client, appId } = await backlog()
+  const lanes = 50
+  const each = 5
+  await client.query(
+    `INSERT INTO webhook_deliveries (id, app_id, webhook_id, message_id, event_type, target_url, status, next_retry_at, received_at)
+     SELECT 'dlv_' || l || '_' || i, $1, 'ep_' || l, 'msg_' || i, 'e', 'http://x', 'pending', $2, $2
+       FROM generate_series(1, ${lanes}) l, generate_series(1, ${each}) i`,
+    [appId, NOW],
+  )
+  const asked = Array.from({ length: lanes }, (_, i) => ask(`ep_${i + 1}`))
+  const fetching = await plan(FETCH, fetchValues(asked, NOW))
+  expect(comparedInVain(fetching)).toBeLessThanOrEqual(lanes * each)
+  // For each lane its ranks, once for what is due and once for what is next; and each delivery.
+  expect(looksInto(fetching, /^webhook_deliveries/)).toBeLessThanOrEqual(lanes * 16 + lanes * each)
+
+  const works = await store.fetch(asked, NOW)
+  const settlements = works.flatMap(({ endpointId, deliveries }) =>
+    deliveries.map((one) => settlement(endpointId, 1, one, 200)),
+  )
+  expect(settlements).toHaveLength(lanes * each)
+  await store.settle([settlements.pop()!])
+  expect(comparedInVain(await plan(SETTLE, settleValues(settlements)))).toBeLessThanOrEqual(lanes * each)
+
+  const messages = Array.from({ length: 200 }, (_, n) =>
+    sample.message(appId, {
+      eventId: `e${n}`,
+      idempotency: { key: Buffer.alloc(16, n), digest: Buffer.alloc(16, n) },
+    }),
+  )
+  await store.partitions.ensureGeneration(generationOf(messages))
+  expect(comparedInVain(await plan(ACCEPT, acceptValues(messages)))).toBeLessThanOrEqual(messages.length)
 })

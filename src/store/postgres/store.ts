@@ -101,7 +101,7 @@ type WithContext<S> = {
     : never
 }
 /** What many calls do together, in one statement. */
-type Batched = "accept" | "fetch" | "settle" | "giveBack"
+type Batched = "accept" | "fetch" | "settlesTogether" | "settle" | "giveBack"
 OPERATIONS satisfies WithContext<Omit<Store, Batched | "close">>
 
 export async function openPostgresStore({ url, name }: PostgresStoreOptions): Promise<PostgresStore> {
@@ -126,6 +126,7 @@ export async function openPostgresStore({ url, name }: PostgresStoreOptions): Pr
     ...(Object.fromEntries(bound) as Omit<Store, Batched | "close">),
     accept: (...args) => acceptor.accept(...args),
     fetch: (...args) => pipelines.fetch(...args),
+    settlesTogether: false,
     settle: (...args) => pipelines.settle(...args),
     giveBack: (...args) => pipelines.giveBack(...args),
     database,

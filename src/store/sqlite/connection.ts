@@ -5,6 +5,7 @@ import { isBusy } from "./errors.ts"
 
 const OLDEST_SQLITE = [3, 51, 3]
 const BUSY_TIMEOUT_MS = 5000
+const MOST_STATEMENTS = 1000
 
 export class Connection {
   readonly db: DatabaseSync
@@ -42,6 +43,8 @@ export class Connection {
     let statement = this.#statements.get(text)
     if (statement === undefined) {
       statement = this.db.prepare(text)
+      // Some have a number in them, such as how many are fetched.
+      if (this.#statements.size >= MOST_STATEMENTS) this.#statements.clear()
       this.#statements.set(text, statement)
     }
     return statement

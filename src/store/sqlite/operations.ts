@@ -96,7 +96,7 @@ type OnThread<S> = {
     ? (context: Context, ...args: A) => R
     : never
 }
-export const OPERATIONS = { ...READS, ...WRITES } satisfies Omit<OnThread<Store>, "close">
+export const OPERATIONS = { ...READS, ...WRITES } satisfies Omit<OnThread<Store>, "settlesTogether" | "close">
 
 /** A run of numbers for this opening of the file, above those of every earlier one. */
 function openTokens({ connection }: Context): number {

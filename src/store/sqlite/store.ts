@@ -50,7 +50,8 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
       : (...args) => channel.call(name, args)
   }
   return {
-    ...(methods as unknown as Omit<SqliteStore, "close" | "kill">),
+    ...(methods as unknown as Omit<SqliteStore, "settlesTogether" | "close" | "kill">),
+    settlesTogether: true,
     async close() {
       told = true
       closed = true

@@ -1,0 +1,46 @@
+/** How many calls the outcomes of one moment take, and who waits for whom. */
+import { expect, test } from "vitest"
+import { TestClock } from "../../test/support/clock.ts"
+import { createLogger } from "../observe/log.ts"
+import type { Settlement, SettleResult, Store } from "../store/store.ts"
+import { Settler } from "./settler.ts"
+
+function start(settlesTogether: boolean, settle: (seqs: number[]) => Promise<SettleResult[]>) {
+  const store = {
+    settlesTogether,
+    settle: (settlements: readonly Settlement[]) => settle(settlements.map(({ seq }) => seq)),
+  } as unknown as Store
+  const settler = new Settler(store, new TestClock(), () => 0.5, createLogger("silent"))
+  return { settler, ask: (seq: number) => settler.settle({ seq } as Settlement) }
+}
+
+test("where the store writes them together, the outcomes of one turn are one call, and a flush comes before the turn ends", async () => {
+  const calls: number[][] = []
+  const { settler, ask } = start(true, async (seqs) => {
+    calls.push(seqs)
+    return seqs.map(() => "applied")
+  })
+  const first = [ask(1), ask(2)]
+  expect(calls).toEqual([])
+  settler.flush()
+  expect(calls).toEqual([[1, 2]])
+  const then = [ask(3), Promise.resolve().then(() => ask(4))]
+  expect(await Promise.all([...first, ...then])).toEqual(Array(4).fill("applied"))
+  expect(calls).toEqual([
+    [1, 2],
+    [3, 4],
+  ])
+})
+
+test("where it does not, an outcome waits for no other, and fails with no other", async () => {
+  const { ask } = start(false, async ([seq]) => {
+    if (seq === 1) throw new Error("its lane is held by somebody's transaction")
+    return ["applied"]
+  })
+  let isWritten = false
+  void ask(1).then(() => {
+    isWritten = true
+  })
+  expect(await ask(2)).toBe("applied")
+  expect(isWritten).toBe(false)
+})
