@@ -6,6 +6,7 @@ import type { Policy } from "../core/policy.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Endpoint, Store } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
+import type { Load } from "./load.ts"
 import type { OAuthTokens } from "./oauth.ts"
 import type { Reporter } from "./reporter.ts"
 import type { Settler } from "./settler.ts"
@@ -23,6 +24,7 @@ export interface Crew {
   readonly settler: Settler
   readonly reporter: Reporter
   readonly slots: Slots
+  readonly load: Load
   readonly budget: PollBudget
   readonly defaultPolicy: Policy
   /** The most requests under way to one endpoint that does not say. */

@@ -17,6 +17,7 @@ import type { Woken } from "./handed.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
+import { Load } from "./load.ts"
 import { Maintenance } from "./maintenance.ts"
 import { OAuthTokens } from "./oauth.ts"
 import { Reporter } from "./reporter.ts"
@@ -84,12 +85,14 @@ export class Engine {
     this.transport = parts.transport
     const settler = new Settler(store, clock, random, logger)
     const reporter = new Reporter(parts.bus, logger)
+    const slots = new Slots(options.maxInFlight, clock)
     this.#crew = {
       ...parts,
       tokens: new OAuthTokens(parts.transport, clock),
       settler,
       reporter,
-      slots: new Slots(options.maxInFlight, clock),
+      slots,
+      load: new Load(clock, slots),
       budget: new PollBudget(options.maxPerPoll),
       laneConcurrency: options.laneConcurrency,
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),

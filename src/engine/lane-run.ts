@@ -14,12 +14,6 @@ import type { LaneState } from "./lane-state.ts"
 const RETRY_SHARE = 5
 /** After this many a lane gives way, if others wait for its place. */
 const QUANTUM = 100
-/**
- * In a process that has no time left, more at once would wait in it, not at the receiver: 100 lanes with a backlog opened 2000 connections,
- * for 20 % more processor time each and 200 MB. A lane grows no farther than this then, unless its answers take so long that it needs more.
- */
-const AT_ONCE_IF_BUSY = 4
-const SLOW_ANSWER_MS = 200
 const STORE_RETRY_MS = 500
 /** A lease that could not be renewed in time may yet be. */
 const LEASE_RETRY_MS = 500
@@ -350,10 +344,9 @@ export class LaneRun {
   #learn({ outcome, startedAt }: Tried): void {
     if (outcome.kind === "failure") return this.#lane.concurrency.failed()
     if (outcome.kind !== "response" || outcome.status >= 300) return
-    const { clock } = this.#crew
-    const most = this.#mostAtOnce()
-    const isFree = clock.hasTimeLeft() || clock.now() - startedAt >= SLOW_ANSWER_MS
-    this.#lane.concurrency.succeeded(this.#underWay + 1, isFree ? most : Math.min(most, AT_ONCE_IF_BUSY))
+    const { clock, load } = this.#crew
+    const most = load.mostAfter(clock.now() - startedAt, this.#mostAtOnce())
+    this.#lane.concurrency.succeeded(this.#underWay + 1, most)
   }
 
   async #settle(delivery: ClaimedDelivery, tried: Tried): Promise<void> {

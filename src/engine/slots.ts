@@ -26,6 +26,10 @@ export class Slots {
     this.#clock = clock
   }
 
+  get taken(): number {
+    return this.#taken
+  }
+
   /** Null when none is free for this lane now; `retry` is then called once, when one may be. */
   take(underWayInLane: number, stalls: number, retry: () => void): Slot | null {
     const free = this.#most - this.#taken

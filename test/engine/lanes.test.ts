@@ -104,46 +104,36 @@ test("an application's rate limit holds over all its endpoints, and for what is 
   await expect.poll(() => harness.receiver.requests.length).toBeGreaterThan(20)
 })
 
-/** A backlog for one endpoint whose receiver answers when told to. */
-async function startWithBacklog(concurrency: number) {
-  const harness = await Harness.start()
+/** So many are under way at once before each of the first answers of an endpoint with a backlog. */
+async function expectUnderWay(harness: Harness, expected: readonly number[]): Promise<void> {
   const waiting: (() => void)[] = []
   harness.receiver.always("/", (_request, response) => void waiting.push(() => void response.end()))
-  await harness.endpoint({ concurrency })
+  await harness.endpoint({ concurrency: 4, eventTypes: ["backlog"] })
   await harness.posthorn.sendBatch(
     "acme",
-    Array.from({ length: 40 }, () => ({ eventType: "a", payload: {} })),
+    Array.from({ length: 40 }, () => ({ eventType: "backlog", payload: {} })),
   )
-  /** How many are under way when so many were answered; answers one more. */
-  const answerNext = async (answered: number, underWay: number) => {
+  for (const [answered, underWay] of expected.entries()) {
     await harness.receiver.arrived("/", answered + underWay)
     await harness.published("delivery.delivered", answered)
     await harness.poll()
     expect(waiting).toHaveLength(underWay)
     waiting.shift()!()
   }
-  return { harness, answerNext }
 }
 
 test("concurrency grows from one with each success, to what the endpoint allows and no further", async () => {
-  const { answerNext } = await startWithBacklog(4)
-  for (const [answered, underWay] of [1, 2, 3, 4, 4, 4, 4].entries()) await answerNext(answered, underWay)
+  await expectUnderWay(await Harness.start(), [1, 2, 3, 4, 4, 4, 4])
 })
 
-test("in a busy process it grows to four, and beyond with answers that were long in coming only", async () => {
-  const { harness, answerNext } = await startWithBacklog(6)
+test("in a busy process with enough under way it grows to two", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/hangs", () => {})
+  for (let i = 0; i < 256; i++) await harness.endpoint({ eventTypes: ["hangs"] }, "/hangs")
+  await harness.posthorn.send("acme", { eventType: "hangs", payload: {} })
+  await harness.receiver.arrived("/hangs", 256)
   harness.clock.isBusy = true
-  for (const [answered, underWay] of [1, 2, 3, 4, 4, 4].entries()) await answerNext(answered, underWay)
-  await harness.published("delivery.delivered", 6)
-  await harness.receiver.arrived("/", 10)
-  harness.clock.advance(200)
-  await answerNext(6, 4)
-  await harness.published("delivery.delivered", 7)
-  await harness.receiver.arrived("/", 12)
-  harness.clock.isBusy = false
-  await answerNext(7, 5)
-  await answerNext(8, 6)
-  await answerNext(9, 6)
+  await expectUnderWay(harness, [1, 2, 2, 2, 2])
 })
 
 describe.each([
