@@ -39,7 +39,9 @@ test("nothing accepted is lost, whatever happens", { timeout: 16_000 * RUNS }, a
 /** Everything is mended, and hours pass: nothing may wait any more. */
 async function drain(world: World, model: Model): Promise<void> {
   world.heal()
-  // A receiver that has just said 410 disables its endpoint when that is written.
+  // A receiver that has just said 410 disables its endpoint when that is written; where the store failed, two seconds later.
+  await world.quiet()
+  world.clock.advance(2000)
   await world.quiet()
   for (const { id, deleted } of model.endpoints.values()) {
     if (deleted) continue
