@@ -1,53 +1,60 @@
-/** What a run does with its lane when it has nothing to send. */
+/** What a run asks of the store when it does not send. */
 import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
-import type { LaneFetch, LaneWork } from "../store/store.ts"
+import { createLogger } from "../observe/log.ts"
+import type { ClaimedDelivery, LaneFetch } from "../store/store.ts"
 import { type Crew, PollBudget } from "./crew.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
 
-/** A run of an open lane where nothing is due: what it tells the engine first, and which lanes were closed by then. */
-async function runWithNothingDue(mayRest: boolean) {
-  const closed: string[] = []
-  const store = {
-    fetch: async ([{ endpointId }]: [LaneFetch]): Promise<LaneWork[]> => [
-      {
-        endpointId,
-        endpoint: null,
-        lost: false,
-        held: null,
-        deleted: false,
-        deliveries: [],
-        nextDueAt: null,
-        open: true,
-      },
-    ],
-    closeLane: async (endpointId: string) => void closed.push(endpointId),
-  }
+const ONE = { seq: 1, id: "dlv", messageId: "msg" } as ClaimedDelivery
+
+/** A run of an open lane that may not send yet: what it tells the engine first, and what was asked by then, in order. */
+async function start(deliveries: readonly ClaimedDelivery[], mayRest = true) {
+  const asked: string[] = []
+  const told = Promise.withResolvers<string>()
+  const work = { endpoint: null, lost: false, held: null, deleted: false, nextDueAt: null, open: true }
   const crew = {
-    store,
+    store: {
+      fetch: async ([{ endpointId }]: [LaneFetch]) => [{ ...work, endpointId, deliveries }],
+      giveBack: async () => void asked.push("giveBack"),
+      closeLane: async () => void asked.push("closeLane"),
+    },
+    settler: { flush: () => void asked.push("flush") },
     clock: new TestClock(),
     budget: new PollBudget(null),
-    settler: { flush() {} },
+    logger: createLogger("silent"),
     laneConcurrency: 1,
     stopping: () => false,
+    holds: () => false,
     mayRest: () => mayRest,
   } as unknown as Crew
   const claim = { endpointId: "ep", appId: "app", token: 1 }
-  const told = Promise.withResolvers<string>()
   const run = new LaneRun(crew, claim, new LaneState(claim.endpointId, new ApplicationRates()), {
     rests: (rests) => told.resolve(rests ? "rests" : "works"),
     finished: () => told.resolve("finished"),
   })
   run.start()
-  return { told: await told.promise, closed }
+  await Promise.resolve()
+  return { run, asked, told: told.promise }
 }
 
 test("a run with nothing to do keeps its lane open and rests", async () => {
-  expect(await runWithNothingDue(true)).toEqual({ told: "rests", closed: [] })
+  const { told, asked } = await start([])
+  expect(await told).toBe("rests")
+  expect(asked).not.toContain("closeLane")
 })
 
 test("where as many rest as may, it closes its lane and gives it back at once", async () => {
-  expect(await runWithNothingDue(false)).toEqual({ told: "finished", closed: ["ep"] })
+  const { told, asked } = await start([], false)
+  expect(await told).toBe("finished")
+  expect(asked).toEqual(["flush", "flush", "closeLane"])
+})
+
+test("what is given back comes behind what was settled before, so that a hold is known by then", async () => {
+  const { run, asked } = await start([ONE])
+  asked.length = 0
+  run.recall()
+  expect(asked.slice(0, 2)).toEqual(["flush", "giveBack"])
 })
