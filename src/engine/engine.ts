@@ -117,17 +117,17 @@ export class Engine {
   /** Something is due in these lanes: looked at at once. */
   wake(lanes: readonly Woken[]): void {
     const now = this.#parts.clock.now()
-    const asking = lanes.filter(({ endpointId, delivery, first }) => {
+    const asking = lanes.filter(({ endpointId, delivery }) => {
       // A run that was told of as open is there until it has closed the lane.
-      if (delivery !== undefined) this.#runs.get(endpointId)?.hand(delivery, first)
+      if (delivery !== undefined) this.#runs.get(endpointId)?.hand(delivery)
       return delivery === undefined
     })
     this.#parts.schedule.wake(asking)
     let unclaimed = false
-    for (const { endpointId, dueAt } of asking) {
+    for (const { endpointId, dueAt, priority } of asking) {
       const run = this.#runs.get(endpointId)
       if (run === undefined) unclaimed = true
-      else if (dueAt <= now) run.wake()
+      else if (dueAt <= now) run.wake(priority)
       else run.wakeAt(dueAt)
     }
     // A lane that is being worked on needs no claim: on a busy endpoint every send would ask for one.

@@ -1,10 +1,10 @@
 /** What a lane is woken with: nothing but the time, or a delivery that the store handed over as it accepted the message. */
-import type { Accepted, ClaimedDelivery, Handed, LaneWake, NewMessage } from "../store/store.ts"
+import type { Accepted, ClaimedDelivery, Handed, LaneWake, NewMessage, Priority } from "../store/store.ts"
 
 export interface Woken extends LaneWake {
   readonly delivery?: ClaimedDelivery
-  /** It goes before what was handed over earlier. */
-  readonly first?: boolean
+  /** Of what has to be fetched. */
+  readonly priority?: Priority
 }
 
 /** The lanes of accepted messages; a delivery that was handed over is as it would have been fetched. */
@@ -14,14 +14,8 @@ export function wokenBy(accepted: readonly Accepted[], messages: readonly NewMes
     for (const { endpointId, appId, dueAt, handed } of lanes)
       woken.push(
         handed === undefined
-          ? { endpointId, appId, dueAt }
-          : {
-              endpointId,
-              appId,
-              dueAt,
-              delivery: firstAttempt(messages[i]!, handed, dueAt),
-              first: messages[i]!.priority === "high",
-            },
+          ? { endpointId, appId, dueAt, priority: messages[i]!.priority }
+          : { endpointId, appId, dueAt, delivery: firstAttempt(messages[i]!, handed, dueAt) },
       )
   return woken
 }
@@ -35,6 +29,7 @@ function firstAttempt(message: NewMessage, { seq, id }: Handed, dueAt: number): 
     eventType: message.eventType,
     payload: message.payload,
     contentType: message.contentType,
+    priority: message.priority,
     manual: false,
     errorDetail: null,
     status: "pending",

@@ -8,7 +8,7 @@ import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
 
-const ONE = { seq: 1, id: "dlv", messageId: "msg" } as ClaimedDelivery
+const ONE = { seq: 1, id: "dlv", messageId: "msg", priority: "normal" } as ClaimedDelivery
 
 /** A run of an open lane that may not send yet: what it tells the engine first, and what was asked by then, in order. */
 async function start(deliveries: readonly ClaimedDelivery[], mayRest = true) {

@@ -5,13 +5,12 @@
 import type { Timer } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import type { LaneClaim } from "../schedule/schedule.ts"
-import type { ClaimedDelivery, GivenBack, LaneWork } from "../store/store.ts"
+import type { ClaimedDelivery, GivenBack, LaneWork, Priority } from "../store/store.ts"
 import { attempt, type Tried, toGivenBack, toSettlement } from "./attempt.ts"
 import type { Crew } from "./crew.ts"
+import { LaneQueue, RETRY_SHARE } from "./lane-queue.ts"
 import type { LaneState } from "./lane-state.ts"
 
-/** One in five is kept for retries while first attempts keep coming. */
-const RETRY_SHARE = 5
 /** After this many a lane gives way, if others wait for its place. */
 const QUANTUM = 100
 const STORE_RETRY_MS = 500
@@ -34,7 +33,7 @@ export class LaneRun {
   readonly #crew: Crew
   readonly #lane: LaneState
   readonly #listener: RunListener
-  #buffer: ClaimedDelivery[] = []
+  readonly #queue = new LaneQueue()
   /** Fetched, and neither settled nor given back. One that was settled may be fetched again before we are told that it was. */
   readonly #inHand = new Set<ClaimedDelivery>()
   #underWay = 0
@@ -42,7 +41,7 @@ export class LaneRun {
   #started = 0
   #fetching = false
   #wokenMeanwhile = false
-  /** Something came due, and does not wait behind what was handed over. */
+  /** Something came due, or goes before what is in hand: it is fetched beside that. */
   #comesDue = false
   /** Goes up when what was fetched before must not be sent any more. */
   #round = 0
@@ -74,8 +73,9 @@ export class LaneRun {
   }
 
   /** Something is due, or may be: fetched beside what is under way, so that a slow request holds up no other. */
-  wake(): void {
+  wake(priority?: Priority): void {
     if (this.#leaving) return this.#comeBackAt(this.#crew.clock.now())
+    if (priority !== undefined && this.#queue.holdsLowerThan(priority)) this.#comesDue = true
     this.#drained = false
     this.#nextDueAt = null
     // The fetch that is under way may have looked before this was committed.
@@ -90,15 +90,14 @@ export class LaneRun {
   }
 
   /** Accepted a moment ago, and claimed for us in the same transaction. */
-  hand(delivery: ClaimedDelivery, first = false): void {
+  hand(delivery: ClaimedDelivery): void {
     this.#inHand.add(delivery)
     if (this.#refusing) {
       void this.#putBack([delivery])
       // The fetch that is under way may have looked before it was back.
       return this.wake()
     }
-    if (first) this.#buffer.unshift(delivery)
-    else this.#buffer.push(delivery)
+    this.#queue.add(delivery)
     if (this.#mustGiveWay()) this.#leaving = true
     this.#step()
   }
@@ -107,14 +106,14 @@ export class LaneRun {
   recall(): void {
     // Whoever has something for a lane that rests wakes it.
     if (this.#rests) return void this.#close()
-    this.#giveBackBuffer()
+    this.#giveBackWaiting()
     this.wake()
   }
 
   /** The lane is somebody else's now. What is under way comes to its end, and the store refuses to write it down. */
   lose(): void {
     this.#over = true
-    this.#buffer = []
+    this.#queue.clear()
     this.#rest(false)
     this.#cancelTimers()
   }
@@ -128,7 +127,7 @@ export class LaneRun {
   /** Does whatever can be done now; called after every change. */
   readonly #step = (): void => {
     if (this.#over) return
-    while (this.#buffer.length > 0 && this.#startNext()) {}
+    while (this.#startNext()) {}
     if (this.#open && (this.#leaving || this.#crew.stopping())) void this.#close()
     if (this.#wantsMore()) void this.#fetch()
     else if (this.#isIdle() && !this.#open) return this.#finish()
@@ -141,8 +140,23 @@ export class LaneRun {
     if (this.#drained || this.#leaving || this.#fetching || this.#closing || this.#crew.stopping())
       return false
     // The next of an ordered line is asked for when the one before is on its way into the store.
-    if (this.#isOrdered()) return this.#buffer.length + this.#underWay === 0
-    return this.#comesDue || this.#buffer.length < this.#lane.ahead(this.#allowed())
+    if (this.#isOrdered()) return this.#queue.length + this.#underWay === 0
+    return this.#queue.length < this.#ahead() || (this.#comesDue && this.#queue.places < this.#mostWaiting())
+  }
+
+  /** How many are kept at hand. */
+  #ahead(): number {
+    return this.#lane.ahead(this.#allowed())
+  }
+
+  /** How many places there are for what is handed over. */
+  #mostHanded(): number {
+    return (this.#lane.target === null ? 1 : this.#mostAtOnce()) * MOST_HANDED
+  }
+
+  /** With so much in hand nothing is fetched beside it: what comes due waits for its turn in the store. */
+  #mostWaiting(): number {
+    return this.#mostHanded() + this.#ahead()
   }
 
   #isOrdered(): boolean {
@@ -168,7 +182,7 @@ export class LaneRun {
   }
 
   #isIdle(): boolean {
-    const idle = this.#buffer.length === 0 && this.#underWay === 0 && this.#unsettled === 0
+    const idle = this.#queue.length === 0 && this.#underWay === 0 && this.#unsettled === 0
     return idle && !this.#fetching && !this.#closing
   }
 
@@ -206,10 +220,9 @@ export class LaneRun {
     const { store, clock, budget, settler } = this.#crew
     // Behind what was settled before: the store then knows of a hold, and fetches a line's next without a round trip between.
     settler.flush()
-    const wanted = this.#lane.ahead(this.#allowed()) * 2
+    const wanted = this.#ahead() * 2
     const limit = budget.take(wanted)
-    const hadWork = this.#buffer.length + this.#underWay > 0
-    const first = this.#comesDue
+    const hadWork = this.#queue.length + this.#underWay > 0
     this.#comesDue = false
     const round = this.#round
     let found = 0
@@ -221,8 +234,8 @@ export class LaneRun {
             ...this.#lane.nextShare(limit, RETRY_SHARE),
             token: this.claim.token,
             inHand: [...this.#inHand].map(({ seq }) => seq),
-            starting: Math.max(0, this.#allowed() - this.#underWay - this.#buffer.length),
-            open: budget.isLimited || this.#isOrdered() ? 0 : this.#mostAtOnce() * MOST_HANDED,
+            starting: this.#allowed() - this.#underWay - this.#queue.length,
+            open: budget.isLimited || this.#isOrdered() ? 0 : this.#mostHanded(),
           },
         ],
         clock.now(),
@@ -231,8 +244,8 @@ export class LaneRun {
       for (const delivery of work!.deliveries) this.#inHand.add(delivery)
       if (work!.lost) return this.#finish()
       this.#open = work!.open ?? false
-      this.#lane.fetched(payloadBytes(work!), hadWork && found === wanted && this.#buffer.length === 0)
-      if (round === this.#round) this.#take(work!, first)
+      this.#lane.fetched(payloadBytes(work!), hadWork && found === wanted && this.#queue.length === 0)
+      if (round === this.#round) this.#take(work!)
       else void this.#putBack(work!.deliveries)
     } catch (error) {
       this.#crew.logger.warn(
@@ -249,10 +262,9 @@ export class LaneRun {
     }
   }
 
-  #take(work: LaneWork, first: boolean): void {
+  #take(work: LaneWork): void {
     this.#refusing = false
-    if (first) this.#buffer.unshift(...work.deliveries)
-    else this.#buffer.push(...work.deliveries)
+    for (const delivery of work.deliveries) this.#queue.add(delivery)
     this.#lane.deleted = work.deleted
     try {
       if (work.endpoint !== null) this.#lane.target = this.#crew.target(work.endpoint)
@@ -286,15 +298,17 @@ export class LaneRun {
     if (dueAt !== null) this.#nextDueAt = Math.min(this.#nextDueAt ?? Number.POSITIVE_INFINITY, dueAt)
   }
 
-  /** False when it has to wait: for a place, for the rate limit, or because the lane has enough under way. */
+  /** False when there is none, or it has to wait: for a place, for the rate limit, or because the lane has enough under way. */
   #startNext(): boolean {
+    const { head } = this.#queue
+    if (head === undefined) return false
     if (this.#crew.stopping()) {
-      this.#giveBackBuffer()
+      this.#giveBackWaiting()
       return false
     }
     if (this.#underWay >= this.#allowed()) return false
     if (!this.#crew.holds()) return this.#tryAgainIn(LEASE_RETRY_MS)
-    const slot = this.#crew.slots.take(this.#underWay, this.#buffer[0]!.stalls, this.#step)
+    const slot = this.#crew.slots.take(this.#underWay, head.stalls, this.#step)
     if (slot === null) return false
     const waitMs = this.#lane.rateWait(this.#crew.clock.now())
     if (waitMs > 0) {
@@ -303,7 +317,7 @@ export class LaneRun {
     }
     this.#underWay++
     this.#started++
-    void this.#deliver(this.#buffer.shift()!).finally(() => slot.release())
+    void this.#deliver(this.#queue.shift()!).finally(() => slot.release())
     return true
   }
 
@@ -370,18 +384,17 @@ export class LaneRun {
   }
 
   #holdBack(until: number | null): void {
-    this.#giveBackBuffer()
+    this.#giveBackWaiting()
     this.#drained = true
     this.#nextDueAt = until
   }
 
-  #giveBackBuffer(): void {
+  #giveBackWaiting(): void {
     // What a fetch brings that is under way now was read before, and goes back as well.
     this.#round++
     this.#refusing = true
-    const buffer = this.#buffer
-    this.#buffer = []
-    if (buffer.length > 0) void this.#putBack(buffer)
+    const waiting = this.#queue.clear()
+    if (waiting.length > 0) void this.#putBack(waiting)
   }
 
   async #putBack(deliveries: readonly ClaimedDelivery[], tried: Tried | null = null): Promise<void> {

@@ -3,28 +3,54 @@ import { TestClock } from "../../test/support/clock.ts"
 import { Load } from "./load.ts"
 import { Slots } from "./slots.ts"
 
-/** A process with so many requests under way, whose answers took so long. */
-function start(taken: number, isBusy: boolean, answerMs: number): Load {
+/** A process with so many requests under way. */
+function start(taken: number, isBusy = true) {
   const clock = new TestClock()
   clock.isBusy = isBusy
   const slots = new Slots(2048, clock)
-  for (let i = 0; i < taken; i++) slots.take(0, 0, () => {})
+  const places = Array.from({ length: taken }, () => slots.take(0, 0, () => {})!)
   const load = new Load(clock, slots)
-  for (let i = 0; i < 1000; i++) load.mostAfter(answerMs, 32)
-  return load
+  /** After many others that took so long. */
+  const mostAfter = (tookMs: number, othersMs: number, allowed = 32) => {
+    for (let i = 0; i < 1000; i++) load.mostAfter(othersMs, allowed)
+    return load.mostAfter(tookMs, allowed)
+  }
+  return { clock, places, load, mostAfter }
 }
 
 test.each<[number, boolean, number, number, number, string]>([
   [256, true, 10, 10, 2, "a busy process has enough under way: a lane grows no farther than two"],
   [255, true, 10, 10, 32, "there are too few to keep it busy: all that the endpoint allows"],
   [256, false, 10, 10, 32, "it has time left"],
-  [256, true, 10, 200, 32, "the answer took much longer than others do"],
-  [256, true, 10, 199, 2, "and not when it was quick all the same"],
-  [256, true, 100, 250, 2, "nor when they all take long, since they wait in this process"],
+  [256, true, 10, 100, 32, "the answer took much longer than others do"],
+  [256, true, 10, 99, 2, "and not when it was quick all the same"],
+  [256, true, 50, 140, 2, "nor when they all take long, since they wait in this process"],
 ])("%i under way, busy %s, answers in %i ms, one in %i: at most %i, since %s", (taken, isBusy, othersMs, tookMs, most) => {
-  expect(start(taken, isBusy, othersMs).mostAfter(tookMs, 32)).toBe(most)
+  expect(start(taken, isBusy).mostAfter(tookMs, othersMs)).toBe(most)
+})
+
+test.each([
+  [999, 2],
+  [1999, 2],
+  [2000, 32],
+])("requests that have been under way for %i ms are not counted once they hang: at most %i", (forMs, most) => {
+  const { clock, mostAfter } = start(256)
+  clock.advance(forMs)
+  expect(mostAfter(10, 10)).toBe(most)
+})
+
+test("requests that have ended are not counted", () => {
+  const { clock, places, mostAfter } = start(300)
+  expect(mostAfter(10, 10)).toBe(2)
+  clock.advance(1500)
+  for (const place of places.slice(0, 50)) place.release()
+  expect(mostAfter(10, 10)).toBe(32)
+})
+
+test("the first answer of all is not slower than others", () => {
+  expect(start(256).load.mostAfter(1000, 32)).toBe(2)
 })
 
 test("what the endpoint allows is never exceeded", () => {
-  expect(start(256, true, 10).mostAfter(10, 1)).toBe(1)
+  expect(start(256).mostAfter(10, 10, 1)).toBe(1)
 })

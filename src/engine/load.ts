@@ -5,12 +5,12 @@
 import type { Clock } from "../core/clock.ts"
 import type { Slots } from "./slots.ts"
 
-/** So many in all keep a process busy. */
+/** So many in all keep a process busy; those that hang do not. */
 const ENOUGH = 256
 /** Where there are, a lane takes no more. */
 const AT_ONCE_IF_BUSY = 2
 /** An answer that takes so long, and so many times as long as others do, is its receiver's doing: that lane needs many at once. */
-const SLOW_MS = 200
+const SLOW_MS = 100
 const SLOW_TIMES = 3
 const AVERAGED = 100
 
@@ -26,8 +26,9 @@ export class Load {
 
   /** Of what the endpoint allows, after an answer that took so long. */
   mostAfter(tookMs: number, allowed: number): number {
-    this.#averageMs += (tookMs - this.#averageMs) / AVERAGED
-    if (this.#slots.taken < ENOUGH || this.#clock.hasTimeLeft()) return allowed
+    this.#averageMs = this.#averageMs === 0 ? tookMs : this.#averageMs + (tookMs - this.#averageMs) / AVERAGED
+    // Asked first and always: it answers for the time since it was last asked.
+    if (this.#clock.hasTimeLeft() || this.#slots.takenNewly < ENOUGH) return allowed
     if (tookMs >= SLOW_MS && tookMs >= SLOW_TIMES * this.#averageMs) return allowed
     return Math.min(allowed, AT_ONCE_IF_BUSY)
   }

@@ -10,8 +10,9 @@ function start(settlesTogether: boolean, settle: (seqs: number[]) => Promise<Set
     settlesTogether,
     settle: (settlements: readonly Settlement[]) => settle(settlements.map(({ seq }) => seq)),
   } as unknown as Store
-  const settler = new Settler(store, new TestClock(), () => 0.5, createLogger("silent"))
-  return { settler, ask: (seq: number) => settler.settle({ seq } as Settlement) }
+  const clock = new TestClock()
+  const settler = new Settler(store, clock, () => 0.5, createLogger("silent"))
+  return { settler, clock, ask: (seq: number) => settler.settle({ seq } as Settlement) }
 }
 
 test("where the store writes them together, the outcomes of one turn are one call, and a flush comes before the turn ends", async () => {
@@ -43,4 +44,21 @@ test("where it does not, an outcome waits for no other, and fails with no other"
   })
   expect(await ask(2)).toBe("applied")
   expect(isWritten).toBe(false)
+})
+
+test.each([
+  true,
+  false,
+])("outcomes that could not be written in one moment wait as long as one alone would (together: %s)", async (together) => {
+  let fails = true
+  const { clock, ask } = start(together, async (seqs) => {
+    if (fails) throw new Error("the store is busy")
+    return seqs.map(() => "applied")
+  })
+  const asked = Array.from({ length: 50 }, (_, seq) => ask(seq))
+  await new Promise((resolve) => setImmediate(resolve))
+  await new Promise((resolve) => setImmediate(resolve))
+  fails = false
+  clock.advance(50)
+  expect(await Promise.all(asked)).toEqual(Array(50).fill("applied"))
 })

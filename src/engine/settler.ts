@@ -12,6 +12,8 @@ import type { Settlement, SettleResult, Store } from "../store/store.ts"
 
 interface Waiting {
   readonly settlement: Settlement
+  /** How often it could not be written. */
+  failures: number
   resolve(result: SettleResult): void
   reject(error: unknown): void
 }
@@ -42,7 +44,7 @@ export class Settler {
   /** Resolves when the outcome is committed; rejects only when the store has ended. */
   settle(settlement: Settlement): Promise<SettleResult> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ settlement, resolve, reject })
+      this.#queue.push({ settlement, failures: 0, resolve, reject })
       if (!this.#store.settlesTogether) return this.flush()
       if (this.#flushQueued) return
       this.#flushQueued = true
@@ -79,8 +81,10 @@ export class Settler {
       return this.#refuse(batch, error)
     }
     if (this.#givenUp) return this.#refuse(batch, error)
-    const longestMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#failures++, 10), LONGEST_RETRY_MS)
-    if (this.#failures % LOG_EVERY === 1)
+    const failures = batch[0]!.failures
+    for (const waiting of batch) waiting.failures++
+    const longestMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures, 10), LONGEST_RETRY_MS)
+    if (this.#failures++ % LOG_EVERY === 0)
       this.#logger.error(
         { err: error, outcomes: batch.length },
         "Outcomes could not be written; they are kept",

@@ -9,6 +9,14 @@ const SHARE = 5
 /** A delivery that was under way at this many crashes is sent while no other such is, so that a crash shows which one it was. */
 const SUSPECT_STALLS = 2
 const SUSPECT_MS = 1000
+/** A request that is still under way after this long, and up to twice as long, is not counted as new. */
+const NEW_MS = 1000
+
+/** Places that were taken in the same span of time. */
+interface Generation {
+  readonly since: number
+  taken: number
+}
 
 export interface Slot {
   release(): void
@@ -20,14 +28,27 @@ export class Slots {
   readonly #waiting = new Set<() => void>()
   #taken = 0
   #suspect: Timer | null = null
+  #newest: Generation = { since: Number.NEGATIVE_INFINITY, taken: 0 }
+  #before = this.#newest
 
   constructor(most: number, clock: Clock) {
     this.#most = most
     this.#clock = clock
   }
 
-  get taken(): number {
-    return this.#taken
+  /** Of the places that are taken, those that were not a while ago: requests that hang are not among them. */
+  get takenNewly(): number {
+    const { taken } = this.#generation()
+    return taken + this.#before.taken
+  }
+
+  #generation(): Generation {
+    const since = this.#clock.now()
+    const age = since - this.#newest.since
+    if (age < NEW_MS) return this.#newest
+    this.#before = age < 2 * NEW_MS ? this.#newest : { since, taken: 0 }
+    this.#newest = { since, taken: 0 }
+    return this.#newest
   }
 
   /** Null when none is free for this lane now; `retry` is then called once, when one may be. */
@@ -40,10 +61,13 @@ export class Slots {
       return null
     }
     this.#taken++
+    const generation = this.#generation()
+    generation.taken++
     const gate = isSuspect ? this.#closeGate() : null
     return {
       release: () => {
         this.#taken--
+        generation.taken--
         if (gate !== null && this.#suspect === gate) this.#openGate()
         this.offer()
       },

@@ -131,7 +131,10 @@ export interface LaneFetch {
   readonly endpointId: string
   readonly token: number
   readonly limit: number
-  /** How many of them are sent at once; the others wait for their turn, and a crash in between is not theirs. */
+  /**
+   * How many of them are sent at once; the others wait for their turn, and a crash in between is not theirs. Below zero, so many
+   * of those in hand wait before them.
+   */
   readonly starting: number
   /** How many of the limit are kept for retries, so that first attempts do not starve them. */
   readonly retryShare: number
@@ -159,6 +162,7 @@ export interface ClaimedDelivery extends LiveDelivery {
   /** Null when it was expunged: there is nothing left to send. */
   readonly payload: Uint8Array | null
   readonly contentType: string
+  readonly priority: Priority
   /** An operator asked for it: its next attempt is not the schedule's. */
   readonly manual: boolean
   /** What the attempt before this one ended with. */

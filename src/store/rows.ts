@@ -161,6 +161,7 @@ export function toClaimed(row: Row): ClaimedDelivery {
     eventType: text(row.event_type),
     payload: row.payload as Uint8Array | null,
     contentType: text(row.content_type),
+    priority: PRIORITIES[int(row.priority)]!,
     manual: bool(row.manual),
     errorDetail: textOrNull(row.error_detail),
     status: row.status as LiveStatus,

@@ -48,28 +48,6 @@ test("only the first of many is asked for", async () => {
   )
 })
 
-test("a retry that comes due, and a message of high priority, go before what was handed over", async () => {
-  const { harness, times } = await start()
-  await harness.endpoint({ concurrency: 1, retry: { delays: [1], maxAttempts: 3 } })
-  harness.receiver.queue("/", 500)
-  await harness.send({ n: "retried" })
-  await harness.published("delivery.attempt", 1)
-  const waiting: (() => void)[] = []
-  harness.receiver.always("/", (_request, response) => void waiting.push(() => void response.end()))
-  for (let n = 1; n <= 10; n++) await harness.send({ n })
-  await harness.posthorn.send("acme", { eventType: "a", payload: { n: "high" }, priority: "high" })
-  const fetched = times("fetch")
-  harness.clock.advance(1000)
-  await expect.poll(() => times("fetch")).toBe(fetched + 1)
-  await harness.calm()
-  for (let answered = 2; answered <= 5; answered++) {
-    waiting.shift()!()
-    await harness.receiver.arrived("/", answered + 1)
-  }
-  const order = harness.receiver.requests.map(({ body }) => JSON.parse(body.toString()).n)
-  expect(order.slice(0, 5)).toEqual(["retried", 1, "retried", "high", 2])
-})
-
 test("after ten seconds with nothing to do the lane is given back, and the next one is asked for again", async () => {
   const { harness, times } = await startAndRest()
   harness.clock.advance(9_999)

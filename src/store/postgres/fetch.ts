@@ -93,7 +93,7 @@ s AS MATERIALIZED (
 picked AS MATERIALIZED (
   SELECT s.ord, s.lane, s.token, s.sending, s.since, s.verdict, s.deleted, s.stopped, s.hold_until, f.seqs,
          -- The head of a line starts, whatever else there is room for.
-         least(cardinality(f.seqs), CASE WHEN s.ordered THEN 1 ELSE s.starting END) AS starting,
+         least(cardinality(f.seqs), CASE WHEN s.ordered THEN 1 ELSE greatest(0, s.starting) END) AS starting,
          CASE
            WHEN s.verdict <> 'go' THEN NULL
            WHEN h.due_at <= ${NOW} THEN CASE WHEN cardinality(f.seqs) > 0 THEN ${NOW} END
@@ -127,7 +127,7 @@ SELECT p.ord, p.verdict, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_un
        (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,
        d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, octet_length(m.payload) AS payload_length,
        CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY p.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload,
-       d.manual, d.error_detail, d.status, d.attempt_count, d.max_attempts, d.received_at, d.age_from, d.next_retry_at,
+       d.priority, d.manual, d.error_detail, d.status, d.attempt_count, d.max_attempts, d.received_at, d.age_from, d.next_retry_at,
        d.last_attempted_at, d.stalls
   FROM picked p
   LEFT JOIN LATERAL unnest(p.seqs) WITH ORDINALITY AS f(seq, place) ON true

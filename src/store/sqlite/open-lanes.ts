@@ -4,8 +4,7 @@
  * could make it wrong to send closes the lane, and the worker asks again.
  */
 
-/** A delivery takes a place, and one more for every so many bytes of its payload, and gives one back: large ones are soon fetched again. */
-const PLACE_BYTES = 4096
+import { placesOf } from "../places.ts"
 
 interface OpenLane {
   readonly token: number
@@ -43,11 +42,11 @@ export class OpenLanes {
       this.close(endpointId)
       return null
     }
-    lane.room -= 1 + Math.floor(payloadBytes / PLACE_BYTES)
+    lane.room -= placesOf(payloadBytes)
     return { token: lane.token, starts: lane.free-- > 0 }
   }
 
-  /** One that the worker had is done with. */
+  /** One that the worker had is done with. A large one gives one place back of those that it took: such lanes are soon fetched again. */
   settled(endpointId: string, token: number): void {
     const lane = this.#lanes.get(endpointId)
     if (lane?.token !== token) return

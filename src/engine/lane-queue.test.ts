@@ -1,0 +1,61 @@
+/** The order in which a lane starts what it has in hand. */
+import { expect, test } from "vitest"
+import type { ClaimedDelivery, Priority } from "../store/store.ts"
+import { LaneQueue } from "./lane-queue.ts"
+
+const delivery = (seq: number, priority: Priority = "normal", attemptCount = 0, bytes = 0): ClaimedDelivery =>
+  ({ seq, priority, attemptCount, payload: Buffer.alloc(bytes) }) as unknown as ClaimedDelivery
+
+function filled(...deliveries: readonly ClaimedDelivery[]): LaneQueue {
+  const queue = new LaneQueue()
+  for (const one of deliveries) queue.add(one)
+  return queue
+}
+
+/** The numbers in the order in which they are started. */
+function started(queue: LaneQueue): number[] {
+  const order: number[] = []
+  for (let { head } = queue; head !== undefined; head = queue.head) {
+    expect(queue.shift()).toBe(head)
+    order.push(head.seq)
+  }
+  expect(queue.shift()).toBeUndefined()
+  return order
+}
+
+test("by priority, first attempts before retries, and those of one kind as they came", () => {
+  const queue = filled(
+    delivery(7, "low"),
+    delivery(5, "normal", 3),
+    delivery(3),
+    delivery(1, "high"),
+    delivery(4),
+    delivery(2, "high"),
+  )
+  expect(queue.length).toBe(6)
+  expect(started(queue)).toEqual([1, 2, 3, 4, 5, 7])
+  expect(queue.length).toBe(0)
+})
+
+test("every fifth start is a retry's, the best of them first, and the others' while none waits", () => {
+  const first = Array.from({ length: 12 }, (_, i) => delivery(i + 1))
+  const queue = filled(...first, delivery(102, "low", 1), delivery(101, "normal", 1))
+  expect(started(queue)).toEqual([1, 2, 3, 4, 101, 5, 6, 7, 8, 102, 9, 10, 11, 12])
+})
+
+test("large ones take more places, and give them back", () => {
+  const queue = filled(delivery(1), delivery(2, "high", 0, 4096), delivery(3, "low", 1, 100_000))
+  expect(queue.places).toBe(1 + 2 + 25)
+  queue.shift()
+  expect(queue.places).toBe(1 + 25)
+  expect(queue.clear().map(({ seq }) => seq)).toEqual([1, 3])
+  expect([queue.places, queue.length, queue.head]).toEqual([0, 0, undefined])
+})
+
+test.each<[Priority, boolean]>([
+  ["high", true],
+  ["normal", false],
+  ["low", false],
+])("one of normal priority that was tried before goes behind %s: %s", (priority, behind) => {
+  expect(filled(delivery(1, "normal", 1)).holdsLowerThan(priority)).toBe(behind)
+})

@@ -1,0 +1,71 @@
+/**
+ * What a lane has in hand and has not started, in the order in which the store fetches: by priority, first attempts before retries, and
+ * those of one kind as they came. Every fifth start is a retry's, if one waits, so that neither kind starves the other.
+ */
+import { placesOf } from "../store/places.ts"
+import type { ClaimedDelivery, Priority } from "../store/store.ts"
+
+/** One in five is kept for retries while first attempts keep coming. */
+export const RETRY_SHARE = 5
+
+const FIRST_ATTEMPTS: { readonly [P in Priority]: number } = { high: 0, normal: 2, low: 4 }
+const RANKS = 6
+
+export class LaneQueue {
+  readonly #ranks = Array.from({ length: RANKS }, (): ClaimedDelivery[] => [])
+  #length = 0
+  #places = 0
+  #started = 0
+
+  get length(): number {
+    return this.#length
+  }
+
+  get places(): number {
+    return this.#places
+  }
+
+  /** Whether anything waits that a first attempt of this priority goes before, whether it was tried or not. */
+  holdsLowerThan(priority: Priority): boolean {
+    return this.#ranks.some((rank, i) => i >= FIRST_ATTEMPTS[priority] + 2 && rank.length > 0)
+  }
+
+  add(delivery: ClaimedDelivery): void {
+    this.#ranks[FIRST_ATTEMPTS[delivery.priority] + (isRetry(delivery) ? 1 : 0)]!.push(delivery)
+    this.#length++
+    this.#places += placesOf(delivery.payload?.length ?? 0)
+  }
+
+  /** What is started next. */
+  get head(): ClaimedDelivery | undefined {
+    return this.#next()?.[0]
+  }
+
+  shift(): ClaimedDelivery | undefined {
+    const delivery = this.#next()?.shift()
+    if (delivery === undefined) return undefined
+    this.#length--
+    this.#places -= placesOf(delivery.payload?.length ?? 0)
+    this.#started++
+    return delivery
+  }
+
+  /** Takes out all. */
+  clear(): ClaimedDelivery[] {
+    this.#length = 0
+    this.#places = 0
+    return this.#ranks.flatMap((rank) => rank.splice(0))
+  }
+
+  #next(): ClaimedDelivery[] | undefined {
+    const isRetrysTurn = this.#started % RETRY_SHARE === RETRY_SHARE - 1
+    const retries = isRetrysTurn
+      ? this.#ranks.find((rank) => rank.length > 0 && isRetry(rank[0]!))
+      : undefined
+    return retries ?? this.#ranks.find((rank) => rank.length > 0)
+  }
+}
+
+function isRetry({ attemptCount }: ClaimedDelivery): boolean {
+  return attemptCount > 0
+}

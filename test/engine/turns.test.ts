@@ -1,0 +1,130 @@
+/** Who goes next in a lane, whether it was fetched or handed over, and how much of it a worker takes in hand. */
+import { expect, test } from "vitest"
+import type { EndpointInput } from "../../src/index.ts"
+import { Harness } from "../support/harness.ts"
+
+/** An endpoint whose answers are held back, after those that the receiver gives to messages 10 ms apart. */
+async function start(endpoint: Partial<EndpointInput>, ...answers: number[]) {
+  const harness = await Harness.start()
+  await harness.endpoint(endpoint)
+  harness.receiver.queue("/", ...answers)
+  for (let n = 1; n <= answers.length; n++) {
+    await harness.send({ n: `failed ${n}` })
+    await harness.published("delivery.attempt", n)
+    harness.clock.advance(10)
+  }
+  const held: (() => void)[] = []
+  harness.receiver.always("/", (_request, response) => void held.push(() => void response.end()))
+  const sent = () => harness.receiver.requests.map(({ body }) => JSON.parse(body.toString()).n)
+  /** Answers one after the other until so many were sent, and tells in which order. */
+  const order = async (count: number) => {
+    await harness.calm()
+    while (sent().length < count) {
+      await expect.poll(() => held.length).toBeGreaterThan(0)
+      held.shift()!()
+      await harness.receiver.arrived("/", sent().length + 1)
+      await harness.calm()
+    }
+    return sent()
+  }
+  const isSent = async () =>
+    (await harness.ground.inHand()).filter((row) => row.sent === 1).map(({ seq }) => seq)
+  return { harness, order, isSent }
+}
+
+test("by priority, and those of one priority as they came, whatever came first", async () => {
+  const { harness, order } = await start({ concurrency: 1 })
+  await harness.send({ n: "first" })
+  await harness.receiver.arrived("/", 1)
+  for (const n of ["low 1", "low 2", "normal", "high 1", "high 2"])
+    await harness.send({ n }, { priority: n.split(" ")[0] })
+  expect(await order(6)).toEqual(["first", "high 1", "high 2", "normal", "low 1", "low 2"])
+})
+
+test("those of high priority go next, however many come at once", async () => {
+  const { harness, order } = await start({ concurrency: 4 })
+  await harness.send({ n: "first" })
+  await harness.send({ n: "low" }, { priority: "low" })
+  await harness.calm()
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: 10 }, (_, n) => ({ eventType: "a", payload: { n }, priority: "high" })),
+  )
+  expect(await order(10)).not.toContain("low")
+})
+
+test("one of high priority goes next, however many are in hand", async () => {
+  const { harness, order } = await start({ concurrency: 2 })
+  for (let n = 1; n <= 20; n++) await harness.send({ n })
+  await harness.send({ n: "high" }, { priority: "high" })
+  await harness.calm()
+  expect((await order(3)).slice(1)).toContain("high")
+})
+
+test("retries that come due have one start in five while first attempts wait", async () => {
+  const retry = { delays: [1], jitter: "none", maxAttempts: 3 } as const
+  const { harness, order } = await start({ concurrency: 1, retry }, ...Array(10).fill(500))
+  for (let n = 1; n <= 40; n++) await harness.send({ n })
+  await harness.receiver.arrived("/", 11)
+  harness.clock.advance(1000)
+  const sent = (await order(40)).slice(10)
+  const first = sent.filter((n) => typeof n === "number")
+  const retried = sent.filter((n) => typeof n !== "number")
+  expect(first).toEqual(first.map((_, i) => i + 1))
+  expect(retried).toEqual(retried.map((_, i) => `failed ${i + 1}`))
+  expect(retried.length).toBeGreaterThanOrEqual(4)
+  expect(retried.length).toBeLessThanOrEqual(6)
+})
+
+test("retries that keep coming due do not starve first attempts", async () => {
+  const retry = { delays: [1], jitter: "none", maxAttempts: 3 } as const
+  const { harness, order } = await start({ concurrency: 1, retry }, ...Array(20).fill(500))
+  harness.clock.advance(1000)
+  await harness.calm()
+  for (let n = 1; n <= 5; n++) await harness.send({ n })
+  expect((await order(32)).slice(20)).toEqual(expect.arrayContaining([1, 2, 3, 4, 5]))
+})
+
+test("messages that come due one after the other are sent in that order", async () => {
+  const { harness, order } = await start({ concurrency: 1 })
+  const start0 = harness.clock.now()
+  for (let n = 1; n <= 20; n++) await harness.send({ n }, { deliverAt: new Date(start0 + 10_000 + n) })
+  harness.clock.advance(10_000)
+  for (let n = 1; n <= 20; n++) {
+    harness.clock.advance(1)
+    await harness.calm()
+  }
+  expect(await order(20)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
+})
+
+test("however many come due while nothing is answered, a worker takes few of them in hand", async () => {
+  const count = 60
+  const { harness } = await start(
+    { concurrency: 1, retry: { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600 } },
+    ...Array(count).fill(500),
+  )
+  harness.clock.advance(100_000 - count * 10)
+  for (let n = 1; n <= count; n++) {
+    await harness.calm()
+    harness.clock.advance(10)
+  }
+  await harness.calm()
+  const inHand = await harness.ground.inHand()
+  expect(inHand.length).toBeLessThanOrEqual(8)
+  expect(inHand.filter(({ sent }) => sent === 1)).toHaveLength(1)
+})
+
+test("what is fetched while others wait is not written down as being sent", async () => {
+  const { harness, order, isSent } = await start(
+    { concurrency: 2, retry: { delays: [1], jitter: "none", maxAttempts: 3 } },
+    500,
+  )
+  for (let n = 1; n <= 3; n++) await harness.send({ n })
+  await harness.calm()
+  harness.clock.advance(1000)
+  await order(5)
+  const before = await isSent()
+  await harness.send({ n: 7 })
+  await harness.calm()
+  expect((await isSent()).filter((seq) => !before.includes(seq))).toEqual([])
+})
