@@ -7,6 +7,8 @@ import { wants } from "./match.ts"
 import { retryAfterMs } from "./retry-after.ts"
 import { createVault, parseEncryptionKey } from "./vault.ts"
 
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
 describe("ids", () => {
   const ids = createIds((into) => getRandomValues(into))
   const NOW = Date.UTC(2031, 0, 1)
@@ -28,16 +30,18 @@ describe("ids", () => {
     expect([...made].sort()).toEqual(made)
   })
 
-  test("are the base 62 number of their bytes", () => {
-    const zeros = createIds((into) => into.fill(0))
-    const all = createIds((into) => into.fill(255))
-    expect(zeros.make("msg", 1_400_000_000_000)).toBe(`msg_${"0".repeat(27)}`)
-    const value = [...all.make("msg", 1_400_000_001_000).slice(4)].reduce(
-      (sum, char) =>
-        sum * 62n + BigInt("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".indexOf(char)),
-      0n,
-    )
-    expect(value.toString(16)).toBe(`1${"00"}7f${"ff".repeat(14)}`)
+  test.each([
+    ["none", 0],
+    ["all", 255],
+    ["others", 0xa5],
+  ])("are the base 62 number of bytes that begin with their time, whatever follows: %s of the bits", (_, byte) => {
+    const ids = createIds((into) => into.fill(byte))
+    for (let second = 0; second < 2 ** 32; second += 2 ** 24 + 4711) {
+      const step = second % 250
+      const id = ids.make("msg", (1_400_000_000 + second) * 1000 + step * 4 + (step % 4))
+      const value = [...id.slice(4)].reduce((sum, digit) => sum * 62n + BigInt(DIGITS.indexOf(digit)), 0n)
+      expect(value >> 120n).toBe(BigInt(second) * 256n + BigInt(step))
+    }
   })
 
   test("do not repeat", () => {

