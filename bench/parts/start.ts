@@ -1,22 +1,34 @@
 /** A start with a million overdue deliveries: how soon the first arrives, and how much memory the process takes while it drains. */
+import { execFile } from "node:child_process"
 import { once } from "node:events"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { Program } from "../../test/support/process.ts"
-import type { Drained } from "../children/drain.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
 import { rowsIn } from "../harness/figures.ts"
 import { fill } from "../harness/fill.ts"
 import { Library, temporaryFolder } from "../harness/library.ts"
+import { EGRESS } from "../harness/settings.ts"
 import { median } from "../harness/statistics.ts"
 import { VoidRun } from "../harness/void.ts"
 
 const ENDPOINTS = 100
 const YEAR_MS = 365 * 86_400_000
-const CHILD = new URL("../children/drain.ts", import.meta.url)
+const CHILD = new URL("../children/drain.js", import.meta.url)
+const ROOT = new URL("../../", import.meta.url)
+const PACKAGE = new URL("dist/index.js", ROOT)
 /** As `npm start` and the image run it. */
 const NODE_OPTIONS = ["--max-semi-space-size=16"]
+
+/** What the program tells. */
+interface Drained {
+  /** When `openPosthorn` was called, on the clock that processes share. */
+  readonly openedAt: number
+  readonly delivered: number
+  readonly peakRssMb: number
+}
 
 interface Start extends Drained {
   readonly fromOpenMs: number
@@ -25,6 +37,7 @@ interface Start extends Drained {
 
 async function measure(bench: Bench): Promise<Values> {
   const rows = rowsIn(bench.quick)
+  await promisify(execFile)("npm", ["run", "build"], { cwd: ROOT })
   const folder = temporaryFolder()
   try {
     const path = join(folder, "overdue.db")
@@ -73,10 +86,8 @@ async function start(
 ): Promise<Start> {
   const expected = await bench.receiver.expect(rows, { from: first, arrivals: rows })
   const startedAt = sharedNow()
-  const program = Program.start(CHILD, [`sqlite:${path}`, `${drainMs}`], {
-    talks: true,
-    nodeOptions: NODE_OPTIONS,
-  })
+  const args = [PACKAGE.href, `sqlite:${path}`, `${drainMs}`, JSON.stringify(EGRESS)]
+  const program = Program.start(CHILD, args, { talks: true, nodeOptions: NODE_OPTIONS })
   const ended = program.ended.then(() => {
     throw new Error(`the program that drains ended:\n${program.stderr}`)
   })

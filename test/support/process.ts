@@ -54,7 +54,7 @@ export class Program {
     })
   }
 
-  /** Runs a TypeScript file with this Node. */
+  /** Runs a file with this Node. */
   static start(
     file: URL,
     args: readonly string[],
