@@ -44,6 +44,10 @@ describe("ids", () => {
     }
   })
 
+  test("of a machine that has lost the time have their form as well", () => {
+    for (const lost of [0, 1000, 1_399_999_999_999]) expect(isId("msg", ids.make("msg", lost))).toBe(true)
+  })
+
   test("do not repeat", () => {
     expect(new Set(Array.from({ length: 10_000 }, () => ids.make("dlv", NOW))).size).toBe(10_000)
   })

@@ -9,7 +9,7 @@ export interface Ids {
   make(prefix: IdPrefix, nowMs: number): string
 }
 
-const EPOCH_SECONDS = 1_400_000_000
+const EPOCH_MS = 1_400_000_000_000
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const STEP_MS = 4
 const STEPS_IN_A_SECOND = 256n
@@ -63,9 +63,11 @@ export function isId(prefix: IdPrefix, text: string): boolean {
 
 /** The digits with which every number begins, whatever its tail, that has this time in its first five bytes: seconds, and steps of 4 ms. */
 function headOf(nowMs: number): string {
-  const seconds = Math.floor(nowMs / 1000)
-  const stepOfSecond = Math.floor((nowMs - seconds * 1000) / STEP_MS)
-  const time = BigInt(seconds - EPOCH_SECONDS) * STEPS_IN_A_SECOND + BigInt(stepOfSecond)
+  // A machine that has lost the time begins in 1970, before these ids do.
+  const sinceMs = Math.max(0, Math.floor(nowMs) - EPOCH_MS)
+  const seconds = Math.floor(sinceMs / 1000)
+  const stepOfSecond = Math.floor((sinceMs - seconds * 1000) / STEP_MS)
+  const time = BigInt(seconds) * STEPS_IN_A_SECOND + BigInt(stepOfSecond)
   let left = ((time << FREE_BITS) + TAILS - 1n) / TAILS
   let digits = ""
   for (let i = 0; i < HEAD_LENGTH; i++, left /= 62n) digits = ALPHABET[Number(left % 62n)]! + digits

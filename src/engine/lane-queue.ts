@@ -3,12 +3,13 @@
  * those of one kind as they came. Every fifth start is a retry's, if one waits, so that neither kind starves the other.
  */
 import { placesOf } from "../store/places.ts"
+import { priorityNumber } from "../store/rows.ts"
 import type { ClaimedDelivery, Priority } from "../store/store.ts"
 
 /** One in five is kept for retries while first attempts keep coming. */
 export const RETRY_SHARE = 5
 
-const FIRST_ATTEMPTS: { readonly [P in Priority]: number } = { high: 0, normal: 2, low: 4 }
+/** Two for each priority, first attempts before retries. */
 const RANKS = 6
 
 export class LaneQueue {
@@ -27,11 +28,11 @@ export class LaneQueue {
 
   /** Whether anything waits that a first attempt of this priority goes before, whether it was tried or not. */
   holdsLowerThan(priority: Priority): boolean {
-    return this.#ranks.some((rank, i) => i >= FIRST_ATTEMPTS[priority] + 2 && rank.length > 0)
+    return this.#ranks.some((rank, i) => i > rankOf(priority, true) && rank.length > 0)
   }
 
   add(delivery: ClaimedDelivery): void {
-    this.#ranks[FIRST_ATTEMPTS[delivery.priority] + (isRetry(delivery) ? 1 : 0)]!.push(delivery)
+    this.#ranks[rankOf(delivery.priority, isRetry(delivery))]!.push(delivery)
     this.#length++
     this.#places += placesOf(delivery.payload?.length ?? 0)
   }
@@ -68,4 +69,12 @@ export class LaneQueue {
 
 function isRetry({ attemptCount }: ClaimedDelivery): boolean {
   return attemptCount > 0
+}
+
+function rankOf(priority: Priority, retry: boolean): number {
+  return priorityNumber(priority) * 2 + (retry ? 1 : 0)
+}
+
+export function higherOf(a: Priority, b: Priority | null): Priority {
+  return b !== null && priorityNumber(b) < priorityNumber(a) ? b : a
 }

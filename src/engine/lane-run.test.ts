@@ -8,16 +8,32 @@ import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
 
-const ONE = { seq: 1, id: "dlv", messageId: "msg", priority: "normal" } as ClaimedDelivery
+const delivery = (seq: number) =>
+  ({ seq, id: "dlv", messageId: "msg", priority: "normal", attemptCount: 0 }) as ClaimedDelivery
+const ONE = delivery(1)
+
+interface Course {
+  readonly mayRest?: boolean
+  /** What happens while the first fetch is under way. */
+  meanwhile?(run: LaneRun): void
+}
 
 /** A run of an open lane that may not send yet: what it tells the engine first, and what was asked by then, in order. */
-async function start(deliveries: readonly ClaimedDelivery[], mayRest = true) {
+async function start(
+  deliveries: readonly ClaimedDelivery[],
+  { mayRest = true, meanwhile = () => {} }: Course = {},
+) {
   const asked: string[] = []
+  let fetches = 0
   const told = Promise.withResolvers<string>()
   const work = { endpoint: null, lost: false, held: null, deleted: false, nextDueAt: null, open: true }
   const crew = {
     store: {
-      fetch: async ([{ endpointId }]: [LaneFetch]) => [{ ...work, endpointId, deliveries }],
+      fetch: async ([{ endpointId }]: [LaneFetch]) => {
+        if (++fetches > 1) return [{ ...work, endpointId, deliveries: [] }]
+        meanwhile(run)
+        return [{ ...work, endpointId, deliveries }]
+      },
       giveBack: async () => void asked.push("giveBack"),
       closeLane: async () => void asked.push("closeLane"),
     },
@@ -37,7 +53,7 @@ async function start(deliveries: readonly ClaimedDelivery[], mayRest = true) {
   })
   run.start()
   await Promise.resolve()
-  return { run, asked, told: told.promise }
+  return { run, asked, told: told.promise, fetches: () => fetches }
 }
 
 test("a run with nothing to do keeps its lane open and rests", async () => {
@@ -47,7 +63,7 @@ test("a run with nothing to do keeps its lane open and rests", async () => {
 })
 
 test("where as many rest as may, it closes its lane and gives it back at once", async () => {
-  const { told, asked } = await start([], false)
+  const { told, asked } = await start([], { mayRest: false })
   expect(await told).toBe("finished")
   expect(asked).toEqual(["flush", "flush", "closeLane"])
 })
@@ -57,4 +73,13 @@ test("what is given back comes behind what was settled before, so that a hold is
   asked.length = 0
   run.recall()
   expect(asked.slice(0, 2)).toEqual(["flush", "giveBack"])
+})
+
+test.each([
+  ["high", 2],
+  ["normal", 1],
+] as const)("one of %s priority that is sent during a fetch: %i fetches, though enough of normal priority is in hand", async (priority, count) => {
+  const { fetches } = await start([1, 2, 3].map(delivery), { meanwhile: (run) => run.wake(priority) })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(fetches()).toBe(count)
 })

@@ -8,7 +8,7 @@ import type { LaneClaim } from "../schedule/schedule.ts"
 import type { ClaimedDelivery, GivenBack, LaneWork, Priority } from "../store/store.ts"
 import { attempt, type Tried, toGivenBack, toSettlement } from "./attempt.ts"
 import type { Crew } from "./crew.ts"
-import { LaneQueue, RETRY_SHARE } from "./lane-queue.ts"
+import { higherOf, LaneQueue, RETRY_SHARE } from "./lane-queue.ts"
 import type { LaneState } from "./lane-state.ts"
 
 /** After this many a lane gives way, if others wait for its place. */
@@ -41,6 +41,8 @@ export class LaneRun {
   #started = 0
   #fetching = false
   #wokenMeanwhile = false
+  /** The highest of what it was woken for meanwhile. */
+  #priorityMeanwhile: Priority | null = null
   /** Something came due, or goes before what is in hand: it is fetched beside that. */
   #comesDue = false
   /** Goes up when what was fetched before must not be sent any more. */
@@ -75,12 +77,17 @@ export class LaneRun {
   /** Something is due, or may be: fetched beside what is under way, so that a slow request holds up no other. */
   wake(priority?: Priority): void {
     if (this.#leaving) return this.#comeBackAt(this.#crew.clock.now())
-    if (priority !== undefined && this.#queue.holdsLowerThan(priority)) this.#comesDue = true
     this.#drained = false
-    this.#nextDueAt = null
     // The fetch that is under way may have looked before this was committed.
     if (this.#fetching) this.#wokenMeanwhile = true
+    if (priority !== undefined) this.#isWokenFor(priority)
     this.#step()
+  }
+
+  /** One that goes before something in hand does not wait until that is sent. */
+  #isWokenFor(priority: Priority): void {
+    if (this.#queue.holdsLowerThan(priority)) this.#comesDue = true
+    else if (this.#fetching) this.#priorityMeanwhile = higherOf(priority, this.#priorityMeanwhile)
   }
 
   /** Something will be due: looked at then, also while requests are under way. */
@@ -167,14 +174,7 @@ export class LaneRun {
   #armDueTimer(): void {
     this.#dueTimer?.cancel()
     this.#dueTimer = null
-    if (
-      !this.#drained ||
-      this.#leaving ||
-      this.#nextDueAt === null ||
-      this.#fetching ||
-      this.#crew.stopping()
-    )
-      return
+    if (this.#leaving || this.#nextDueAt === null || this.#fetching || this.#crew.stopping()) return
     this.#dueTimer = this.#crew.clock.setTimer(Math.max(0, this.#nextDueAt - this.#crew.clock.now()), () => {
       this.#comesDue = true
       this.wake()
@@ -223,7 +223,9 @@ export class LaneRun {
     const wanted = this.#ahead() * 2
     const limit = budget.take(wanted)
     const hadWork = this.#queue.length + this.#underWay > 0
+    const beside = this.#comesDue
     this.#comesDue = false
+    this.#nextDueAt = null
     const round = this.#round
     let found = 0
     try {
@@ -245,7 +247,7 @@ export class LaneRun {
       if (work!.lost) return this.#finish()
       this.#open = work!.open ?? false
       this.#lane.fetched(payloadBytes(work!), hadWork && found === wanted && this.#queue.length === 0)
-      if (round === this.#round) this.#take(work!)
+      if (round === this.#round) this.#take(work!, beside)
       else void this.#putBack(work!.deliveries)
     } catch (error) {
       this.#crew.logger.warn(
@@ -258,11 +260,14 @@ export class LaneRun {
       this.#fetching = false
       if (this.#wokenMeanwhile) this.#drained = false
       this.#wokenMeanwhile = false
+      const priority = this.#priorityMeanwhile
+      this.#priorityMeanwhile = null
+      if (priority !== null) this.#isWokenFor(priority)
       this.#step()
     }
   }
 
-  #take(work: LaneWork): void {
+  #take(work: LaneWork, beside: boolean): void {
     this.#refusing = false
     for (const delivery of work.deliveries) this.#queue.add(delivery)
     this.#lane.deleted = work.deleted
@@ -283,6 +288,8 @@ export class LaneRun {
       ? work.deliveries.length > 0
       : work.nextDueAt !== null && work.nextDueAt <= this.#crew.clock.now()
     if (!more || work.deliveries.length === 0) this.#drainUntil(work.nextDueAt)
+    // What is left came due as well, and does not wait for all that is in hand.
+    else if (beside) this.#comesDue = true
   }
 
   #mustGiveWay(): boolean {

@@ -17,7 +17,7 @@ const AVERAGED = 100
 export class Load {
   readonly #clock: Clock
   readonly #slots: Slots
-  #averageMs = 0
+  #averageMs: number | null = null
 
   constructor(clock: Clock, slots: Slots) {
     this.#clock = clock
@@ -26,7 +26,8 @@ export class Load {
 
   /** Of what the endpoint allows, after an answer that took so long. */
   mostAfter(tookMs: number, allowed: number): number {
-    this.#averageMs = this.#averageMs === 0 ? tookMs : this.#averageMs + (tookMs - this.#averageMs) / AVERAGED
+    const beforeMs = this.#averageMs ?? tookMs
+    this.#averageMs = beforeMs + (tookMs - beforeMs) / AVERAGED
     // Asked first and always: it answers for the time since it was last asked.
     if (this.#clock.hasTimeLeft() || this.#slots.takenNewly < ENOUGH) return allowed
     if (tookMs >= SLOW_MS && tookMs >= SLOW_TIMES * this.#averageMs) return allowed

@@ -9,7 +9,7 @@ const SHARE = 5
 /** A delivery that was under way at this many crashes is sent while no other such is, so that a crash shows which one it was. */
 const SUSPECT_STALLS = 2
 const SUSPECT_MS = 1000
-/** A request that is still under way after this long, and up to twice as long, is not counted as new. */
+/** How long a request that is under way counts as new, at least; at most three times as long. */
 const NEW_MS = 1000
 
 /** Places that were taken in the same span of time. */

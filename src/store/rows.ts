@@ -22,6 +22,9 @@ export type Row = Record<string, unknown>
 
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"]
 
+/** A number that an operator typed may be none of them. */
+const toPriority = (value: unknown): Priority => PRIORITIES[value as number] ?? "normal"
+
 export function priorityNumber(priority: Priority): number {
   return PRIORITIES.indexOf(priority)
 }
@@ -117,7 +120,7 @@ export function toMessage(row: Row): Message {
     tags: json(row.tags),
     sessionId: textOrNull(row.session_id),
     metadata: json(row.metadata),
-    priority: PRIORITIES[int(row.priority)]!,
+    priority: toPriority(row.priority),
     maxAttempts: intOrNull(row.max_attempts),
     receivedAt: int(row.received_at),
     deliverAt: intOrNull(row.deliver_at),
@@ -139,7 +142,7 @@ export function toDelivery(row: Row): Delivery {
     deadReason: row.dead_reason as DeadReason | null,
     attemptCount: int(row.attempt_count),
     maxAttempts: intOrNull(row.max_attempts),
-    priority: PRIORITIES[int(row.priority)] ?? "normal",
+    priority: toPriority(row.priority),
     nextRetryAt: intOrNull(row.next_retry_at),
     lastAttemptedAt: intOrNull(row.last_attempted_at),
     receivedAt: int(row.received_at),
@@ -161,7 +164,7 @@ export function toClaimed(row: Row): ClaimedDelivery {
     eventType: text(row.event_type),
     payload: row.payload as Uint8Array | null,
     contentType: text(row.content_type),
-    priority: PRIORITIES[int(row.priority)]!,
+    priority: toPriority(row.priority),
     manual: bool(row.manual),
     errorDetail: textOrNull(row.error_detail),
     status: row.status as LiveStatus,

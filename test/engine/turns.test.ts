@@ -1,20 +1,33 @@
 /** Who goes next in a lane, whether it was fetched or handed over, and how much of it a worker takes in hand. */
 import { expect, test } from "vitest"
 import type { EndpointInput } from "../../src/index.ts"
-import { Harness } from "../support/harness.ts"
+import { Harness, type HarnessOptions } from "../support/harness.ts"
 
-/** An endpoint whose answers are held back, after those that the receiver gives to messages 10 ms apart. */
-async function start(endpoint: Partial<EndpointInput>, ...answers: number[]) {
-  const harness = await Harness.start()
-  await harness.endpoint(endpoint)
-  harness.receiver.queue("/", ...answers)
-  for (let n = 1; n <= answers.length; n++) {
+interface Course extends HarnessOptions {
+  /** So many messages fail at first, 10 ms apart. */
+  readonly failing?: number
+  /** What the others are answered in the end. */
+  readonly status?: number
+}
+
+/** An endpoint whose answers are held back. */
+async function start(
+  endpoint: Partial<EndpointInput>,
+  { failing = 0, status = 200, ...options }: Course = {},
+) {
+  const harness = await Harness.start(options)
+  const endpointId = await harness.endpoint(endpoint)
+  harness.receiver.queue("/", ...Array(failing).fill(500))
+  for (let n = 1; n <= failing; n++) {
     await harness.send({ n: `failed ${n}` })
     await harness.published("delivery.attempt", n)
     harness.clock.advance(10)
   }
   const held: (() => void)[] = []
-  harness.receiver.always("/", (_request, response) => void held.push(() => void response.end()))
+  harness.receiver.always(
+    "/",
+    (_request, response) => void held.push(() => void response.writeHead(status).end()),
+  )
   const sent = () => harness.receiver.requests.map(({ body }) => JSON.parse(body.toString()).n)
   /** Answers one after the other until so many were sent, and tells in which order. */
   const order = async (count: number) => {
@@ -29,7 +42,7 @@ async function start(endpoint: Partial<EndpointInput>, ...answers: number[]) {
   }
   const isSent = async () =>
     (await harness.ground.inHand()).filter((row) => row.sent === 1).map(({ seq }) => seq)
-  return { harness, order, isSent }
+  return { harness, endpointId, order, isSent }
 }
 
 test("by priority, and those of one priority as they came, whatever came first", async () => {
@@ -61,12 +74,23 @@ test("one of high priority goes next, however many are in hand", async () => {
   expect((await order(3)).slice(1)).toContain("high")
 })
 
-test("retries that come due have one start in five while first attempts wait", async () => {
-  const retry = { delays: [1], jitter: "none", maxAttempts: 3 } as const
-  const { harness, order } = await start({ concurrency: 1, retry }, ...Array(10).fill(500))
-  for (let n = 1; n <= 40; n++) await harness.send({ n })
+const RETRY = { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600 } as const
+
+test.each([
+  ["few", { concurrency: 1 }, 40],
+  ["all", {}, 120],
+  ["more than all", {}, 200],
+])("retries that come due have one start in five while first attempts wait, %s of which are in hand", async (_, endpoint, count) => {
+  const { harness, order } = await start({ ...endpoint, retry: RETRY }, { failing: 10, status: 500 })
+  // The lane is given back, and opened anew for as many as its endpoint may be handed.
+  harness.clock.advance(11_000)
+  await harness.quiet()
+  await harness.posthorn.sendBatch(
+    "acme",
+    Array.from({ length: count }, (_, i) => ({ eventType: "a", payload: { n: i + 1 } })),
+  )
   await harness.receiver.arrived("/", 11)
-  harness.clock.advance(1000)
+  harness.clock.advance(90_000)
   const sent = (await order(40)).slice(10)
   const first = sent.filter((n) => typeof n === "number")
   const retried = sent.filter((n) => typeof n !== "number")
@@ -78,7 +102,7 @@ test("retries that come due have one start in five while first attempts wait", a
 
 test("retries that keep coming due do not starve first attempts", async () => {
   const retry = { delays: [1], jitter: "none", maxAttempts: 3 } as const
-  const { harness, order } = await start({ concurrency: 1, retry }, ...Array(20).fill(500))
+  const { harness, order } = await start({ concurrency: 1, retry }, { failing: 20 })
   harness.clock.advance(1000)
   await harness.calm()
   for (let n = 1; n <= 5; n++) await harness.send({ n })
@@ -87,8 +111,8 @@ test("retries that keep coming due do not starve first attempts", async () => {
 
 test("messages that come due one after the other are sent in that order", async () => {
   const { harness, order } = await start({ concurrency: 1 })
-  const start0 = harness.clock.now()
-  for (let n = 1; n <= 20; n++) await harness.send({ n }, { deliverAt: new Date(start0 + 10_000 + n) })
+  const startedAt = harness.clock.now()
+  for (let n = 1; n <= 20; n++) await harness.send({ n }, { deliverAt: new Date(startedAt + 10_000 + n) })
   harness.clock.advance(10_000)
   for (let n = 1; n <= 20; n++) {
     harness.clock.advance(1)
@@ -101,7 +125,7 @@ test("however many come due while nothing is answered, a worker takes few of the
   const count = 60
   const { harness } = await start(
     { concurrency: 1, retry: { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600 } },
-    ...Array(count).fill(500),
+    { failing: count },
   )
   harness.clock.advance(100_000 - count * 10)
   for (let n = 1; n <= count; n++) {
@@ -117,7 +141,7 @@ test("however many come due while nothing is answered, a worker takes few of the
 test("what is fetched while others wait is not written down as being sent", async () => {
   const { harness, order, isSent } = await start(
     { concurrency: 2, retry: { delays: [1], jitter: "none", maxAttempts: 3 } },
-    500,
+    { failing: 1 },
   )
   for (let n = 1; n <= 3; n++) await harness.send({ n })
   await harness.calm()
@@ -127,4 +151,26 @@ test("what is fetched while others wait is not written down as being sent", asyn
   await harness.send({ n: 7 })
   await harness.calm()
   expect((await isSent()).filter((seq) => !before.includes(seq))).toEqual([])
+})
+
+test("what is written down as being sent is what is sent, also where a fetch keeps places for retries", async () => {
+  const { harness, endpointId, isSent } = await start({ concurrency: 1, retry: RETRY }, { failing: 2 })
+  await harness.posthorn.endpoints.pause("acme", endpointId)
+  for (let n = 1; n <= 3; n++) await harness.send({ n })
+  harness.clock.advance(100_000)
+  await harness.posthorn.endpoints.resume("acme", endpointId)
+  await harness.receiver.arrived("/", 3)
+  await harness.calm()
+  const ids = await harness.sql(
+    "SELECT message_id FROM webhook_deliveries WHERE seq = ?",
+    (await isSent())[0] as number,
+  )
+  expect(await isSent()).toHaveLength(1)
+  expect(harness.receiver.requests[2]!.headers["webhook-id"]).toBe(ids[0]!.message_id)
+})
+
+test("a priority that there is none of cannot be typed", async () => {
+  const { harness } = await start({})
+  await harness.send({ n: 1 })
+  await expect(harness.sql("UPDATE webhook_deliveries SET priority = 3")).rejects.toThrow(/check/i)
 })

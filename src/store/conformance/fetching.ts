@@ -1,6 +1,6 @@
 /** Fetching: which deliveries a lane gives, in which order, and what it brings with them. */
 import { describe, expect, test } from "vitest"
-import { laneFetch, NOW, sample, settlement } from "./samples.ts"
+import { claimed as claimOf, laneFetch, NOW, sample, settlement } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
 export function fetching(name: string, setUp: SetUp): void {
@@ -72,10 +72,24 @@ export function fetching(name: string, setUp: SetUp): void {
       const low = await send({ priority: "low", receivedAt: later })
       const normal = await send({ receivedAt: later })
       const high = await send({ priority: "high", receivedAt: later })
-      const order = async (token: number, retryShare: number) =>
-        (await fetch(token, 9, later, retryShare)).deliveries.map(({ messageId }) => messageId)
-      expect(await order(2, 0)).toEqual([high, normal, retried, low].map(({ messageId }) => messageId))
-      expect((await order(3, 1))[0]).toBe(retried.messageId)
+      const names = new Map([
+        [retried.messageId, "retried"],
+        [low.messageId, "low"],
+        [normal.messageId, "normal"],
+        [high.messageId, "high"],
+      ])
+      const order = async (limit: number, retryShare: number) => {
+        const { deliveries } = await fetch(1, limit, later, retryShare)
+        await store.giveBack(deliveries.map((one) => ({ ...claimOf(endpoint.id, 1, one), attempt: null })))
+        for (const { messageId, priority } of deliveries)
+          expect(priority).toBe(names.get(messageId)!.replace("retried", "normal"))
+        return deliveries.map(({ messageId }) => names.get(messageId))
+      }
+      expect(await order(9, 0)).toEqual(["high", "normal", "retried", "low"])
+      expect(await order(2, 0)).toEqual(["high", "normal"])
+      // The share says which of them come, not which comes first.
+      expect(await order(2, 1)).toEqual(["high", "retried"])
+      expect(await order(9, 9)).toEqual(["high", "normal", "retried", "low"])
     })
 
     test("an ordered lane gives its head only, also while the head waits", async () => {

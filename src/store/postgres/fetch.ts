@@ -22,9 +22,10 @@ const DUE = "coalesce(d.next_retry_at, 0)"
 /** The lanes' locks are held until the answer is read: payloads beyond this are read afterwards, without a lock. */
 const MOST_BYTES = 1024 * 1024
 
-// Each rank is one probe of deliveries_live_due. The first retries fill the share that is kept for them; the rest goes by rank.
+// Each rank is one probe of deliveries_live_due. The first retries fill the share that is kept for them, the rest goes by rank; and all are
+// in the order in which they are started, so that those that are sent at once are written down as such.
 const UNORDERED = `
-  SELECT seq, row_number() OVER (ORDER BY kept DESC, rank, due_at, seq) AS place
+  SELECT seq, row_number() OVER (ORDER BY rank, due_at, seq) AS place
     FROM (
       SELECT d.seq, r.rank, d.due_at,
              r.rank % 2 = 1 AND row_number() OVER (PARTITION BY r.rank % 2 ORDER BY r.rank, d.due_at, d.seq) <= s.share AS kept
@@ -35,8 +36,8 @@ const UNORDERED = `
            ORDER BY ${DUE}, d.seq LIMIT s.most
         ) d
        WHERE s.verdict = 'go' AND NOT s.ordered
-    ) ranked
-   ORDER BY place LIMIT s.most`
+       ORDER BY kept DESC, rank, due_at, d.seq LIMIT s.most
+    ) chosen`
 
 // The head of the line is the unfinished delivery with the lowest number. A deferred one joins it when it is due: see LINE_UP.
 const HEAD = `

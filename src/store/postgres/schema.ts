@@ -145,7 +145,7 @@ CREATE TABLE webhook_deliveries (
   dead_reason       text,
   attempt_count     integer NOT NULL DEFAULT 0,
   max_attempts      integer,
-  priority          smallint NOT NULL DEFAULT 1,
+  priority          smallint NOT NULL DEFAULT 1 CHECK (priority BETWEEN 0 AND 2),
   ordered           boolean NOT NULL DEFAULT false,
   deferred          boolean NOT NULL DEFAULT false,
   next_retry_at     bigint,

@@ -113,19 +113,25 @@ function queues({ connection }: Context, endpointId: string): Queue[] {
 
 function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Queue[], now: number): Found {
   const due = waiting.filter(({ dueAt }) => dueAt <= now)
-  const deliveries: ClaimedDelivery[] = []
-  let passedOver = false
-  const take = (rank: number, most: number) => {
-    if (most <= 0) return
-    for (const row of dueRows(context, lane, rank, now, most)) {
-      const claimed = claimRow(context, row, lane.token, now, deliveries.length < lane.starting)
-      if (claimed === null) passedOver = true
-      else deliveries.push(claimed)
-    }
+  const found = new Map<number, Row[]>()
+  let count = 0
+  const look = (rank: number, most: number) => {
+    if (count >= most) return
+    const before = found.get(rank)?.length ?? 0
+    const rows = dueRows(context, lane, rank, now, before + most - count)
+    found.set(rank, rows)
+    count += rows.length - before
   }
-  for (const { rank } of due) if (isRetryRank(rank)) take(rank, lane.retryShare - deliveries.length)
-  for (const { rank } of due) take(rank, lane.limit - deliveries.length)
-  if (deliveries.length >= lane.limit || passedOver) return { deliveries, nextDueAt: now }
+  for (const { rank } of due) if (isRetryRank(rank)) look(rank, lane.retryShare)
+  for (const { rank } of due) look(rank, lane.limit)
+  const deliveries: ClaimedDelivery[] = []
+  // By rank, as they are started: those that are sent at once are written down as such.
+  for (const row of due.flatMap(({ rank }) => found.get(rank) ?? [])) {
+    const claimed = claimRow(context, row, lane.token, now, deliveries.length < lane.starting)
+    if (claimed !== null) deliveries.push(claimed)
+  }
+  const passedOver = count - deliveries.length
+  if (deliveries.length >= lane.limit || passedOver > 0) return { deliveries, nextDueAt: now }
   const next = waiting.map(({ rank, dueAt }) =>
     dueAt > now ? dueAt : firstDueAfter(context, lane.endpointId, rank, now),
   )

@@ -118,7 +118,7 @@ CREATE TABLE webhook_deliveries (
   dead_reason       TEXT,
   attempt_count     INTEGER NOT NULL DEFAULT 0,
   max_attempts      INTEGER,
-  priority          INTEGER NOT NULL DEFAULT 1,
+  priority          INTEGER NOT NULL DEFAULT 1 CHECK (priority BETWEEN 0 AND 2),
   ordered           INTEGER NOT NULL DEFAULT 0,
   deferred          INTEGER NOT NULL DEFAULT 0,
   next_retry_at     INTEGER,
