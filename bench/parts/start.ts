@@ -20,7 +20,7 @@ const CHILD = new URL("../children/drain.js", import.meta.url)
 const ROOT = new URL("../../", import.meta.url)
 const PACKAGE = new URL("dist/index.js", ROOT)
 /** As `npm start` and the image run it. */
-const NODE_OPTIONS = ["--max-semi-space-size=16"]
+const NODE_OPTIONS = ["--max-semi-space-size=16", "--heap-growing-percent=50"]
 
 /** What the program tells. */
 interface Drained {
