@@ -176,6 +176,7 @@ export class LaneRun {
     this.#dueTimer = null
     if (this.#leaving || this.#nextDueAt === null || this.#fetching || this.#crew.stopping()) return
     this.#dueTimer = this.#crew.clock.setTimer(Math.max(0, this.#nextDueAt - this.#crew.clock.now()), () => {
+      this.#nextDueAt = null
       this.#comesDue = true
       this.wake()
     })
@@ -434,6 +435,7 @@ export class LaneRun {
   #finish(): void {
     if (this.#over) return
     this.#over = true
+    if (this.#comesDue) this.#comeBackAt(this.#crew.clock.now())
     this.#rest(false)
     this.#cancelTimers()
     this.#listener.finished(this.#nextDueAt)

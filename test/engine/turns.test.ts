@@ -1,5 +1,5 @@
 /** Who goes next in a lane, whether it was fetched or handed over, and how much of it a worker takes in hand. */
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import type { EndpointInput } from "../../src/index.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
 
@@ -57,6 +57,7 @@ test("by priority, and those of one priority as they came, whatever came first",
 test("those of high priority go next, however many come at once", async () => {
   const { harness, order } = await start({ concurrency: 4 })
   await harness.send({ n: "first" })
+  await harness.receiver.arrived("/", 1)
   await harness.send({ n: "low" }, { priority: "low" })
   await harness.calm()
   await harness.posthorn.sendBatch(
@@ -69,6 +70,7 @@ test("those of high priority go next, however many come at once", async () => {
 test("one of high priority goes next, however many are in hand", async () => {
   const { harness, order } = await start({ concurrency: 2 })
   for (let n = 1; n <= 20; n++) await harness.send({ n })
+  await harness.receiver.arrived("/", 1)
   await harness.send({ n: "high" }, { priority: "high" })
   await harness.calm()
   expect((await order(3)).slice(1)).toContain("high")
@@ -121,7 +123,7 @@ test("messages that come due one after the other are sent in that order", async 
   expect(await order(20)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
 })
 
-test("however many come due while nothing is answered, a worker takes few of them in hand", async () => {
+test("however many come due while nothing is answered, a worker takes few of them in hand, and waits", async () => {
   const count = 60
   const { harness } = await start(
     { concurrency: 1, retry: { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600 } },
@@ -133,6 +135,9 @@ test("however many come due while nothing is answered, a worker takes few of the
     harness.clock.advance(10)
   }
   await harness.calm()
+  const setTimer = vi.spyOn(harness.clock, "setTimer")
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(setTimer.mock.calls.length).toBeLessThan(10)
   const inHand = await harness.ground.inHand()
   expect(inHand.length).toBeLessThanOrEqual(8)
   expect(inHand.filter(({ sent }) => sent === 1)).toHaveLength(1)
