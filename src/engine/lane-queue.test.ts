@@ -1,7 +1,7 @@
 /** The order in which a lane starts what it has in hand. */
 import { expect, test } from "vitest"
 import type { ClaimedDelivery, Priority } from "../store/store.ts"
-import { LaneQueue } from "./lane-queue.ts"
+import { higherOf, LaneQueue } from "./lane-queue.ts"
 
 const delivery = (seq: number, priority: Priority = "normal", attemptCount = 0, bytes = 0): ClaimedDelivery =>
   ({ seq, priority, attemptCount, payload: Buffer.alloc(bytes) }) as unknown as ClaimedDelivery
@@ -58,4 +58,12 @@ test.each<[Priority, boolean]>([
   ["low", false],
 ])("one of normal priority that was tried before goes behind %s: %s", (priority, behind) => {
   expect(filled(delivery(1, "normal", 1)).holdsLowerThan(priority)).toBe(behind)
+})
+
+test.each<[Priority, Priority | null, Priority]>([
+  ["low", null, "low"],
+  ["low", "normal", "normal"],
+  ["high", "normal", "high"],
+])("the higher of %s and %s is %s", (a, b, higher) => {
+  expect(higherOf(a, b)).toBe(higher)
 })

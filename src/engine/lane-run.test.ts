@@ -24,7 +24,10 @@ async function start(
   { mayRest = true, meanwhile = () => {} }: Course = {},
 ) {
   const asked: string[] = []
+  const clock = new TestClock()
   let fetches = 0
+  let stopping = false
+  let nextDueAt: number | null = null
   const told = Promise.withResolvers<string>()
   const work = { endpoint: null, lost: false, held: null, deleted: false, nextDueAt: null, open: true }
   const crew = {
@@ -38,22 +41,29 @@ async function start(
       closeLane: async () => void asked.push("closeLane"),
     },
     settler: { flush: () => void asked.push("flush") },
-    clock: new TestClock(),
+    clock,
     budget: new PollBudget(null),
     logger: createLogger("silent"),
     laneConcurrency: 1,
-    stopping: () => false,
+    stopping: () => stopping,
     holds: () => false,
     mayRest: () => mayRest,
   } as unknown as Crew
   const claim = { endpointId: "ep", appId: "app", token: 1 }
   const run = new LaneRun(crew, claim, new LaneState(claim.endpointId, new ApplicationRates()), {
     rests: (rests) => told.resolve(rests ? "rests" : "works"),
-    finished: () => told.resolve("finished"),
+    finished: (dueAt) => {
+      nextDueAt = dueAt
+      told.resolve("finished")
+    },
   })
   run.start()
   await Promise.resolve()
-  return { run, asked, told: told.promise, fetches: () => fetches }
+  const stop = () => {
+    stopping = true
+    run.recall()
+  }
+  return { run, asked, clock, stop, told: told.promise, fetches: () => fetches, nextDueAt: () => nextDueAt }
 }
 
 test("a run with nothing to do keeps its lane open and rests", async () => {
@@ -82,4 +92,14 @@ test.each([
   const { fetches } = await start([1, 2, 3].map(delivery), { meanwhile: (run) => run.wake(priority) })
   await new Promise((resolve) => setImmediate(resolve))
   expect(fetches()).toBe(count)
+})
+
+test("what came due while the hand was full is due when the lane is given back", async () => {
+  const { run, clock, stop, told, fetches, nextDueAt } = await start([1, 2, 3, 4, 5, 6].map(delivery))
+  await new Promise((resolve) => setImmediate(resolve))
+  run.wake("high")
+  stop()
+  expect(await told).toBe("finished")
+  expect(fetches()).toBe(1)
+  expect(nextDueAt()).toBe(clock.now())
 })
