@@ -394,6 +394,7 @@ export class LaneRun {
   #holdBack(until: number | null): void {
     this.#giveBackWaiting()
     this.#drained = true
+    this.#comesDue = false
     this.#nextDueAt = until
   }
 

@@ -177,5 +177,6 @@ test("what is written down as being sent is what is sent, also where a fetch kee
 test("a priority that there is none of cannot be typed", async () => {
   const { harness } = await start({})
   await harness.send({ n: 1 })
-  await expect(harness.sql("UPDATE webhook_deliveries SET priority = 3")).rejects.toThrow(/check/i)
+  for (const table of ["webhook_deliveries", "messages"])
+    await expect(harness.sql(`UPDATE ${table} SET priority = 3`)).rejects.toThrow(/check/i)
 })

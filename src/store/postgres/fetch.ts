@@ -23,7 +23,7 @@ const DUE = "coalesce(d.next_retry_at, 0)"
 const MOST_BYTES = 1024 * 1024
 
 // Each rank is one probe of deliveries_live_due. The first retries fill the share that is kept for them, the rest goes by rank; and all are
-// in the order in which they are started, so that those that are sent at once are written down as such.
+// in the order in which they are started but for each fifth, so that those that are sent at once are written down as such.
 const UNORDERED = `
   SELECT seq, row_number() OVER (ORDER BY rank, due_at, seq) AS place
     FROM (

@@ -105,7 +105,7 @@ CREATE TABLE messages (
   tags          text NOT NULL,
   session_id    text,
   metadata      text NOT NULL,
-  priority      smallint NOT NULL,
+  priority      smallint NOT NULL CHECK (priority BETWEEN 0 AND 2),
   max_attempts  integer,
   received_at   bigint NOT NULL,
   deliver_at    bigint,

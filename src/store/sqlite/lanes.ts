@@ -125,7 +125,7 @@ function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Que
   for (const { rank } of due) if (isRetryRank(rank)) look(rank, lane.retryShare)
   for (const { rank } of due) look(rank, lane.limit)
   const deliveries: ClaimedDelivery[] = []
-  // By rank, as they are started: those that are sent at once are written down as such.
+  // By rank, as they are started but for each fifth: those that are sent at once are written down as such.
   for (const row of due.flatMap(({ rank }) => found.get(rank) ?? [])) {
     const claimed = claimRow(context, row, lane.token, now, deliveries.length < lane.starting)
     if (claimed !== null) deliveries.push(claimed)

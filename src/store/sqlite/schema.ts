@@ -88,7 +88,7 @@ CREATE TABLE messages (
   tags          TEXT NOT NULL,
   session_id    TEXT,
   metadata      TEXT NOT NULL,
-  priority      INTEGER NOT NULL,
+  priority      INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 2),
   max_attempts  INTEGER,
   received_at   INTEGER NOT NULL,
   deliver_at    INTEGER,
