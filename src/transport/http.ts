@@ -30,7 +30,7 @@ export class HttpTransport implements Transport {
     const target = this.#guard.target(request.url)
     if (target === null) return Promise.resolve(forbidden(request.url))
     const { origin, path } = target
-    const { pool, release } = this.#pools.borrow(request, origin)
+    const { client, release } = this.#pools.borrow(request, origin)
     return new Promise((resolve) => {
       const deadline = this.#clock.setTimer(request.timeoutMs, () => {
         // A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts.
@@ -45,7 +45,7 @@ export class HttpTransport implements Transport {
       this.#underWay.add(exchange)
       // Nothing here unpacks: 50 kB of gzip became 52 MB for who did.
       const headers = { ...request.headers, "accept-encoding": "identity" }
-      pool.dispatch({ origin, path, method: "POST", headers, body: request.body }, exchange)
+      client.dispatch({ origin, path, method: "POST", headers, body: request.body }, exchange)
     })
   }
 

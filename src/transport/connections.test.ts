@@ -1,0 +1,181 @@
+/** Which connection a request goes out on, and what becomes of it afterwards. */
+import { type AddressInfo, createServer, type Socket } from "node:net"
+import { expect, onTestFinished, test } from "vitest"
+import { TestClock } from "../../test/support/clock.ts"
+import { loopbackGuard } from "../../test/support/harness.ts"
+import { HttpTransport } from "./http.ts"
+
+const ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+const DELIVERED = { outcome: { kind: "response", status: 200 } }
+
+interface Visit {
+  readonly socket: Socket
+  readonly connection: number
+}
+
+/** A receiver that answers when it is told to, and says on which connection each request came. */
+class Receiver {
+  readonly visits: Visit[] = []
+  readonly server = createServer((socket) => this.#connected(socket))
+  #connections = 0
+  #onVisit = () => {}
+  answersAtOnce = false
+
+  static async start(port = 0): Promise<Receiver> {
+    const receiver = new Receiver()
+    await new Promise<void>((resolve) => receiver.server.listen(port, "127.0.0.1", resolve))
+    onTestFinished(() => {
+      for (const { socket } of receiver.visits) socket.destroy()
+      receiver.server.close()
+    })
+    return receiver
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port
+  }
+
+  #connected(socket: Socket): void {
+    const connection = ++this.#connections
+    socket.on("error", () => {})
+    socket.on("data", () => {
+      this.visits.push({ socket, connection })
+      if (this.answersAtOnce) socket.write(ANSWER)
+      this.#onVisit()
+    })
+  }
+
+  async hasSeen(requests: number): Promise<void> {
+    while (this.visits.length < requests)
+      await new Promise<void>((resolve) => {
+        this.#onVisit = resolve
+      })
+  }
+
+  get connections(): number[] {
+    return this.visits.map(({ connection }) => connection)
+  }
+}
+
+function start() {
+  const clock = new TestClock()
+  const transport = new HttpTransport(clock, loopbackGuard(clock))
+  onTestFinished(() => transport.close())
+  const send = (port: number, more: { version?: number; timeoutMs?: number } = {}) =>
+    transport.send({
+      endpointId: "ep_1",
+      version: 1,
+      url: `http://127.0.0.1:${port}/hook`,
+      headers: {},
+      body: Buffer.from("hello"),
+      timeoutMs: 5000,
+      connectTimeoutMs: 1000,
+      tls: {},
+      ...more,
+    })
+  return { clock, transport, send }
+}
+
+/** A connection is free for the next request in the turn after its answer. */
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+const closed = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve))
+
+test("requests at once have a connection each, and those that follow use them again, the last one first", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  const together: ReturnType<typeof send>[] = []
+  for (let i = 1; i <= 3; i++) {
+    together.push(send(receiver.port))
+    await receiver.hasSeen(i)
+  }
+  for (const i of [0, 2, 1]) {
+    receiver.visits[i]!.socket.write(ANSWER)
+    expect(await together[i]).toMatchObject(DELIVERED)
+    await nextTurn()
+  }
+  receiver.answersAtOnce = true
+  for (let i = 0; i < 3; i++) {
+    expect(await send(receiver.port)).toMatchObject(DELIVERED)
+    await nextTurn()
+  }
+  expect(receiver.connections).toEqual([1, 2, 3, 2, 2, 2])
+})
+
+test.each<[string, (stage: ReturnType<typeof start>) => void, number]>([
+  ["is forgotten", ({ transport }) => transport.forget("ep_1"), 1],
+  ["has changed", () => {}, 2],
+  ["was used for five minutes", ({ clock }) => clock.advance(300_000), 1],
+])("an endpoint that %s leaves its connections; what is under way on them ends well", async (_what, leave, version) => {
+  const stage = start()
+  const receiver = await Receiver.start()
+  const send = (version = 1) => stage.send(receiver.port, { version, timeoutMs: 600_000 })
+  const first = send()
+  await receiver.hasSeen(1)
+  const underWay = send()
+  await receiver.hasSeen(2)
+  const [free, busy] = receiver.visits.map(({ socket }) => socket)
+  const left = [closed(free!), closed(busy!)]
+  free!.write(ANSWER)
+  expect(await first).toMatchObject(DELIVERED)
+  await nextTurn()
+  leave(stage)
+  const after = send(version)
+  await receiver.hasSeen(3)
+  expect(receiver.visits[2]!.connection).toBe(3)
+  busy!.write(ANSWER)
+  expect(await underWay).toMatchObject(DELIVERED)
+  await Promise.all(left)
+  receiver.visits[2]!.socket.write(ANSWER)
+  expect(await after).toMatchObject(DELIVERED)
+})
+
+test("an endpoint that is sent nothing for half a minute leaves its connections", async () => {
+  const { clock, send } = start()
+  const receiver = await Receiver.start()
+  receiver.answersAtOnce = true
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  await nextTurn()
+  const left = closed(receiver.visits[0]!.socket)
+  clock.advance(60_000)
+  await left
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  expect(receiver.connections).toEqual([1, 2])
+})
+
+test("one that could not be opened is opened for the next request, and one that was closed is too", async () => {
+  const { send } = start()
+  const before = await Receiver.start()
+  const { port } = before
+  await new Promise((resolve) => before.server.close(resolve))
+  for (let i = 0; i < 3; i++) {
+    const refused = { outcome: { kind: "failure", cause: "connection_refused" } }
+    expect(await send(port)).toMatchObject(refused)
+    await nextTurn()
+  }
+  const receiver = await Receiver.start(port)
+  receiver.answersAtOnce = true
+  expect(await send(port)).toMatchObject(DELIVERED)
+  await nextTurn()
+  const { socket } = receiver.visits[0]!
+  const gone = closed(socket)
+  socket.end()
+  await gone
+  expect(await send(port)).toMatchObject(DELIVERED)
+  expect(receiver.connections).toEqual([1, 2])
+})
+
+test("a request that was cut off takes its connection along, and the next does not wait for it", async () => {
+  const { clock, send } = start()
+  const receiver = await Receiver.start()
+  const late = send(receiver.port)
+  await receiver.hasSeen(1)
+  const gone = closed(receiver.visits[0]!.socket)
+  clock.advance(5000)
+  expect(await late).toMatchObject({ outcome: { kind: "failure", cause: "timeout" } })
+  const next = send(receiver.port)
+  await receiver.hasSeen(2)
+  receiver.visits[1]!.socket.write(ANSWER)
+  expect(await next).toMatchObject(DELIVERED)
+  await gone
+  expect(receiver.connections).toEqual([1, 2])
+})
