@@ -1,5 +1,6 @@
 /** What everything is compared with: as many requests as undici sends over 64 connections, of which nothing is kept. */
 import { Pool } from "undici"
+import { measureCeiling } from "./ceiling.ts"
 import { bodyOf, writeOrdinal } from "./payload.ts"
 import type { Receiver } from "./receiver.ts"
 import { type Round, timed } from "./rounds.ts"
@@ -10,15 +11,25 @@ import { VoidRun } from "./void.ts"
 const MOST_OF_CEILING = 0.9
 
 export class BareLoop {
-  /** The most requests per second that the receiver takes. */
-  readonly ceilingPerSecond: number
   readonly #receiver: Receiver
+  readonly #measureCeiling: () => Promise<number>
   readonly #pool: Pool
+  #ceilingPerSecond: number
 
-  constructor(receiver: Receiver, ceilingPerSecond: number) {
+  constructor(
+    receiver: Receiver,
+    ceilingPerSecond: number,
+    measureAgain: () => Promise<number> = () => measureCeiling(receiver),
+  ) {
     this.#receiver = receiver
-    this.ceilingPerSecond = ceilingPerSecond
+    this.#ceilingPerSecond = ceilingPerSecond
+    this.#measureCeiling = measureAgain
     this.#pool = new Pool(receiver.origin, { connections: CONNECTIONS, pipelining: 1 })
+  }
+
+  /** The most requests per second that the receiver takes. */
+  get ceilingPerSecond(): number {
+    return this.#ceilingPerSecond
   }
 
   async run(count: number): Promise<Round> {
@@ -33,9 +44,16 @@ export class BareLoop {
     }
     const round = await timed(count, () => Promise.all(Array.from({ length: CONNECTIONS }, worker)))
     await expected.complete()
-    if (round.perSecond > MOST_OF_CEILING * this.ceilingPerSecond)
-      throw new VoidRun("the receiver was the limit: the bare loop came near the most that it takes")
+    await this.#checkCeiling(round)
     return round
+  }
+
+  /** On a machine that others use too, the ceiling may have been measured in a slow moment: it is measured again before a round is void. */
+  async #checkCeiling({ perSecond }: Round): Promise<void> {
+    const isNear = () => perSecond > MOST_OF_CEILING * this.#ceilingPerSecond
+    if (isNear()) this.#ceilingPerSecond = Math.max(this.#ceilingPerSecond, await this.#measureCeiling())
+    if (isNear())
+      throw new VoidRun("the receiver was the limit: the bare loop came near the most that it takes")
   }
 
   /** One request as the loop makes it; the workers of the peers make the same. */
