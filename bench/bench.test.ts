@@ -1,5 +1,5 @@
 /** The benchmark's own arithmetic and books: a figure is worth what they are. */
-import { existsSync, rmSync } from "node:fs"
+import { existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Pool } from "undici"
 import { expect, onTestFinished, test } from "vitest"
@@ -15,6 +15,7 @@ import { bodyOf, PAYLOAD_BYTES, readOrdinal, writeOrdinal } from "./harness/payl
 import { Receiver } from "./harness/receiver.ts"
 import { type Report, toJson, toTable } from "./harness/report.ts"
 import { byTurns } from "./harness/rounds.ts"
+import { NODE_OPTIONS } from "./harness/settings.ts"
 import { median, medianRatio, percentile } from "./harness/statistics.ts"
 import { PARTS } from "./parts/all.ts"
 
@@ -36,6 +37,15 @@ function posting(receiver: Receiver): (ordinal: number, path?: string) => Promis
     return response.statusCode
   }
 }
+
+test("Node is run as by `npm start` and in the image", () => {
+  const read = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), "utf8")
+  const { start, bench } = JSON.parse(read("package.json")).scripts
+  expect(start).toBe(`node ${NODE_OPTIONS.join(" ")} src/cli/main.ts serve`)
+  expect(bench).toBe(`node ${NODE_OPTIONS.join(" ")} bench/main.ts`)
+  const [, command] = /^ENTRYPOINT (.*)$/m.exec(read("Dockerfile"))!
+  expect(JSON.parse(command!)).toEqual(["node", ...NODE_OPTIONS, "/app/dist/cli/main.js"])
+})
 
 test("a median is the middle, or between the two in the middle", () => {
   expect(median([3, 1, 2])).toBe(2)

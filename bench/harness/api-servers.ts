@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Program } from "../../test/support/process.ts"
 import { eventType, temporaryFolder } from "./library.ts"
-import { CONNECTIONS, EGRESS } from "./settings.ts"
+import { CONNECTIONS, EGRESS, NODE_OPTIONS } from "./settings.ts"
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
 const LISTENS = /"msg":"server \d+ listens on (http:\/\/[^,]+),/
@@ -19,7 +19,10 @@ export interface ApiServer {
 }
 
 export async function startBareApi(): Promise<ApiServer> {
-  const program = Program.start(new URL("../children/bare-api.ts", import.meta.url), [], { talks: true })
+  const program = Program.start(new URL("../children/bare-api.ts", import.meta.url), [], {
+    talks: true,
+    nodeOptions: NODE_OPTIONS,
+  })
   const [{ origin }] = (await once(program.process, "message")) as [{ origin: string }]
   return { origin, key: KEY, close: async () => void (await program.kill()) }
 }
@@ -42,6 +45,7 @@ export class PosthornServer implements ApiServer {
     const egress = ["--egress-allow", EGRESS.allow.join(",")]
     const program = Program.start(MAIN, ["serve", "--store", "sqlite:bench.db", ...settings, ...egress], {
       under: ["env", "-C", folder, `POSTHORN_API_KEY=${KEY}`],
+      nodeOptions: NODE_OPTIONS,
     })
     const [, origin] = LISTENS.exec(await program.line(LISTENS))!
     return new PosthornServer(origin!, program, folder)

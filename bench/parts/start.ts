@@ -10,7 +10,7 @@ import { sharedNow } from "../harness/clock.ts"
 import { rowsIn } from "../harness/figures.ts"
 import { fill } from "../harness/fill.ts"
 import { Library, temporaryFolder } from "../harness/library.ts"
-import { EGRESS } from "../harness/settings.ts"
+import { EGRESS, NODE_OPTIONS } from "../harness/settings.ts"
 import { median } from "../harness/statistics.ts"
 import { VoidRun } from "../harness/void.ts"
 
@@ -19,8 +19,6 @@ const YEAR_MS = 365 * 86_400_000
 const CHILD = new URL("../children/drain.js", import.meta.url)
 const ROOT = new URL("../../", import.meta.url)
 const PACKAGE = new URL("dist/index.js", ROOT)
-/** As `npm start` and the image run it. */
-const NODE_OPTIONS = ["--max-semi-space-size=16", "--heap-growing-percent=50"]
 
 /** What the program tells. */
 interface Drained {

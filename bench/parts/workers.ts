@@ -4,7 +4,7 @@ import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
 import { Library } from "../harness/library.ts"
 import type { Expected } from "../harness/receiver.ts"
-import { CONNECTIONS, EGRESS } from "../harness/settings.ts"
+import { CONNECTIONS, EGRESS, NODE_OPTIONS } from "../harness/settings.ts"
 import { VoidRun } from "../harness/void.ts"
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
@@ -40,7 +40,7 @@ async function measure(bench: Bench): Promise<Values> {
 
 function startWorker(store: string): Program {
   const limits = ["--concurrency", `${CONNECTIONS}`, "--egress-allow", EGRESS.allow.join(",")]
-  return Program.start(MAIN, ["worker", "--store", store, ...limits])
+  return Program.start(MAIN, ["worker", "--store", store, ...limits], { nodeOptions: NODE_OPTIONS })
 }
 
 /** Deliveries per second, all of which were accepted before they come due at one moment. */
