@@ -3,8 +3,8 @@ import { expect, test } from "vitest"
 import type { ClaimedDelivery, Priority } from "../store/store.ts"
 import { higherOf, LaneQueue } from "./lane-queue.ts"
 
-const delivery = (seq: number, priority: Priority = "normal", attemptCount = 0): ClaimedDelivery =>
-  ({ seq, priority, attemptCount }) as ClaimedDelivery
+const delivery = (seq: number, priority: Priority = "normal", attemptCount = 0, bytes = 0): ClaimedDelivery =>
+  ({ seq, priority, attemptCount, payload: Buffer.alloc(bytes) }) as unknown as ClaimedDelivery
 
 function filled(...deliveries: readonly ClaimedDelivery[]): LaneQueue {
   const queue = new LaneQueue()
@@ -43,18 +43,13 @@ test("every fifth start is a retry's, the best of them first, and the others' wh
   expect(started(queue)).toEqual([1, 2, 3, 4, 101, 5, 6, 7, 8, 102, 9, 10, 11, 12])
 })
 
-test("what was handed over is not counted as fetched", () => {
-  const queue = filled(delivery(1))
-  queue.addHanded(delivery(2))
-  queue.addHanded(delivery(3))
-  expect([queue.fetched, queue.length]).toEqual([1, 3])
+test("large ones take more places, and give them back", () => {
+  const queue = filled(delivery(1), delivery(2, "high", 0, 4096), delivery(3, "low", 1, 100_000))
+  expect(queue.places).toBe(1 + 2 + 25)
   queue.shift()
-  expect([queue.fetched, queue.length]).toEqual([0, 2])
-  queue.shift()
-  expect([queue.fetched, queue.length]).toEqual([0, 1])
-  expect(queue.clear().map(({ seq }) => seq)).toEqual([3])
-  queue.add(delivery(4))
-  expect([queue.fetched, queue.length]).toEqual([1, 1])
+  expect(queue.places).toBe(1 + 25)
+  expect(queue.clear().map(({ seq }) => seq)).toEqual([1, 3])
+  expect([queue.places, queue.length, queue.head]).toEqual([0, 0, undefined])
 })
 
 test.each<[Priority, boolean]>([

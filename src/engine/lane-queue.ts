@@ -2,6 +2,7 @@
  * What a lane has in hand and has not started, in the order in which the store fetches: by priority, first attempts before retries, and
  * those of one kind as they came. Every fifth start is a retry's, if one waits, so that neither kind starves the other.
  */
+import { placesOf } from "../store/places.ts"
 import { priorityNumber } from "../store/rows.ts"
 import type { ClaimedDelivery, Priority } from "../store/store.ts"
 
@@ -12,18 +13,17 @@ export const RETRY_SHARE = 5
 const RANKS = 6
 
 export class LaneQueue {
-  readonly #handed = new Set<ClaimedDelivery>()
   readonly #ranks = Array.from({ length: RANKS }, (): ClaimedDelivery[] => [])
   #length = 0
+  #places = 0
   #started = 0
 
   get length(): number {
     return this.#length
   }
 
-  /** All but those that were handed over, whose number is for the store to bound. */
-  get fetched(): number {
-    return this.#length - this.#handed.size
+  get places(): number {
+    return this.#places
   }
 
   /** Whether anything waits that a first attempt of this priority goes before, whether it was tried or not. */
@@ -34,11 +34,7 @@ export class LaneQueue {
   add(delivery: ClaimedDelivery): void {
     this.#ranks[rankOf(delivery.priority, isRetry(delivery))]!.push(delivery)
     this.#length++
-  }
-
-  addHanded(delivery: ClaimedDelivery): void {
-    this.add(delivery)
-    this.#handed.add(delivery)
+    this.#places += placesOf(delivery.payload?.length ?? 0)
   }
 
   /** What is started next. */
@@ -50,7 +46,7 @@ export class LaneQueue {
     const delivery = this.#next()?.shift()
     if (delivery === undefined) return undefined
     this.#length--
-    this.#handed.delete(delivery)
+    this.#places -= placesOf(delivery.payload?.length ?? 0)
     this.#started++
     return delivery
   }
@@ -58,7 +54,7 @@ export class LaneQueue {
   /** Takes out all. */
   clear(): ClaimedDelivery[] {
     this.#length = 0
-    this.#handed.clear()
+    this.#places = 0
     return this.#ranks.flatMap((rank) => rank.splice(0))
   }
 

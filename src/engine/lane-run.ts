@@ -18,11 +18,6 @@ const STORE_RETRY_MS = 500
 const LEASE_RETRY_MS = 500
 /** How many are handed over ahead of their turn, in times of what may be under way at most: a fetch costs more than they do. */
 const MOST_HANDED = 4
-/**
- * With so many times what is kept at hand, nothing is fetched beside it: what comes due waits for its turn in the store. A fetch brings
- * two times: one of each lower priority leaves a place for what goes before them.
- */
-const MOST_BESIDE = 5
 /** How long an open lane is kept with nothing to do: what comes meanwhile is sent without having been asked for, a commit sooner. */
 const REST_MS = 10_000
 
@@ -109,7 +104,7 @@ export class LaneRun {
       // The fetch that is under way may have looked before it was back.
       return this.wake()
     }
-    this.#queue.addHanded(delivery)
+    this.#queue.add(delivery)
     if (this.#mustGiveWay()) this.#leaving = true
     this.#step()
   }
@@ -153,8 +148,7 @@ export class LaneRun {
       return false
     // The next of an ordered line is asked for when the one before is on its way into the store.
     if (this.#isOrdered()) return this.#queue.length + this.#underWay === 0
-    const ahead = this.#ahead()
-    return this.#queue.length < ahead || (this.#comesDue && this.#queue.fetched < ahead * MOST_BESIDE)
+    return this.#queue.length < this.#ahead() || (this.#comesDue && this.#queue.places < this.#mostWaiting())
   }
 
   /** How many are kept at hand. */
@@ -165,6 +159,11 @@ export class LaneRun {
   /** How many places there are for what is handed over. */
   #mostHanded(): number {
     return (this.#lane.target === null ? 1 : this.#mostAtOnce()) * MOST_HANDED
+  }
+
+  /** With so much in hand nothing is fetched beside it: what comes due waits for its turn in the store. */
+  #mostWaiting(): number {
+    return this.#mostHanded() + this.#ahead()
   }
 
   #isOrdered(): boolean {

@@ -4,8 +4,7 @@
  * could make it wrong to send closes the lane, and the worker asks again.
  */
 
-/** A delivery takes a place of the hand, and one more for every so many bytes: few large ones fill it. */
-const PLACE_BYTES = 4096
+import { placesOf } from "../places.ts"
 
 interface OpenLane {
   readonly token: number
@@ -43,7 +42,7 @@ export class OpenLanes {
       this.close(endpointId)
       return null
     }
-    lane.room -= 1 + Math.floor(payloadBytes / PLACE_BYTES)
+    lane.room -= placesOf(payloadBytes)
     return { token: lane.token, starts: lane.free-- > 0 }
   }
 
