@@ -6,6 +6,7 @@ import { figuresOf, isWithin } from "./harness/figures.ts"
 import { problemOfTemporaryFolders } from "./harness/library.ts"
 import { describeMachine } from "./harness/machine.ts"
 import { type Problem, type Report, toJson, toMarkdown, toTable } from "./harness/report.ts"
+import { NODE_OPTIONS } from "./harness/settings.ts"
 import { NotMeasured, VoidRun } from "./harness/void.ts"
 import { PARTS } from "./parts/all.ts"
 
@@ -70,6 +71,7 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
     )
   }
   values["receiver.perSecond"] = bench.bare.ceilingPerSecond
+  values["receiver.measuredAgain"] = bench.bare.measuredAgain
   values["receiver.busyShare"] = bench.receiver.busiest
   const machine = describeMachine(bench.servers)
   await bench.close()
@@ -83,6 +85,8 @@ const { quick = false, json = false, only, markdown } = readFlags()
 if (markdown !== undefined && (quick || only !== undefined))
   refuse("--markdown takes a full run: with --quick or --only it would replace the results of the last one")
 const parts = chooseParts(quick, only)
+if (!NODE_OPTIONS.every((option) => process.execArgv.includes(option)))
+  refuse("Node does not have the options of npm start, with which everything is compared: use npm run bench")
 const folderProblem = problemOfTemporaryFolders()
 if (folderProblem !== null) refuse(folderProblem)
 const report = await measure(quick, parts)

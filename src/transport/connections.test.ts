@@ -1,9 +1,12 @@
 /** Which connection a request goes out on, and what becomes of it afterwards. */
 import { type AddressInfo, createServer, type Socket } from "node:net"
+import { createServer as createTlsServer, type TLSSocket } from "node:tls"
 import { expect, onTestFinished, test } from "vitest"
+import { Authority } from "../../test/egress/certificates.ts"
 import { TestClock } from "../../test/support/clock.ts"
 import { loopbackGuard } from "../../test/support/harness.ts"
 import { HttpTransport } from "./http.ts"
+import type { OutboundRequest } from "./transport.ts"
 
 const ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 const DELIVERED = { outcome: { kind: "response", status: 200 } }
@@ -61,7 +64,7 @@ function start() {
   const clock = new TestClock()
   const transport = new HttpTransport(clock, loopbackGuard(clock))
   onTestFinished(() => transport.close())
-  const send = (port: number, more: { version?: number; timeoutMs?: number } = {}) =>
+  const send = (port: number, more: Partial<OutboundRequest> = {}) =>
     transport.send({
       endpointId: "ep_1",
       version: 1,
@@ -78,7 +81,15 @@ function start() {
 
 /** A connection is free for the next request in the turn after its answer. */
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
-const closed = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve))
+/** Soon: after ten seconds an idle connection would be closed for that. */
+const closed = (socket: Socket) =>
+  new Promise<void>((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error("the connection was kept")), 3000)
+    socket.once("close", () => {
+      clearTimeout(late)
+      resolve()
+    })
+  })
 
 test("requests at once have a connection each, and those that follow use them again, the last one first", async () => {
   const { send } = start()
@@ -178,4 +189,72 @@ test("a request that was cut off takes its connection along, and the next does n
   expect(await next).toMatchObject(DELIVERED)
   await gone
   expect(receiver.connections).toEqual([1, 2])
+})
+
+test("a request that is refused before it begins leaves no connection behind", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  receiver.answersAtOnce = true
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  await nextTurn()
+  const left = closed(receiver.visits[0]!.socket)
+  expect(await send(receiver.port, { headers: { "x-bad": "a\nb" } })).toMatchObject({
+    outcome: { kind: "failure" },
+  })
+  await left
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  expect(receiver.connections).toEqual([1, 2])
+})
+
+test("who waits for a connection that hangs holds up no other, and takes nothing along", async () => {
+  const { clock, transport, send } = start()
+  const sockets: Socket[] = []
+  const came = Promise.withResolvers<void>()
+  // A handshake that is never answered.
+  const server = createServer((socket) => {
+    socket.on("error", () => {}).resume()
+    sockets.push(socket)
+    if (sockets.length === 2) came.resolve()
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const hang = () => send(port, { url: `https://127.0.0.1:${port}/hook`, connectTimeoutMs: 60_000 })
+  const first = hang()
+  const second = hang()
+  await came.promise
+  clock.advance(5000)
+  for (const late of [first, second])
+    expect(await late).toMatchObject({ outcome: { kind: "failure", cause: "timeout" } })
+  const third = hang()
+  await expect.poll(() => sockets.length).toBe(3)
+  const left = sockets.map(closed)
+  await transport.close()
+  expect(await third).toMatchObject({ outcome: { kind: "interrupted" } })
+  await Promise.all(left)
+})
+
+test("further connections of an endpoint resume its TLS session", async () => {
+  const { send } = start()
+  const authority = new Authority()
+  const reused: boolean[] = []
+  const waiting: TLSSocket[] = []
+  const server = createTlsServer(authority.certificate("x", { names: "IP:127.0.0.1" }), (socket) => {
+    reused.push(socket.isSessionReused())
+    socket.on("error", () => {})
+    socket.on("data", () => waiting.push(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const secure = () => send(port, { url: `https://127.0.0.1:${port}/hook`, tls: { ca: authority.cert } })
+  const answered = async (...sent: ReturnType<typeof secure>[]) => {
+    await expect.poll(() => waiting.length).toBe(sent.length)
+    for (const socket of waiting.splice(0)) socket.write(ANSWER)
+    for (const one of sent) expect(await one).toMatchObject(DELIVERED)
+    await nextTurn()
+  }
+  await answered(secure())
+  await answered(secure(), secure())
+  expect(reused).toEqual([false, true])
 })

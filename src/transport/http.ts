@@ -4,7 +4,7 @@ import type { Clock } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import type { FailureCause } from "../core/outcome.ts"
 import { EgressError, type Guard } from "./egress/guard.ts"
-import { Pools } from "./egress/pools.ts"
+import { Pools, retire } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
 
 const MOST_BODY_BYTES = 65_536
@@ -46,6 +46,8 @@ export class HttpTransport implements Transport {
       // Nothing here unpacks: 50 kB of gzip became 52 MB for who did.
       const headers = { ...request.headers, "accept-encoding": "identity" }
       client.dispatch({ origin, path, method: "POST", headers, body: request.body }, exchange)
+      // A request that undici refuses never began, and nothing would tell that its connection is free.
+      if (exchange.isOver) retire(client)
     })
   }
 
@@ -59,7 +61,7 @@ export class HttpTransport implements Transport {
 
   async close(): Promise<void> {
     this.interrupt()
-    await this.#pools.close()
+    this.#pools.close()
   }
 }
 
@@ -94,6 +96,10 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(tell: (result: TransportResult) => void) {
     this.#tell = tell
+  }
+
+  get isOver(): boolean {
+    return this.#told
   }
 
   /** Ends the request now. One that still waits for a connection is told at once and aborted when it gets its turn. */

@@ -2,11 +2,10 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { action, type Table } from "../command.ts"
 import { on, text } from "../flag.ts"
 
-const PROGRAM = fileURLToPath(new URL("../../../bench/main.ts", import.meta.url))
+const ROOT = new URL("../../../", import.meta.url)
 
 export const table: Table = action({
   summary: "measure deliveries per second against a bare loop; part of the source repository",
@@ -18,7 +17,7 @@ export const table: Table = action({
   examples: ["posthorn bench --quick"],
   alone: true,
   async run({ flags }) {
-    if (!existsSync(PROGRAM))
+    if (!existsSync(new URL("bench/main.ts", ROOT)))
       throw new Error("the benchmark is part of the source repository: clone it and run npm run bench there")
     const { quick, only, json } = flags
     const args = [
@@ -26,7 +25,8 @@ export const table: Table = action({
       ...(only === undefined ? [] : ["--only", only]),
       ...(json ? ["--json"] : []),
     ]
-    const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: "inherit" })
+    // Which gives Node the options that it measures with.
+    const child = spawn("npm", ["run", "--silent", "bench", "--", ...args], { cwd: ROOT, stdio: "inherit" })
     const [code] = (await once(child, "exit")) as [number | null]
     return code ?? 1
   },

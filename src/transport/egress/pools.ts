@@ -16,6 +16,9 @@ const MOST_HEADER_BYTES = 16_384
 
 interface Entry {
   readonly key: string
+  readonly origin: string
+  /** One for all: it remembers TLS sessions, which further connections resume. */
+  readonly connect: ReturnType<typeof guardedConnector>
   readonly openedAt: number
   /** Free for a request; the one that was used last is used first, so that those that are not needed grow old. */
   readonly free: Client[]
@@ -28,7 +31,6 @@ export class Pools {
   readonly #clock: Clock
   readonly #guard: Guard
   readonly #entries = new Map<string, Entry>()
-  readonly #clients = new Set<Client>()
   readonly #closing = new AbortController()
   #sweep: Timer | null = null
 
@@ -40,7 +42,7 @@ export class Pools {
   /** A connection for a request, and for no other until it is free again; the caller says when the request is over. */
   borrow(request: OutboundRequest, origin: string): { readonly client: Client; release(): void } {
     const entry = this.#entryFor(request, origin)
-    const client = entry.free.pop() ?? this.#open(request, origin, entry)
+    const client = entry.free.pop() ?? this.#open(entry)
     entry.active++
     return {
       client,
@@ -51,28 +53,29 @@ export class Pools {
     }
   }
 
-  #entryFor({ endpointId, version, connectTimeoutMs }: OutboundRequest, origin: string): Entry {
+  #entryFor({ endpointId, version, connectTimeoutMs, tls }: OutboundRequest, origin: string): Entry {
     const key = `${origin} ${version} ${connectTimeoutMs}`
     const now = this.#clock.now()
     const current = this.#entries.get(endpointId)
     if (current?.key === key && now - current.openedAt < MOST_AGE_MS) return current
     this.forget(endpointId)
-    const entry: Entry = { key, openedAt: now, free: [], usedAt: now, active: 0, dropped: false }
+    const connect = guardedConnector({
+      guard: this.#guard,
+      clock: this.#clock,
+      endpointId,
+      timeoutMs: connectTimeoutMs,
+      tls,
+      signal: this.#closing.signal,
+    })
+    const entry = { key, origin, connect, openedAt: now, free: [], usedAt: now, active: 0, dropped: false }
     this.#entries.set(endpointId, entry)
     this.#sweep ??= this.#clock.setTimer(IDLE_MS, () => this.#dropIdle())
     return entry
   }
 
-  #open(request: OutboundRequest, origin: string, entry: Entry): Client {
-    const client = new Client(origin, {
-      connect: guardedConnector({
-        guard: this.#guard,
-        clock: this.#clock,
-        endpointId: request.endpointId,
-        timeoutMs: request.connectTimeoutMs,
-        tls: request.tls,
-        signal: this.#closing.signal,
-      }),
+  #open(entry: Entry): Client {
+    const client = new Client(entry.origin, {
+      connect: entry.connect,
       // The attempt has one absolute deadline of its own; undici's timers are idle timers, which a drip of bytes defeats.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -81,9 +84,8 @@ export class Pools {
       pipelining: 1,
       allowH2: false,
     })
-    this.#clients.add(client)
     // In the turn after an answer, when the receiver has not closed the connection; or when there is none, to be opened anew.
-    client.on("drain", () => (entry.dropped ? this.#retire(client) : entry.free.push(client)))
+    client.on("drain", () => (entry.dropped ? retire(client) : entry.free.push(client)))
     return client
   }
 
@@ -93,12 +95,7 @@ export class Pools {
     this.#entries.delete(endpointId)
     // Requests under way finish: their connections are retired when they are free.
     entry.dropped = true
-    for (const client of entry.free.splice(0)) this.#retire(client)
-  }
-
-  #retire(client: Client): void {
-    this.#clients.delete(client)
-    client.close().catch(() => {})
+    for (const client of entry.free.splice(0)) retire(client)
   }
 
   #dropIdle(): void {
@@ -110,12 +107,15 @@ export class Pools {
     if (this.#entries.size > 0) this.#sweep = this.#clock.setTimer(IDLE_MS, () => this.#dropIdle())
   }
 
-  async close(): Promise<void> {
+  /** Ends every connection, also those that are still being opened, which undici lets go of: a handshake that hung kept the process alive. */
+  close(): void {
     this.#sweep?.cancel()
     this.#entries.clear()
-    const destroyed = [...this.#clients].map((client) => client.destroy())
-    // undici lets go of connections that are being opened, and a handshake that hung kept the process alive for `connectTimeout`.
     this.#closing.abort()
-    await Promise.all(destroyed)
   }
+}
+
+/** Closes a connection, when no request is under way on it. */
+export function retire(client: Client): void {
+  client.close().catch(() => {})
 }
