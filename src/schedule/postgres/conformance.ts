@@ -20,7 +20,12 @@ const WAITING = `
 
 const isTurn = (bytes: Buffer) => bytes.includes("lanes.turn")
 
-export function sharedScheduleConformance(name: string, open?: OpenSchedule): void {
+export function sharedScheduleConformance(
+  name: string,
+  open?: OpenSchedule,
+  /** Waits for whatever it does in the background after its start. */
+  hasStarted: (world: LaneWorld) => Promise<void> = async () => {},
+): void {
   lockedLanesConformance(name, open)
 
   describe(`${name}: a shared schedule`, () => {
@@ -219,6 +224,7 @@ export function sharedScheduleConformance(name: string, open?: OpenSchedule): vo
     test("a claim costs the same however many lanes wait", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
+      await hasStarted(world)
       // Its plans are made now, while there is nothing.
       await worker.schedule.claim(10, 1)
       await world.sql(
