@@ -1,18 +1,17 @@
 /**
- * What the egress guard costs: deliveries per second through it, and through a transport that opens plain undici pools and
- * asks nobody. Both go to an address written out; looking a name up is the network's time, and kept in a cache.
+ * What the egress guard costs: deliveries per second through it, and through the same transport with a guard that lets
+ * everything through. Both go to an address written out; looking a name up is the network's time, and kept in a cache.
  */
-import { systemClock } from "../../src/core/clock.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
 import { Library } from "../harness/library.ts"
-import { PlainTransport } from "../harness/plain-transport.ts"
+import { plainTransport } from "../harness/plain-transport.ts"
 import { type Round, race } from "../harness/rounds.ts"
 import { medianRatio } from "../harness/statistics.ts"
 
 async function measure(bench: Bench): Promise<Values> {
   const guarded = await Library.open(bench.receiver)
-  const plain = await Library.open(bench.receiver, {}, { transport: new PlainTransport(systemClock()) })
+  const plain = await Library.open(bench.receiver, {}, { transport: plainTransport() })
   try {
     const [throughGuard, past] = [await guarded.traffic("app", 100), await plain.traffic("app", 100)]
     const rounds = await race(

@@ -77,7 +77,7 @@ test("one that never finishes the TLS handshake is cut at the deadline, and its 
   expect(attempt).toMatchObject({ error: "timeout", success: false })
   expectAtDeadline(attempt!.duration_ms)
   await receiver.deserted()
-  // Not only when the time for connecting, which is 10 s here, has passed as well; undici counts that time by the half second.
+  // Not only when the time for connecting, which is 10 s here, has passed as well.
   expect(performance.now() - startedAt).toBeLessThan(DEADLINE_MS + 2500)
 })
 

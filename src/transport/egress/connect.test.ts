@@ -1,11 +1,11 @@
-/** The connector by itself: what it must hold if everything before it were wrong, and that nothing it began outlives it. */
+/** The opener by itself: what it must hold if everything before it were wrong, and that nothing it began outlives it. */
 import { once } from "node:events"
 import { type AddressInfo, createServer } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { Canary, interfaceHosts } from "../../../test/egress/canary.ts"
 import { systemClock } from "../../core/clock.ts"
 import { HttpTransport } from "../http.ts"
-import { guardedConnector } from "./connect.ts"
+import { guardedOpener } from "./connect.ts"
 import { Guard } from "./guard.ts"
 import { type EgressInput, parseEgress } from "./settings.ts"
 
@@ -27,21 +27,18 @@ function guard(input: EgressInput = {}): Guard {
 describe("asked for a closed target, it opens nothing", () => {
   test.each(LITERALS)("%s", async (host) => {
     const canary = await Canary.start()
-    const connect = guardedConnector({
-      guard: guard(),
-      clock: systemClock(),
-      endpointId: "ep_1",
-      timeoutMs: 1000,
-      tls: {},
-      signal: new AbortController().signal,
-    })
     for (const protocol of ["http:", "https:"]) {
       const url = URL.parse(`${protocol}//${host}:${canary.port}`)!
-      const { promise, resolve } = Promise.withResolvers<unknown>()
-      connect({ protocol, host: url.host, hostname: url.hostname, port: url.port }, (...[error]) =>
-        resolve(error),
-      )
-      expect(await promise).toMatchObject({ failure: "target_forbidden" })
+      const open = guardedOpener({
+        guard: guard(),
+        clock: systemClock(),
+        endpointId: "ep_1",
+        origin: url.origin,
+        timeoutMs: 1000,
+        tls: {},
+        signal: new AbortController().signal,
+      })
+      await expect(open(() => {})).rejects.toMatchObject({ failure: "target_forbidden" })
       await expect(guard().vet(url, "ep_1")).rejects.toMatchObject({ failure: "target_forbidden" })
     }
   })

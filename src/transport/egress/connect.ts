@@ -1,96 +1,104 @@
 /** Opens vetted connections: resolve, judge, connect to that very address, look again at where the socket really went. */
-import type { Socket } from "node:net"
-import { buildConnector } from "undici"
+import { connect, isIP, type Socket } from "node:net"
+import { connect as connectTls } from "node:tls"
 import type { ClientTls } from "../../core/auth.ts"
 import type { Clock } from "../../core/clock.ts"
 import { endWith } from "./ending.ts"
 import { EgressError, type Guard } from "./guard.ts"
 import { openTunnel } from "./proxy.ts"
 
-const SIP_BYTES = 1024
-/** Eight times what is kept of a body: one that comes in chunks of a single byte takes six. */
-const MOST_ANSWER_BYTES = 524_288
+/** What an answer's head and the start of its body fit in. Each connection has one, so that a read makes no buffer. */
+const READ_BYTES = 4096
+const KEEP_ALIVE_PROBE_MS = 60_000
 
-type Connect = ReturnType<typeof buildConnector>
-type Callback = Parameters<Connect>[1]
+/** Told the first so many bytes of a buffer, which is used again afterwards. */
+export type OnBytes = (bytes: Buffer, length: number) => void
 
-export interface ConnectorOptions {
+/** Opens one connection. It rejects with an EgressError or with what the system says. */
+export type Open = (onBytes: OnBytes) => Promise<Socket>
+
+export interface OpenerOptions {
   readonly guard: Guard
   readonly clock: Clock
   readonly endpointId: string
+  readonly origin: string
   readonly timeoutMs: number
   readonly tls: ClientTls
-  /** Ends every connection, also those that are still being opened, which undici does not know yet. */
+  /** Ends every connection, also those that are still being opened. */
   readonly signal: AbortSignal
 }
 
-export function guardedConnector(options: ConnectorOptions): Connect {
-  const { guard, clock, endpointId, timeoutMs, tls, signal } = options
-  // Verification is asked for in so many words: an environment variable must not be able to switch it off.
-  const secure = { rejectUnauthorized: true, minVersion: "TLSv1.2", allowH2: false } as const
-  const open = buildConnector({ timeout: timeoutMs, ...secure, ...tls })
-  // undici gives back the socket that it begins to open, though its types do not say so.
-  const begin = (...args: Parameters<Connect>) => endWith(signal, open(...args) as unknown as Socket)
+export function guardedOpener(options: OpenerOptions): Open {
+  const { guard, clock, endpointId, timeoutMs, signal } = options
+  const url = new URL(options.origin)
+  const isSecure = url.protocol === "https:"
+  const port = url.port === "" ? (isSecure ? 443 : 80) : Number(url.port)
   const { proxy } = guard.settings
-  return (target, callback) => {
-    const url = new URL(`${target.protocol}//${target.host ?? target.hostname}`)
-    guard
-      .vet(url, endpointId)
-      .then(async (address) => {
-        signal.throwIfAborted()
-        // The socket goes to the address; the name is still in `host`, which undici takes SNI and the certificate's name from.
-        const vetted = { ...target, hostname: address }
-        if (proxy === null) return begin(vetted, lookAgain(guard, callback))
-        const socket = await openTunnel({ proxy, address, port: portOf(url), timeoutMs, clock, signal })
-        if (url.protocol === "http:") return callback(null, inSips(socket))
-        begin({ ...vetted, httpSocket: socket }, (...[error, secured]) => {
-          if (error !== null) callback(error, null)
-          else callback(null, inSips(secured))
+  const secure = isSecure ? tlsOptions(url, options.tls) : null
+  /** The last TLS session, which the next connection resumes. */
+  let session: Buffer | undefined
+
+  const begin = (address: string, onBytes: OnBytes, tunnel?: Socket): Socket => {
+    const host = { host: address, port, noDelay: true, keepAlive: true }
+    const direct = { ...host, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread: intoOneBuffer(onBytes) }
+    if (secure === null) return connect(direct)
+    const way = tunnel === undefined ? direct : { ...host, socket: tunnel }
+    const socket = connectTls({ ...way, ...secure, ...(session === undefined ? {} : { session }) })
+    return socket.on("session", (latest) => {
+      session = latest
+    })
+  }
+
+  return async (onBytes) => {
+    const address = await guard.vet(url, endpointId)
+    signal.throwIfAborted()
+    if (proxy === null) return opened(begin(address, onBytes), (socket) => lookAgain(guard, socket))
+    const tunnel = await openTunnel({ proxy, address, port, timeoutMs, clock, signal })
+    const socket = isSecure ? await opened(begin(address, onBytes, tunnel), () => {}) : tunnel
+    // What reads into a buffer of its own is decided when a socket is made.
+    return socket.on("data", (bytes: Buffer) => onBytes(bytes, bytes.length)).resume()
+  }
+
+  /** Resolves when bytes can be written. */
+  function opened(socket: Socket, onConnect: (socket: Socket) => void): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+      const late = new EgressError("timeout", `no connection within ${timeoutMs} ms`)
+      const deadline = clock.setTimer(timeoutMs, () => socket.destroy(late))
+      endWith(signal, socket)
+        .once("connect", () => onConnect(socket))
+        .on("error", reject)
+        .once("close", () => {
+          deadline.cancel()
+          reject(new EgressError("connection_reset", "closed before it was open"))
         })
-      })
-      .catch((error) => callback(error, null))
+        .once(isSecure ? "secureConnect" : "connect", () => {
+          deadline.cancel()
+          if (!socket.destroyed) resolve(socket)
+        })
+    })
   }
 }
 
-function lookAgain(guard: Guard, callback: Callback): Callback {
-  return (...[error, socket]) => {
-    if (error !== null) return callback(error, null)
-    if (guard.allows(socket.remoteAddress)) return callback(null, inSips(socket))
-    socket.destroy()
-    callback(new EgressError("target_forbidden", `the socket went to ${socket.remoteAddress}`), null)
+/** Verification is asked for in so many words: an environment variable must not be able to switch it off. */
+function tlsOptions({ hostname }: URL, tls: ClientTls) {
+  const name = isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? { servername: hostname } : {}
+  // The name goes into SNI and is looked for in the certificate; an address is compared with the one that is connected to.
+  const fixed = { rejectUnauthorized: true, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] } as const
+  return { ...fixed, ...name, ...tls }
+}
+
+function intoOneBuffer(onBytes: OnBytes) {
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  return {
+    buffer,
+    callback: (length: number) => {
+      onBytes(buffer, length)
+      return true
+    },
   }
 }
 
-/**
- * Hands bytes to undici a little at a time, and none once the socket is destroyed. For every header of a read after the limit is
- * passed it makes an error with a stack: a flood of headers in reads of 64 KiB held up the event loop for 100 to 170 ms
- * each, in reads of 4 KiB for 16 ms, of 1 KiB for 7 ms.
- *
- * Counts every byte: undici's limits see headers and bodies only. A reason phrase, a chunk's extension or line breaks without end
- * were read at the speed of the line until the deadline, and one such receiver made the others ten times slower.
- */
-function inSips<S extends Socket>(socket: S): S {
-  const read = socket.read.bind(socket)
-  let written = 0
-  let taken = 0
-  socket.read = (size?: number) => {
-    if (socket.destroyed) return null
-    // Only requests are written: what comes now answers another.
-    if (socket.bytesWritten !== written) {
-      written = socket.bytesWritten
-      taken = 0
-    }
-    const sip = read(size ?? (socket.readableLength > SIP_BYTES ? SIP_BYTES : undefined))
-    taken += sip?.length ?? 0
-    if (taken <= MOST_ANSWER_BYTES) return sip
-    socket.destroy(
-      new EgressError("response_too_large", `more than ${MOST_ANSWER_BYTES} bytes for one answer`),
-    )
-    return null
-  }
-  return socket
-}
-
-function portOf(url: URL): number {
-  return url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port)
+function lookAgain(guard: Guard, socket: Socket): void {
+  if (guard.allows(socket.remoteAddress)) return
+  socket.destroy(new EgressError("target_forbidden", `the socket went to ${socket.remoteAddress}`))
 }

@@ -30,7 +30,11 @@ test("a long URL is judged as a short one is", async () => {
   const { guard } = await setUp()
   const path = `/${"x".repeat(2000)}`
   for (let again = 0; again < 2; again++) {
-    expect(guard.target(`https://hooks.example${path}`)).toEqual({ origin: "https://hooks.example", path })
+    expect(guard.target(`https://hooks.example${path}`)).toEqual({
+      origin: "https://hooks.example",
+      host: "hooks.example",
+      path,
+    })
     expect(guard.target(`https://127.0.0.1${path}`)).toBeNull()
   }
 })

@@ -1,29 +1,31 @@
 /**
- * The only place that opens outbound connections: keep-alive pools, one for each endpoint and origin, dropped when idle, when their
- * endpoint changes, and when they are old, so that a change of DNS or of the rules takes effect. Which connections are free is kept in a
- * list: undici's own pool looks through all of them twice for a request, which took a tenth of the throughput to one endpoint with 64.
+ * Keep-alive connections, a pool for each endpoint and origin, dropped when idle, when their endpoint changes, and when they are old, so that
+ * a change of DNS or of the rules takes effect.
  */
-import { Client } from "undici"
 import type { Clock, Timer } from "../../core/clock.ts"
 import type { OutboundRequest } from "../transport.ts"
-import { guardedConnector } from "./connect.ts"
+import { guardedOpener, type Open } from "./connect.ts"
+import { Connection } from "./connection.ts"
 import type { Guard } from "./guard.ts"
 
 const IDLE_MS = 30_000
 const MOST_AGE_MS = 300_000
+/** A connection that was free for so long is closed; sooner if the receiver says that it will close it. */
 const KEEP_ALIVE_MS = 10_000
-const MOST_HEADER_BYTES = 16_384
+/** Before the receiver does: a request that meets its end on the way is lost. */
+const KEEP_ALIVE_MARGIN_MS = 1000
+const SWEEP_MS = 5000
 
 interface Entry {
   readonly key: string
-  readonly origin: string
   /** One for all: it remembers TLS sessions, which further connections resume. */
-  readonly connect: ReturnType<typeof guardedConnector>
+  readonly open: Open
   readonly openedAt: number
   /** Free for a request; the one that was used last is used first, so that those that are not needed grow old. */
-  readonly free: Client[]
+  readonly free: Connection[]
+  /** Being opened, or with a request under way. */
+  readonly busy: Set<Connection>
   usedAt: number
-  active: number
   dropped: boolean
 }
 
@@ -32,6 +34,8 @@ export class Pools {
   readonly #guard: Guard
   readonly #entries = new Map<string, Entry>()
   readonly #closing = new AbortController()
+  /** Answered in this turn of the event loop. */
+  #resting: { readonly entry: Entry; readonly connection: Connection }[] = []
   #sweep: Timer | null = null
 
   constructor(clock: Clock, guard: Guard) {
@@ -39,18 +43,22 @@ export class Pools {
     this.#guard = guard
   }
 
-  /** A connection for a request, and for no other until it is free again; the caller says when the request is over. */
-  borrow(request: OutboundRequest, origin: string): { readonly client: Client; release(): void } {
+  /** A connection for a request, and for no other until it is free again. */
+  borrow(request: OutboundRequest, origin: string): Connection {
     const entry = this.#entryFor(request, origin)
-    const client = entry.free.pop() ?? this.#open(entry)
-    entry.active++
-    return {
-      client,
-      release: () => {
-        entry.active--
-        entry.usedAt = this.#clock.now()
+    entry.usedAt = this.#clock.now()
+    const connection = takeFresh(entry) ?? this.#open(entry)
+    entry.busy.add(connection)
+    return connection
+  }
+
+  #open(entry: Entry): Connection {
+    return new Connection(entry.open, {
+      freed: (connection) => this.#rest(entry, connection),
+      ended: (connection) => {
+        if (!entry.busy.delete(connection)) remove(entry.free, connection)
       },
-    }
+    })
   }
 
   #entryFor({ endpointId, version, connectTimeoutMs, tls }: OutboundRequest, origin: string): Entry {
@@ -59,55 +67,66 @@ export class Pools {
     const current = this.#entries.get(endpointId)
     if (current?.key === key && now - current.openedAt < MOST_AGE_MS) return current
     this.forget(endpointId)
-    const connect = guardedConnector({
+    const open = guardedOpener({
       guard: this.#guard,
       clock: this.#clock,
       endpointId,
+      origin,
       timeoutMs: connectTimeoutMs,
       tls,
       signal: this.#closing.signal,
     })
-    const entry = { key, origin, connect, openedAt: now, free: [], usedAt: now, active: 0, dropped: false }
+    const entry = {
+      key,
+      open,
+      openedAt: now,
+      free: [],
+      busy: new Set<Connection>(),
+      usedAt: now,
+      dropped: false,
+    }
     this.#entries.set(endpointId, entry)
-    this.#sweep ??= this.#clock.setTimer(IDLE_MS, () => this.#dropIdle())
+    this.#sweep ??= this.#clock.setTimer(SWEEP_MS, () => this.#dropIdle())
     return entry
   }
 
-  #open(entry: Entry): Client {
-    const client = new Client(entry.origin, {
-      connect: entry.connect,
-      // The attempt has one absolute deadline of its own; undici's timers are idle timers, which a drip of bytes defeats.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      maxHeaderSize: MOST_HEADER_BYTES,
-      pipelining: 1,
-      allowH2: false,
+  /** Free in the next turn: a receiver that ends the connection behind its answer is then known to have ended it. */
+  #rest(entry: Entry, connection: Connection): void {
+    if (this.#resting.push({ entry, connection }) > 1) return
+    setImmediate(() => {
+      const rested = this.#resting
+      this.#resting = []
+      for (const { entry, connection } of rested) this.#free(entry, connection)
     })
-    // In the turn after an answer, when the receiver has not closed the connection; or when there is none, to be opened anew.
-    client.on("drain", () => (entry.dropped ? retire(client) : entry.free.push(client)))
-    return client
+  }
+
+  #free(entry: Entry, connection: Connection): void {
+    // Otherwise it has ended meanwhile.
+    if (!entry.busy.delete(connection)) return
+    entry.usedAt = connection.freeSince = this.#clock.now()
+    if (entry.dropped) connection.close()
+    else entry.free.push(connection)
   }
 
   forget(endpointId: string): void {
     const entry = this.#entries.get(endpointId)
     if (entry === undefined) return
     this.#entries.delete(endpointId)
-    // Requests under way finish: their connections are retired when they are free.
+    // Requests under way finish: their connections are closed when they are free.
     entry.dropped = true
-    for (const client of entry.free.splice(0)) retire(client)
+    for (const connection of entry.free.splice(0)) connection.close()
   }
 
   #dropIdle(): void {
-    this.#sweep = null
     const now = this.#clock.now()
-    for (const [endpointId, entry] of this.#entries) {
-      if (entry.active === 0 && now - entry.usedAt >= IDLE_MS) this.forget(endpointId)
+    for (const [endpointId, { free, busy, usedAt }] of this.#entries) {
+      if (busy.size === 0 && now - usedAt >= IDLE_MS) this.forget(endpointId)
+      else for (const connection of free.filter((one) => isStale(one, now))) connection.close()
     }
-    if (this.#entries.size > 0) this.#sweep = this.#clock.setTimer(IDLE_MS, () => this.#dropIdle())
+    this.#sweep = this.#entries.size > 0 ? this.#clock.setTimer(SWEEP_MS, () => this.#dropIdle()) : null
   }
 
-  /** Ends every connection, also those that are still being opened, which undici lets go of: a handshake that hung kept the process alive. */
+  /** Ends every connection, also those that are still being opened: a handshake that hung kept the process alive. */
   close(): void {
     this.#sweep?.cancel()
     this.#entries.clear()
@@ -115,7 +134,20 @@ export class Pools {
   }
 }
 
-/** Closes a connection, when no request is under way on it. */
-export function retire(client: Client): void {
-  client.close().catch(() => {})
+function takeFresh({ free, usedAt }: Entry): Connection | undefined {
+  for (let connection = free.pop(); connection !== undefined; connection = free.pop()) {
+    if (!isStale(connection, usedAt)) return connection
+    connection.close()
+  }
+  return undefined
+}
+
+function remove(list: Connection[], connection: Connection): void {
+  const at = list.indexOf(connection)
+  if (at !== -1) list.splice(at, 1)
+}
+
+function isStale({ freeSince, keepAliveSeconds }: Connection, now: number): boolean {
+  const keptMs = keepAliveSeconds === null ? KEEP_ALIVE_MS : keepAliveSeconds * 1000 - KEEP_ALIVE_MARGIN_MS
+  return now - freeSince >= Math.min(KEEP_ALIVE_MS, keptMs)
 }

@@ -48,7 +48,12 @@ export function openTunnel({
       const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer.toString("latin1"))?.[1]
       if (!status?.startsWith("2")) return fail(`answered ${status ?? "nonsense"} to CONNECT`)
       deadline.cancel()
-      socket.off("data", onData).off("error", onError).off("close", onClose)
+      // Whoever has it from here on is told by its end, also where it is under a TLS connection.
+      socket
+        .off("data", onData)
+        .off("error", onError)
+        .off("close", onClose)
+        .on("error", () => {})
       socket.pause()
       const rest = answer.subarray(end + END_OF_HEAD.length)
       if (rest.length > 0) socket.unshift(rest)

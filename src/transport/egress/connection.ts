@@ -1,0 +1,121 @@
+/** One connection to a receiver, for one request at a time. HTTP/1.1 without pipelining; see decision 0011 for why it is our own. */
+import type { Socket } from "node:net"
+import { AnswerReader } from "./answer.ts"
+import type { Open } from "./connect.ts"
+import { EgressError } from "./guard.ts"
+
+/** Up to so much, head and body are written as one piece: a copy costs less than a second buffer on its way to the socket. */
+const MOST_COPIED_BYTES = 65_536
+
+/** Told once, when the request is over: with what came of the answer, and with an error if that is not all. */
+export type OnEnd = (answer: AnswerReader, error: Error | null) => void
+
+/** What a connection tells its pool. */
+interface Owner {
+  /** Free for the next request. */
+  freed(connection: Connection): void
+  /** Of no use any more, whether a request was under way or not. */
+  ended(connection: Connection): void
+}
+
+interface Request {
+  readonly head: string
+  readonly body: Uint8Array
+  readonly answer: AnswerReader
+  readonly onEnd: OnEnd
+}
+
+export class Connection {
+  readonly #owner: Owner
+  #socket: Socket | null = null
+  #request: Request | null = null
+  #isOver = false
+  /** How long the receiver said that it keeps an idle connection. */
+  keepAliveSeconds: number | null = null
+  /** Kept by the pool: when it was last free. */
+  freeSince = 0
+
+  constructor(open: Open, owner: Owner) {
+    this.#owner = owner
+    open((bytes, length) => this.#take(bytes, length)).then(
+      (socket) => this.#opened(socket),
+      (error) => this.#end(error),
+    )
+  }
+
+  /** Only while none is under way. */
+  request(head: string, body: Uint8Array, onEnd: OnEnd): void {
+    this.#request = { head, body, answer: new AnswerReader(), onEnd }
+    if (this.#socket !== null) write(this.#socket, this.#request)
+  }
+
+  /** Ends the request now. A connection that is still being opened is left to it: the next request can have it. */
+  cut(reason: Error): void {
+    if (this.#socket !== null) return this.#end(reason)
+    const request = this.#request
+    this.#request = null
+    request?.onEnd(request.answer, reason)
+  }
+
+  /** When no request is under way. */
+  close(): void {
+    this.#end(new Error("the connection is not needed any more"))
+  }
+
+  #opened(socket: Socket): void {
+    this.#socket = socket
+    socket
+      .on("error", (error) => this.#end(error))
+      .on("end", () => this.#receiverEnded())
+      .on("close", () => this.#end(new EgressError("connection_reset", "the receiver closed the connection")))
+    if (this.#request !== null) write(socket, this.#request)
+    else this.#owner.freed(this)
+  }
+
+  #take(bytes: Buffer, length: number): void {
+    const request = this.#request
+    if (request === null) return this.#end(new EgressError("invalid_response", "bytes that nobody asked for"))
+    try {
+      if (request.answer.take(bytes, length)) this.#answered(request)
+    } catch (error) {
+      this.#end(error as Error)
+    }
+  }
+
+  #answered({ answer, onEnd }: Request): void {
+    // One that answers before it has read everything may read the rest as the next request.
+    if (!answer.leavesConnection || this.#socket?.writableLength !== 0) return this.#end(null)
+    this.#request = null
+    this.keepAliveSeconds = answer.head?.keepAliveSeconds ?? null
+    this.#owner.freed(this)
+    onEnd(answer, null)
+  }
+
+  #receiverEnded(): void {
+    if (this.#request?.answer.end()) return this.#end(null)
+    this.#end(new EgressError("connection_reset", "the receiver closed the connection"))
+  }
+
+  #end(error: Error | null): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const request = this.#request
+    this.#request = null
+    this.#socket?.destroy()
+    this.#owner.ended(this)
+    request?.onEnd(request.answer, error)
+  }
+}
+
+function write(socket: Socket, { head, body }: Request): void {
+  if (body.length > MOST_COPIED_BYTES) {
+    socket.cork()
+    socket.write(head, "latin1")
+    socket.write(body)
+    return socket.uncork()
+  }
+  const bytes = Buffer.allocUnsafe(head.length + body.length)
+  bytes.write(head, "latin1")
+  bytes.set(body, head.length)
+  socket.write(bytes)
+}
