@@ -29,23 +29,22 @@ export interface Tried {
 export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDelivery): Promise<Tried> {
   const startedAt = crew.clock.now()
   const { target } = lane
-  const unsent = (outcome: Outcome): Tried => ({ outcome, result: null, target, startedAt })
   try {
-    if (delivery.stalls >= MOST_STALLS) return unsent({ kind: "stalled" })
-    if (lane.deleted) return unsent({ kind: "cancelled" })
-    if (delivery.payload === null) return unsent({ kind: "expunged" })
-    if (target === null) return unsent({ kind: "fault", detail: lane.targetError })
-    if (isOverdue(delivery, target.policy, startedAt)) return unsent({ kind: "overdue" })
-    const { oauth, endpoint } = target
-    const timeoutMs = target.policy.timeout * 1000
-    const answer =
-      oauth === null ? null : await crew.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
-    if (answer !== null && "outcome" in answer)
-      return { outcome: answer.outcome, result: noResponse(answer), target, startedAt }
-    // The token is fetched within the attempt's one deadline.
-    const leftMs = Math.max(1, timeoutMs - (crew.clock.now() - startedAt))
-    const request = target.request(delivery, delivery.payload, crew.clock, answer?.token ?? null)
-    const result = await crew.transport.send({ ...request, timeoutMs: leftMs })
+    const unsent = whyNotSent(lane, delivery, startedAt)
+    if (unsent !== null) return { outcome: unsent, result: null, target, startedAt }
+    const { oauth, endpoint, policy } = target!
+    let timeoutMs = policy.timeout * 1000
+    let token: string | null = null
+    if (oauth !== null) {
+      const answer = await crew.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
+      if ("outcome" in answer)
+        return { outcome: answer.outcome, result: noResponse(answer), target, startedAt }
+      token = answer.token
+      // The token is fetched within the attempt's one deadline.
+      timeoutMs = Math.max(1, timeoutMs - (crew.clock.now() - startedAt))
+    }
+    const request = target!.request(delivery, delivery.payload!, crew.clock, token, timeoutMs)
+    const result = await crew.transport.send(request)
     if (oauth !== null && result.responseStatus === 401) crew.tokens.forget(endpoint.id)
     return { outcome: result.outcome, result, target, startedAt }
   } catch (error) {
@@ -53,8 +52,21 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
       { err: error, delivery_id: delivery.id },
       "Posthorn failed on a delivery; it is set back",
     )
-    return unsent({ kind: "fault", detail: describe(error) })
+    return { outcome: { kind: "fault", detail: describe(error) }, result: null, target, startedAt }
   }
+}
+
+/** What becomes of one for which no request is made; null where there is nothing in its way. */
+function whyNotSent(
+  { target, targetError, deleted }: LaneState,
+  delivery: ClaimedDelivery,
+  now: number,
+): Outcome | null {
+  if (delivery.stalls >= MOST_STALLS) return { kind: "stalled" }
+  if (deleted) return { kind: "cancelled" }
+  if (delivery.payload === null) return { kind: "expunged" }
+  if (target === null) return { kind: "fault", detail: targetError }
+  return isOverdue(delivery, target.policy, now) ? { kind: "overdue" } : null
 }
 
 /** The token was not to be had: the receiver was never asked, but the attempt counts as one that failed. */

@@ -60,11 +60,17 @@ export class LaneQueue {
 
   #next(): ClaimedDelivery[] | undefined {
     const isRetrysTurn = this.#started % RETRY_SHARE === RETRY_SHARE - 1
-    const retries = isRetrysTurn
-      ? this.#ranks.find((rank) => rank.length > 0 && isRetry(rank[0]!))
-      : undefined
-    return retries ?? this.#ranks.find((rank) => rank.length > 0)
+    const retries = isRetrysTurn ? this.#ranks.find(waitsForRetry) : undefined
+    return retries ?? this.#ranks.find(isNotEmpty)
   }
+}
+
+function isNotEmpty({ length }: readonly ClaimedDelivery[]): boolean {
+  return length > 0
+}
+
+function waitsForRetry(rank: readonly ClaimedDelivery[]): boolean {
+  return rank.length > 0 && isRetry(rank[0]!)
 }
 
 function isRetry({ attemptCount }: ClaimedDelivery): boolean {

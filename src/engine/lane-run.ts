@@ -5,11 +5,19 @@
 import type { Timer } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import type { LaneClaim } from "../schedule/schedule.ts"
-import type { ClaimedDelivery, GivenBack, LaneWork, Priority } from "../store/store.ts"
+import type {
+  ClaimedDelivery,
+  GivenBack,
+  LaneWork,
+  Priority,
+  Settlement,
+  SettleResult,
+} from "../store/store.ts"
 import { attempt, type Tried, toGivenBack, toSettlement } from "./attempt.ts"
 import type { Crew } from "./crew.ts"
 import { higherOf, LaneQueue, RETRY_SHARE } from "./lane-queue.ts"
 import type { LaneState } from "./lane-state.ts"
+import type { Slot } from "./slots.ts"
 
 /** After this many a lane gives way, if others wait for its place. */
 const QUANTUM = 100
@@ -325,7 +333,7 @@ export class LaneRun {
     }
     this.#underWay++
     this.#started++
-    void this.#deliver(this.#queue.shift()!).finally(() => slot.release())
+    void this.#deliver(this.#queue.shift()!, slot)
     return true
   }
 
@@ -336,31 +344,37 @@ export class LaneRun {
   }
 
   /** Claimed → sent → settled → reported. */
-  async #deliver(delivery: ClaimedDelivery): Promise<void> {
-    const tried = await attempt(this.#crew, this.#lane, delivery)
-    this.#underWay--
-    if (tried.outcome.kind === "interrupted") {
-      this.#drainUntil(this.#crew.clock.now())
-      return this.#putBack([delivery], tried)
-    }
-    this.#learn(tried)
-    this.#unsettled++
-    const settled = this.#settle(delivery, tried)
-    this.#step()
+  async #deliver(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
     try {
-      await settled
-    } catch (error) {
-      this.#crew.logger.error(
-        { err: error, delivery_id: delivery.id },
-        "An outcome could not be written; the delivery will be repeated",
-      )
-      this.#leaving = true
+      const tried = await attempt(this.#crew, this.#lane, delivery)
+      this.#underWay--
+      if (tried.outcome.kind === "interrupted") {
+        this.#drainUntil(this.#crew.clock.now())
+        return await this.#putBack([delivery], tried)
+      }
+      this.#learn(tried)
+      const settledAt = this.#crew.clock.now()
+      const settlement = this.#settlementOf(delivery, tried)
+      this.#unsettled++
+      const writing = this.#crew.settler.settle(settlement)
+      this.#step()
+      try {
+        this.#written(await writing, delivery, tried, settlement, settledAt)
+      } catch (error) {
+        this.#crew.logger.error(
+          { err: error, delivery_id: delivery.id },
+          "An outcome could not be written; the delivery will be repeated",
+        )
+        this.#leaving = true
+      }
+      this.#unsettled--
+      this.#inHand.delete(delivery)
+      // A line whose head was under way when it was asked found nothing; now there may be a next.
+      if (this.#isOrdered()) this.#drained = false
+      this.#step()
+    } finally {
+      slot.release()
     }
-    this.#unsettled--
-    this.#inHand.delete(delivery)
-    // A line whose head was under way when it was asked found nothing; now there may be a next.
-    if (this.#isOrdered()) this.#drained = false
-    this.#step()
   }
 
   #learn({ outcome, startedAt }: Tried): void {
@@ -371,24 +385,29 @@ export class LaneRun {
     this.#lane.concurrency.succeeded(this.#underWay + 1, most)
   }
 
-  async #settle(delivery: ClaimedDelivery, tried: Tried): Promise<void> {
-    const { clock, settler, reporter, transport } = this.#crew
-    const { endpointId, appId } = this.claim
-    const now = clock.now()
+  #settlementOf(delivery: ClaimedDelivery, tried: Tried): Settlement {
     const policy = (this.#lane.target ?? tried.target)?.policy
     const settlement = toSettlement(this.#crew, this.claim, delivery, tried, policy)
-    const { change, attempt } = settlement
+    const { disableEndpoint, holdLaneUntil } = settlement.change
     // Before it is written: the endpoint has just said that it wants nothing now.
-    if (change.disableEndpoint || change.holdLaneUntil !== null) this.#holdBack(change.holdLaneUntil)
-    const written = await settler.settle(settlement)
-    this.#comeBackAt(written === "applied" ? change.nextRetryAt : clock.now())
-    if (written === "applied") {
-      reporter.settled(
-        { delivery, endpointId, appId, change, attempt, detail: tried.result?.detail ?? null },
-        now,
-      )
+    if (disableEndpoint || holdLaneUntil !== null) this.#holdBack(holdLaneUntil)
+    return settlement
+  }
+
+  #written(
+    result: SettleResult,
+    delivery: ClaimedDelivery,
+    tried: Tried,
+    { change, attempt }: Settlement,
+    settledAt: number,
+  ): void {
+    const { endpointId, appId } = this.claim
+    this.#comeBackAt(result === "applied" ? change.nextRetryAt : this.#crew.clock.now())
+    if (result === "applied") {
+      const detail = tried.result?.detail ?? null
+      this.#crew.reporter.settled({ delivery, endpointId, appId, change, attempt, detail }, settledAt)
     }
-    if (change.disableEndpoint) transport.forget(endpointId)
+    if (change.disableEndpoint) this.#crew.transport.forget(endpointId)
   }
 
   #holdBack(until: number | null): void {

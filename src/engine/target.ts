@@ -66,6 +66,7 @@ export class Target {
     payload: Uint8Array,
     clock: Clock,
     token: string | null,
+    timeoutMs: number,
   ): OutboundRequest {
     const wallMs = clock.wallNow()
     const timestamp = Math.floor(wallMs / 1000)
@@ -90,7 +91,7 @@ export class Target {
         "svix-signature": signature,
       },
       body: payload,
-      timeoutMs: this.policy.timeout * 1000,
+      timeoutMs,
       // A connection that takes longer than the whole attempt may is of no use to it.
       connectTimeoutMs: Math.min(this.policy.connectTimeout, this.policy.timeout) * 1000,
       tls: this.#tls,

@@ -17,7 +17,9 @@ const KEEP_ALIVE_MARGIN_MS = 1000
 const SWEEP_MS = 5000
 
 interface Entry {
-  readonly key: string
+  readonly origin: string
+  readonly version: number
+  readonly connectTimeoutMs: number
   /** One for all: it remembers TLS sessions, which further connections resume. */
   readonly open: Open
   readonly openedAt: number
@@ -45,8 +47,9 @@ export class Pools {
 
   /** A connection for a request, and for no other until it is free again. */
   borrow(request: OutboundRequest, origin: string): Connection {
-    const entry = this.#entryFor(request, origin)
-    entry.usedAt = this.#clock.now()
+    const now = this.#clock.now()
+    const entry = this.#entryFor(request, origin, now)
+    entry.usedAt = now
     const connection = takeFresh(entry) ?? this.#open(entry)
     entry.busy.add(connection)
     return connection
@@ -61,11 +64,16 @@ export class Pools {
     })
   }
 
-  #entryFor({ endpointId, version, connectTimeoutMs, tls }: OutboundRequest, origin: string): Entry {
-    const key = `${origin} ${version} ${connectTimeoutMs}`
-    const now = this.#clock.now()
+  #entryFor(request: OutboundRequest, origin: string, now: number): Entry {
+    const { endpointId, version, connectTimeoutMs, tls } = request
     const current = this.#entries.get(endpointId)
-    if (current?.key === key && now - current.openedAt < MOST_AGE_MS) return current
+    if (
+      current?.origin === origin &&
+      current.version === version &&
+      current.connectTimeoutMs === connectTimeoutMs &&
+      now - current.openedAt < MOST_AGE_MS
+    )
+      return current
     this.forget(endpointId)
     const open = guardedOpener({
       guard: this.#guard,
@@ -77,7 +85,9 @@ export class Pools {
       signal: this.#closing.signal,
     })
     const entry = {
-      key,
+      origin,
+      version,
+      connectTimeoutMs,
       open,
       openedAt: now,
       free: [],
