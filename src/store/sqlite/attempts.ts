@@ -42,7 +42,8 @@ export function listAttempts(context: Context, filter: AttemptFilter, page: Page
     .tenant(filter.orgId, "endpoints", "a.webhook_id")
     .content(filter, throughMessage("a.message_id"))
     .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
-  return readPage(context, "SELECT a.* FROM attempts a", where, "a.seq", page).map(toAttempt)
+  const inEras = filter.endpointId !== undefined && (filter.deliveryId ?? filter.messageId) === undefined
+  return readPage(context, "SELECT a.* FROM attempts a", where, "a.seq", page, inEras).map(toAttempt)
 }
 
 export function getAttempt({ connection }: Context, messageId: string, id: string): Attempt | null {

