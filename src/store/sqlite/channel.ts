@@ -7,6 +7,7 @@ import { PosthornError } from "../../core/errors.ts"
 import type { Answer, Call, ExecutorOptions, Failure } from "./executor.ts"
 import type { OperationName } from "./operations.ts"
 import type { FromThread, ToThread } from "./thread.ts"
+import { wireOf } from "./wire.ts"
 
 interface Waiting {
   readonly call: Call
@@ -61,7 +62,7 @@ export class Channel {
   call(name: OperationName, args: readonly unknown[]): Promise<unknown> {
     if (this.#ended !== null) return Promise.reject(this.#ended)
     return new Promise((resolve, reject) => {
-      this.#outbox.push({ call: [name, args], resolve, reject })
+      this.#outbox.push({ call: [name, wireOf(name).pack(args)], resolve, reject })
       if (this.#outbox.length >= ENOUGH_TO_SEND) this.#flush()
       if (this.#flushing) return
       this.#flushing = true
@@ -107,7 +108,7 @@ export class Channel {
   }
 
   #answer(waiting: Waiting, answer: Answer): void {
-    if ("value" in answer) return waiting.resolve(answer.value)
+    if ("value" in answer) return waiting.resolve(wireOf(waiting.call[0]).unpackAnswer(answer.value))
     const error = toError(answer.failure)
     waiting.reject(error)
     if (error.code === "store_failed") this.#end(error)

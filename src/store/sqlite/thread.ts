@@ -9,6 +9,8 @@ import {
   type Failure,
   toFailure,
 } from "./executor.ts"
+import type { OperationName } from "./operations.ts"
+import { wireOf } from "./wire.ts"
 
 export type ToThread = { readonly calls: readonly Call[] } | "close"
 export type FromThread =
@@ -49,8 +51,15 @@ try {
   }
   /** What comes in while a transaction is worked on goes into it: one sync less. */
   const transact = (): void => {
-    let room = MOST_IN_A_TRANSACTION
-    answer({ answers: executor.run(() => (room-- > 0 && hasMore() ? calls[taken++] : undefined)) })
+    const names: OperationName[] = []
+    const take = (): Call | undefined => {
+      if (names.length === MOST_IN_A_TRANSACTION || !hasMore()) return undefined
+      const [name, packed] = calls[taken++]!
+      names.push(name)
+      return [name, wireOf(name).unpack(packed)]
+    }
+    const answers = executor.run(take)
+    answer({ answers: answers.map((one, i) => packAnswer(names[i]!, one)) })
   }
   port.on("message", (message: ToThread) => {
     receive(message)
@@ -64,4 +73,8 @@ try {
 } catch (error) {
   answer({ openFailed: toFailure(toPosthornError(error)) })
   port.close()
+}
+
+function packAnswer(name: OperationName, answer: Answer): Answer {
+  return "value" in answer ? { value: wireOf(name).packAnswer(answer.value) } : answer
 }

@@ -1,0 +1,112 @@
+import { expect, test } from "vitest"
+import type { Accepted, NewMessage, Settlement } from "../store.ts"
+import { wireOf } from "./wire.ts"
+
+/** Each value is another, so that none can take another's place. */
+const message: Required<NewMessage> = {
+  id: "msg_1",
+  orgId: "org",
+  app: "app",
+  to: "ep_1",
+  eventType: "type",
+  payload: new Uint8Array([1, 2]),
+  contentType: "text/plain",
+  eventId: "event",
+  channels: ["channel"],
+  tags: ["tag"],
+  sessionId: "session",
+  metadata: { key: "value" },
+  priority: "high",
+  maxAttempts: 1,
+  receivedAt: 2,
+  deliverAt: 3,
+  idempotency: { key: new Uint8Array([3]), digest: new Uint8Array([4]) },
+  payloadUntil: 4,
+  purgeUnmatchedAt: 5,
+}
+const least: NewMessage = {
+  ...message,
+  to: null,
+  eventId: null,
+  channels: [],
+  tags: [],
+  sessionId: null,
+  metadata: {},
+  maxAttempts: null,
+  deliverAt: null,
+  idempotency: null,
+  payloadUntil: null,
+}
+
+const settlement: Required<Settlement> = {
+  seq: 1,
+  deliveryId: "dlv_1",
+  messageId: "msg_1",
+  endpointId: "ep_1",
+  token: 2 ** 32 + 1,
+  expectedAttemptCount: 2,
+  change: {
+    status: "dead",
+    deadReason: "gone",
+    attemptCount: 3,
+    nextRetryAt: 4,
+    lastAttemptedAt: 5,
+    deliveredAt: 6,
+    errorDetail: "detail",
+    ageFrom: 7,
+    stalls: 8,
+    purgeAt: 9,
+    manual: true,
+    disableEndpoint: false,
+    holdLaneUntil: 10,
+  },
+  attempt: {
+    id: "atmpt_1",
+    status: "failed",
+    manual: true,
+    attemptNumber: 11,
+    url: "https://example.com",
+    responseStatus: 410,
+    responseBody: new Uint8Array([5]),
+    responseTruncated: false,
+    error: "error",
+    startedAt: 12,
+    durationMs: 13,
+  },
+}
+const swapped: Settlement = {
+  ...settlement,
+  change: { ...settlement.change, manual: false, disableEndpoint: true },
+  attempt: { ...settlement.attempt!, manual: false, responseTruncated: true },
+}
+
+const lane = { endpointId: "ep_1", appId: "app_1", dueAt: 1 }
+const accepted: Accepted = {
+  messageId: "msg_1",
+  receivedAt: 2,
+  matched: 3,
+  duplicate: true,
+  lanes: [
+    { ...lane, handed: { seq: 4, id: "dlv_1" } },
+    { ...lane, handed: undefined },
+  ],
+}
+
+test.each([
+  ["accept", [[message, least], undefined]],
+  ["accept", [[message], { a: "client" }]],
+  ["settle", [[settlement, swapped, { ...settlement, attempt: null }]]],
+  ["closeLane", ["ep_1"]],
+] as const)("the arguments of %s come out on the other thread as they were", (name, args) => {
+  const { pack, unpack } = wireOf(name)
+  expect(unpack(structuredClone(pack(args)))).toStrictEqual(args)
+})
+
+test.each([
+  ["accept", [accepted, { ...accepted, duplicate: false, lanes: [] }]],
+  ["settle", ["applied", "stale"]],
+  ["check", { kind: "sqlite", version: "3" }],
+] as const)("what %s answers comes back as it was", (name, value) => {
+  const { packAnswer, unpackAnswer } = wireOf(name)
+  expect(unpackAnswer(structuredClone(packAnswer(value)))).toStrictEqual(value)
+})

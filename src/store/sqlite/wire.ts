@@ -1,0 +1,105 @@
+// biome-ignore-all format: a line for each value would hide that both sides of a pair have them in the same order
+
+/**
+ * What crosses the threads most often, as lists: the copy of an object takes the names of its properties along each time. A message, its
+ * outcome and their answers take 13 µs to copy as objects, on both threads together, and 6 like this. Lists made in a loop over the
+ * names of the properties gain half of that; JSON gains less.
+ */
+import type { Accepted, AcceptedLane, NewAttempt, NewMessage, Settlement } from "../store.ts"
+import type { OperationName } from "./operations.ts"
+
+interface Wire {
+  pack(args: readonly unknown[]): readonly unknown[]
+  unpack(packed: readonly unknown[]): readonly unknown[]
+  packAnswer(value: unknown): unknown
+  unpackAnswer(packed: unknown): unknown
+}
+
+const asItIs = <T>(value: T): T => value
+const AS_IT_IS: Wire = { pack: asItIs, unpack: asItIs, packAnswer: asItIs, unpackAnswer: asItIs }
+
+const WIRES: { readonly [name in OperationName]?: Wire } = {
+  accept: {
+    pack: ([messages, tx]) => [(messages as NewMessage[]).map(packMessage), tx],
+    unpack: ([messages, tx]) => [(messages as PackedMessage[]).map(unpackMessage), tx],
+    packAnswer: (accepted) => (accepted as Accepted[]).map(packAccepted),
+    unpackAnswer: (accepted) => (accepted as PackedAccepted[]).map(unpackAccepted),
+  },
+  settle: {
+    ...AS_IT_IS,
+    pack: ([settlements]) => (settlements as Settlement[]).map(packSettlement),
+    unpack: (settlements) => [(settlements as PackedSettlement[]).map(unpackSettlement)],
+  },
+}
+
+/** How the arguments and the answer of an operation go to the other thread, and come out there as they were. */
+export function wireOf(name: OperationName): Wire {
+  return WIRES[name] ?? AS_IT_IS
+}
+
+type PackedMessage = ReturnType<typeof packMessage>
+type PackedSettlement = ReturnType<typeof packSettlement>
+type PackedAttempt = ReturnType<typeof packAttempt>
+type PackedAccepted = ReturnType<typeof packAccepted>
+type PackedLane = ReturnType<typeof packLane>
+
+const packMessage = (m: NewMessage) => [
+  m.id, m.orgId, m.app, m.to, m.eventType, m.payload, m.contentType, m.eventId, unlessEmpty(m.channels), unlessEmpty(m.tags),
+  m.sessionId, unlessEmpty(m.metadata), m.priority, m.maxAttempts, m.receivedAt, m.deliverAt, m.idempotency, m.payloadUntil, m.purgeUnmatchedAt,
+] as const
+
+const unpackMessage = ([
+  id, orgId, app, to, eventType, payload, contentType, eventId, channels, tags,
+  sessionId, metadata, priority, maxAttempts, receivedAt, deliverAt, idempotency, payloadUntil, purgeUnmatchedAt,
+]: PackedMessage): NewMessage => ({
+  id, orgId, app, to, eventType, payload, contentType, eventId, channels: channels ?? [], tags: tags ?? [],
+  sessionId, metadata: metadata ?? {}, priority, maxAttempts, receivedAt, deliverAt, idempotency, payloadUntil, purgeUnmatchedAt,
+})
+
+const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, change: c, attempt }: Settlement) => [
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount,
+  c.status, c.deadReason, c.attemptCount, c.nextRetryAt, c.lastAttemptedAt, c.deliveredAt, c.errorDetail, c.ageFrom, c.stalls,
+  c.purgeAt, c.manual, c.disableEndpoint, c.holdLaneUntil, attempt === null ? null : packAttempt(attempt),
+] as const
+
+const unpackSettlement = ([
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount,
+  status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
+  purgeAt, manual, disableEndpoint, holdLaneUntil, attempt,
+]: PackedSettlement): Settlement => ({
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount,
+  change: {
+    status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
+    purgeAt, manual, disableEndpoint, holdLaneUntil,
+  },
+  attempt: attempt === null ? null : unpackAttempt(attempt),
+})
+
+const packAttempt = (a: NewAttempt) => [
+  a.id, a.status, a.manual, a.attemptNumber, a.url, a.responseStatus, a.responseBody, a.responseTruncated, a.error, a.startedAt, a.durationMs,
+] as const
+
+const unpackAttempt = ([
+  id, status, manual, attemptNumber, url, responseStatus, responseBody, responseTruncated, error, startedAt, durationMs,
+]: PackedAttempt): NewAttempt => ({
+  id, status, manual, attemptNumber, url, responseStatus, responseBody, responseTruncated, error, startedAt, durationMs,
+})
+
+const packAccepted = (a: Accepted) => [a.messageId, a.receivedAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
+
+const unpackAccepted = ([messageId, receivedAt, matched, duplicate, lanes]: PackedAccepted): Accepted => ({
+  messageId, receivedAt, matched, duplicate, lanes: lanes.map(unpackLane),
+})
+
+const packLane = ({ endpointId, appId, dueAt, handed }: AcceptedLane) => [
+  endpointId, appId, dueAt, handed === undefined ? null : handed.seq, handed === undefined ? null : handed.id,
+] as const
+
+const unpackLane = ([endpointId, appId, dueAt, seq, id]: PackedLane): AcceptedLane => ({
+  endpointId, appId, dueAt, handed: seq === null || id === null ? undefined : { seq, id },
+})
+
+function unlessEmpty<T extends object>(value: T): T | null {
+  for (const _key in value) return value
+  return null
+}
