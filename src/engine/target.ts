@@ -52,10 +52,13 @@ export class Target {
     this.#secrets = signing.map(({ key, expiresAt }) => ({ signing: parseSigningKey(key), expiresAt }))
     this.#tls = tls ?? {}
     this.oauth = auth?.type === "oauth2" ? auth : null
+    // What each request says of itself is not the endpoint's to say.
+    const { "content-type": _type, authorization: own, ...headers } = endpoint.headers
     this.#fixedHeaders = {
       "user-agent": userAgent,
       accept: "*/*",
-      ...endpoint.headers,
+      ...headers,
+      ...(auth === null && own !== undefined ? { authorization: own } : {}),
       ...(auth === null || auth.type === "oauth2" ? {} : { authorization: authorization(auth) }),
     }
   }
@@ -73,23 +76,20 @@ export class Target {
     const keys = this.#secrets
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > wallMs)
       .map(({ signing }) => signing)
-    const signature = signatureHeader(keys, delivery.messageId, timestamp, payload)
+    const { messageId, contentType } = delivery
+    const signature = signatureHeader(keys, messageId, timestamp, payload)
+    const ownHeaders = [
+      ...["content-type", contentType, "idempotency-key", messageId],
+      ...["webhook-id", messageId, "webhook-timestamp", `${timestamp}`, "webhook-signature", signature],
+      ...["svix-id", messageId, "svix-timestamp", `${timestamp}`, "svix-signature", signature],
+    ]
+    if (token !== null) ownHeaders.push("authorization", `Bearer ${token}`)
     return {
       endpointId: this.endpoint.id,
       version: this.endpoint.version,
       url: this.endpoint.url,
-      headers: {
-        ...this.#fixedHeaders,
-        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-        "content-type": delivery.contentType,
-        "idempotency-key": delivery.messageId,
-        "webhook-id": delivery.messageId,
-        "webhook-timestamp": String(timestamp),
-        "webhook-signature": signature,
-        "svix-id": delivery.messageId,
-        "svix-timestamp": String(timestamp),
-        "svix-signature": signature,
-      },
+      headers: this.#fixedHeaders,
+      ownHeaders,
       body: payload,
       timeoutMs,
       // A connection that takes longer than the whole attempt may is of no use to it.

@@ -198,8 +198,10 @@ test("a request that is refused before it begins takes no connection", async () 
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   await nextTurn()
   for (const value of ["a\nb", "a\rb", "a\0b", "\u0100"]) {
-    const refused = await send(receiver.port, { headers: { "x-bad": value } })
-    expect(refused).toMatchObject({ outcome: { kind: "failure", cause: "network_error" } })
+    for (const bad of [{ headers: { "x-bad": value } }, { ownHeaders: ["x-bad", value] }]) {
+      const refused = await send(receiver.port, bad)
+      expect(refused).toMatchObject({ outcome: { kind: "failure", cause: "network_error" } })
+    }
   }
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   expect(receiver.connections).toEqual([1, 1])

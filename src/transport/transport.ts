@@ -7,7 +7,10 @@ export interface OutboundRequest {
   /** Of the endpoint: connections made for an older version are not used. */
   readonly version: number
   readonly url: string
+  /** The same object for every request of this version: what is made of it is kept. */
   readonly headers: { readonly [name: string]: string }
+  /** Of this request alone, names and values by turns; none of them is among the others. */
+  readonly ownHeaders?: readonly string[]
   readonly body: Uint8Array
   /** One deadline for the whole attempt, from name resolution to the last byte of the body. */
   readonly timeoutMs: number
