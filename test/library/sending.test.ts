@@ -12,7 +12,8 @@ test("the version in the user agent is the package's", async () => {
 
 test("JSON and bytes arrive exactly, with their content type and the endpoint's headers", async () => {
   const harness = await Harness.start()
-  await harness.endpoint({ headers: { "X-Tenant": "acme" } })
+  // The content type is the message's to say.
+  await harness.endpoint({ headers: { "X-Tenant": "acme", "Content-Type": "text/plain" } })
   await harness.send({ text: "grüße", n: 1.5 })
   const bytes = new Uint8Array([0, 255, 10, 13, 128])
   await harness.send(bytes, { contentType: "application/x-protobuf" })
