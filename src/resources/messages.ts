@@ -227,7 +227,9 @@ export class Messages {
     const now = this.#core.clock.now()
     const eventType = requireName(input.eventType, field("eventType"))
     const payload = payloadBytes(input.payload, input.contentType, this.#core.maxPayloadBytes, field)
-    const message = {
+    const priority = input.priority ?? "normal"
+    if (!PRIORITIES.includes(priority)) throw invalid(field("priority"), "must be high, normal or low")
+    return {
       id: this.#core.ids.make("msg", now),
       orgId: this.#core.orgId,
       app,
@@ -240,7 +242,7 @@ export class Messages {
       tags: nameList(input.tags, field("tags"), MOST_TAGS, requireTag) ?? [],
       sessionId: input.sessionId === undefined ? null : requireText(input.sessionId, field("sessionId"), 256),
       metadata: requireMetadata(input.metadata, field("metadata")),
-      priority: input.priority ?? "normal",
+      priority,
       maxAttempts: optionalWholeNumber(input.maxAttempts, field("maxAttempts"), 1, 100_000),
       receivedAt: now,
       deliverAt: deliverAt(input, now, field),
@@ -253,10 +255,8 @@ export class Messages {
         Math.round(
           (this.#core.defaultPolicy.retention.delivered ?? STANDARD_RETENTION.delivered!).after * 1000,
         ),
+      idempotency: idempotency(input, payload, field("idempotencyKey")),
     }
-    if (!PRIORITIES.includes(message.priority))
-      throw invalid(field("priority"), "must be high, normal or low")
-    return { ...message, idempotency: idempotency(input, payload, field("idempotencyKey")) }
   }
 }
 
