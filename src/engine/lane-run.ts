@@ -353,12 +353,12 @@ export class LaneRun {
         return await this.#putBack([delivery], tried)
       }
       this.#learn(tried)
-      const settledAt = this.#crew.clock.now()
-      const settlement = this.#settlementOf(delivery, tried)
       this.#unsettled++
-      const writing = this.#crew.settler.settle(settlement)
-      this.#step()
       try {
+        const settledAt = this.#crew.clock.now()
+        const settlement = this.#settlementOf(delivery, tried)
+        const writing = this.#crew.settler.settle(settlement)
+        this.#step()
         this.#written(await writing, delivery, tried, settlement, settledAt)
       } catch (error) {
         this.#crew.logger.error(

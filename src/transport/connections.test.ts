@@ -259,3 +259,140 @@ test("further connections of an endpoint resume its TLS session", async () => {
   await answered(secure(), secure())
   expect(reused).toEqual([false, true])
 })
+
+test.each([
+  ["ten seconds", "", 9000, 1],
+  ["ten seconds", "", 10_000, 2],
+  ["as long as the receiver keeps it, less a second", "keep-alive: timeout=3\r\n", 1900, 1],
+  ["as long as the receiver keeps it, less a second", "keep-alive: timeout=3\r\n", 2000, 2],
+  ["not at all where the receiver keeps it for no time", "keep-alive: timeout=0\r\n", 0, 2],
+  ["ten seconds, however long the receiver keeps it", "keep-alive: timeout=600\r\n", 10_000, 2],
+])("an idle connection is used again for %s", async (_what, header, idleMs, connection) => {
+  const { clock, send } = start()
+  const receiver = await Receiver.start()
+  // The sweep closes what is idle, too: the first comes five seconds after the endpoint's first request.
+  const first = send(receiver.port, { timeoutMs: 600_000 })
+  await receiver.hasSeen(1)
+  clock.advance(4999)
+  receiver.visits[0]!.socket.write(ANSWER.replace("\r\n\r\n", `\r\n${header}\r\n`))
+  expect(await first).toMatchObject(DELIVERED)
+  await nextTurn()
+  receiver.answersAtOnce = true
+  clock.advance(idleMs)
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  expect(receiver.connections).toEqual([1, connection])
+})
+
+test("the sweep closes a connection that is idle for too long, while its endpoint has others under way", async () => {
+  const { clock, send } = start()
+  const receiver = await Receiver.start()
+  const first = send(receiver.port, { timeoutMs: 600_000 })
+  await receiver.hasSeen(1)
+  const underWay = send(receiver.port, { timeoutMs: 600_000 })
+  await receiver.hasSeen(2)
+  receiver.visits[0]!.socket.write(ANSWER)
+  expect(await first).toMatchObject(DELIVERED)
+  await nextTurn()
+  const left = closed(receiver.visits[0]!.socket)
+  clock.advance(15_000)
+  await left
+  receiver.visits[1]!.socket.write(ANSWER)
+  expect(await underWay).toMatchObject(DELIVERED)
+})
+
+test("bytes that nobody asked for end an idle connection", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  receiver.answersAtOnce = true
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  await nextTurn()
+  const { socket } = receiver.visits[0]!
+  const left = closed(socket)
+  socket.write(ANSWER)
+  await left
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  expect(receiver.connections).toEqual([1, 2])
+})
+
+test("a connection is not used in the turn of its answer: the receiver may have ended it behind that", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  receiver.answersAtOnce = true
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  expect(await send(receiver.port)).toMatchObject(DELIVERED)
+  expect(receiver.connections).toEqual([1, 2])
+})
+
+test("one that answers before it has read the request gets no other on that connection", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  const sent = send(receiver.port, { body: Buffer.alloc(20_000_000) })
+  await receiver.hasSeen(1)
+  const { socket } = receiver.visits[0]!
+  socket.pause()
+  const left = closed(socket)
+  socket.write(ANSWER.replace("200 OK", "413 Large"))
+  expect(await sent).toMatchObject({ outcome: { kind: "response", status: 413 } })
+  socket.resume()
+  await left
+})
+
+test("a body that ends with the connection has come, also where that ends with a reset", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  const sent = send(receiver.port)
+  await receiver.hasSeen(1)
+  const { socket } = receiver.visits[0]!
+  socket.write("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok", () => socket.resetAndDestroy())
+  expect(await sent).toMatchObject({ outcome: { kind: "response", status: 200 } })
+})
+
+test("a connection that was not open in time for its request is there for the next", async () => {
+  const { clock, send } = start()
+  const authority = new Authority()
+  const held: (() => void)[] = []
+  // The handshake waits until it is let go on.
+  const secured = createTlsServer(authority.certificate("x", { names: "IP:127.0.0.1" }), (socket) => {
+    socket.on("error", () => {}).on("data", () => socket.write(ANSWER))
+  })
+  const server = createServer((socket) => {
+    socket.on("error", () => {})
+    held.push(() => secured.emit("connection", socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const secure = () =>
+    send(port, {
+      ...{ url: `https://127.0.0.1:${port}/hook`, tls: { ca: authority.cert } },
+      ...{ connectTimeoutMs: 60_000, timeoutMs: 5000 },
+    })
+  const late = secure()
+  await expect.poll(() => held.length).toBe(1)
+  clock.advance(5000)
+  expect(await late).toMatchObject({ outcome: { kind: "failure", cause: "timeout" } })
+  held[0]!()
+  await new Promise<void>((resolve) => secured.once("secureConnection", () => resolve()))
+  await nextTurn()
+  await nextTurn()
+  expect(await secure()).toMatchObject(DELIVERED)
+  expect(held.length).toBe(1)
+})
+
+test("after the end of everything, a request is interrupted", async () => {
+  const { transport, send } = start()
+  const receiver = await Receiver.start()
+  await transport.close()
+  expect(await send(receiver.port)).toMatchObject({ outcome: { kind: "interrupted" } })
+  expect(receiver.visits).toEqual([])
+})
+
+test("a header whose name is none is not sent", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  for (const name of ["x-a\r\nx-b", "x\u010ay", "x y", ""])
+    expect(await send(receiver.port, { headers: { [name]: "1" } })).toMatchObject({
+      outcome: { kind: "failure", cause: "network_error" },
+    })
+  expect(receiver.visits).toEqual([])
+})

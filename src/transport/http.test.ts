@@ -129,8 +129,6 @@ test.each([
   ["a switch of protocols to none", "101 Switching"],
   ["a status of 0", "000 None"],
   ["a status below 100", "099 Less"],
-  // The protocol allows it, for those who wait for it.
-  ["leave to go on that was not asked for", "100 Continue"],
 ])("%s is no answer to a webhook", async (_what, head) => {
   const url = await rawReceiver(
     (socket) => void socket.end(`HTTP/1.1 ${head}\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`),

@@ -2,9 +2,9 @@
 import type { Clock } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import type { FailureCause } from "../core/outcome.ts"
-import type { AnswerReader } from "./egress/answer.ts"
+import { AnswerReader } from "./egress/answer.ts"
 import { EgressError, type Guard, type Target } from "./egress/guard.ts"
-import { NOT_IN_A_LINE } from "./egress/head.ts"
+import { FIELD_NAME, NOT_IN_A_LINE } from "./egress/head.ts"
 import { Pools } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
 
@@ -18,6 +18,7 @@ export class HttpTransport implements Transport {
   readonly #lines = new WeakMap<OutboundRequest["headers"], string | null>()
   /** Each cuts off a request that is under way. */
   readonly #underWay = new Set<(reason: Error) => void>()
+  #isClosed = false
 
   constructor(clock: Clock, guard: Guard) {
     this.#clock = clock
@@ -29,7 +30,9 @@ export class HttpTransport implements Transport {
     const target = this.#guard.target(request.url)
     if (target === null) return Promise.resolve(forbidden(request.url))
     const head = this.#headOf(request, target)
-    if (head === null) return Promise.resolve(noAnswer("network_error", "a header has a control character"))
+    if (head === null)
+      return Promise.resolve(noAnswer("network_error", "a header has what cannot stand in a line"))
+    if (this.#isClosed) return Promise.resolve(failed(new AnswerReader(), INTERRUPTED))
     const connection = this.#pools.borrow(request, target.origin)
     return new Promise((resolve) => {
       const cut = (reason: Error) => connection.cut(reason)
@@ -61,7 +64,8 @@ export class HttpTransport implements Transport {
     if (known !== undefined) return known
     // Nothing here unpacks: 50 kB of gzip became 52 MB for who did.
     const sent = { ...headers, connection: "keep-alive", "accept-encoding": "identity" }
-    const lines = toLines(Object.entries(sent).flat())
+    const isNamed = Object.keys(sent).every((name) => FIELD_NAME.test(name))
+    const lines = isNamed ? toLines(Object.entries(sent).flat()) : null
     this.#lines.set(headers, lines)
     return lines
   }
@@ -75,6 +79,7 @@ export class HttpTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     this.interrupt()
     this.#pools.close()
   }
@@ -83,7 +88,7 @@ export class HttpTransport implements Transport {
 const TIMED_OUT = new EgressError("timeout", "the attempt's deadline passed")
 const INTERRUPTED = new Error("interrupted by shutdown")
 
-/** Null for a value that would end its line. */
+/** Null for a value that would end its line. Their names are ours, or were looked at before. */
 function toLines(pairs: readonly string[]): string | null {
   let lines = ""
   for (let i = 0; i < pairs.length; i += 2) {
@@ -157,10 +162,12 @@ const TLS_CODES = new Set(
 
 function causeOf(error: Error): FailureCause {
   if (error instanceof EgressError) return error.failure
-  const code = (error as { code?: string }).code ?? ""
+  // A DOMException has a number there.
+  const code = String((error as { code?: unknown }).code ?? "")
   if (
     code.startsWith("ERR_TLS") ||
     code.startsWith("ERR_SSL") ||
+    code.startsWith("ERR_OSSL") ||
     code.includes("CERT") ||
     TLS_CODES.has(code)
   )

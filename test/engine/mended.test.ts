@@ -196,3 +196,18 @@ test("retrying many leaves the dead letters of a deleted endpoint as they are", 
     data: [{ deadReason: "rejected", attemptCount: 1 }],
   })
 })
+
+test("a policy that was broken by hand fails its own deliveries, and nobody else's", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/broken", 503)
+  const id = await harness.endpoint({ retry: { delays: [1], maxAttempts: 3 } }, "/broken")
+  // Enough to send with, and too little to say what comes next.
+  const rest = '{"timeout":30,"connectTimeout":10,"maxAttempts":3}'
+  await harness.sql("UPDATE endpoints SET retry_policy = ?, version = version + 1 WHERE id = ?", rest, id)
+  await harness.send()
+  await harness.receiver.arrived("/broken", 1)
+  await harness.endpoint({}, "/")
+  const sent = await harness.send()
+  expect(await harness.published("delivery.delivered", 1)).toMatchObject([{ message_id: sent }])
+  expect((await harness.rows())[0]).toMatchObject({ status: "pending", attempt_count: 0 })
+})

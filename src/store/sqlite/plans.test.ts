@@ -37,7 +37,7 @@ function open() {
     for (const spy of spies) spy.mockRestore()
     return texts.map(explain)
   }
-  return { run, plan, explain }
+  return { connection, run, plan, explain }
 }
 
 /** An application with an endpoint of each kind, and a message that waits for both. */
@@ -156,6 +156,15 @@ test.each([
 ])("typed by an operator, the rows of an endpoint are found by jumping from era to era: %s", (text) => {
   const { explain } = open()
   expect(explain(text)).toMatch(/^SEARCH \w+ USING INDEX \w+_endpoint \(ANY\(<expr>\) AND webhook_id=\?\)$/)
+})
+
+test("they are, too, when a file was analyzed while it was nearly empty", () => {
+  const { connection, plan } = open()
+  const before = plan("listDeliveries", { endpointId: "e" }, next)
+  connection.db.exec("ANALYZE")
+  expect(plan("listDeliveries", { endpointId: "e" }, next)).not.toEqual(before)
+  migrate(connection)
+  expect(plan("listDeliveries", { endpointId: "e" }, next)).toEqual(before)
 })
 
 test("one row is found by its name, whoever it belongs to", () => {

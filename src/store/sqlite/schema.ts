@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts"
 /**
  * Rows by endpoint are indexed in eras of 2048: what one transaction writes then lands on a few pages, where an index by endpoint alone
  * has another page for each. To 100 endpoints a delivery adds 1.3 pages to the log instead of 3.2, and takes this thread 50 µs instead
- * of 67. The rows of one endpoint are found by jumping from era to era: 1 ms for two million rows.
+ * of 67. The rows of one endpoint are found by jumping from era to era, which grows with the file: 1 ms for two million rows.
  */
 export const eraOf = (seq: string) => `${seq} >> 11`
 
@@ -212,14 +212,28 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_org ON tasks (org_id, seq);
 CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
 
--- SQLite jumps from era to era only where it was told that an era has many rows; the first line makes the table in which it is told so.
--- An operator's ANALYZE writes what it counts in its place: the same, unless the file is nearly empty.
+-- Makes the table in which SQLite is told of the eras.
 ANALYZE meta;
-INSERT INTO sqlite_stat1 VALUES
-  ('webhook_deliveries', 'deliveries_endpoint', '4000000 2048 20 1'),
-  ('attempts', 'attempts_endpoint', '4000000 2048 20 1');
-ANALYZE sqlite_schema;
 `
+
+const ERAS = "4000000 2048 20 1"
+
+/**
+ * SQLite jumps from era to era only where it was told that an era has many rows. Told at every start: an operator's ANALYZE of a file that is
+ * nearly empty counts few, and takes what was told away.
+ */
+function tellOfEras(db: Connection["db"]): void {
+  const { told } = db
+    .prepare("SELECT count(*) AS told FROM sqlite_stat1 WHERE idx IN (?, ?) AND stat = ?")
+    .get("deliveries_endpoint", "attempts_endpoint", ERAS) as { told: number }
+  if (told === 2) return
+  db.exec(`
+    DELETE FROM sqlite_stat1 WHERE idx IN ('deliveries_endpoint', 'attempts_endpoint');
+    INSERT INTO sqlite_stat1 VALUES
+      ('webhook_deliveries', 'deliveries_endpoint', '${ERAS}'),
+      ('attempts', 'attempts_endpoint', '${ERAS}');
+    ANALYZE sqlite_schema`)
+}
 
 /** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
 const VIEWS = `
@@ -286,7 +300,7 @@ export const MIGRATIONS: readonly string[] = [TABLES, VIEWS]
 
 /** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */
 export function migrate({ db }: Connection): void {
-  if (userVersion(db) === MIGRATIONS.length) return
+  if (userVersion(db) === MIGRATIONS.length) return tellOfEras(db)
   db.exec("BEGIN IMMEDIATE")
   try {
     const version = userVersion(db)
@@ -295,6 +309,7 @@ export function migrate({ db }: Connection): void {
       throw new PosthornError("store_incompatible", text)
     }
     for (const sql of MIGRATIONS.slice(version)) db.exec(sql)
+    tellOfEras(db)
     db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
     db.exec("COMMIT")
   } catch (error) {

@@ -114,9 +114,10 @@ export class AnswerReader {
     else this.#bodyLeft = head.body === "connection" ? Number.POSITIVE_INFINITY : head.body
   }
 
-  /** Early hints are not the answer. Leave to go on, and to switch protocols, was not asked for. */
+  /** Early hints, or leave to go on, are not the answer. To switch protocols was not asked for. */
   #passOver(status: number): void {
-    if (status <= 101) throw new EgressError("invalid_response", `${status} was not asked for`)
+    if (status < 100 || status === 101)
+      throw new EgressError("invalid_response", `${status} was not asked for`)
     if (++this.#interimAnswers > MOST_INTERIM_ANSWERS) throw tooLarge("more interim answers than are read")
   }
 

@@ -54,9 +54,19 @@ export function guardedOpener(options: OpenerOptions): Open {
     signal.throwIfAborted()
     if (proxy === null) return opened(begin(address, onBytes), (socket) => lookAgain(guard, socket))
     const tunnel = await openTunnel({ proxy, address, port, timeoutMs, clock, signal })
-    const socket = isSecure ? await opened(begin(address, onBytes, tunnel), () => {}) : tunnel
+    const socket = isSecure ? await secured(address, onBytes, tunnel) : tunnel
     // What reads into a buffer of its own is decided when a socket is made.
     return socket.on("data", (bytes: Buffer) => onBytes(bytes, bytes.length)).resume()
+  }
+
+  async function secured(address: string, onBytes: OnBytes, tunnel: Socket): Promise<Socket> {
+    try {
+      return await opened(begin(address, onBytes, tunnel), () => {})
+    } catch (error) {
+      // A key that cannot be read is found before anything owns the tunnel.
+      tunnel.destroy()
+      throw error
+    }
   }
 
   /** Resolves when bytes can be written. */

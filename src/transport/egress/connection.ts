@@ -7,6 +7,8 @@ import { EgressError } from "./guard.ts"
 /** Up to so much, head and body are written as one piece: a copy costs less than a second buffer on its way to the socket. */
 const MOST_COPIED_BYTES = 65_536
 
+const CLOSED = new EgressError("connection_reset", "the receiver closed the connection")
+
 /** Told once, when the request is over: with what came of the answer, and with an error if that is not all. */
 export type OnEnd = (answer: AnswerReader, error: Error | null) => void
 
@@ -65,9 +67,11 @@ export class Connection {
   #opened(socket: Socket): void {
     this.#socket = socket
     socket
-      .on("error", (error) => this.#end(error))
-      .on("end", () => this.#receiverEnded())
-      .on("close", () => this.#end(new EgressError("connection_reset", "the receiver closed the connection")))
+      .on("error", (error) => this.#receiverEnded(error))
+      .on("end", () => this.#receiverEnded(CLOSED))
+      .on("close", () => this.#end(CLOSED))
+    // Nothing will tell of an end that came before this.
+    if (socket.destroyed) return this.#end(CLOSED)
     if (this.#request !== null) write(socket, this.#request)
     else this.#owner.freed(this)
   }
@@ -91,9 +95,9 @@ export class Connection {
     onEnd(answer, null)
   }
 
-  #receiverEnded(): void {
-    if (this.#request?.answer.end()) return this.#end(null)
-    this.#end(new EgressError("connection_reset", "the receiver closed the connection"))
+  /** A body that ends with the connection has come, also where a receiver that left bytes unread ends it with a reset. */
+  #receiverEnded(reason: Error): void {
+    this.#end(this.#request?.answer.end() ? null : reason)
   }
 
   #end(error: Error | null): void {

@@ -3,7 +3,7 @@ import { EgressError } from "./guard.ts"
 
 const MOST_FIELDS = 256
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: |$)/
-const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+export const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** A lone CR or LF among them, in a header that is sent or that came: two readers would see different lines. */
 export const NOT_IN_A_LINE = /[^\t\x20-\x7e\x80-\xff]/
 const CHUNKED = /(?:^|,)[ \t]*chunked$/i
@@ -35,11 +35,12 @@ export function readHead(text: string): Head {
   }
   const status = Number(first[2])
   const { location, retryAfter, keepAliveSeconds } = fields
+  const body = fields.bodyOf(status)
   return {
     status,
-    body: fields.bodyOf(status),
-    // Before 1.1 a connection was for one request, unless it said otherwise.
-    isLast: fields.closes || (first[1] === "0" && !fields.keepsAlive),
+    body,
+    // Before 1.1 a connection was for one request, unless it said otherwise. What announces a body that it cannot have may send it.
+    isLast: fields.closes || (first[1] === "0" && !fields.keepsAlive) || fields.announcesMoreThan(body),
     keepAliveSeconds,
     location: location ?? null,
     retryAfter: retryAfter ?? null,
@@ -70,7 +71,7 @@ class Fields {
       case "connection":
         return this.#addConnection(line.slice(colon + 1))
       case "keep-alive":
-        this.keepAliveSeconds = Number(/timeout=(\d{1,6})/i.exec(line)?.[1] ?? Number.NaN) || null
+        this.keepAliveSeconds = keepAliveOf(line)
         return
       case "location":
         this.location = this.location === undefined ? line.slice(colon + 1).trim() : null
@@ -92,6 +93,10 @@ class Fields {
     if (words.includes("keep-alive")) this.keepsAlive = true
   }
 
+  announcesMoreThan(body: Head["body"]): boolean {
+    return body === 0 && ((this.#contentLength ?? 0) > 0 || this.#transferEncoding !== null)
+  }
+
   bodyOf(status: number): Head["body"] {
     const encoding = this.#transferEncoding
     if (encoding !== null && this.#contentLength !== null) throw invalid("two lengths of one body")
@@ -99,6 +104,11 @@ class Fields {
     if (encoding !== null) return CHUNKED.test(encoding) ? "chunks" : "connection"
     return this.#contentLength ?? "connection"
   }
+}
+
+function keepAliveOf(line: string): number | null {
+  const seconds = /timeout=(\d{1,6})/i.exec(line)?.[1]
+  return seconds === undefined ? null : Number(seconds)
 }
 
 function endOfLine(text: string, from: number): number {

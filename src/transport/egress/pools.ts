@@ -50,7 +50,7 @@ export class Pools {
     const now = this.#clock.now()
     const entry = this.#entryFor(request, origin, now)
     entry.usedAt = now
-    const connection = takeFresh(entry) ?? this.#open(entry)
+    const connection = takeFresh(entry.free, now) ?? this.#open(entry)
     entry.busy.add(connection)
     return connection
   }
@@ -144,9 +144,9 @@ export class Pools {
   }
 }
 
-function takeFresh({ free, usedAt }: Entry): Connection | undefined {
+function takeFresh(free: Connection[], now: number): Connection | undefined {
   for (let connection = free.pop(); connection !== undefined; connection = free.pop()) {
-    if (!isStale(connection, usedAt)) return connection
+    if (!isStale(connection, now)) return connection
     connection.close()
   }
   return undefined
