@@ -1,5 +1,6 @@
 /** Checks what callers hand in, before anything is written; every error names the field. */
 import { invalid, PosthornError } from "./errors.ts"
+import { HEADER_NAME, NOT_IN_A_HEADER } from "./header.ts"
 
 const NAME = /^[a-zA-Z0-9\-_.]+$/
 
@@ -128,11 +129,11 @@ export function requireHeaders(value: unknown, field: string): { readonly [name:
   const headers = new Map<string, string>()
   for (const [given, text] of Object.entries(value as object)) {
     const name = given.toLowerCase()
-    if (!/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name)) throw invalid(`${field}.${given}`, "is not a header name")
+    if (!HEADER_NAME.test(name)) throw invalid(`${field}.${given}`, "is not a header name")
     if (RESERVED_HEADERS.has(name) || /^(proxy|webhook|svix)-/.test(name)) {
       throw invalid(`${field}.${given}`, "is set by Posthorn and cannot be replaced")
     }
-    if (typeof text !== "string" || text.length > 8192 || /[^\t\x20-\x7e\x80-\xff]/.test(text)) {
+    if (typeof text !== "string" || text.length > 8192 || NOT_IN_A_HEADER.test(text)) {
       throw invalid(`${field}.${given}`, "must be a text without line breaks or control characters")
     }
     headers.set(name, text)

@@ -1,10 +1,10 @@
 /** Delivery over HTTP: one request, one absolute deadline, a bounded response, no redirects. */
 import type { Clock } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
+import { HEADER_NAME, NOT_IN_A_HEADER } from "../core/header.ts"
 import type { FailureCause } from "../core/outcome.ts"
-import { AnswerReader } from "./egress/answer.ts"
+import type { AnswerReader } from "./egress/answer.ts"
 import { EgressError, type Guard, type Target } from "./egress/guard.ts"
-import { FIELD_NAME, NOT_IN_A_LINE } from "./egress/head.ts"
 import { Pools } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
 
@@ -31,8 +31,10 @@ export class HttpTransport implements Transport {
     if (target === null) return Promise.resolve(forbidden(request.url))
     const head = this.#headOf(request, target)
     if (head === null)
-      return Promise.resolve(noAnswer("network_error", "a header has what cannot stand in a line"))
-    if (this.#isClosed) return Promise.resolve(failed(new AnswerReader(), INTERRUPTED))
+      return Promise.resolve(
+        noAnswer({ kind: "failure", cause: "network_error" }, "a header has what cannot stand in a line"),
+      )
+    if (this.#isClosed) return Promise.resolve(noAnswer({ kind: "interrupted" }, "closed"))
     const connection = this.#pools.borrow(request, target.origin)
     return new Promise((resolve) => {
       const cut = (reason: Error) => connection.cut(reason)
@@ -64,7 +66,7 @@ export class HttpTransport implements Transport {
     if (known !== undefined) return known
     // Nothing here unpacks: 50 kB of gzip became 52 MB for who did.
     const sent = { ...headers, connection: "keep-alive", "accept-encoding": "identity" }
-    const isNamed = Object.keys(sent).every((name) => FIELD_NAME.test(name))
+    const isNamed = Object.keys(sent).every((name) => HEADER_NAME.test(name))
     const lines = isNamed ? toLines(Object.entries(sent).flat()) : null
     this.#lines.set(headers, lines)
     return lines
@@ -93,19 +95,20 @@ function toLines(pairs: readonly string[]): string | null {
   let lines = ""
   for (let i = 0; i < pairs.length; i += 2) {
     const value = pairs[i + 1]!
-    if (NOT_IN_A_LINE.test(value)) return null
+    if (NOT_IN_A_HEADER.test(value)) return null
     lines += `${pairs[i]}: ${value}\r\n`
   }
   return lines
 }
 
 function forbidden(url: string): TransportResult {
-  return noAnswer("target_forbidden", `${url} is not where webhooks may go`)
+  const outcome = { kind: "failure", cause: "target_forbidden" } as const
+  return noAnswer(outcome, `${url} is not where webhooks may go`)
 }
 
-function noAnswer(cause: FailureCause, detail: string): TransportResult {
+function noAnswer(outcome: TransportResult["outcome"], detail: string): TransportResult {
   return {
-    outcome: { kind: "failure", cause },
+    outcome,
     responseStatus: null,
     responseBody: null,
     responseTruncated: false,

@@ -1,11 +1,9 @@
 /** The head of an answer, as text: a status and the few header fields that a sender of webhooks needs. */
+import { HEADER_NAME, NOT_IN_A_HEADER } from "../../core/header.ts"
 import { EgressError } from "./guard.ts"
 
 const MOST_FIELDS = 256
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: |$)/
-export const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** A lone CR or LF among them, in a header that is sent or that came: two readers would see different lines. */
-export const NOT_IN_A_LINE = /[^\t\x20-\x7e\x80-\xff]/
 const CHUNKED = /(?:^|,)[ \t]*chunked$/i
 
 export interface Head {
@@ -26,7 +24,7 @@ export function readHead(text: string): Head {
   const fields = new Fields()
   let end = endOfLine(text, 0)
   const first = STATUS_LINE.exec(text.slice(0, end))
-  if (first === null || NOT_IN_A_LINE.test(text.slice(0, end))) throw invalid("no status line")
+  if (first === null || NOT_IN_A_HEADER.test(text.slice(0, end))) throw invalid("no status line")
   for (let count = 0; end < text.length; ) {
     if (++count > MOST_FIELDS) throw new EgressError("response_too_large", `more than ${MOST_FIELDS} headers`)
     const start = end + 2
@@ -61,7 +59,7 @@ class Fields {
     const colon = line.indexOf(":")
     const name = line.slice(0, colon)
     // Also for a line that begins with a space: it would belong to the one before, for those who read it so.
-    if (colon === -1 || !FIELD_NAME.test(name) || NOT_IN_A_LINE.test(line)) throw invalid("no header")
+    if (colon === -1 || !HEADER_NAME.test(name) || NOT_IN_A_HEADER.test(line)) throw invalid("no header")
     switch (name.toLowerCase()) {
       case "content-length":
         return this.#addContentLength(line.slice(colon + 1).trim())
