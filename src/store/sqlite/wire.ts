@@ -2,8 +2,7 @@
 
 /**
  * What crosses the threads most often, as lists: the copy of an object takes the names of its properties along each time. A message, its
- * outcome and their answers take 13 µs to copy as objects, on both threads together, and 6 like this. Lists made in a loop over the
- * names of the properties gain half of that; JSON gains less.
+ * outcome and the answer take 17 µs to copy as objects, written and read, and 12 like this, with the packing.
  */
 import type { Accepted, AcceptedLane, NewAttempt, NewMessage, Settlement } from "../store.ts"
 import type { OperationName } from "./operations.ts"
