@@ -402,6 +402,7 @@ export class LaneRun {
     settledAt: number,
   ): void {
     const { endpointId, appId } = this.claim
+    this.#crew.load.wrote(this.#crew.clock.now() - settledAt)
     this.#comeBackAt(result === "applied" ? change.nextRetryAt : this.#crew.clock.now())
     if (result === "applied") {
       const detail = tried.result?.detail ?? null

@@ -39,12 +39,22 @@ test.each([
   expect(mostAfter(10, 10)).toBe(most)
 })
 
-test("requests that have ended are not counted", () => {
-  const { clock, places, mostAfter } = start(300)
+test("lanes send in bursts: what has just ended leaves no room", () => {
+  const { clock, places, mostAfter } = start(256)
+  for (const place of places) place.release()
+  clock.advance(1999)
   expect(mostAfter(10, 10)).toBe(2)
-  clock.advance(1500)
-  for (const place of places.slice(0, 50)) place.release()
+  clock.advance(1000)
   expect(mostAfter(10, 10)).toBe(32)
+})
+
+test.each([
+  [9, 32, "the receivers take longer than the store"],
+  [10, 2, "more at once would wait for the store"],
+])("with time left, answers in 10 ms and outcomes written in %i ms: at most %i, since %s", (writtenMs, most) => {
+  const { load, mostAfter } = start(256, false)
+  load.wrote(writtenMs)
+  expect(mostAfter(10, 10)).toBe(most)
 })
 
 test("the first answer of all is not slower than others", () => {

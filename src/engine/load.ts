@@ -1,6 +1,6 @@
 /**
- * How far a lane may grow. In a process that has no time left, more at once would wait in it, not at the receiver: 100 lanes with a backlog
- * opened 2000 connections, for 20 % more processor time a delivery and 200 MB.
+ * How far a lane may grow. In a process that has no time left, or whose store has none, more at once would wait there, not at the receiver:
+ * 100 lanes with a backlog opened 2500 connections, and delivered 6100 a second in 300 MB where 9500 go in 220.
  */
 import type { Clock } from "../core/clock.ts"
 import type { Slots } from "./slots.ts"
@@ -17,20 +17,40 @@ const AVERAGED = 100
 export class Load {
   readonly #clock: Clock
   readonly #slots: Slots
-  #averageMs: number | null = null
+  readonly #answering = new Average()
+  readonly #writing = new Average()
 
   constructor(clock: Clock, slots: Slots) {
     this.#clock = clock
     this.#slots = slots
   }
 
+  /** An outcome was written, so long after it was known. */
+  wrote(tookMs: number): void {
+    this.#writing.add(tookMs)
+  }
+
   /** Of what the endpoint allows, after an answer that took so long. */
   mostAfter(tookMs: number, allowed: number): number {
-    const beforeMs = this.#averageMs ?? tookMs
-    this.#averageMs = beforeMs + (tookMs - beforeMs) / AVERAGED
-    // Asked first and always: it answers for the time since it was last asked.
-    if (this.#clock.hasTimeLeft() || this.#slots.takenNewly < ENOUGH) return allowed
-    if (tookMs >= SLOW_MS && tookMs >= SLOW_TIMES * this.#averageMs) return allowed
+    this.#answering.add(tookMs)
+    // Asked always: it answers for the time since it was last asked.
+    const hasTimeLeft = this.#clock.hasTimeLeft()
+    if (this.#slots.takenOfLate < ENOUGH) return allowed
+    // Where writing takes longer than answering, more at once would only wait for the store.
+    if (hasTimeLeft && this.#writing.ms < this.#answering.ms) return allowed
+    if (tookMs >= SLOW_MS && tookMs >= SLOW_TIMES * this.#answering.ms) return allowed
     return Math.min(allowed, AT_ONCE_IF_BUSY)
+  }
+}
+
+class Average {
+  #ms: number | null = null
+
+  get ms(): number {
+    return this.#ms ?? 0
+  }
+
+  add(ms: number): void {
+    this.#ms = this.#ms === null ? ms : this.#ms + (ms - this.#ms) / AVERAGED
   }
 }
