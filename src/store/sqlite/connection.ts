@@ -11,10 +11,10 @@ export class Connection {
   readonly db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  constructor(path: string, options: { readOnly?: boolean } = {}) {
+  constructor(path: string, { readOnly = false }: { readOnly?: boolean } = {}) {
     refuseOldSqlite(process.versions.sqlite ?? "0")
-    this.db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: options.readOnly ?? false })
-    if (!options.readOnly) {
+    this.db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly })
+    if (!readOnly) {
       this.#waitForWal()
       // FULL syncs every commit: a send that resolved survives a power cut. The log goes into the file every 16 MB: a page that is
       // changed often is then written back once (a delivery takes this thread 94 µs, with SQLite's 4 MB 112 to 207).
@@ -22,8 +22,9 @@ export class Connection {
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864",
       )
     }
-    // Of each of three connections. A larger one is no faster: what it lacks is in the system's own cache.
-    this.db.exec("PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
+    // A larger one is no faster: what it lacks is in the system's own cache.
+    this.db.exec(`PRAGMA cache_size = ${readOnly ? -2048 : -8192}`)
+    this.db.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
   }
 
   /** On a new file that another process opens at the same moment, SQLite answers "busy" to this at once, whatever the timeout. */

@@ -7,8 +7,8 @@ import { endWith } from "./ending.ts"
 import { EgressError, type Guard } from "./guard.ts"
 import { openTunnel } from "./proxy.ts"
 
-/** What an answer's head and the start of its body fit in. Each connection has one, so that a read makes no buffer. */
-const READ_BYTES = 4096
+/** What every connection reads into, so that a read makes no buffer: what came is taken before anything else is read. */
+const READ_BUFFER = Buffer.allocUnsafeSlow(16_384)
 const KEEP_ALIVE_PROBE_MS = 60_000
 
 /** Told the first so many bytes of a buffer, which is used again afterwards. */
@@ -40,7 +40,7 @@ export function guardedOpener(options: OpenerOptions): Open {
 
   const begin = (address: string, onBytes: OnBytes, tunnel?: Socket): Socket => {
     const host = { host: address, port, noDelay: true, keepAlive: true }
-    const direct = { ...host, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread: intoOneBuffer(onBytes) }
+    const direct = { ...host, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread: intoTheBuffer(onBytes) }
     if (secure === null) return connect(direct)
     const way = tunnel === undefined ? direct : { ...host, socket: tunnel }
     const socket = connectTls({ ...way, ...secure, ...(session === undefined ? {} : { session }) })
@@ -97,12 +97,11 @@ function tlsOptions({ hostname }: URL, tls: ClientTls) {
   return { ...fixed, ...name, ...tls }
 }
 
-function intoOneBuffer(onBytes: OnBytes) {
-  const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+function intoTheBuffer(onBytes: OnBytes) {
   return {
-    buffer,
+    buffer: READ_BUFFER,
     callback: (length: number) => {
-      onBytes(buffer, length)
+      onBytes(READ_BUFFER, length)
       return true
     },
   }
