@@ -72,18 +72,22 @@ export function guardedOpener(options: OpenerOptions): Open {
   /** Resolves when bytes can be written. */
   function opened(socket: Socket, onConnect: (socket: Socket) => void): Promise<Socket> {
     return new Promise((resolve, reject) => {
-      const late = new EgressError("timeout", `no connection within ${timeoutMs} ms`)
-      const deadline = clock.setTimer(timeoutMs, () => socket.destroy(late))
+      const deadline = clock.setTimer(timeoutMs, () =>
+        socket.destroy(new EgressError("timeout", `no connection within ${timeoutMs} ms`)),
+      )
+      const closed = () => {
+        deadline.cancel()
+        reject(new EgressError("connection_reset", "closed before it was open"))
+      }
       endWith(signal, socket)
         .once("connect", () => onConnect(socket))
         .on("error", reject)
-        .once("close", () => {
-          deadline.cancel()
-          reject(new EgressError("connection_reset", "closed before it was open"))
-        })
+        .once("close", closed)
         .once(isSecure ? "secureConnect" : "connect", () => {
           deadline.cancel()
-          if (!socket.destroyed) resolve(socket)
+          if (socket.destroyed) return
+          socket.off("close", closed)
+          resolve(socket)
         })
     })
   }

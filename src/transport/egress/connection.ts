@@ -8,6 +8,7 @@ import { EgressError } from "./guard.ts"
 const MOST_COPIED_BYTES = 65_536
 
 const CLOSED = new EgressError("connection_reset", "the receiver closed the connection")
+const NOT_NEEDED = new Error("the connection is not needed any more")
 
 /** Told once, when the request is over: with what came of the answer, and with an error if that is not all. */
 export type OnEnd = (answer: AnswerReader, error: Error | null) => void
@@ -61,7 +62,7 @@ export class Connection {
 
   /** When no request is under way. */
   close(): void {
-    this.#end(new Error("the connection is not needed any more"))
+    this.#end(NOT_NEEDED)
   }
 
   #opened(socket: Socket): void {

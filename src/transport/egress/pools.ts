@@ -15,6 +15,8 @@ const KEEP_ALIVE_MS = 10_000
 /** Before the receiver does: a request that meets its end on the way is lost. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 const SWEEP_MS = 5000
+/** So many are closed in one turn of the event loop: a thousand at once held it up for 70 ms. */
+const MOST_CLOSED_AT_ONCE = 16
 
 interface Entry {
   readonly origin: string
@@ -38,6 +40,8 @@ export class Pools {
   readonly #closing = new AbortController()
   /** Answered in this turn of the event loop. */
   #resting: { readonly entry: Entry; readonly connection: Connection }[] = []
+  /** Not to be used any more, and closed little by little. */
+  #stale: Connection[] = []
   #sweep: Timer | null = null
 
   constructor(clock: Clock, guard: Guard) {
@@ -50,7 +54,7 @@ export class Pools {
     const now = this.#clock.now()
     const entry = this.#entryFor(request, origin, now)
     entry.usedAt = now
-    const connection = takeFresh(entry.free, now) ?? this.#open(entry)
+    const connection = this.#takeFresh(entry.free, now) ?? this.#open(entry)
     entry.busy.add(connection)
     return connection
   }
@@ -62,6 +66,23 @@ export class Pools {
         if (!entry.busy.delete(connection)) remove(entry.free, connection)
       },
     })
+  }
+
+  /** The one that was used last; where it is stale, all are. */
+  #takeFresh(free: Connection[], now: number): Connection | undefined {
+    if (free.length > 0 && isStale(free.at(-1)!, now)) this.#closeInTime(free.splice(0))
+    return free.pop()
+  }
+
+  #closeInTime(connections: readonly Connection[]): void {
+    if (connections.length === 0) return
+    if (this.#stale.length === 0) setImmediate(() => this.#closeSome())
+    this.#stale.push(...connections)
+  }
+
+  #closeSome(): void {
+    for (const connection of this.#stale.splice(0, MOST_CLOSED_AT_ONCE)) connection.close()
+    if (this.#stale.length > 0) setImmediate(() => this.#closeSome())
   }
 
   #entryFor(request: OutboundRequest, origin: string, now: number): Entry {
@@ -124,14 +145,15 @@ export class Pools {
     this.#entries.delete(endpointId)
     // Requests under way finish: their connections are closed when they are free.
     entry.dropped = true
-    for (const connection of entry.free.splice(0)) connection.close()
+    this.#closeInTime(entry.free.splice(0))
   }
 
   #dropIdle(): void {
     const now = this.#clock.now()
     for (const [endpointId, { free, busy, usedAt }] of this.#entries) {
       if (busy.size === 0 && now - usedAt >= IDLE_MS) this.forget(endpointId)
-      else for (const connection of free.filter((one) => isStale(one, now))) connection.close()
+      // Those that were used last stand last.
+      else this.#closeInTime(free.splice(0, free.findLastIndex((one) => isStale(one, now)) + 1))
     }
     this.#sweep = this.#entries.size > 0 ? this.#clock.setTimer(SWEEP_MS, () => this.#dropIdle()) : null
   }
@@ -142,14 +164,6 @@ export class Pools {
     this.#entries.clear()
     this.#closing.abort()
   }
-}
-
-function takeFresh(free: Connection[], now: number): Connection | undefined {
-  for (let connection = free.pop(); connection !== undefined; connection = free.pop()) {
-    if (!isStale(connection, now)) return connection
-    connection.close()
-  }
-  return undefined
 }
 
 function remove(list: Connection[], connection: Connection): void {
