@@ -184,6 +184,22 @@ test("a send that holds up the loop makes those behind it late, and shifts none"
   expect(scheduled[19]! - scheduled[0]!).toBeCloseTo(19, 3)
 })
 
+test("a send that fails ends the loop with its error", async () => {
+  const error = new Error("refused")
+  const sent: number[] = []
+  const send = async (i: number) => {
+    sent.push(i)
+    if (i === 3) throw error
+  }
+  await expect(openLoop({ perSecond: 100, count: 1000, send })).rejects.toBe(error)
+  expect(sent.length).toBeLessThan(100)
+})
+
+test("nothing to send is sent at once", async () => {
+  const send = () => Promise.reject(new Error("none was asked for"))
+  expect(await openLoop({ perSecond: 100, count: 0, send })).toHaveLength(0)
+})
+
 test("a file is filled with copies that the engine takes for its own", async () => {
   const receiver = await startReceiver()
   const folder = temporaryFolder()

@@ -21,19 +21,23 @@ export async function openLoop({ perSecond, count, send }: OpenLoop): Promise<Fl
   const scheduled = Float64Array.from({ length: count }, (_, i) => startsAt + i * intervalMs)
   // Not kept: what the sender holds on to would be collected in the time of what it measures.
   let sent = 0
-  let accepted = 0
-  const all = Promise.withResolvers<void>()
-  const isAccepted = () => {
-    if (++accepted === count) all.resolve()
+  let underWay = 0
+  let failure: { readonly error: unknown } | null = null
+  const accepted = () => {
+    underWay--
   }
-  while (sent < count) {
+  const failed = (error: unknown) => {
+    underWay--
+    failure ??= { error }
+  }
+  while ((sent < count || underWay > 0) && failure === null) {
     const now = sharedNow()
-    while (sent < count && scheduled[sent]! <= now) send(sent++).then(isAccepted, all.reject)
+    for (; sent < count && scheduled[sent]! <= now; underWay++) send(sent++).then(accepted, failed)
     const waitMs = (scheduled[sent] ?? now) - sharedNow()
     if (intervalMs < SPARSE_MS) await delay(1)
     else if (waitMs > 2) await delay(Math.floor(waitMs) - 1)
     else await turn()
   }
-  await all.promise
+  if (failure !== null) throw (failure as { readonly error: unknown }).error
   return scheduled
 }

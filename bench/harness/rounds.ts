@@ -2,8 +2,8 @@
 
 export interface Round {
   readonly perSecond: number
-  /** Of this process, all its threads. */
-  readonly cpuMs: number
+  /** Of this process, all its threads, for each. */
+  readonly cpuMsEach: number
 }
 
 /** A round of so many, however they are done. */
@@ -13,7 +13,7 @@ export async function timed(count: number, run: () => Promise<unknown>): Promise
   await run()
   const tookMs = performance.now() - startedAt
   const { user, system } = process.cpuUsage(before)
-  return { perSecond: count / (tookMs / 1000), cpuMs: (user + system) / 1000 }
+  return { perSecond: count / (tookMs / 1000), cpuMsEach: (user + system) / 1000 / count }
 }
 
 export interface Turns {

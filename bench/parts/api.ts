@@ -47,7 +47,7 @@ async function measureAccepting(bench: Bench, posthorn: ApiServer, bare: ApiServ
 
 async function post(client: RawClient, count: number): Promise<Round> {
   const round = await timed(count, () => client.post(0, count))
-  const busyShare = (round.cpuMs / 1000) * (round.perSecond / count)
+  const busyShare = (round.cpuMsEach / 1000) * round.perSecond
   if (busyShare > BUSIEST) throw new VoidRun("the client was the limit: it used all of a core")
   return round
 }

@@ -21,7 +21,7 @@ async function measure(bench: Bench): Promise<Values> {
     return {
       ...compared("guard", rounds.guarded, "plain", rounds.plain),
       // The same of the processor's time, which a busy machine disturbs less.
-      "guard.cpuRatio": medianRatio(rounds.plain.map(cpuMs), rounds.guarded.map(cpuMs)),
+      "guard.cpuRatio": medianRatio(cpuMsEach(rounds.plain), cpuMsEach(rounds.guarded)),
     }
   } finally {
     await guarded.close()
@@ -29,8 +29,8 @@ async function measure(bench: Bench): Promise<Values> {
   }
 }
 
-function cpuMs(round: Round): number {
-  return round.cpuMs
+function cpuMsEach(rounds: readonly Round[]): number[] {
+  return rounds.map((round) => round.cpuMsEach)
 }
 
 export const guardPart: Part = { names: ["guard.ratio"], isAside: true, run: measure }

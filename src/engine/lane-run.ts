@@ -354,7 +354,6 @@ export class LaneRun {
       }
       this.#learn(tried)
       this.#unsettled++
-      slot.answered()
       try {
         const settledAt = this.#crew.clock.now()
         const settlement = this.#settlementOf(delivery, tried)

@@ -64,3 +64,11 @@ test("the first answer of all is not slower than others", () => {
 test("what the endpoint allows is never exceeded", () => {
   expect(start(256).mostAfter(10, 10, 1)).toBe(1)
 })
+
+test("an outcome that could not be written for an hour is soon forgotten", () => {
+  const { load, mostAfter } = start(256, false)
+  load.wrote(1)
+  load.wrote(3_600_000)
+  for (let i = 0; i < 50; i++) load.wrote(1)
+  expect(mostAfter(10, 10)).toBe(32)
+})

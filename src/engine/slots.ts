@@ -9,14 +9,8 @@ const SHARE = 5
 /** A delivery that was under way at this many crashes is sent while no other such is, so that a crash shows which one it was. */
 const SUSPECT_STALLS = 2
 const SUSPECT_MS = 1000
-/** How long a request that is under way counts as new, at least; at most three times as long. */
+/** How long a request that is under way counts as new, at least; at most three times as long. That there were so many is known for as long again. */
 const NEW_MS = 1000
-/**
- * With so many outcomes on their way into the store nothing more is sent: what comes after would wait behind them, and grow old in memory.
- * Without this, 100 lanes with a backlog took 225 MB and 100 ms until an outcome was written, instead of 197 MB and 40 ms; more at once made
- * larger transactions, for 6 % more deliveries.
- */
-const MOST_UNWRITTEN = 256
 
 /** Places that were taken in the same span of time. */
 interface Generation {
@@ -27,8 +21,6 @@ interface Generation {
 }
 
 export interface Slot {
-  /** The outcome is known, and waits to be written. */
-  answered(): void
   release(): void
 }
 
@@ -37,7 +29,6 @@ export class Slots {
   readonly #clock: Clock
   readonly #waiting = new Set<() => void>()
   #taken = 0
-  #unwritten = 0
   #suspect: Timer | null = null
   #newest: Generation = { since: Number.NEGATIVE_INFINITY, taken: 0, peak: 0 }
   #before = this.#newest
@@ -64,16 +55,12 @@ export class Slots {
     return this.#newest
   }
 
-  #isFull(): boolean {
-    return this.#taken >= this.#most || this.#unwritten >= MOST_UNWRITTEN
-  }
-
   /** Null when none is free for this lane now; `retry` is then called once, when one may be. */
   take(underWayInLane: number, stalls: number, retry: () => void): Slot | null {
     const free = this.#most - this.#taken
     const fair = underWayInLane === 0 || underWayInLane < free / SHARE
     const isSuspect = stalls >= SUSPECT_STALLS
-    if (this.#isFull() || !fair || (isSuspect && this.#suspect !== null)) {
+    if (free <= 0 || !fair || (isSuspect && this.#suspect !== null)) {
       this.#waiting.add(retry)
       return null
     }
@@ -82,14 +69,8 @@ export class Slots {
     generation.taken++
     generation.peak = Math.max(generation.peak, generation.taken + this.#before.taken)
     const gate = isSuspect ? this.#closeGate() : null
-    let isAnswered = false
     return {
-      answered: () => {
-        isAnswered = true
-        this.#unwritten++
-      },
       release: () => {
-        if (isAnswered) this.#unwritten--
         this.#taken--
         generation.taken--
         if (gate !== null && this.#suspect === gate) this.#openGate()
@@ -115,7 +96,7 @@ export class Slots {
   offer(): void {
     let left = this.#waiting.size
     for (const retry of this.#waiting) {
-      if (left-- === 0 || this.#isFull()) return
+      if (left-- === 0 || this.#taken >= this.#most) return
       this.#waiting.delete(retry)
       retry()
     }

@@ -1,7 +1,7 @@
 /** How lanes behave towards each other and towards what their endpoint allows. */
 import { describe, expect, test } from "vitest"
 import type { Store } from "../../src/store/store.ts"
-import { Harness } from "../support/harness.ts"
+import { Harness, type HarnessOptions } from "../support/harness.ts"
 
 const QUICK = { delays: [1], maxAttempts: 3 }
 
@@ -105,7 +105,7 @@ test("an application's rate limit holds over all its endpoints, and for what is 
 })
 
 /** So many are under way at once before each of the first answers of an endpoint with a backlog. */
-async function expectUnderWay(harness: Harness, expected: readonly number[]): Promise<void> {
+async function expectUnderWay(harness: Harness, expected: readonly number[], answerMs = 0): Promise<void> {
   const waiting: (() => void)[] = []
   harness.receiver.always("/", (_request, response) => void waiting.push(() => void response.end()))
   await harness.endpoint({ concurrency: 4, eventTypes: ["backlog"] })
@@ -118,6 +118,7 @@ async function expectUnderWay(harness: Harness, expected: readonly number[]): Pr
     await harness.published("delivery.delivered", answered)
     await harness.poll()
     expect(waiting).toHaveLength(underWay)
+    harness.clock.advance(answerMs)
     waiting.shift()!()
   }
 }
@@ -126,15 +127,36 @@ test("concurrency grows from one with each success, to what the endpoint allows 
   await expectUnderWay(await Harness.start(), [1, 2, 3, 4, 4, 4, 4])
 })
 
-test.each([
-  ["with enough under way it grows to two", 0, [1, 2, 2, 2, 2]],
-  ["whose other requests hang it grows as ever", 2000, [1, 2, 3, 4, 4]],
-])("in a busy process %s", async (_, underWayMs, expected) => {
-  const harness = await Harness.start()
+/** With as many requests under way to others as keep a process busy. */
+async function startBeside256(options: HarnessOptions = {}): Promise<Harness> {
+  const harness = await Harness.start(options)
   harness.receiver.always("/hangs", () => {})
   for (let i = 0; i < 256; i++) await harness.endpoint({ eventTypes: ["hangs"] }, "/hangs")
   await harness.posthorn.send("acme", { eventType: "hangs", payload: {} })
   await harness.receiver.arrived("/hangs", 256)
+  return harness
+}
+
+test.each([
+  ["longer than answering it grows to two", 20, 10, [1, 2, 2, 2, 2]],
+  ["less time than answering it grows as ever", 10, 20, [1, 2, 3, 4, 4]],
+])("where writing takes %s", async (_, writeMs, answerMs, expected) => {
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    settle: (...args) => {
+      harness.clock.advance(writeMs)
+      return store.settle(...args)
+    },
+  })
+  const harness = await startBeside256({ wrapStore })
+  await expectUnderWay(harness, expected, answerMs)
+})
+
+test.each([
+  ["with enough under way it grows to two", 0, [1, 2, 2, 2, 2]],
+  ["whose other requests hang it grows as ever", 2000, [1, 2, 3, 4, 4]],
+])("in a busy process %s", async (_, underWayMs, expected) => {
+  const harness = await startBeside256()
   harness.clock.isBusy = true
   harness.clock.advance(underWayMs)
   await expectUnderWay(harness, expected)

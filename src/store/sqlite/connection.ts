@@ -22,7 +22,7 @@ export class Connection {
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864",
       )
     }
-    // A larger one is no faster: what it lacks is in the system's own cache.
+    // Larger ones are no faster: what they lack is in the system's own cache. A reader that goes through a backlog fills all that it may.
     this.db.exec(`PRAGMA cache_size = ${readOnly ? -2048 : -8192}`)
     this.db.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
   }

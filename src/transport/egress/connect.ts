@@ -11,7 +11,7 @@ import { openTunnel } from "./proxy.ts"
 const READ_BUFFER = Buffer.allocUnsafeSlow(16_384)
 const KEEP_ALIVE_PROBE_MS = 60_000
 
-/** Told the first so many bytes of a buffer, which is used again afterwards. */
+/** Told the first so many bytes of a buffer, which is used again afterwards, by other connections too. */
 export type OnBytes = (bytes: Buffer, length: number) => void
 
 /** Opens one connection. It rejects with an EgressError or with what the system says. */
@@ -55,7 +55,7 @@ export function guardedOpener(options: OpenerOptions): Open {
     if (proxy === null) return opened(begin(address, onBytes), (socket) => lookAgain(guard, socket))
     const tunnel = await openTunnel({ proxy, address, port, timeoutMs, clock, signal })
     const socket = isSecure ? await secured(address, onBytes, tunnel) : tunnel
-    // What reads into a buffer of its own is decided when a socket is made.
+    // What reads into the buffer is decided when a socket is made.
     return socket.on("data", (bytes: Buffer) => onBytes(bytes, bytes.length)).resume()
   }
 

@@ -68,16 +68,16 @@ export class Pools {
     })
   }
 
-  /** The one that was used last; where it is stale, all are. */
   #takeFresh(free: Connection[], now: number): Connection | undefined {
-    if (free.length > 0 && isStale(free.at(-1)!, now)) this.#closeInTime(free.splice(0))
-    return free.pop()
+    for (let connection = free.pop(); connection !== undefined; connection = free.pop()) {
+      if (!isStale(connection, now)) return connection
+      this.#closeInTime(connection)
+    }
+    return undefined
   }
 
-  #closeInTime(connections: readonly Connection[]): void {
-    if (connections.length === 0) return
-    if (this.#stale.length === 0) setImmediate(() => this.#closeSome())
-    this.#stale.push(...connections)
+  #closeInTime(connection: Connection): void {
+    if (this.#stale.push(connection) === 1) setImmediate(() => this.#closeSome())
   }
 
   #closeSome(): void {
@@ -145,17 +145,22 @@ export class Pools {
     this.#entries.delete(endpointId)
     // Requests under way finish: their connections are closed when they are free.
     entry.dropped = true
-    this.#closeInTime(entry.free.splice(0))
+    for (const connection of entry.free.splice(0)) this.#closeInTime(connection)
   }
 
   #dropIdle(): void {
     const now = this.#clock.now()
     for (const [endpointId, { free, busy, usedAt }] of this.#entries) {
       if (busy.size === 0 && now - usedAt >= IDLE_MS) this.forget(endpointId)
-      // Those that were used last stand last.
-      else this.#closeInTime(free.splice(0, free.findLastIndex((one) => isStale(one, now)) + 1))
+      else this.#dropStale(free, now)
     }
     this.#sweep = this.#entries.size > 0 ? this.#clock.setTimer(SWEEP_MS, () => this.#dropIdle()) : null
+  }
+
+  #dropStale(free: Connection[], now: number): void {
+    for (const connection of free.splice(0))
+      if (isStale(connection, now)) this.#closeInTime(connection)
+      else free.push(connection)
   }
 
   /** Ends every connection, also those that are still being opened: a handshake that hung kept the process alive. */

@@ -1,0 +1,38 @@
+import { getEventListeners } from "node:events"
+import { Socket } from "node:net"
+import { expect, test } from "vitest"
+import { endWith } from "./ending.ts"
+
+const make = (signal: AbortSignal) =>
+  endWith(
+    signal,
+    new Socket().on("error", () => {}),
+  )
+
+test("a signal ends every socket that is open, with one listener for all", () => {
+  const closing = new AbortController()
+  const sockets = [1, 2, 3].map(() => make(closing.signal))
+  expect(getEventListeners(closing.signal, "abort")).toHaveLength(1)
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, false])
+  closing.abort()
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
+})
+
+test("one that is made after the end is ended at once", () => {
+  const closing = new AbortController()
+  make(closing.signal)
+  closing.abort()
+  expect(make(closing.signal).destroyed).toBe(true)
+  expect(make(AbortSignal.abort()).destroyed).toBe(true)
+})
+
+test("one that has closed is told nothing", async () => {
+  const closing = new AbortController()
+  const socket = make(closing.signal)
+  const errors: Error[] = []
+  socket.on("error", (error) => errors.push(error)).destroy()
+  await new Promise((resolve) => socket.once("close", resolve))
+  closing.abort()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(errors).toEqual([])
+})
