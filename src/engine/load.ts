@@ -13,7 +13,7 @@ const AT_ONCE_IF_BUSY = 2
 const SLOW_MS = 100
 const SLOW_TIMES = 3
 const AVERAGED = 100
-/** One that could not be written for longer says nothing of the others. */
+/** One that could not be written for longer counts as no more, and is soon forgotten. */
 const LONGEST_WRITING_MS = 1000
 
 export class Load {

@@ -54,31 +54,45 @@ test("however many connections are not needed any more, all are closed", async (
   await expect.poll(() => open.size).toBe(0)
 })
 
-test("of connections whose receiver keeps them for different times, those that it still keeps are used again", async () => {
-  const seen = new Set<Socket>()
-  const short = ANSWER.replace("content-length", "keep-alive: timeout=2\r\ncontent-length")
+test.each([
+  [2000, "when it is asked for one"],
+  [7000, "when it looks for those that are not needed"],
+])("of connections that their receiver keeps for different times, only those that it does not keep are closed: after %i ms, %s", async (afterMs) => {
+  const asked = new Map<string, Socket>()
+  const both = Promise.withResolvers<void>()
   const { clock, open, send } = await start((path, socket) => {
-    seen.add(socket)
-    setTimeout(() => socket.write(path === "/short" ? short : ANSWER), path === "/short" ? 20 : 0)
+    asked.set(path, socket)
+    if (path === "/again") socket.write(ANSWER)
+    else if (asked.size === 2) both.resolve()
   })
-  await Promise.all([send("/long"), send("/short")])
+  const [long, short] = [send("/long"), send("/short")]
+  await both.promise
+  asked.get("/long")!.write(ANSWER)
+  await long
+  asked.get("/short")!.write(ANSWER.replace("content-length", "keep-alive: timeout=2\r\ncontent-length"))
+  await short
   await turn()
-  clock.advance(2000)
-  await send("/long")
-  expect(seen.size).toBe(2)
+  clock.advance(afterMs)
+  await send("/again")
+  expect(asked.get("/again")).toBe(asked.get("/long"))
   await expect.poll(() => open.size).toBe(1)
 })
 
 test("two answers that come in pieces, by turns, are each read whole", async () => {
   const sockets = new Map<string, Socket>()
-  const { send } = await start((path, socket) => void sockets.set(path, socket))
+  const both = Promise.withResolvers<void>()
+  const { send } = await start((path, socket) => {
+    if (sockets.set(path, socket.setNoDelay()).size === 2) both.resolve()
+  })
   const answers = [send("/a"), send("/b")]
-  await expect.poll(() => sockets.size).toBe(2)
-  const texts = new Map([...sockets.keys()].map((path) => [path, ANSWER.replace("ok", path)]))
-  for (let at = 0; at < ANSWER.length; at += 5) {
-    for (const [path, socket] of sockets) socket.write(texts.get(path)!.slice(at, at + 5))
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
+  await both.promise
+  for (let at = 0; at < ANSWER.length; at += 5)
+    for (const [path, socket] of sockets) {
+      socket.write(ANSWER.replace("ok", path).slice(at, at + 5))
+      // The transport reads it in a turn of its own.
+      await turn()
+      await turn()
+    }
   const bodies = (await Promise.all(answers)).map(({ responseBody }) => responseBody!.toString())
   expect(bodies).toEqual(["/a", "/b"])
 })

@@ -135,7 +135,7 @@ export class Pools {
     // Otherwise it has ended meanwhile.
     if (!entry.busy.delete(connection)) return
     entry.usedAt = connection.freeSince = this.#clock.now()
-    if (entry.dropped) connection.close()
+    if (entry.dropped) this.#closeInTime(connection)
     else entry.free.push(connection)
   }
 
