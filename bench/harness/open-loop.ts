@@ -22,15 +22,15 @@ export async function openLoop({ perSecond, count, send }: OpenLoop): Promise<Fl
   // Not kept: what the sender holds on to would be collected in the time of what it measures.
   let sent = 0
   let underWay = 0
-  let failure: { readonly error: unknown } | null = null
+  const errors: unknown[] = []
   const accepted = () => {
     underWay--
   }
   const failed = (error: unknown) => {
     underWay--
-    failure ??= { error }
+    errors.push(error)
   }
-  while ((sent < count || underWay > 0) && failure === null) {
+  while ((sent < count || underWay > 0) && errors.length === 0) {
     const now = sharedNow()
     for (; sent < count && scheduled[sent]! <= now; underWay++) send(sent++).then(accepted, failed)
     const waitMs = (scheduled[sent] ?? now) - sharedNow()
@@ -38,6 +38,6 @@ export async function openLoop({ perSecond, count, send }: OpenLoop): Promise<Fl
     else if (waitMs > 2) await delay(Math.floor(waitMs) - 1)
     else await turn()
   }
-  if (failure !== null) throw (failure as { readonly error: unknown }).error
+  if (errors.length > 0) throw errors[0]
   return scheduled
 }

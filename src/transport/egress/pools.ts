@@ -41,7 +41,7 @@ export class Pools {
   /** Answered in this turn of the event loop. */
   #resting: { readonly entry: Entry; readonly connection: Connection }[] = []
   /** Not to be used any more, and closed little by little. */
-  #stale: Connection[] = []
+  readonly #stale: Connection[] = []
   #sweep: Timer | null = null
 
   constructor(clock: Clock, guard: Guard) {
