@@ -43,14 +43,11 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
   insertMessage(context, message, recipients.appId, subscribers.length)
   const dueAt = Math.max(receivedAt, message.deliverAt ?? 0)
   const lanes: AcceptedLane[] = []
-  const insert = context.connection.sql(`
-    INSERT INTO webhook_deliveries (
-      id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
-      next_retry_at, received_at, age_from
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   for (const { id, url, ordered } of subscribers) {
+    const seq = context.takeDeliverySeq()
     const deliveryId = context.ids.make("dlv", receivedAt)
-    const { lastInsertRowid } = insert.run(
+    context.deliveries.add(
+      seq,
       deliveryId,
       recipients.appId,
       id,
@@ -67,8 +64,8 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
       dueAt,
     )
     const hand = message.deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
-    if (hand !== null) claim(context, Number(lastInsertRowid), hand.token, receivedAt, hand.starts)
-    const handed = hand === null ? undefined : { seq: Number(lastInsertRowid), id: deliveryId }
+    if (hand !== null) claim(context, seq, hand.token, receivedAt, hand.starts)
+    const handed = hand === null ? undefined : { seq, id: deliveryId }
     lanes.push({ endpointId: id, appId: recipients.appId, dueAt, handed })
   }
   return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
@@ -78,43 +75,42 @@ function isMeant(subscriber: Subscriber, { to, eventType, channels }: NewMessage
   return to === null ? wants(subscriber, eventType, channels) : subscriber.id === to
 }
 
-function insertMessage({ connection }: Context, message: NewMessage, appId: string, matched: number): void {
-  orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () =>
-    connection
-      .sql(`
-        INSERT INTO messages (
-          id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts,
-          received_at, deliver_at, matched, purge_at, payload_until
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-      .run(
-        message.id,
-        appId,
-        message.eventType,
-        message.payload,
-        message.contentType,
-        message.eventId,
-        toJson(message.channels),
-        toJson(message.tags),
-        message.sessionId,
-        toJson(message.metadata),
-        priorityNumber(message.priority),
-        message.maxAttempts,
-        message.receivedAt,
-        message.deliverAt,
-        matched,
-        matched === 0 ? message.purgeUnmatchedAt : null,
-        message.payloadUntil,
-      ),
+function insertMessage(context: Context, message: NewMessage, appId: string, matched: number): void {
+  context.messages.add(
+    message.id,
+    appId,
+    message.eventType,
+    message.payload,
+    message.contentType,
+    message.eventId,
+    toJson(message.channels),
+    toJson(message.tags),
+    message.sessionId,
+    toJson(message.metadata),
+    priorityNumber(message.priority),
+    message.maxAttempts,
+    message.receivedAt,
+    message.deliverAt,
+    matched,
+    matched === 0 ? message.purgeUnmatchedAt : null,
+    message.payloadUntil,
   )
+  // One that may be there already is written at once, so that the refusal names it.
+  if (message.eventId !== null || message.to !== null)
+    orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () =>
+      context.messages.flush(),
+    )
 }
 
-function answerAgain({ connection }: Context, messageId: string, same: boolean, now: number): Accepted {
+function answerAgain(context: Context, messageId: string, same: boolean, now: number): Accepted {
   if (!same) {
     throw new PosthornError("conflict", "this idempotency key was used for another message", {
       field: "idempotencyKey",
     })
   }
-  const row = connection.sql("SELECT received_at, matched FROM messages WHERE id = ?").get(messageId)
+  // It may have been accepted a moment ago.
+  context.messages.flush()
+  const row = context.connection.sql("SELECT received_at, matched FROM messages WHERE id = ?").get(messageId)
   return {
     messageId,
     receivedAt: (row?.received_at as number | undefined) ?? now,

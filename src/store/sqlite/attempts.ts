@@ -1,9 +1,18 @@
 /** The log of attempts. */
 import { toAttempt } from "../rows.ts"
-import type { Attempt, AttemptFilter, NewAttempt, Page } from "../store.ts"
+import type { Attempt, AttemptFilter, Claimed, NewAttempt, Page } from "../store.ts"
 import { Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { readPage } from "./page.ts"
+
+/** Of a row that is known to be there, with those of the same transaction. */
+export function addAttempt(
+  { attempts }: Context,
+  { deliveryId, endpointId, messageId }: Claimed,
+  attempt: NewAttempt,
+): void {
+  attempts.add(attempt.id, deliveryId, endpointId, messageId, ...outcomeOf(attempt))
+}
 
 /** Takes the ids from the delivery's row: an attempt of a row that is gone is not kept. */
 export function insertAttempt({ connection }: Context, deliverySeq: number, attempt: NewAttempt): void {
@@ -13,20 +22,22 @@ export function insertAttempt({ connection }: Context, deliverySeq: number, atte
         id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body,
         response_truncated, error, started_at, duration_ms
       ) SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
-    .run(
-      attempt.id,
-      attempt.attemptNumber,
-      Number(attempt.manual),
-      attempt.status,
-      attempt.url,
-      attempt.responseStatus,
-      attempt.responseBody,
-      Number(attempt.responseTruncated),
-      attempt.error,
-      attempt.startedAt,
-      attempt.durationMs,
-      deliverySeq,
-    )
+    .run(attempt.id, ...outcomeOf(attempt), deliverySeq)
+}
+
+function outcomeOf(attempt: NewAttempt) {
+  return [
+    attempt.attemptNumber,
+    Number(attempt.manual),
+    attempt.status,
+    attempt.url,
+    attempt.responseStatus,
+    attempt.responseBody,
+    Number(attempt.responseTruncated),
+    attempt.error,
+    attempt.startedAt,
+    attempt.durationMs,
+  ] as const
 }
 
 /** The table has no index by message: it leads there through the message's deliveries. */

@@ -2,6 +2,7 @@
 import type { Ids } from "../../core/ids.ts"
 import type { Subscription } from "../../core/match.ts"
 import type { Connection } from "./connection.ts"
+import { Inserts } from "./inserts.ts"
 import { OpenLanes } from "./open-lanes.ts"
 
 /** What accepting a message must know of an endpoint. */
@@ -16,14 +17,66 @@ export interface Recipients {
   readonly subscribers: readonly Subscriber[]
 }
 
+const MESSAGE = [
+  ...[
+    "id",
+    "app_id",
+    "event_type",
+    "payload",
+    "content_type",
+    "event_id",
+    "channels",
+    "tags",
+    "session_id",
+    "metadata",
+  ],
+  ...["priority", "max_attempts", "received_at", "deliver_at", "matched", "purge_at", "payload_until"],
+]
+const DELIVERY = [
+  ...[
+    "seq",
+    "id",
+    "app_id",
+    "webhook_id",
+    "message_id",
+    "session_id",
+    "event_type",
+    "target_url",
+    "max_attempts",
+    "priority",
+  ],
+  ...["ordered", "deferred", "next_retry_at", "received_at", "age_from"],
+]
+const CLAIM = ["seq", "token", "started_at"]
+const ATTEMPT = [
+  ...[
+    "id",
+    "delivery_id",
+    "webhook_id",
+    "message_id",
+    "attempt_number",
+    "manual",
+    "status",
+    "url",
+    "response_status",
+  ],
+  ...["response_body", "response_truncated", "error", "started_at", "duration_ms"],
+]
+
 export class Context {
   readonly connection: Connection
   readonly ids: Ids
+  /** What accepting and settling add, until `flush`. */
+  readonly messages: Inserts
+  readonly deliveries: Inserts
+  readonly claims: Inserts
+  readonly attempts: Inserts
   /** The endpoints of each application that messages were sent to, by tenant and then by the key that was used. */
   readonly recipients = new Map<string, Map<string, Recipients | null>>()
   readonly openLanes = new OpenLanes()
   /** The idempotency generations that have a table; null until looked up. */
   idempotencyGenerations: readonly number[] | null = null
+  #nextDeliverySeq: number | null = null
   #dataVersion: number
   #changedByOthers = false
   /** It was told in this transaction that they did. */
@@ -32,6 +85,10 @@ export class Context {
   constructor(connection: Connection, ids: Ids) {
     this.connection = connection
     this.ids = ids
+    this.messages = new Inserts(connection, "INSERT INTO messages", MESSAGE)
+    this.deliveries = new Inserts(connection, "INSERT INTO webhook_deliveries", DELIVERY)
+    this.claims = new Inserts(connection, "INSERT OR REPLACE INTO in_flight", CLAIM)
+    this.attempts = new Inserts(connection, "INSERT INTO attempts", ATTEMPT)
     this.#dataVersion = connection.dataVersion()
   }
 
@@ -56,8 +113,32 @@ export class Context {
     return changed
   }
 
-  /** Whatever was learned in a transaction that was taken back is not so; what was told in it was not told. */
+  /** Given out before the row is written, to be told of with it. */
+  takeDeliverySeq(): number {
+    this.#nextDeliverySeq ??= this.#lastDeliverySeq() + 1
+    return this.#nextDeliverySeq++
+  }
+
+  #lastDeliverySeq(): number {
+    const row = this.connection.sql("SELECT coalesce(max(seq), 0) AS seq FROM webhook_deliveries").get()
+    return row!.seq as number
+  }
+
+  /** Writes what was gathered: before anything reads it, and before it is committed. */
+  flush(): void {
+    for (const inserts of this.#inserts()) inserts.flush()
+    // Others than those that are gathered take the number that comes next.
+    this.#nextDeliverySeq = null
+  }
+
+  #inserts(): readonly Inserts[] {
+    return [this.messages, this.deliveries, this.claims, this.attempts]
+  }
+
+  /** Whatever was learned in a transaction that was taken back is not so; what was told in it was not told, what was gathered goes. */
   rolledBack(): void {
+    for (const inserts of this.#inserts()) inserts.drop()
+    this.#nextDeliverySeq = null
     if (this.#told) this.#changedByOthers = true
     this.forget()
   }

@@ -127,15 +127,16 @@ function each(next: () => Call | undefined, answer: (call: Call) => Answer): Ans
 /** Null when a call has failed, and all that were begun must be done again. */
 function attemptAll(context: Context, next: () => Call | undefined): Answer[] | null {
   const answers: Answer[] = []
+  const isDone = (answer: Answer): boolean => {
+    if ("failure" in answer && answer.fileTrouble) throw answer.failure
+    return "value" in answer
+  }
   for (let call = next(); call !== undefined; call = next()) {
     const answer = attempt(context, call)
-    if ("failure" in answer) {
-      if (answer.fileTrouble) throw answer.failure
-      return null
-    }
+    if (!isDone(answer)) return null
     answers.push(answer)
   }
-  return answers
+  return isDone(answerOf(() => context.flush())) ? answers : null
 }
 
 /** Commits what `work` answers; null takes it back. */
@@ -163,7 +164,11 @@ function inTransaction<A extends Answer[] | null>(
 function attemptAlone(connection: Connection, context: Context, call: Call): Answer {
   const written = connection.totalChanges()
   connection.sql("SAVEPOINT call").run()
-  const answer = attempt(context, call)
+  const answer = answerOf(() => {
+    const value = perform(context, call)
+    context.flush()
+    return value
+  })
   if ("failure" in answer) {
     if (answer.fileTrouble || !connection.db.isTransaction) throw answer.failure
     // Most that are refused have written nothing: then all that is remembered is still so.
@@ -174,10 +179,22 @@ function attemptAlone(connection: Connection, context: Context, call: Call): Ans
   return answer
 }
 
-function attempt(context: Context, [name, args]: Call): Answer {
+function attempt(context: Context, call: Call): Answer {
+  return answerOf(() => perform(context, call))
+}
+
+/** These leave rows to be written with those of others, and read none of them. */
+const GATHERING: ReadonlySet<OperationName> = new Set(["accept", "settle"])
+
+function perform(context: Context, [name, args]: Call): unknown {
+  if (!GATHERING.has(name)) context.flush()
+  const operation = OPERATIONS[name] as (context: Context, ...args: readonly unknown[]) => unknown
+  return operation(context, ...args)
+}
+
+function answerOf(work: () => unknown): Answer {
   try {
-    const operation = OPERATIONS[name] as (context: Context, ...args: readonly unknown[]) => unknown
-    return { value: operation(context, ...args) }
+    return { value: work() }
   } catch (error) {
     return { failure: toFailure(toPosthornError(error)), fileTrouble: isFileTrouble(error) }
   }

@@ -24,8 +24,11 @@ function open() {
   migrate(connection)
   const ids = createIds((into) => getRandomValues(into))
   const context = new Context(connection, ids)
-  const run = <N extends OperationName>(name: N, ...args: Arguments<N>) =>
-    (OPERATIONS[name] as (context: Context, ...args: unknown[]) => unknown)(context, ...args)
+  const run = <N extends OperationName>(name: N, ...args: Arguments<N>) => {
+    const value = (OPERATIONS[name] as (context: Context, ...args: unknown[]) => unknown)(context, ...args)
+    context.flush()
+    return value
+  }
   const explain = (text: string): string => {
     const steps = connection.db.prepare(`EXPLAIN QUERY PLAN ${text}`).all()
     return steps.map(({ detail }) => detail).join("\n")

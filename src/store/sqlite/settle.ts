@@ -1,7 +1,7 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under. */
 import type { GivenBack, Settlement, SettleResult } from "../store.ts"
 import { applyChange } from "./amend.ts"
-import { insertAttempt } from "./attempts.ts"
+import { addAttempt, insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 
 export function settle(context: Context, settlements: readonly Settlement[]): SettleResult[] {
@@ -12,7 +12,6 @@ function settleOne(context: Context, settlement: Settlement): SettleResult {
   const { seq, token, change, attempt, expectedAttemptCount } = settlement
   if (!dropClaim(context, seq, token)) return "stale"
   context.openLanes.settled(settlement.endpointId, token)
-  if (attempt !== null) insertAttempt(context, seq, attempt)
   const applied = applyChange(
     context,
     seq,
@@ -21,6 +20,8 @@ function settleOne(context: Context, settlement: Settlement): SettleResult {
     ["pending", "failed"],
     expectedAttemptCount,
   )
+  if (attempt !== null && applied) addAttempt(context, settlement, attempt)
+  else if (attempt !== null) insertAttempt(context, seq, attempt)
   if (change.disableEndpoint) disable(context, settlement.endpointId)
   if (change.holdLaneUntil !== null) hold(context, settlement.endpointId, change.holdLaneUntil)
   return applied ? "applied" : "superseded"

@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { expect, onTestFinished, test } from "vitest"
+import { laneFetch, NOW, newest, sample, settlement } from "../conformance/samples.ts"
+import { Connection } from "./connection.ts"
+import { Inserts } from "./inserts.ts"
+import { openSqliteStore } from "./store.ts"
+
+const TOKEN = 7
+
+test("however many were gathered, each is written once, in the order in which they came", () => {
+  const connection = new Connection(":memory:")
+  onTestFinished(() => connection.close())
+  connection.db.exec("CREATE TABLE t (seq INTEGER PRIMARY KEY, a INTEGER, b TEXT)")
+  const inserts = new Inserts(connection, "INSERT INTO t", ["a", "b"])
+  let written = 0
+  for (const count of [0, 1, 3, 4, 15, 16, 17, 59]) {
+    for (let i = 0; i < count; i++) inserts.add(++written, `${written}`)
+    inserts.flush()
+    const rows = connection.db.prepare("SELECT seq, a, b FROM t ORDER BY seq").all()
+    expect(rows.map(({ seq, a, b }) => [seq, a, b])).toEqual(
+      Array.from({ length: written }, (_, i) => [i + 1, i + 1, `${i + 1}`]),
+    )
+  }
+  inserts.add(0, "dropped")
+  inserts.drop()
+  inserts.flush()
+  expect(connection.db.prepare("SELECT count(*) AS rows FROM t").get()).toEqual({ rows: written })
+})
+
+async function start() {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-inserts-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, "posthorn.db")
+  const store = await openSqliteStore({ path, own: true, onLost() {} })
+  onTestFinished(() => store.close())
+  const application = sample.application()
+  const endpoint = sample.endpoint(application.id)
+  await store.createApplication(application)
+  await store.createEndpoint(endpoint)
+  const send = (more = {}) => store.accept([sample.message(application.id, { receivedAt: NOW, ...more })])
+  return { path, store, application, endpoint, send }
+}
+
+test("what is asked for at the same moment sees what was accepted before it, and not what came after", async () => {
+  const { store, endpoint, send } = await start()
+  const [, [first], , [second]] = await Promise.all([
+    send(),
+    store.fetch([laneFetch(endpoint.id, TOKEN)], NOW),
+    send(),
+    store.fetch([laneFetch(endpoint.id, TOKEN, { limit: 9 })], NOW),
+    send(),
+  ])
+  expect(first!.deliveries.map(({ seq }) => seq)).toEqual([1])
+  expect(second!.deliveries.map(({ seq }) => seq)).toEqual([2])
+})
+
+test("a key that is repeated at the same moment is answered with what the first was answered", async () => {
+  const { send } = await start()
+  const idempotency = { key: Buffer.alloc(16, 9), digest: Buffer.alloc(16, 2) }
+  const [[first], [again]] = await Promise.all([
+    send({ idempotency, receivedAt: NOW - 5 }),
+    send({ idempotency }),
+  ])
+  expect(again).toMatchObject({
+    messageId: first!.messageId,
+    receivedAt: NOW - 5,
+    matched: 1,
+    duplicate: true,
+  })
+})
+
+test("numbers of deliveries follow those that were added otherwise at the same moment", async () => {
+  const { store, application, endpoint, send } = await start()
+  const messageId = (await send())[0]!.messageId
+  const late = sample.endpoint(application.id, { eventTypes: ["none.of.these"] })
+  await store.createEndpoint(late)
+  await Promise.all([send(), store.add([{ messageId, endpointId: late.id, manual: true }], NOW), send()])
+  const rows = await store.listDeliveries({}, { ...newest(9), order: "ascending" })
+  expect(rows.map(({ seq, endpointId }) => [seq, endpointId])).toEqual([
+    [1, endpoint.id],
+    [2, endpoint.id],
+    [3, late.id],
+    [4, endpoint.id],
+  ])
+})
+
+test("attempts of one moment are written with their deliveries' ids; one whose delivery is gone is not kept", async () => {
+  const { path, store, endpoint, send } = await start()
+  await Promise.all(Array.from({ length: 20 }, () => send()))
+  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN, { limit: 20 })], NOW)
+  const db = new DatabaseSync(path)
+  db.prepare("DELETE FROM webhook_deliveries WHERE seq = ?").run(work!.deliveries[3]!.seq)
+  db.close()
+  const results = await store.settle(
+    work!.deliveries.map((delivery, i) => settlement(endpoint.id, TOKEN, delivery, i % 2 ? 500 : 200)),
+  )
+  expect(results).toEqual(work!.deliveries.map((_, i) => (i === 3 ? "superseded" : "applied")))
+  const attempts = await store.listAttempts(
+    { endpointId: endpoint.id },
+    { ...newest(99), order: "ascending" },
+  )
+  const kept = work!.deliveries.filter((_, i) => i !== 3)
+  expect(attempts.map(({ deliveryId, messageId }) => [deliveryId, messageId])).toEqual(
+    kept.map(({ id, messageId }) => [id, messageId]),
+  )
+})
