@@ -8,6 +8,13 @@ export interface Subscription {
 }
 
 export function wants(endpoint: Subscription, eventType: string, channels: readonly string[]): boolean {
-  if (endpoint.eventTypes !== null && !endpoint.eventTypes.includes(eventType)) return false
+  return wantsType(endpoint, eventType) && wantsChannels(endpoint, channels)
+}
+
+export function wantsType({ eventTypes }: Subscription, eventType: string): boolean {
+  return eventTypes === null || eventTypes.includes(eventType)
+}
+
+export function wantsChannels(endpoint: Subscription, channels: readonly string[]): boolean {
   return endpoint.channels === null || endpoint.channels.some((channel) => channels.includes(channel))
 }

@@ -1,13 +1,13 @@
 /** Accepting messages: the message, its deliveries and its idempotency key, in one transaction. */
 import { notFound, PosthornError } from "../../core/errors.ts"
-import { wants } from "../../core/match.ts"
 import { priorityNumber, toJson } from "../rows.ts"
 import type { Accepted, AcceptedLane, NewMessage } from "../store.ts"
 import { getApplication } from "./applications.ts"
-import type { Context, Recipients, Subscriber } from "./context.ts"
+import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
 import { claim } from "./lanes.ts"
+import { Recipients } from "./recipients.ts"
 
 export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
   if (tx !== undefined) {
@@ -33,7 +33,7 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
       receivedAt,
     )
   }
-  const subscribers = recipients.subscribers.filter((one) => isMeant(one, message))
+  const subscribers = recipients.of(message)
   const ordered = subscribers.find((one) => one.ordered)
   if (ordered !== undefined && message.priority !== "normal") {
     throw new PosthornError("invalid_input", `priority cannot be given: endpoint ${ordered.id} is ordered`, {
@@ -69,10 +69,6 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
     lanes.push({ endpointId: id, appId: recipients.appId, dueAt, handed })
   }
   return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
-}
-
-function isMeant(subscriber: Subscriber, { to, eventType, channels }: NewMessage): boolean {
-  return to === null ? wants(subscriber, eventType, channels) : subscriber.id === to
 }
 
 function insertMessage(context: Context, message: NewMessage, appId: string, matched: number): void {
@@ -155,5 +151,5 @@ function loadRecipients(context: Context, orgId: string, app: string): Recipient
       eventTypes: row.event_types === null ? null : JSON.parse(row.event_types as string),
       channels: row.channels === null ? null : JSON.parse(row.channels as string),
     }))
-  return { appId, subscribers }
+  return new Recipients(appId, subscribers)
 }

@@ -1,21 +1,9 @@
 /** What the operations share on the store's thread, and what they keep between transactions. */
 import type { Ids } from "../../core/ids.ts"
-import type { Subscription } from "../../core/match.ts"
 import type { Connection } from "./connection.ts"
 import { Inserts } from "./inserts.ts"
 import { OpenLanes } from "./open-lanes.ts"
-
-/** What accepting a message must know of an endpoint. */
-export interface Subscriber extends Subscription {
-  readonly id: string
-  readonly url: string
-  readonly ordered: boolean
-}
-
-export interface Recipients {
-  readonly appId: string
-  readonly subscribers: readonly Subscriber[]
-}
+import type { Recipients } from "./recipients.ts"
 
 const MESSAGE = [
   ...[

@@ -1,0 +1,37 @@
+/** The endpoints of one application, as accepting a message must know them. */
+import { type Subscription, wantsChannels, wantsType } from "../../core/match.ts"
+import type { NewMessage } from "../store.ts"
+
+export interface Subscriber extends Subscription {
+  readonly id: string
+  readonly url: string
+  readonly ordered: boolean
+}
+
+const MOST_TYPES = 1000
+
+export class Recipients {
+  readonly appId: string
+  readonly #subscribers: readonly Subscriber[]
+  /** Looked through once for each type: of 100 endpoints, for each message, that was 3 µs of 70. */
+  readonly #byType = new Map<string, readonly Subscriber[]>()
+
+  constructor(appId: string, subscribers: readonly Subscriber[]) {
+    this.appId = appId
+    this.#subscribers = subscribers
+  }
+
+  of({ to, eventType, channels }: NewMessage): readonly Subscriber[] {
+    if (to !== null) return this.#subscribers.filter(({ id }) => id === to)
+    return this.#ofType(eventType).filter((one) => wantsChannels(one, channels))
+  }
+
+  #ofType(eventType: string): readonly Subscriber[] {
+    const known = this.#byType.get(eventType)
+    if (known !== undefined) return known
+    if (this.#byType.size === MOST_TYPES) this.#byType.clear()
+    const found = this.#subscribers.filter((one) => wantsType(one, eventType))
+    this.#byType.set(eventType, found)
+    return found
+  }
+}
