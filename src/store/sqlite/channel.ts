@@ -2,10 +2,11 @@
  * The caller's end of a store thread. Calls of one moment go together, and what is there when the thread begins a transaction goes
  * into it: the busier it is, the more calls share a sync, with no timer and nothing to tune.
  */
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
 import type { Answer, Call, ExecutorOptions, Failure } from "./executor.ts"
 import type { OperationName } from "./operations.ts"
+import { startSmallWorker } from "./small-worker.ts"
 import type { FromThread, ToThread } from "./thread.ts"
 import { wireOf } from "./wire.ts"
 
@@ -39,7 +40,7 @@ export class Channel {
   /** Resolves when the thread has opened the file. `onLost` is told when the store can no longer be used. */
   static async open(options: ExecutorOptions, onLost: (error: PosthornError) => void): Promise<Channel> {
     const file = import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js"
-    const worker = new Worker(new URL(file, import.meta.url), {
+    const worker = startSmallWorker(new URL(file, import.meta.url), {
       workerData: options,
       name: `posthorn-${options.role}`,
     })
