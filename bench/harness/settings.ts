@@ -3,7 +3,7 @@
 /** Of Node, as `npm start` and the image run it: of the benchmark itself, in `package.json`, and of the programs that it starts. */
 export const NODE_OPTIONS = [
   "--max-semi-space-size=16",
-  "--heap-growing-percent=50",
+  "--heap-growing-percent=75",
   "--no-allocation-site-pretenuring",
 ]
 

@@ -45,20 +45,28 @@ export function requireDeclared({ method, url, config, schema }: RouteOptions): 
 }
 
 /** Throws what the caller is told. Whether the path's application is theirs is asked of `idOf`, if it is named by a uid. */
-export async function requireAccess(
+export function requireAccess(
   caller: Caller,
   request: FastifyRequest,
   idOf: (app: string) => Promise<string>,
-): Promise<void> {
+): undefined | Promise<void> {
   const { auth: need, capability } = request.routeOptions.config
   if (caller.access === "read" && request.method !== "GET" && request.method !== "HEAD")
     throw refused("this key can only read")
   if (need === "org" && caller.appId !== null) throw refused("this needs a key of the whole organization")
   if (capability !== undefined && !has(caller, capability)) throw refused(`this key lacks ${capability}`)
-  if (need !== "app" || caller.appId === null) return
+  if (need !== "app" || caller.appId === null) return undefined
   const { app_id: app } = request.params as { readonly app_id: string }
-  if (app !== caller.appId && !(NAME.test(app) && (await idOf(app)) === caller.appId))
-    throw ApiError.of(404, "not_found", `Entity not found: there is no application "${app}"`)
+  return app === caller.appId ? undefined : requireOwn(caller.appId, app, idOf)
+}
+
+async function requireOwn(
+  appId: string,
+  named: string,
+  idOf: (app: string) => Promise<string>,
+): Promise<void> {
+  if (!NAME.test(named) || (await idOf(named)) !== appId)
+    throw ApiError.of(404, "not_found", `Entity not found: there is no application "${named}"`)
 }
 
 /** What weighs on everybody's deliveries is not for the customer whose endpoint it is. */

@@ -19,19 +19,30 @@ declare module "fastify" {
 export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReader | null): void {
   const { store, clock } = posthorn.core
   const ring = new KeyRing(store, clock)
-  const admit = async (request: FastifyRequest) => {
-    const caller = await callerOf(request.headers.authorization, ring, readToken)
+  const enter = (request: FastifyRequest, caller: Caller) => {
     request.caller = caller
-    await requireAccess(caller, request, async (key) => {
+    return requireAccess(caller, request, async (key) => {
       return (await posthorn.tenant(caller.orgId).applications.get(key)).id
     })
   }
+  /** Undefined where nothing had to be waited for. */
+  const admit = (request: FastifyRequest): undefined | Promise<void> => {
+    const caller = callerOf(request.headers.authorization, ring, readToken)
+    return caller instanceof Promise ? caller.then((known) => enter(request, known)) : enter(request, caller)
+  }
   app.decorateRequest("caller", null)
   app.addHook("onRoute", requireDeclared)
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", (request, _reply, done) => {
     const isNothing = request.is404 && unsupported(request) === null
-    if (isNothing || request.routeOptions.config.auth === "none") return
-    await inTime(request, admit(request))
+    if (isNothing || request.routeOptions.config.auth === "none") return done()
+    let admitted: undefined | Promise<void>
+    try {
+      admitted = admit(request)
+    } catch (error) {
+      return done(error as Error)
+    }
+    if (admitted === undefined) done()
+    else inTime(request, admitted).then(() => done(), done)
   })
   app.addHook("onClose", () => ring.close())
 }

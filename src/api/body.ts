@@ -11,11 +11,17 @@ declare module "fastify" {
   }
 }
 
+/** Of answers that are written here, not by the framework. */
+export const JSON_TYPE = "application/json; charset=utf-8"
+
 /** As deep as Svix reads. */
 const DEEPEST = 128
 /** `"__proto__":`, also with its letters escaped. */
 const PROTO =
   /"(?:_|\\u005[Ff]){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006[Ff])(?:t|\\u0074)(?:o|\\u006[Ff])(?:_|\\u005[Ff]){2}"\s*:/
+
+/** Strict about the bytes, and keeps nothing between two texts. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true })
 
 export function readBodies(app: Api): void {
   app.decorateRequest("rawBody", null)
@@ -37,7 +43,7 @@ export function parseJson(bytes: Buffer): unknown {
   if (isDeeperThan(DEEPEST, bytes)) throw broken(`nests deeper than ${DEEPEST} levels`)
   let text: string
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+    text = UTF8.decode(bytes)
   } catch {
     throw broken("is not UTF-8")
   }

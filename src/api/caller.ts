@@ -1,7 +1,7 @@
 /** Who makes a request: a token becomes a tenant, perhaps one application of it, and what may be done there. */
 import { PosthornError } from "../core/errors.ts"
 import { requireOrg } from "../core/org.ts"
-import type { KeyProblem, KeyRing } from "../resources/key-ring.ts"
+import type { KeyProblem, KeyRing, Verified } from "../resources/key-ring.ts"
 import type { Capability, KeyScope } from "../resources/keys.ts"
 import { ApiError } from "./errors.ts"
 import type { TokenReader } from "./jwt.ts"
@@ -31,16 +31,20 @@ export function unauthenticated(detail: string): ApiError {
 }
 
 /** `readToken` is null where no secret for Svix's tokens is set. */
-export async function callerOf(
+export function callerOf(
   authorization: string | undefined,
   ring: KeyRing,
   readToken: TokenReader | null,
-): Promise<Caller> {
+): Caller | Promise<Caller> {
   const [, token] = /^bearer +(\S+) *$/i.exec(authorization ?? "") ?? []
   if (token === undefined)
     throw unauthenticated("Invalid token: send the header Authorization: Bearer and a key")
   if (readToken !== null && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return readToken(token)
-  const verified = await ring.verify(token)
+  const verified = ring.verify(token)
+  return verified instanceof Promise ? verified.then(callerBy) : callerBy(verified)
+}
+
+function callerBy(verified: Verified): Caller {
   if (!verified.ok) throw unauthenticated(PROBLEMS[verified.reason])
   const { orgId, appId, scope, capabilities, featureFlags, id } = verified.key
   return {

@@ -5,9 +5,12 @@ import type { Ids } from "../core/ids.ts"
 import { seededIds } from "../core/seeded-ids.ts"
 import { Answers, type Asked, type Parts, type Run } from "./answers.ts"
 import { requireCaller } from "./auth.ts"
+import { JSON_TYPE } from "./body.ts"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
 import { inTime } from "./overload.ts"
+
+type Running = Run & { readonly asked: Asked; readonly ids: Ids }
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -16,7 +19,7 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     /** Present while the request is the one that makes the answer. Its ids come out the same when it is run again. */
-    run: (Run & { readonly asked: Asked; readonly ids: Ids }) | null
+    run: Running | null
   }
 }
 
@@ -25,9 +28,8 @@ const LONGEST_KEY = 256
 export function answerOnce(app: Api, parts: Parts): void {
   const answers = new Answers(parts)
   app.decorateRequest("run", null)
-  app.addHook("preHandler", async (request, reply) => {
-    const asked = askedBy(request)
-    if (asked === null) return
+  /** Whether it is answered with that. */
+  const begin = async (request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<boolean> => {
     let late = false
     const beginning = answers.begin(asked).then(async (begun) => {
       // The caller was told to come again: nobody works on it.
@@ -40,13 +42,12 @@ export function answerOnce(app: Api, parts: Parts): void {
     })
     if ("seed" in begun) {
       request.run = { ...begun, asked, ids: seededIds(begun.seed, begun.atMs) }
-      return
+      return false
     }
-    return reply.code(begun.status).type("application/json; charset=utf-8").send(begun.body)
-  })
-  app.addHook("onSend", async (request, reply: FastifyReply, payload) => {
-    const { run } = request
-    if (run === null) return
+    void reply.code(begun.status).type(JSON_TYPE).send(begun.body)
+    return true
+  }
+  const finish = async (request: FastifyRequest, reply: FastifyReply, run: Running, payload: unknown) => {
     request.run = null
     const body = typeof payload === "string" ? payload : ""
     const finishing = answers.finish(run, run.asked, { status: reply.statusCode, body })
@@ -56,6 +57,22 @@ export function answerOnce(app: Api, parts: Parts): void {
     })
     // Whoever is told that the store does not answer must not wait for the store. A repeat waits.
     if (reply.statusCode < 500) await kept
+  }
+  // Most requests have nothing to do here, and wait for nothing.
+  app.addHook("preHandler", (request, reply, done) => {
+    let asked: Asked | null
+    try {
+      asked = askedBy(request)
+    } catch (error) {
+      return done(error as Error)
+    }
+    if (asked === null) return done()
+    begin(request, reply, asked).then((isAnswered) => isAnswered || done(), done)
+  })
+  app.addHook("onSend", (request, reply, payload, done) => {
+    const { run } = request
+    if (run === null) return done(null, payload)
+    finish(request, reply, run, payload).then(() => done(null, payload), done)
   })
 }
 

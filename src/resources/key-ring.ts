@@ -2,7 +2,7 @@
 import type { Clock } from "../core/clock.ts"
 import type { Entry, Store } from "../store/store.ts"
 import { changed, KEY_KIND, type KeyRecord, recordOf } from "./key-record.ts"
-import { hasDigest, readToken } from "./key-token.ts"
+import { hasDigest, readToken, type Token } from "./key-token.ts"
 
 export type KeyProblem = "malformed" | "unknown" | "expired" | "revoked"
 
@@ -16,7 +16,9 @@ export type Verified =
   | { readonly ok: false; readonly reason: KeyProblem }
 
 interface Seen {
-  readonly found: Promise<KnownKey | null>
+  readonly reading: Promise<KnownKey | null>
+  /** When it is read: whoever has it need not wait for it. */
+  key: KnownKey | null
   readonly untilMs: number
 }
 
@@ -55,10 +57,15 @@ export class KeyRing {
     this.#seen = seenOf(store)
   }
 
-  async verify(text: string, now = this.#clock.now()): Promise<Verified> {
+  /** At once for a key that was used a moment ago: a promise at each step of a request took as long as the check itself. */
+  verify(text: string, now = this.#clock.now()): Verified | Promise<Verified> {
     const token = readToken(text)
     if (token === null) return { ok: false, reason: "malformed" }
-    const key = await this.#find(token.id, now)
+    const { key, reading } = this.#find(token.id, now)
+    return key === null ? reading.then((read) => this.#judge(token, read, now)) : this.#judge(token, key, now)
+  }
+
+  #judge(token: Token, key: KnownKey | null, now: number): Verified {
     if (key === null || !hasDigest(token.secret, key.digest)) return { ok: false, reason: "unknown" }
     if (key.revokedAt !== null && key.revokedAt <= now) return { ok: false, reason: "revoked" }
     if (key.expiresAt !== null && key.expiresAt <= now) return { ok: false, reason: "expired" }
@@ -71,20 +78,23 @@ export class KeyRing {
     await Promise.all(this.#writing)
   }
 
-  /** The promise is remembered, not its result: a read that was under way when the key was revoked is not put back. */
-  #find(id: string, now: number): Promise<KnownKey | null> {
-    const seen = this.#seen.get(id)
-    if (seen !== undefined && now < seen.untilMs) return seen.found
-    const found = this.#read(id, now)
+  /** Remembered while it is being read: a read that was under way when the key was revoked is not put back. */
+  #find(id: string, now: number): Seen {
+    const before = this.#seen.get(id)
+    if (before !== undefined && now < before.untilMs) return before
+    const seen: Seen = { reading: this.#read(id, now), key: null, untilMs: now + SEEN_MS }
     this.#seen.delete(id)
     if (this.#seen.size >= MOST_SEEN) this.#seen.delete(this.#seen.keys().next().value!)
-    this.#seen.set(id, { found, untilMs: now + SEEN_MS })
+    this.#seen.set(id, seen)
     const forget = () => {
-      if (this.#seen.get(id)?.found === found) this.#seen.delete(id)
+      if (this.#seen.get(id) === seen) this.#seen.delete(id)
     }
-    // Neither a fault nor a guess is worth remembering.
-    found.then((key) => key === null && forget(), forget)
-    return found
+    seen.reading.then((key) => {
+      seen.key = key
+      // Neither a fault nor a guess is worth remembering.
+      if (key === null) forget()
+    }, forget)
+    return seen
   }
 
   async #read(id: string, now: number): Promise<KnownKey | null> {

@@ -91,6 +91,16 @@ test("it ends when it was said to, and says why", async () => {
   expect(await ring.verify(token)).toEqual({ ok: false, reason: "expired" })
 })
 
+test("a key that was used a moment ago is known at once, and is asked for again after two seconds", async () => {
+  const { posthorn, ring } = await open()
+  const { token } = await admin(posthorn)
+  const now = posthorn.core.clock.now()
+  await ring.verify(token, now)
+  expect(ring.verify(token, now + 1999)).toMatchObject({ ok: true })
+  expect(ring.verify(`${token}0`, now + 1999)).toEqual({ ok: false, reason: "unknown" })
+  expect(ring.verify(token, now + 2000)).toBeInstanceOf(Promise)
+})
+
 test("revoked here it opens nothing from that moment, though it was just used", async () => {
   const { posthorn, ring } = await open()
   const { token, id } = await admin(posthorn)

@@ -3,6 +3,7 @@ import type { FastifyRequest } from "fastify"
 import { invalid, PosthornError } from "../../core/errors.ts"
 import type { MessageInput, SendResult } from "../../resources/messages.ts"
 import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
+import { JSON_TYPE } from "../body.ts"
 import type { Routes } from "../context.ts"
 import { rawField } from "../raw-field.ts"
 import { NoContent, Type } from "../schema.ts"
@@ -37,13 +38,16 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     async (request, reply) => {
       const { messages, applications } = tenant(request)
       const { app_id: key } = request.params
-      const { payload = null, data = null } = request.body
-      const input = messageInput(request.body, request.rawBody!, keyOf(request))
+      const payload = payloadOf(request.body, request.rawBody!)
+      const input = messageInput(request.body, payload, keyOf(request))
       await ensureApplication(applications, key, request.body.application)
       const sent = await messages.send(key, input)
+      const shown = request.query.with_content === false ? null : payload
       return reply
         .code(202)
-        .send(sentOut(sent, input, request.query.with_content === false ? {} : (payload ?? data ?? {})))
+        .type(JSON_TYPE)
+        .serializer(toJson)
+        .send(sentOut(sent, input, shown))
     },
   )
 
@@ -193,8 +197,13 @@ function keyOf(request: FastifyRequest): string | undefined {
   return typeof key === "string" ? key : undefined
 }
 
-/** The payload is sent in the bytes in which it came: other languages write numbers that JavaScript would round. */
-function messageInput(body: Body, json: Buffer, idempotencyKey: string | undefined): MessageInput {
+/** In the bytes in which it came: other languages write numbers that JavaScript would round. Null if there is none. */
+function payloadOf({ payload, data }: Body, json: Buffer): Buffer | null {
+  if (payload != null) return rawField(json, "payload")
+  return data == null ? null : rawField(json, "data")
+}
+
+function messageInput(body: Body, asSent: Buffer | null, idempotencyKey: string | undefined): MessageInput {
   const {
     data,
     application: _application,
@@ -205,8 +214,7 @@ function messageInput(body: Body, json: Buffer, idempotencyKey: string | undefin
   } = body
   const raw = transformationsParams?.rawPayload
   const contentType = transformationsParams?.headers?.["content-type"]
-  const field = rest.payload == null ? (data == null ? null : "data") : "payload"
-  const payload = raw === undefined ? field && rawField(json, field) : new TextEncoder().encode(raw)
+  const payload = raw === undefined ? asSent : new TextEncoder().encode(raw)
   if (payload === null) throw invalid("payload", "is required")
   return {
     ...given<MessageInput>({
@@ -222,7 +230,7 @@ function messageInput(body: Body, json: Buffer, idempotencyKey: string | undefin
 }
 
 /** What was asked for is what was written: it need not be read again. */
-function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, payload: unknown) {
+function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, payload: Buffer | null) {
   const { eventType, eventId, channels, tags: words, deliverAt, sessionId, metadata, priority } = input
   return {
     id,
@@ -238,4 +246,9 @@ function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, p
     priority: priority ?? "normal",
     matched,
   }
+}
+
+/** The payload stands in the answer as it came, which need not be written anew. */
+function toJson({ payload, ...rest }: ReturnType<typeof sentOut>): string {
+  return `{"payload":${payload ?? "{}"},${JSON.stringify(rest).slice(1)}`
 }

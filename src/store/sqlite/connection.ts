@@ -23,7 +23,7 @@ export class Connection {
       )
     }
     // Larger ones are no faster: what they lack is in the system's own cache. A reader that goes through a backlog fills all that it may.
-    this.db.exec(`PRAGMA cache_size = ${readOnly ? -2048 : -8192}`)
+    this.db.exec(`PRAGMA cache_size = ${readOnly ? -2048 : -4096}`)
     this.db.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
   }
 
