@@ -9,7 +9,7 @@ const message: Required<NewMessage> = {
   app: "app",
   to: "ep_1",
   eventType: "type",
-  payload: new Uint8Array([1, 2]),
+  payload: Buffer.from([1, 2]),
   contentType: "text/plain",
   eventId: "event",
   channels: ["channel"],
@@ -20,7 +20,7 @@ const message: Required<NewMessage> = {
   maxAttempts: 1,
   receivedAt: 2,
   deliverAt: 3,
-  idempotency: { key: new Uint8Array([3]), digest: new Uint8Array([4]) },
+  idempotency: { key: Buffer.from([3]), digest: Buffer.from([4]) },
   payloadUntil: 4,
   purgeUnmatchedAt: 5,
 }
@@ -67,7 +67,7 @@ const settlement: Required<Settlement> = {
     attemptNumber: 11,
     url: "https://example.com",
     responseStatus: 410,
-    responseBody: new Uint8Array([5]),
+    responseBody: Buffer.from([5]),
     responseTruncated: false,
     error: "error",
     startedAt: 12,
@@ -109,4 +109,15 @@ test.each([
 ] as const)("what %s answers comes back as it was", (name, value) => {
   const { packAnswer, unpackAnswer } = wireOf(name)
   expect(unpackAnswer(structuredClone(packAnswer(value)))).toStrictEqual(value)
+})
+
+test.each([
+  0, 1, 256, 4095, 4096, 70_000,
+])("%i bytes are the same on the other thread, whatever they are", (length) => {
+  // In the middle of a larger memory, as Node's own are.
+  const bytes = Buffer.alloc(length + 20).subarray(10, 10 + length)
+  for (let i = 0; i < length; i++) bytes[i] = i * 7
+  const { pack, unpack } = wireOf("accept")
+  const [[out]] = unpack(structuredClone(pack([[{ ...message, payload: bytes }]]))) as [[NewMessage]]
+  expect(Buffer.compare(out.payload, bytes)).toBe(0)
 })

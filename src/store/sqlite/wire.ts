@@ -43,16 +43,19 @@ type PackedAccepted = ReturnType<typeof packAccepted>
 type PackedLane = ReturnType<typeof packLane>
 
 const packMessage = (m: NewMessage) => [
-  m.id, m.orgId, m.app, m.to, m.eventType, m.payload, m.contentType, m.eventId, unlessEmpty(m.channels), unlessEmpty(m.tags),
-  m.sessionId, unlessEmpty(m.metadata), m.priority, m.maxAttempts, m.receivedAt, m.deliverAt, m.idempotency, m.payloadUntil, m.purgeUnmatchedAt,
+  m.id, m.orgId, m.app, m.to, m.eventType, packBytes(m.payload), m.contentType, m.eventId, unlessEmpty(m.channels), unlessEmpty(m.tags),
+  m.sessionId, unlessEmpty(m.metadata), m.priority, m.maxAttempts, m.receivedAt, m.deliverAt,
+  m.idempotency && packBytes(m.idempotency.key), m.idempotency && packBytes(m.idempotency.digest), m.payloadUntil, m.purgeUnmatchedAt,
 ] as const
 
 const unpackMessage = ([
   id, orgId, app, to, eventType, payload, contentType, eventId, channels, tags,
-  sessionId, metadata, priority, maxAttempts, receivedAt, deliverAt, idempotency, payloadUntil, purgeUnmatchedAt,
+  sessionId, metadata, priority, maxAttempts, receivedAt, deliverAt, key, digest, payloadUntil, purgeUnmatchedAt,
 ]: PackedMessage): NewMessage => ({
-  id, orgId, app, to, eventType, payload, contentType, eventId, channels: channels ?? [], tags: tags ?? [],
-  sessionId, metadata: metadata ?? {}, priority, maxAttempts, receivedAt, deliverAt, idempotency, payloadUntil, purgeUnmatchedAt,
+  id, orgId, app, to, eventType, payload: unpackBytes(payload), contentType, eventId, channels: channels ?? [], tags: tags ?? [],
+  sessionId, metadata: metadata ?? {}, priority, maxAttempts, receivedAt, deliverAt,
+  idempotency: key === null || digest === null ? null : { key: unpackBytes(key), digest: unpackBytes(digest) },
+  payloadUntil, purgeUnmatchedAt,
 })
 
 const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, change: c, attempt }: Settlement) => [
@@ -75,13 +78,14 @@ const unpackSettlement = ([
 })
 
 const packAttempt = (a: NewAttempt) => [
-  a.id, a.status, a.manual, a.attemptNumber, a.url, a.responseStatus, a.responseBody, a.responseTruncated, a.error, a.startedAt, a.durationMs,
+  a.id, a.status, a.manual, a.attemptNumber, a.url, a.responseStatus, a.responseBody && packBytes(a.responseBody), a.responseTruncated, a.error, a.startedAt, a.durationMs,
 ] as const
 
 const unpackAttempt = ([
   id, status, manual, attemptNumber, url, responseStatus, responseBody, responseTruncated, error, startedAt, durationMs,
 ]: PackedAttempt): NewAttempt => ({
-  id, status, manual, attemptNumber, url, responseStatus, responseBody, responseTruncated, error, startedAt, durationMs,
+  id, status, manual, attemptNumber, url, responseStatus, responseBody: responseBody === null ? null : unpackBytes(responseBody),
+  responseTruncated, error, startedAt, durationMs,
 })
 
 const packAccepted = (a: Accepted) => [a.messageId, a.receivedAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
@@ -97,6 +101,19 @@ const packLane = ({ endpointId, appId, dueAt, handed }: AcceptedLane) => [
 const unpackLane = ([endpointId, appId, dueAt, seq, id]: PackedLane): AcceptedLane => ({
   endpointId, appId, dueAt, handed: seq === null || id === null ? undefined : { seq, id },
 })
+
+/** Up to so many bytes share a memory of Node's where they are unpacked. */
+const MOST_AS_TEXT = 4095
+
+/** As a text with a character for each: the copy of 1 kB takes 3 µs like this, and 6 with a memory of its own on both sides. */
+function packBytes(bytes: Uint8Array): Uint8Array | string {
+  if (bytes.length > MOST_AS_TEXT) return bytes
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
+}
+
+function unpackBytes(packed: Uint8Array | string): Uint8Array {
+  return typeof packed === "string" ? Buffer.from(packed, "latin1") : packed
+}
 
 function unlessEmpty<T extends object>(value: T): T | null {
   for (const _key in value) return value
