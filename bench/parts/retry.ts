@@ -1,7 +1,7 @@
 /** How long a failing response waits until its retry is written, while the engine is half loaded. */
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
-import { Library } from "../harness/library.ts"
+import { Library, type Traffic } from "../harness/library.ts"
 import { openLoop } from "../harness/open-loop.ts"
 import { percentile } from "../harness/statistics.ts"
 import { inTime, VoidRun } from "../harness/void.ts"
@@ -20,36 +20,52 @@ async function measure(bench: Bench): Promise<Values> {
     const url = `${bench.receiver.origin}/fail`
     const failing = await library.traffic("failing", FAILING_ENDPOINTS, () => ({ url, retry: RETRY }))
     const perSecond = (await measureCapacity(bench, healthy)) / 2
-    const count = Math.round((perSecond * bench.size(8, 1)) / FAILING_SHARE) * FAILING_SHARE
-    const failures = count / FAILING_SHARE
-    const isFailing = (i: number) => i % FAILING_SHARE === 0
-    /** Of those that fail. */
-    const ids: string[] = []
-    const written = collectWritten(library, failures)
-    const expected = await bench.receiver.expect(count, { timed: true })
-    await openLoop({
-      perSecond,
-      count,
-      // Each of the failing endpoints gets its share: the ordinal alone would choose only some of them.
-      send: async (i) => {
-        const traffic = isFailing(i) ? failing : healthy
-        const { id } = await traffic.send(expected.from + i, isFailing(i) ? i / FAILING_SHARE : i)
-        if (isFailing(i)) ids[i / FAILING_SHARE] = id
-      },
-    })
-    const { tally } = await expected.complete()
-    const writtenAt = await inTime(written, () => "failures were not written")
-    const tookMs = ids.map((id, i) => writtenAt.get(id)! - tally.times![i * FAILING_SHARE]!)
-    if (tookMs.some(Number.isNaN)) throw new VoidRun("a failure was written for a message that was not sent")
+    const run = (seconds: number) => fail(bench, library, { healthy, failing, perSecond, seconds })
+    // What a failure leads to is compiled in the first second, as the rest was while the capacity was measured.
+    await run(bench.size(1, 0.2))
+    const tookMs = await run(bench.size(8, 1))
     return {
       "retry.settle.p99ms": percentile(tookMs, 99),
       "retry.settle.p50ms": percentile(tookMs, 50),
-      "retry.settle.failures": failures,
+      "retry.settle.failures": tookMs.length,
       "retry.settle.perSecond": perSecond,
     }
   } finally {
     await library.close()
   }
+}
+
+interface Load {
+  readonly healthy: Traffic
+  readonly failing: Traffic
+  readonly perSecond: number
+  readonly seconds: number
+}
+
+/** How long each failure took until it was written. */
+async function fail(bench: Bench, library: Library, load: Load): Promise<number[]> {
+  const { healthy, failing, perSecond } = load
+  const count = Math.round((perSecond * load.seconds) / FAILING_SHARE) * FAILING_SHARE
+  const isFailing = (i: number) => i % FAILING_SHARE === 0
+  /** Of those that fail. */
+  const ids: string[] = []
+  const written = collectWritten(library, count / FAILING_SHARE)
+  const expected = await bench.receiver.expect(count, { timed: true })
+  await openLoop({
+    perSecond,
+    count,
+    // Each of the failing endpoints gets its share: the ordinal alone would choose only some of them.
+    send: async (i) => {
+      const traffic = isFailing(i) ? failing : healthy
+      const { id } = await traffic.send(expected.from + i, isFailing(i) ? i / FAILING_SHARE : i)
+      if (isFailing(i)) ids[i / FAILING_SHARE] = id
+    },
+  })
+  const { tally } = await expected.complete()
+  const writtenAt = await inTime(written, () => "failures were not written")
+  const tookMs = ids.map((id, i) => writtenAt.get(id)! - tally.times![i * FAILING_SHARE]!)
+  if (tookMs.some(Number.isNaN)) throw new VoidRun("a failure was written for a message that was not sent")
+  return tookMs
 }
 
 /** When the store had committed each failure, by message: the event is published after that. */
