@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { runInNewContext } from "node:vm"
 import { expect, onTestFinished, test } from "vitest"
+import { NODE_OPTIONS } from "../bench/harness/settings.ts"
 import { flagOf, NAMES, settingOf, variablesOf } from "../src/config/table.ts"
 import { scheduledDelay } from "../src/core/backoff.ts"
 import { PosthornError } from "../src/core/errors.ts"
@@ -176,6 +177,14 @@ test("the page of the command line has every setting, with its flag, its variabl
     return [name, flag === null ? "–" : `--${flag}`, variablesOf(name).join(", "), otherwise]
   })
   expect(shown).toEqual(known)
+})
+
+test("Node has the same options wherever Posthorn is started, and the pages name them", () => {
+  const { start, bench } = JSON.parse(page("package.json")).scripts
+  for (const text of [start, bench, page("docs/benchmarks.md")])
+    expect(text).toContain(NODE_OPTIONS.join(" "))
+  expect(page("Dockerfile")).toContain(NODE_OPTIONS.map((option) => `"${option}"`).join(", "))
+  for (const option of NODE_OPTIONS) expect(page("docs/operations.md")).toContain(`\`${option}\``)
 })
 
 test("every TypeScript example fits the types", async () => {

@@ -11,9 +11,6 @@ declare module "fastify" {
   }
 }
 
-/** Of answers that are written here, not by the framework. */
-export const JSON_TYPE = "application/json; charset=utf-8"
-
 /** As deep as Svix reads. */
 const DEEPEST = 128
 /** `"__proto__":`, also with its letters escaped. */

@@ -5,10 +5,10 @@ import type { Ids } from "../core/ids.ts"
 import { seededIds } from "../core/seeded-ids.ts"
 import { Answers, type Asked, type Parts, type Run } from "./answers.ts"
 import { requireCaller } from "./auth.ts"
-import { JSON_TYPE } from "./body.ts"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
 import { inTime } from "./overload.ts"
+import { JSON_TYPE } from "./shapes.ts"
 
 type Running = Run & { readonly asked: Asked; readonly ids: Ids }
 
@@ -28,8 +28,7 @@ const LONGEST_KEY = 256
 export function answerOnce(app: Api, parts: Parts): void {
   const answers = new Answers(parts)
   app.decorateRequest("run", null)
-  /** Whether it is answered with that. */
-  const begin = async (request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<boolean> => {
+  const begin = async (request: FastifyRequest, reply: FastifyReply, asked: Asked) => {
     let late = false
     const beginning = answers.begin(asked).then(async (begun) => {
       // The caller was told to come again: nobody works on it.
@@ -42,10 +41,9 @@ export function answerOnce(app: Api, parts: Parts): void {
     })
     if ("seed" in begun) {
       request.run = { ...begun, asked, ids: seededIds(begun.seed, begun.atMs) }
-      return false
+      return
     }
-    void reply.code(begun.status).type(JSON_TYPE).send(begun.body)
-    return true
+    return reply.code(begun.status).type(JSON_TYPE).send(begun.body)
   }
   const finish = async (request: FastifyRequest, reply: FastifyReply, run: Running, payload: unknown) => {
     request.run = null
@@ -58,21 +56,14 @@ export function answerOnce(app: Api, parts: Parts): void {
     // Whoever is told that the store does not answer must not wait for the store. A repeat waits.
     if (reply.statusCode < 500) await kept
   }
-  // Most requests have nothing to do here, and wait for nothing.
+  // Most requests have nothing to do here: they go on at once, and for the others the framework waits.
   app.addHook("preHandler", (request, reply, done) => {
-    let asked: Asked | null
-    try {
-      asked = askedBy(request)
-    } catch (error) {
-      return done(error as Error)
-    }
-    if (asked === null) return done()
-    begin(request, reply, asked).then((isAnswered) => isAnswered || done(), done)
+    const asked = askedBy(request)
+    return asked === null ? done() : begin(request, reply, asked)
   })
   app.addHook("onSend", (request, reply, payload, done) => {
     const { run } = request
-    if (run === null) return done(null, payload)
-    finish(request, reply, run, payload).then(() => done(null, payload), done)
+    return run === null ? done(null, payload) : finish(request, reply, run, payload)
   })
 }
 

@@ -1,6 +1,9 @@
 /** Shapes that many routes share. */
 import { type TSchema, Type } from "./schema.ts"
 
+/** Of answers that are put together here, not by the framework. */
+export const JSON_TYPE = "application/json; charset=utf-8"
+
 export const HttpErrorOut = Type.Named(
   "HttpErrorOut",
   Type.Object({ code: Type.String(), detail: Type.String() }, { title: "HttpError" }),

@@ -13,10 +13,9 @@ export function loadCompiler(app: Api): void {
     // Whoever asks whether we live does not wait for the compiler.
     const isPing = routeOptions.config.always && Object.keys(query as object).length === 0
     if (compile !== null || isPing) return done()
-    import("./check.ts").then(({ compileCheck }) => {
+    return import("./check.ts").then(({ compileCheck }) => {
       compile = compileCheck
-      done()
-    }, done)
+    })
   })
 }
 

@@ -138,6 +138,25 @@ test("while the store stalls before the handlers, no more are let in than there 
   expect((await server.posthorn.applications.list()).data).toHaveLength(1)
 })
 
+test("a store that stalls while an answer is kept costs that answer, and nothing else", async () => {
+  const stall = Promise.withResolvers<void>()
+  let saved = 0
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    async saveEntry(entry) {
+      // The first begins the record, the second has the answer.
+      if (entry.kind === "answer" && ++saved === 2) await stall.promise
+      return store.saveEntry(entry)
+    },
+  })
+  const server = await ApiServer.start({ wrapStore, timeouts })
+  expect(await post(server, "k-1")).toMatchObject({ status: 503, body: { code: "timeout" } })
+  expect(await post(server, "k-2")).toMatchObject({ status: 201 })
+  stall.resolve()
+  await expect.poll(async () => (await post(server, "k-1")).status).toBe(201)
+  expect((await server.posthorn.applications.list()).data).toHaveLength(2)
+})
+
 test("bodies that are announced are counted before they are read", async () => {
   const server = await ApiServer.start({
     routes: [probeRoutes()],

@@ -1,7 +1,8 @@
 /** The API described by itself: for programs and for people. */
-import { JSON_TYPE } from "../body.ts"
+
 import { type Api, PREFIX } from "../context.ts"
 import type { OpenApi } from "../docs/document.ts"
+import { JSON_TYPE } from "../shapes.ts"
 
 const PAGE_TYPE = "text/html; charset=utf-8"
 /** The page runs nothing and loads nothing. */

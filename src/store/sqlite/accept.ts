@@ -71,7 +71,12 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
   return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
 }
 
+/** SQLite's statements keep what was bound to them until they are used again: a large one is written by itself. */
+const LARGE_BYTES = 16_384
+
 function insertMessage(context: Context, message: NewMessage, appId: string, matched: number): void {
+  const isLarge = message.payload.length > LARGE_BYTES
+  if (isLarge) context.messages.flush()
   context.messages.add(
     message.id,
     appId,
@@ -92,7 +97,7 @@ function insertMessage(context: Context, message: NewMessage, appId: string, mat
     message.payloadUntil,
   )
   // One that may be there already is written at once, so that the refusal names it.
-  if (message.eventId !== null || message.to !== null)
+  if (isLarge || message.eventId !== null || message.to !== null)
     orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () =>
       context.messages.flush(),
     )

@@ -5,60 +5,23 @@ import { Inserts } from "./inserts.ts"
 import { OpenLanes } from "./open-lanes.ts"
 import type { Recipients } from "./recipients.ts"
 
-const MESSAGE = [
-  ...[
-    "id",
-    "app_id",
-    "event_type",
-    "payload",
-    "content_type",
-    "event_id",
-    "channels",
-    "tags",
-    "session_id",
-    "metadata",
-  ],
-  ...["priority", "max_attempts", "received_at", "deliver_at", "matched", "purge_at", "payload_until"],
-]
-const DELIVERY = [
-  ...[
-    "seq",
-    "id",
-    "app_id",
-    "webhook_id",
-    "message_id",
-    "session_id",
-    "event_type",
-    "target_url",
-    "max_attempts",
-    "priority",
-  ],
-  ...["ordered", "deferred", "next_retry_at", "received_at", "age_from"],
-]
-const CLAIM = ["seq", "token", "started_at"]
-const ATTEMPT = [
-  ...[
-    "id",
-    "delivery_id",
-    "webhook_id",
-    "message_id",
-    "attempt_number",
-    "manual",
-    "status",
-    "url",
-    "response_status",
-  ],
-  ...["response_body", "response_truncated", "error", "started_at", "duration_ms"],
-]
+const MESSAGE =
+  "id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, matched, purge_at, payload_until"
+const DELIVERY =
+  "seq, id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, next_retry_at, received_at, age_from"
+const CLAIM = "seq, token, started_at"
+const ATTEMPT =
+  "id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated, error, started_at, duration_ms"
 
 export class Context {
   readonly connection: Connection
   readonly ids: Ids
-  /** What accepting and settling add, until `flush`. */
+  /** What accepting, fetching and settling add, until `flush`. */
   readonly messages: Inserts
   readonly deliveries: Inserts
   readonly claims: Inserts
   readonly attempts: Inserts
+  readonly #gathered: readonly Inserts[]
   /** The endpoints of each application that messages were sent to, by tenant and then by the key that was used. */
   readonly recipients = new Map<string, Map<string, Recipients | null>>()
   readonly openLanes = new OpenLanes()
@@ -77,6 +40,7 @@ export class Context {
     this.deliveries = new Inserts(connection, "INSERT INTO webhook_deliveries", DELIVERY)
     this.claims = new Inserts(connection, "INSERT OR REPLACE INTO in_flight", CLAIM)
     this.attempts = new Inserts(connection, "INSERT INTO attempts", ATTEMPT)
+    this.#gathered = [this.messages, this.deliveries, this.claims, this.attempts]
     this.#dataVersion = connection.dataVersion()
   }
 
@@ -114,18 +78,19 @@ export class Context {
 
   /** Writes what was gathered: before anything reads it, and before it is committed. */
   flush(): void {
-    for (const inserts of this.#inserts()) inserts.flush()
+    for (const inserts of this.#gathered) inserts.flush()
     // Others than those that are gathered take the number that comes next.
     this.#nextDeliverySeq = null
   }
 
-  #inserts(): readonly Inserts[] {
-    return [this.messages, this.deliveries, this.claims, this.attempts]
+  /** Whether anything is left to be written. */
+  get isGathering(): boolean {
+    return this.#gathered.some(({ isEmpty }) => !isEmpty)
   }
 
   /** Whatever was learned in a transaction that was taken back is not so; what was told in it was not told, what was gathered goes. */
   rolledBack(): void {
-    for (const inserts of this.#inserts()) inserts.drop()
+    for (const inserts of this.#gathered) inserts.drop()
     this.#nextDeliverySeq = null
     if (this.#told) this.#changedByOthers = true
     this.forget()

@@ -171,8 +171,8 @@ function attemptAlone(connection: Connection, context: Context, call: Call): Ans
   })
   if ("failure" in answer) {
     if (answer.fileTrouble || !connection.db.isTransaction) throw answer.failure
-    // Most that are refused have written nothing: then all that is remembered is still so.
-    if (connection.totalChanges() !== written) context.rolledBack()
+    // Most that are refused have written nothing, and have nothing to be written: then all that is remembered is still so.
+    if (connection.totalChanges() !== written || context.isGathering) context.rolledBack()
     connection.sql("ROLLBACK TO call").run()
   }
   connection.sql("RELEASE call").run()
@@ -183,7 +183,7 @@ function attempt(context: Context, call: Call): Answer {
   return answerOf(() => perform(context, call))
 }
 
-/** These leave rows to be written with those of others, and read none of them. */
+/** These leave rows to be written with those of others, and read none that such a call may have left. */
 const GATHERING: ReadonlySet<OperationName> = new Set(["accept", "settle"])
 
 function perform(context: Context, [name, args]: Call): unknown {

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test } from "vitest"
 import { laneFetch, NOW, newest, sample, settlement } from "../conformance/samples.ts"
+import type { Endpoint } from "../store.ts"
 import { Connection } from "./connection.ts"
 import { Inserts } from "./inserts.ts"
 import { openSqliteStore } from "./store.ts"
@@ -14,7 +15,7 @@ test("however many were gathered, each is written once, in the order in which th
   const connection = new Connection(":memory:")
   onTestFinished(() => connection.close())
   connection.db.exec("CREATE TABLE t (seq INTEGER PRIMARY KEY, a INTEGER, b TEXT)")
-  const inserts = new Inserts(connection, "INSERT INTO t", ["a", "b"])
+  const inserts = new Inserts(connection, "INSERT INTO t", "a, b")
   let written = 0
   for (const count of [0, 1, 3, 4, 15, 16, 17, 59]) {
     for (let i = 0; i < count; i++) inserts.add(++written, `${written}`)
@@ -24,20 +25,38 @@ test("however many were gathered, each is written once, in the order in which th
       Array.from({ length: written }, (_, i) => [i + 1, i + 1, `${i + 1}`]),
     )
   }
+  expect(() => inserts.add(0)).toThrow("1 values for 2 columns")
   inserts.add(0, "dropped")
   inserts.drop()
   inserts.flush()
   expect(connection.db.prepare("SELECT count(*) AS rows FROM t").get()).toEqual({ rows: written })
 })
 
-async function start() {
+test("what cannot be written stays until it is dropped; very much is written as it comes", () => {
+  const connection = new Connection(":memory:")
+  onTestFinished(() => connection.close())
+  connection.db.exec("CREATE TABLE t (a INTEGER PRIMARY KEY)")
+  const inserts = new Inserts(connection, "INSERT INTO t", "a")
+  const written = () => connection.db.prepare("SELECT count(*) AS rows FROM t").get()!.rows
+  inserts.add(1)
+  inserts.add(1)
+  expect(() => inserts.flush()).toThrow("UNIQUE")
+  expect(inserts.isEmpty).toBe(false)
+  inserts.drop()
+  expect(inserts.isEmpty).toBe(true)
+  const before = written() as number
+  for (let i = 0; i < 20_000; i++) inserts.add(100 + i)
+  expect(written()).toBe(before + 16_384)
+})
+
+async function start(more: Partial<Endpoint> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-inserts-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, "posthorn.db")
   const store = await openSqliteStore({ path, own: true, onLost() {} })
   onTestFinished(() => store.close())
   const application = sample.application()
-  const endpoint = sample.endpoint(application.id)
+  const endpoint = sample.endpoint(application.id, more)
   await store.createApplication(application)
   await store.createEndpoint(endpoint)
   const send = (more = {}) => store.accept([sample.message(application.id, { receivedAt: NOW, ...more })])
@@ -106,4 +125,82 @@ test("attempts of one moment are written with their deliveries' ids; one whose d
   expect(attempts.map(({ deliveryId, messageId }) => [deliveryId, messageId])).toEqual(
     kept.map(({ id, messageId }) => [id, messageId]),
   )
+})
+
+/** How many messages and deliveries there are, when everything that was left to be written is. */
+async function counted({ store, application }: Awaited<ReturnType<typeof start>>) {
+  await store.closeLane("ep_of_nobody")
+  const messages = await store.listMessages({ appId: application.id }, newest(99), false)
+  return [messages.length, (await store.listDeliveries({}, newest(99))).length]
+}
+
+const key = (of: number) => ({ key: Buffer.alloc(16, of), digest: Buffer.alloc(16, 1) })
+
+test.each([
+  ["a priority that an ordered endpoint refuses", { priority: "high" }],
+  ["a key that was used for another message", { idempotency: { ...key(1), digest: Buffer.alloc(16, 2) } }],
+  ["an event id that is taken", { eventId: "taken" }],
+] as const)("a batch with %s leaves nothing, and what others send is written once", async (_what, bad) => {
+  const stage = await start({ ordered: true })
+  const { path, store, application, send } = stage
+  await send({ eventId: "taken", idempotency: key(1) })
+  const batch = () => {
+    const messages = [{}, {}, {}, {}, {}, bad].map((one) => sample.message(application.id, one as object))
+    return store.accept(messages)
+  }
+  // The second time each call has its savepoint from the beginning.
+  for (const kept of [2, 4]) {
+    await expect(batch()).rejects.toThrow()
+    const beside = await openSqliteStore({ path, own: false, onLost() {} })
+    await beside.accept([sample.message(application.id)])
+    await beside.close()
+    expect(await counted(stage)).toEqual([kept, kept])
+    await send()
+    expect(await counted(stage)).toEqual([kept + 1, kept + 1])
+  }
+})
+
+test("a lane that a refused batch was to be handed to is closed: nothing in it is taken for being sent", async () => {
+  const { store, application, endpoint, send } = await start()
+  const open = { limit: 10, open: 10 }
+  await store.fetch([laneFetch(endpoint.id, TOKEN, open)], NOW)
+  await send({ eventId: "taken" })
+  const batch = [{}, { eventId: "taken" }].map((one) =>
+    sample.message(application.id, { receivedAt: NOW, ...one }),
+  )
+  await expect(store.accept(batch)).rejects.toMatchObject({ code: "conflict" })
+  const [accepted] = await send()
+  expect(accepted!.lanes[0]!.handed).toBeUndefined()
+  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN, open)], NOW)
+  expect(work!.deliveries.map(({ seq }) => seq)).toEqual([2])
+})
+
+test("a large payload is written by itself, and those before it in their order", async () => {
+  const { store, application, send } = await start()
+  const sizes = [10, 20, 50_000, 30, 60_000, 40]
+  await Promise.all(sizes.map((size) => send({ payload: Buffer.alloc(size, 97) })))
+  const messages = await store.listMessages(
+    { appId: application.id },
+    { ...newest(99), order: "ascending" },
+    true,
+  )
+  expect(messages.map(({ payload }) => payload!.length)).toEqual(sizes)
+})
+
+test("at the same moment too, an older claim does not settle what a newer one has fetched", async () => {
+  const { store, endpoint, send } = await start()
+  await send()
+  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN)], NOW)
+  const [[again], [result]] = await Promise.all([
+    store.fetch([laneFetch(endpoint.id, TOKEN + 1)], NOW),
+    store.settle([settlement(endpoint.id, TOKEN, work!.deliveries[0]!, 200)]),
+  ])
+  expect([again!.deliveries.length, result]).toEqual([1, "stale"])
+})
+
+test("a message for one endpoint that is there already is refused as that", async () => {
+  const { application, endpoint, store } = await start()
+  const message = sample.message(application.id, { to: endpoint.id })
+  await store.accept([message])
+  await expect(store.accept([message])).rejects.toMatchObject({ code: "conflict" })
 })

@@ -7,35 +7,46 @@ import type { Connection } from "./connection.ts"
 
 /** How many rows a statement has: the most that fit, again and again. */
 const SIZES = [16, 4, 1]
+/** With so many values they are written, though more may come: a batch to many endpoints has millions. */
+const MOST_VALUES = 16_384
 
 export class Inserts {
   readonly #connection: Connection
+  readonly #width: number
   readonly #statements: readonly { readonly text: string; readonly values: number }[]
   #values: SQLInputValue[] = []
 
-  /** `into` is the beginning of the statement, up to the columns. */
-  constructor(connection: Connection, into: string, columns: readonly string[]) {
+  /** `into` is the beginning of the statement; the columns are separated by commas. */
+  constructor(connection: Connection, into: string, columns: string) {
     this.#connection = connection
-    const row = `(${columns.map(() => "?").join(", ")})`
+    this.#width = columns.split(",").length
+    const row = `(${Array(this.#width).fill("?").join(", ")})`
     this.#statements = SIZES.map((size) => ({
-      text: `${into} (${columns.join(", ")}) VALUES ${Array(size).fill(row).join(", ")}`,
-      values: size * columns.length,
+      text: `${into} (${columns}) VALUES ${Array(size).fill(row).join(", ")}`,
+      values: size * this.#width,
     }))
+  }
+
+  get isEmpty(): boolean {
+    return this.#values.length === 0
   }
 
   /** A value for each column. */
   add(...row: readonly SQLInputValue[]): void {
+    if (row.length !== this.#width) throw new RangeError(`${row.length} values for ${this.#width} columns`)
     this.#values.push(...row)
+    if (this.#values.length >= MOST_VALUES) this.flush()
   }
 
+  /** When it fails they are still there, until they are dropped. */
   flush(): void {
     const values = this.#values
     if (values.length === 0) return
-    this.#values = []
     let at = 0
     for (const { text, values: width } of this.#statements)
       for (; values.length - at >= width; at += width)
         this.#connection.sql(text).run(...values.slice(at, at + width))
+    this.#values = []
   }
 
   /** They are not written: what they belonged to is taken back. */

@@ -38,7 +38,10 @@ function earliestDue(context: Context, endpointId: string): number {
 }
 
 export function fetch(context: Context, lanes: readonly LaneFetch[], now: number): LaneWork[] {
-  return lanes.map((lane) => fetchLane(context, lane, now))
+  const work = lanes.map((lane) => fetchLane(context, lane, now))
+  // A settle that follows must find that an older claim of the same row stands no more.
+  context.claims.flush()
+  return work
 }
 
 function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
@@ -236,7 +239,7 @@ function claimRow(
   return delivery
 }
 
-/** Gathered with the others: nothing looks for it before they are written. */
+/** With the others of this moment. */
 export function claim({ claims }: Context, seq: number, token: number, now: number, starts: boolean): void {
   claims.add(seq, token, starts ? now : -now)
 }

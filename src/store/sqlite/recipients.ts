@@ -30,7 +30,9 @@ export class Recipients {
     const known = this.#byType.get(eventType)
     if (known !== undefined) return known
     if (this.#byType.size === MOST_TYPES) this.#byType.clear()
-    const found = this.#subscribers.filter((one) => wantsType(one, eventType))
+    const wanting = this.#subscribers.filter((one) => wantsType(one, eventType))
+    // Where all want everything, one list does for every type.
+    const found = wanting.length === this.#subscribers.length ? this.#subscribers : wanting
     this.#byType.set(eventType, found)
     return found
   }
