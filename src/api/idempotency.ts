@@ -50,7 +50,7 @@ export function answerOnce(app: Api, parts: Parts): void {
     const body = typeof payload === "string" ? payload : ""
     const finishing = answers.finish(run, run.asked, { status: reply.statusCode, body })
     const kept = inTime(request, finishing).catch((error) => {
-      // The work is done and is answered for; a repeat will find it by its ids.
+      // The work is done; whoever repeats it, having been told that it took too long, will find it by its ids.
       request.log.warn({ err: error }, "the answer could not be kept for a repeat")
     })
     // Whoever is told that the store does not answer must not wait for the store. A repeat waits.

@@ -1,5 +1,4 @@
 /** The API described by itself: for programs and for people. */
-
 import { type Api, PREFIX } from "../context.ts"
 import type { OpenApi } from "../docs/document.ts"
 import { JSON_TYPE } from "../shapes.ts"

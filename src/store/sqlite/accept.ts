@@ -75,9 +75,20 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
 const LARGE_BYTES = 16_384
 
 function insertMessage(context: Context, message: NewMessage, appId: string, matched: number): void {
-  const isLarge = message.payload.length > LARGE_BYTES
-  if (isLarge) context.messages.flush()
-  context.messages.add(
+  const { messages } = context
+  const mayBeThere = message.eventId !== null || message.to !== null
+  if (!mayBeThere && message.payload.length <= LARGE_BYTES)
+    return addMessage(context, message, appId, matched)
+  // Behind the others, so that a refusal is this one's.
+  messages.flush()
+  orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () => {
+    addMessage(context, message, appId, matched)
+    messages.flush()
+  })
+}
+
+function addMessage({ messages }: Context, message: NewMessage, appId: string, matched: number): void {
+  messages.add(
     message.id,
     appId,
     message.eventType,
@@ -96,11 +107,6 @@ function insertMessage(context: Context, message: NewMessage, appId: string, mat
     matched === 0 ? message.purgeUnmatchedAt : null,
     message.payloadUntil,
   )
-  // One that may be there already is written at once, so that the refusal names it.
-  if (isLarge || message.eventId !== null || message.to !== null)
-    orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () =>
-      context.messages.flush(),
-    )
 }
 
 function answerAgain(context: Context, messageId: string, same: boolean, now: number): Accepted {

@@ -1,12 +1,17 @@
+import { getRandomValues } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { expect, onTestFinished, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
+import { createIds } from "../../core/ids.ts"
 import { laneFetch, NOW, newest, sample, settlement } from "../conformance/samples.ts"
 import type { Endpoint } from "../store.ts"
 import { Connection } from "./connection.ts"
+import { Context } from "./context.ts"
 import { Inserts } from "./inserts.ts"
+import { OPERATIONS } from "./operations.ts"
+import { migrate } from "./schema.ts"
 import { openSqliteStore } from "./store.ts"
 
 const TOKEN = 7
@@ -175,16 +180,50 @@ test("a lane that a refused batch was to be handed to is closed: nothing in it i
   expect(work!.deliveries.map(({ seq }) => seq)).toEqual([2])
 })
 
-test("a large payload is written by itself, and those before it in their order", async () => {
-  const { store, application, send } = await start()
-  const sizes = [10, 20, 50_000, 30, 60_000, 40]
-  await Promise.all(sizes.map((size) => send({ payload: Buffer.alloc(size, 97) })))
-  const messages = await store.listMessages(
-    { appId: application.id },
-    { ...newest(99), order: "ascending" },
-    true,
+test("a large payload is written by itself, and those before it in their order", () => {
+  const connection = new Connection(":memory:")
+  onTestFinished(() => connection.close())
+  migrate(connection)
+  const context = new Context(
+    connection,
+    createIds((into) => getRandomValues(into)),
   )
-  expect(messages.map(({ payload }) => payload!.length)).toEqual(sizes)
+  const application = sample.application()
+  OPERATIONS.createApplication(context, application)
+  const sizes = [10, 20, 30, 50_000, 60_000, 40]
+  const prepared = vi.spyOn(connection, "sql")
+  const messages = sizes.map((size) => sample.message(application.id, { payload: Buffer.alloc(size, 97) }))
+  OPERATIONS.accept(context, messages)
+  context.flush()
+  const rows = prepared.mock.calls.filter(([text]) => text.startsWith("INSERT INTO messages"))
+  expect(rows.map(([text]) => text.split("), (").length)).toEqual([1, 1, 1, 1, 1, 1])
+  const kept = connection.db.prepare("SELECT length(payload) AS size FROM messages ORDER BY seq").all()
+  expect(kept.map(({ size }) => size)).toEqual(sizes)
+})
+
+test("one that is there already is refused alone, whatever is sent at the same moment and however many come before it", async () => {
+  const stage = await start()
+  const { store, application, send } = stage
+  const message = sample.message(application.id, { receivedAt: NOW })
+  await store.accept([message])
+  const results = await Promise.allSettled([send(), store.accept([message]), send()])
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
+  expect(await counted(stage)).toEqual([3, 3])
+  await send({ eventId: "taken" })
+  for (const before of [962, 963, 964]) {
+    const batch = [...Array(before).fill({}), { eventId: "taken" }]
+    const sent = store.accept(batch.map((one) => sample.message(application.id, one)))
+    await expect(sent).rejects.toMatchObject({ code: "conflict", field: "eventId" })
+  }
+  expect(await counted(stage)).toEqual([4, 4])
+})
+
+test("who asks twice for a lane in one call gets a delivery once", async () => {
+  const { store, endpoint, send } = await start()
+  await send()
+  const lane = laneFetch(endpoint.id, TOKEN)
+  const work = await store.fetch([lane, lane], NOW)
+  expect(work.map(({ deliveries }) => deliveries.length)).toEqual([1, 0])
 })
 
 test("at the same moment too, an older claim does not settle what a newer one has fetched", async () => {

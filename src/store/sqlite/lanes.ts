@@ -38,10 +38,12 @@ function earliestDue(context: Context, endpointId: string): number {
 }
 
 export function fetch(context: Context, lanes: readonly LaneFetch[], now: number): LaneWork[] {
-  const work = lanes.map((lane) => fetchLane(context, lane, now))
-  // A settle that follows must find that an older claim of the same row stands no more.
-  context.claims.flush()
-  return work
+  return lanes.map((lane) => {
+    const work = fetchLane(context, lane, now)
+    // Whoever asks next does not get it too, and a settle by an older claim finds that it stands no more.
+    context.claims.flush()
+    return work
+  })
 }
 
 function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
