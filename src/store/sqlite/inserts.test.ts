@@ -1,9 +1,7 @@
 import { getRandomValues } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test, vi } from "vitest"
+import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
 import { createIds } from "../../core/ids.ts"
 import { laneFetch, NOW, newest, sample, settlement } from "../conformance/samples.ts"
 import type { Endpoint } from "../store.ts"
@@ -55,17 +53,10 @@ test("what cannot be written stays until it is dropped; very much is written as 
 })
 
 async function start(more: Partial<Endpoint> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), "posthorn-inserts-"))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, "posthorn.db")
-  const store = await openSqliteStore({ path, own: true, onLost() {} })
-  onTestFinished(() => store.close())
-  const application = sample.application()
-  const endpoint = sample.endpoint(application.id, more)
-  await store.createApplication(application)
-  await store.createEndpoint(endpoint)
+  const stage = await sqliteStage(more)
+  const { store, application } = stage
   const send = (more = {}) => store.accept([sample.message(application.id, { receivedAt: NOW, ...more })])
-  return { path, store, application, endpoint, send }
+  return { ...stage, send }
 }
 
 test("what is asked for at the same moment sees what was accepted before it, and not what came after", async () => {

@@ -1,26 +1,16 @@
 /** Who asked for it is handed what is accepted, and nobody else; whatever makes it untrue that nothing else is due closes the lane. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { expect, onTestFinished, test } from "vitest"
+import { expect, test } from "vitest"
+import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
 import { claimed, laneFetch, NOW, sample, settlement } from "../conformance/samples.ts"
 import type { ClaimedDelivery, Endpoint, NewMessage } from "../store.ts"
-import { openSqliteStore } from "./store.ts"
 
 const TOKEN = 7
 
 /** A lane that is open. */
 async function start(more: Partial<Endpoint> = {}, most = 10, starting = 1) {
-  const folder = mkdtempSync(join(tmpdir(), "posthorn-open-"))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, "posthorn.db")
-  const store = await openSqliteStore({ path, own: true, onLost() {} })
-  onTestFinished(() => store.close())
-  const application = sample.application()
-  const endpoint = sample.endpoint(application.id, more)
-  await store.createApplication(application)
-  await store.createEndpoint(endpoint)
+  const stage = await sqliteStage(more)
+  const { path, store, application, endpoint } = stage
   const open = async (inHand: readonly number[] = []) => {
     const asked = laneFetch(endpoint.id, TOKEN, { limit: most, starting, inHand, open: most })
     return (await store.fetch([asked], NOW))[0]!
@@ -40,7 +30,7 @@ async function start(more: Partial<Endpoint> = {}, most = 10, starting = 1) {
     ).find((one) => one.seq === seq)!
     return store.settle([settlement(endpoint.id, TOKEN, delivery as unknown as ClaimedDelivery, status)])
   }
-  return { path, store, application, endpoint, open, send, inFlight, settle, work: await open() }
+  return { ...stage, open, send, inFlight, settle, work: await open() }
 }
 
 test("a lane with nothing due is open, and is handed what is accepted: claimed, with its token, in the same transaction", async () => {
