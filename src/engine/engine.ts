@@ -117,10 +117,12 @@ export class Engine {
   /** Something is due in these lanes: looked at at once. */
   wake(lanes: readonly Woken[]): void {
     const now = this.#parts.clock.now()
-    const asking = lanes.filter(({ endpointId, delivery }) => {
-      // A run that was told of as open is there until it has closed the lane.
-      if (delivery !== undefined) this.#runs.get(endpointId)?.hand(delivery)
-      return delivery === undefined
+    const asking = lanes.filter(({ endpointId, delivery, token }) => {
+      if (delivery === undefined) return true
+      const run = this.#runs.get(endpointId)
+      // A run that was told of as open is there until it has closed the lane, unless it was lost: whoever has the lane then finds it.
+      if (run?.claim.token === token) run!.hand(delivery)
+      return false
     })
     this.#parts.schedule.wake(asking)
     let unclaimed = false

@@ -3,6 +3,8 @@ import type { Accepted, ClaimedDelivery, Handed, LaneWake, NewMessage, Priority 
 
 export interface Woken extends LaneWake {
   readonly delivery?: ClaimedDelivery
+  /** Of the claim that the delivery was handed to. */
+  readonly token?: number
   /** Of what has to be fetched. */
   readonly priority?: Priority
 }
@@ -15,7 +17,13 @@ export function wokenBy(accepted: readonly Accepted[], messages: readonly NewMes
       woken.push(
         handed === undefined
           ? { endpointId, appId, dueAt, priority: messages[i]!.priority }
-          : { endpointId, appId, dueAt, delivery: firstAttempt(messages[i]!, handed, dueAt) },
+          : {
+              endpointId,
+              appId,
+              dueAt,
+              delivery: firstAttempt(messages[i]!, handed, dueAt),
+              token: handed.token,
+            },
       )
   return woken
 }

@@ -125,6 +125,8 @@ export interface AcceptedLane extends LaneWake {
 export interface Handed {
   readonly seq: number
   readonly id: string
+  /** Of the claim that it was handed to. */
+  readonly token: number
 }
 
 export interface LaneFetch {

@@ -92,8 +92,7 @@ test.each([
     if (n === 1) await harness.receiver.arrived("/", 11)
     await harness.calm()
   }
-  // PostgreSQL hands nothing over.
-  expect(await harness.ground.inHand()).toHaveLength(harness.ground.kind === "sqlite" ? handed : 2)
+  expect(await harness.ground.inHand()).toHaveLength(handed)
   harness.clock.advance(90_000)
   const sent = (await order(40)).slice(10)
   const first = sent.filter((n) => typeof n === "number")

@@ -3,6 +3,7 @@ import type pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
 import { PostgresSchedule } from "../../src/schedule/postgres/postgres.ts"
 import { FETCH, fetchValues } from "../../src/store/postgres/fetch.ts"
+import { Hands } from "../../src/store/postgres/hands.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import type { LaneFetch } from "../../src/store/store.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
@@ -57,7 +58,7 @@ async function countRows(client: pg.Client, fetch: LaneFetch): Promise<{ claim: 
     const claim = ((await client.query(TOUCHED)).rows[0].rows as number) - before
     const lanes = [{ ...fetch, token: Number(rows[0].tokens[0]) }]
     const text = `EXPLAIN (ANALYZE, FORMAT JSON) ${FETCH.text}`
-    const explained = await client.query({ text, values: fetchValues(lanes, Date.now()) })
+    const explained = await client.query({ text, values: fetchValues(new Hands(), lanes, Date.now()) })
     return { claim, fetch: rowsRead(explained.rows[0]["QUERY PLAN"][0].Plan) }
   } finally {
     await client.query("ROLLBACK")

@@ -83,8 +83,10 @@ export function postgresGround(options: Ground["options"]): Ground {
     },
     inHand() {
       return this.sql(`
-        SELECT seq, taken_at > 0 AS sent
-          FROM lanes, unnest(sending, since) AS taken(seq, taken_at) ORDER BY seq`)
+        SELECT seq, taken_at > 0 AS sent FROM lanes, unnest(sending, since) AS taken(seq, taken_at)
+         UNION ALL
+        SELECT seq, handed_token > 0 FROM webhook_deliveries_live WHERE handed_token IS NOT NULL
+         ORDER BY seq`)
     },
     async hasTables() {
       return (await this.sql("SELECT to_regclass('webhook_deliveries') IS NOT NULL AS made"))[0]!.made === 1

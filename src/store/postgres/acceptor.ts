@@ -3,11 +3,13 @@ import { notFound, PosthornError } from "../../core/errors.ts"
 import type { Row } from "../rows.ts"
 import type { Accepted, NewMessage } from "../store.ts"
 import { ACCEPT, ACCEPT_IN_TRANSACTION, acceptValues, generationOf, type Verdict } from "./accept.ts"
+import { ACCEPT_KNOWN, acceptKnownValues, applicationsOf, type Planned } from "./accept-known.ts"
 import { Batcher } from "./batcher.ts"
 import type { Runner } from "./connection.ts"
 import type { Context } from "./context.ts"
 import { isConnectionTrouble, isMissingPartition, toPosthornError } from "./errors.ts"
 import type { Statement } from "./statement.ts"
+import { Wakes } from "./wakes.ts"
 
 /** The most that one statement carries. */
 const MOST_BYTES = 4 * 1024 * 1024
@@ -27,12 +29,14 @@ interface Client {
 
 export class Acceptor {
   readonly #context: Context
+  readonly #unsure: Wakes
   readonly #single: Batcher<NewMessage, Accepted | PosthornError>
   /** How many endpoints an application's last message to all had. */
   readonly #fanOut = new Map<string, number>()
 
   constructor(context: Context) {
     this.#context = context
+    this.#unsure = new Wakes(context.database)
     this.#single = new Batcher(
       (messages) => this.#acceptEach(messages),
       // One at a time keeps the order of the calls, and is enough: 12 100 sends a second against 12 600 with four.
@@ -55,8 +59,104 @@ export class Acceptor {
     return [result]
   }
 
-  /** Each for itself: one that is refused harms none of the others. */
+  close(): void {
+    this.#unsure.close()
+  }
+
+  /** Each for itself: one that is refused harms none of the others. Those whose endpoints are known are written first. */
   async #acceptEach(messages: readonly NewMessage[]): Promise<(Accepted | PosthornError)[]> {
+    const plans = messages.map((message) => this.#plan(message))
+    const planned = plans.filter((plan) => plan !== null)
+    const accepted = planned.length === 0 ? null : await this.#acceptKnown(planned)
+    if (accepted === null) return this.#acceptAny(messages)
+    const rest = messages.filter((_, i) => plans[i] === null)
+    if (rest.length === 0) return accepted
+    // What was written before is told of, whatever becomes of these.
+    const others = await this.#acceptAny(rest).catch((error) => rest.map(() => toPosthornError(error)))
+    return plans.map((plan) => (plan === null ? others.shift()! : accepted.shift()!))
+  }
+
+  /** Null for one that the database has to look at: its endpoints are not known, or it may be refused. */
+  #plan(message: NewMessage): Planned | null {
+    if (message.idempotency !== null || message.eventId !== null || message.to !== null) return null
+    const routes = this.#context.routes.of(message)
+    if (routes === null) return null
+    const recipients = routes.recipients.of(message)
+    if (message.priority !== "normal" && recipients.some(({ ordered }) => ordered)) return null
+    const { hands, ids } = this.#context
+    const deliveries = recipients.map((route) => ({
+      id: ids.make("dlv", message.receivedAt),
+      route,
+      offer: message.deliverAt === null ? hands.offer(route, message.payload.length) : null,
+    }))
+    return { message, routes, deliveries }
+  }
+
+  /** Null when what is known is not true any more: then nothing was written. */
+  async #acceptKnown(planned: readonly Planned[]): Promise<Accepted[] | null> {
+    const applications = applicationsOf(planned)
+    let row: Row | undefined
+    try {
+      ;[row] = await this.#context.database.run(ACCEPT_KNOWN, acceptKnownValues(planned, applications))
+    } catch (error) {
+      // They may have been written, with a mark that nobody knows of.
+      this.#unsure.add(this.#withdraw(planned))
+      if (isConnectionTrouble(error instanceof PosthornError ? error.cause : error)) throw error
+      return null
+    }
+    const outdated = row!.outdated as number[]
+    if (outdated.length > 0) {
+      this.#withdraw(planned)
+      for (const ord of outdated) this.#forget(applications[ord - 1]!)
+      return null
+    }
+    const alive = new Set(row!.alive as number[])
+    let place = 0
+    return planned.map((plan) => this.#accepted(plan, () => (row!.seqs as number[])[place++]!, alive))
+  }
+
+  #accepted(
+    { message, routes, deliveries }: Planned,
+    nextSeq: () => number,
+    alive: ReadonlySet<number>,
+  ): Accepted {
+    const { hands } = this.#context
+    const { appId } = routes.recipients
+    const dueAt = dueAtOf(message)
+    const lanes = deliveries.map(({ id, route, offer }) => {
+      const lane = { endpointId: route.id, appId, dueAt }
+      const seq = nextSeq()
+      if (offer === null) return lane
+      if (!alive.has(offer.owner)) {
+        hands.withdraw(route.id, offer)
+        return lane
+      }
+      hands.take(route.id, offer, seq)
+      return { ...lane, handed: { seq, id, token: offer.token } }
+    })
+    this.#rememberFanOut(message, lanes.length)
+    const { id: messageId, receivedAt } = message
+    return { messageId, receivedAt, matched: lanes.length, duplicate: false, lanes }
+  }
+
+  #withdraw(planned: readonly Planned[]): string[] {
+    const offered = planned.flatMap(({ deliveries }) => deliveries.filter(({ offer }) => offer !== null))
+    for (const { route, offer } of offered) this.#context.hands.withdraw(route.id, offer!)
+    return offered.map(({ route }) => route.id)
+  }
+
+  /** Whatever was changed, none of its lanes is taken to be as it was. */
+  #forget({ message, routes }: Planned): void {
+    this.#context.routes.forget(message)
+    for (const { id } of routes.recipients.subscribers) this.#context.hands.close(id)
+  }
+
+  #rememberFanOut(message: NewMessage, matched: number): void {
+    if (this.#fanOut.size > MOST_REMEMBERED) this.#fanOut.clear()
+    if (message.to === null) this.#fanOut.set(addressee(message), matched)
+  }
+
+  async #acceptAny(messages: readonly NewMessage[]): Promise<(Accepted | PosthornError)[]> {
     let rows: readonly Row[]
     try {
       rows = await this.#run(messages)
@@ -66,18 +166,16 @@ export class Acceptor {
       // Whatever one of them did wrong, the others did not.
       const results: (Accepted | PosthornError)[] = []
       for (const message of messages)
-        results.push(...(await this.#acceptEach([message]).catch((alone) => [toPosthornError(alone)])))
+        results.push(...(await this.#acceptAny([message]).catch((alone) => [toPosthornError(alone)])))
       return results
     }
     const results = rows.map((row, i) => judge(row, messages[i]!))
-    if (this.#fanOut.size > MOST_REMEMBERED) this.#fanOut.clear()
     for (const [i, message] of messages.entries()) {
       const result = results[i]!
-      if (message.to === null && result !== null && "matched" in result)
-        this.#fanOut.set(addressee(message), result.matched)
+      if (result !== null && "matched" in result) this.#rememberFanOut(message, result.matched)
     }
     const undecided = messages.filter((_, i) => results[i] === null)
-    const decided = undecided.length === 0 ? [] : await this.#acceptEach(undecided)
+    const decided = undecided.length === 0 ? [] : await this.#acceptAny(undecided)
     return results.map((result) => result ?? decided.shift()!)
   }
 
@@ -127,6 +225,10 @@ export class Acceptor {
   }
 }
 
+function dueAtOf({ receivedAt, deliverAt }: NewMessage): number {
+  return Math.max(receivedAt, deliverAt ?? 0)
+}
+
 /** Two tenants may call their applications the same. */
 function addressee({ orgId, app }: NewMessage): string {
   return `${orgId} ${app}`
@@ -168,7 +270,7 @@ function judge(row: Row, message: NewMessage): Accepted | PosthornError | null {
     case "again":
       return null
     case "new": {
-      const dueAt = Math.max(message.receivedAt, message.deliverAt ?? 0)
+      const dueAt = dueAtOf(message)
       const lanes = ((row.lanes as string[] | null) ?? []).map((endpointId) => ({
         endpointId,
         appId: row.app_id as string,

@@ -4,17 +4,27 @@
  */
 import { STALL_WAITS_MS } from "../../core/settle.ts"
 import type { LaneFetch } from "../store.ts"
+import type { Hands } from "./hands.ts"
 import { Columns, patience, type Statement } from "./statement.ts"
 
-const COLUMNS = new Columns<LaneFetch>({
-  lane: ["text", ({ endpointId }) => endpointId],
-  token: ["bigint", ({ token }) => token],
-  most: ["int", ({ limit }) => limit],
-  starting: ["int", ({ starting }) => starting],
-  share: ["int", ({ retryShare }) => retryShare],
-  known_version: ["int", ({ knownVersion }) => knownVersion],
+interface Asked {
+  readonly lane: LaneFetch
+  /** What the lane was handed and still has; and whether more may be on its way. */
+  readonly handed: readonly number[]
+  readonly offered: boolean
+}
+
+const COLUMNS = new Columns<Asked>({
+  lane: ["text", ({ lane }) => lane.endpointId],
+  token: ["bigint", ({ lane }) => lane.token],
+  most: ["int", ({ lane }) => lane.limit],
+  starting: ["int", ({ lane }) => lane.starting],
+  share: ["int", ({ lane }) => lane.retryShare],
+  known_version: ["int", ({ lane }) => lane.knownVersion],
   // As text: the lists differ in length, which an array of arrays does not take.
-  in_hand: ["text", ({ inHand }) => `{${inHand.join()}}`],
+  in_hand: ["text", ({ lane }) => `{${lane.inHand.join()}}`],
+  handed: ["text", ({ handed }) => `{${handed.join()}}`],
+  offered: ["bool", ({ offered }) => offered],
 })
 const NOW = `$${COLUMNS.next()}::bigint`
 
@@ -22,17 +32,22 @@ const DUE = "coalesce(d.next_retry_at, 0)"
 /** The lanes' locks are held until the answer is read: payloads beyond this are read afterwards, without a lock. */
 const MOST_BYTES = 1024 * 1024
 
+/** A mark that stands for nothing in the lane's hands: an earlier owner's, or of an answer that got lost. See TAKE_OVER. */
+const MARKED = "d.handed_token IS NOT NULL AS marked"
+const NOT_HANDED =
+  "d.seq <> ALL (s.handed) AND (NOT s.offered OR abs(d.handed_token) IS DISTINCT FROM s.token)"
+
 // Each rank is one probe of deliveries_live_due. The first retries fill the share that is kept for them, the rest goes by rank; and all are
 // in the order in which they are started but for each fifth, so that those that are sent at once are written down as such.
 const UNORDERED = `
-  SELECT seq, row_number() OVER (ORDER BY rank, due_at, seq) AS place
+  SELECT seq, marked, row_number() OVER (ORDER BY rank, due_at, seq) AS place
     FROM (
-      SELECT d.seq, r.rank, d.due_at,
+      SELECT d.seq, d.marked, r.rank, d.due_at,
              r.rank % 2 = 1 AND row_number() OVER (PARTITION BY r.rank % 2 ORDER BY r.rank, d.due_at, d.seq) <= s.share AS kept
         FROM generate_series(2, 7) AS r(rank)
         CROSS JOIN LATERAL (
-          SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
-           WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} <= ${NOW} AND d.seq <> ALL (s.sending)
+          SELECT d.seq, ${MARKED}, ${DUE} AS due_at FROM webhook_deliveries_live d
+           WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} <= ${NOW} AND d.seq <> ALL (s.sending) AND ${NOT_HANDED}
            ORDER BY ${DUE}, d.seq LIMIT s.most
         ) d
        WHERE s.verdict = 'go' AND NOT s.ordered
@@ -41,7 +56,7 @@ const UNORDERED = `
 
 // The head of the line is the unfinished delivery with the lowest number. A deferred one joins it when it is due: see LINE_UP.
 const HEAD = `
-  SELECT d.seq, ${DUE} AS due_at FROM webhook_deliveries_live d
+  SELECT d.seq, ${MARKED}, ${NOT_HANDED} AS not_handed, ${DUE} AS due_at FROM webhook_deliveries_live d
    WHERE s.verdict = 'go' AND s.ordered AND d.webhook_id = s.lane AND d.rank = 0 ORDER BY d.seq LIMIT 1`
 
 const NEXT = `
@@ -60,7 +75,8 @@ export const FETCH: Statement = {
   name: "lanes.fetch",
   text: `
 WITH locked AS MATERIALIZED (
-  SELECT q.*, l.token AS held_token, l.sending_token, l.sending AS taken, l.since AS taken_since,
+  SELECT q.lane, q.token, q.most, q.starting, q.share, q.known_version, q.in_hand, q.handed::bigint[] AS handed, q.offered, q.ord,
+         l.owner, l.app_id, l.token AS held_token, l.sending_token, l.sending AS taken, l.since AS taken_since,
          e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until, e.ordered,
          CASE WHEN e.ordered
               THEN EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank > 1)
@@ -92,7 +108,8 @@ s AS MATERIALIZED (
     ) held
 ),
 picked AS MATERIALIZED (
-  SELECT s.ord, s.lane, s.token, s.sending, s.since, s.verdict, s.deleted, s.stopped, s.hold_until, f.seqs,
+  SELECT s.ord, s.lane, s.token, s.sending, s.since, s.deleted, s.stopped, s.hold_until, f.seqs, f.marked, s.owner, s.app_id, s.ordered,
+         CASE WHEN f.marked <> '{}' THEN 'leftover' ELSE s.verdict END AS verdict,
          -- The head of a line starts, whatever else there is room for.
          least(cardinality(f.seqs), CASE WHEN s.ordered THEN 1 ELSE greatest(0, s.starting) END) AS starting,
          CASE
@@ -105,11 +122,12 @@ picked AS MATERIALIZED (
     FROM s
     LEFT JOIN LATERAL (${HEAD}) h ON true
     CROSS JOIN LATERAL (
-      SELECT coalesce(array_agg(c.seq ORDER BY c.place), '{}') AS seqs
+      SELECT coalesce(array_agg(c.seq ORDER BY c.place), '{}') AS seqs,
+             coalesce(array_agg(c.seq) FILTER (WHERE c.marked), '{}') AS marked
         FROM (
           (${UNORDERED})
           UNION ALL
-          SELECT h.seq, 1 WHERE h.due_at <= ${NOW} AND h.seq <> ALL (s.sending)
+          SELECT h.seq, h.marked, 1 WHERE h.due_at <= ${NOW} AND h.seq <> ALL (s.sending) AND h.not_handed
         ) c
     ) f
 ),
@@ -118,9 +136,9 @@ taken AS (
      SET token = p.token, sending_token = p.token, sending = p.sending || p.seqs,
          since = p.since || array_fill(${NOW}, ARRAY[p.starting]) || array_fill(-${NOW}, ARRAY[cardinality(p.seqs) - p.starting])
     FROM picked p
-   WHERE l.id = p.lane AND p.seqs <> '{}'
+   WHERE l.id = p.lane AND p.seqs <> '{}' AND p.verdict = 'go'
 )
-SELECT p.ord, p.verdict, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at,
+SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
        coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
        e.secrets, e.version, e.created_at, e.updated_at,
@@ -131,7 +149,7 @@ SELECT p.ord, p.verdict, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_un
        d.priority, d.manual, d.error_detail, d.status, d.attempt_count, d.max_attempts, d.received_at, d.age_from, d.next_retry_at,
        d.last_attempted_at, d.stalls
   FROM picked p
-  LEFT JOIN LATERAL unnest(p.seqs) WITH ORDINALITY AS f(seq, place) ON true
+  LEFT JOIN LATERAL unnest(p.seqs) WITH ORDINALITY AS f(seq, place) ON p.verdict = 'go'
   LEFT JOIN webhook_deliveries_live d ON d.seq = f.seq
   LEFT JOIN messages m ON m.id = d.message_id
   LEFT JOIN endpoints e ON e.id = p.lane AND p.changed
@@ -139,8 +157,13 @@ SELECT p.ord, p.verdict, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_un
  ORDER BY p.ord, f.place`,
 }
 
-export function fetchValues(lanes: readonly LaneFetch[], now: number): unknown[] {
-  return [...COLUMNS.values(lanes), now]
+export function fetchValues(hands: Hands, lanes: readonly LaneFetch[], now: number): unknown[] {
+  const asked = lanes.map((lane) => ({
+    lane,
+    handed: hands.inHand(lane.endpointId, lane.token),
+    offered: hands.isOffered(lane.endpointId, lane.token),
+  }))
+  return [...COLUMNS.values(asked), now]
 }
 
 /** Payloads that were too large for the answer; read outside of the lock, a few at a time. */
@@ -169,24 +192,35 @@ UPDATE webhook_deliveries_live d SET ordered = e.ordered, deferred = d.deferred 
 const STALL_WAIT = `('{${STALL_WAITS_MS.join()}}'::bigint[])[d.stalls + 2]`
 
 /**
- * What an earlier claim left behind: each becomes an attempt of unknown outcome. One that was only waiting for its turn may have been
+ * What an earlier claim left behind, in its lane's row or marked ($5): each becomes an attempt of unknown outcome. One that was only waiting for its turn may have been
  * sent since, so the log has it; but it is not counted as the cause of a crash. One that was under way at several waits a while.
+ * A mark of our own stands for one that we were never told of, and only goes.
  */
 export const TAKE_OVER: Statement = {
   name: "lanes.take-over",
   text: `
 WITH l AS MATERIALIZED (
-  SELECT l.id, l.sending, l.since, q.token
+  SELECT l.id, l.sending, l.since, l.sending_token, q.token
     FROM unnest($1::text[], $2::bigint[]) AS q(lane, token)
-    JOIN lanes l ON l.id = q.lane AND l.token <= q.token AND l.sending_token < q.token
+    JOIN lanes l ON l.id = q.lane AND l.token <= q.token
    ORDER BY l.id FOR NO KEY UPDATE OF l
 ),
+marked AS MATERIALIZED (
+  SELECT d.seq, sign(d.handed_token)::int * d.received_at AS since, abs(d.handed_token) = l.token AS is_ours
+    FROM webhook_deliveries_live d JOIN l ON l.id = d.webhook_id
+   WHERE d.seq = ANY ($5::bigint[]) AND d.handed_token IS NOT NULL
+),
 left_behind AS (
-  SELECT u.seq, u.since FROM l CROSS JOIN LATERAL unnest(l.sending, l.since) AS u(seq, since)
+  SELECT u.seq, u.since FROM l CROSS JOIN LATERAL unnest(l.sending, l.since) AS u(seq, since) WHERE l.sending_token < l.token
+  UNION ALL
+  SELECT seq, since FROM marked WHERE NOT is_ours
+),
+unmarked AS (
+  UPDATE webhook_deliveries_live d SET handed_token = NULL FROM marked m WHERE m.is_ours AND d.seq = m.seq
 ),
 counted AS (
   UPDATE webhook_deliveries_live d
-     SET stalls = d.stalls + (u.since > 0)::int,
+     SET stalls = d.stalls + (u.since > 0)::int, handed_token = NULL,
          next_retry_at = CASE WHEN u.since > 0 AND ${STALL_WAIT} > 0 THEN $4::bigint + ${STALL_WAIT} ELSE d.next_retry_at END
     FROM left_behind u WHERE d.seq = u.seq
   RETURNING d.id, d.webhook_id, d.message_id, d.attempt_count, d.manual, d.target_url, abs(u.since) AS started_at
@@ -199,5 +233,6 @@ logged AS (
          'the worker stopped before it wrote down how this attempt ended', started_at, 0
     FROM counted
 )
-UPDATE lanes SET token = l.token, sending_token = l.token, sending = '{}', since = '{}' FROM l WHERE lanes.id = l.id`,
+UPDATE lanes SET token = l.token, sending_token = l.token, sending = '{}', since = '{}' FROM l
+ WHERE lanes.id = l.id AND l.sending_token < l.token`,
 }

@@ -5,6 +5,7 @@ import { NOW, stage } from "../../../test/support/postgres-store.ts"
 import { sample, settlement } from "../conformance.ts"
 import { ACCEPT, acceptValues, generationOf } from "./accept.ts"
 import { FETCH, fetchValues } from "./fetch.ts"
+import { Hands } from "./hands.ts"
 import { SETTLE, settleValues } from "./settle.ts"
 import type { Statement } from "./statement.ts"
 import type { PostgresStore } from "./store.ts"
@@ -129,7 +130,7 @@ const ask = (endpointId: string) => ({
 
 test("a fetch reads the rows that it takes, by the index of what is due", async () => {
   const { plan, endpointId } = await backlog()
-  const nodes = await plan(FETCH, fetchValues([ask(endpointId)], NOW))
+  const nodes = await plan(FETCH, fetchValues(new Hands(), [ask(endpointId)], NOW))
   expect(nodes.map((node) => node["Index Name"])).toContain("deliveries_live_due")
   expect(rowsRead(nodes, /^webhook_deliveries/)).toBeLessThanOrEqual(3 * 10)
   expect(rowsRead(nodes, /^messages/)).toBeLessThanOrEqual(10)
@@ -139,14 +140,14 @@ test("a fetch reads the rows that it takes, by the index of what is due", async 
 
 test("a fetch by whoever knows the endpoint reads no application and no policy", async () => {
   const { plan, endpointId } = await backlog()
-  const nodes = await plan(FETCH, fetchValues([{ ...ask(endpointId), knownVersion: 1 }], NOW))
+  const nodes = await plan(FETCH, fetchValues(new Hands(), [{ ...ask(endpointId), knownVersion: 1 }], NOW))
   expect(rowsRead(nodes, /^(applications|policies)/)).toBe(0)
 })
 
 test("a fetch of the full lane itself reads no more than it may take", async () => {
   const { store, plan, blockedId } = await backlog()
   await store.updateEndpoint(blockedId, { disabled: false }, NOW)
-  const nodes = await plan(FETCH, fetchValues([ask(blockedId)], NOW))
+  const nodes = await plan(FETCH, fetchValues(new Hands(), [ask(blockedId)], NOW))
   expect(rowsRead(nodes, /^webhook_deliveries/)).toBeLessThanOrEqual(3 * 10)
 })
 
@@ -156,7 +157,7 @@ test("a settle reads the rows that it writes, and no partition of finished ones"
   const [first, ...settlements] = work!.deliveries.map((one) => settlement(endpointId, 1, one, 200))
   // The first of its day makes the day's partitions.
   await store.settle([first!])
-  const nodes = await plan(SETTLE, settleValues(settlements))
+  const nodes = await plan(SETTLE, settleValues(new Hands(), settlements))
   expect(nodes.map((node) => node["Index Name"])).toContain("deliveries_live_seq")
   // Once to lock them, once to write them.
   expect(rowsRead(nodes, /^webhook_deliveries_live/)).toBeLessThanOrEqual(2 * settlements.length)
@@ -191,7 +192,7 @@ test("a large batch compares no row with every other", async () => {
     [appId, NOW],
   )
   const asked = Array.from({ length: lanes }, (_, i) => ask(`ep_${i + 1}`))
-  const fetching = await plan(FETCH, fetchValues(asked, NOW))
+  const fetching = await plan(FETCH, fetchValues(new Hands(), asked, NOW))
   expect(comparedInVain(fetching)).toBeLessThanOrEqual(lanes * each)
   // For each lane its ranks, once for what is due and once for what is next; and each delivery.
   expect(looksInto(fetching, /^webhook_deliveries/)).toBeLessThanOrEqual(lanes * 16 + lanes * each)
@@ -202,7 +203,9 @@ test("a large batch compares no row with every other", async () => {
   )
   expect(settlements).toHaveLength(lanes * each)
   await store.settle([settlements.pop()!])
-  expect(comparedInVain(await plan(SETTLE, settleValues(settlements)))).toBeLessThanOrEqual(lanes * each)
+  expect(comparedInVain(await plan(SETTLE, settleValues(new Hands(), settlements)))).toBeLessThanOrEqual(
+    lanes * each,
+  )
 
   const messages = Array.from({ length: 200 }, (_, n) =>
     sample.message(appId, {

@@ -6,6 +6,12 @@ import type { Context } from "./context.ts"
 import { FETCH, fetchValues, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
 import type { Statement } from "./statement.ts"
 
+/** A lane with what the store knew when it was asked. */
+export interface AskedLane extends LaneFetch {
+  /** How many of its outcomes were on their way. */
+  readonly settling: number
+}
+
 type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
 
 /** When a lane next has something to do: an ordered line when its head is due, a queue when its first is. */
@@ -53,18 +59,32 @@ export async function scanLanes(
   }))
 }
 
-export async function fetch(context: Context, lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
-  const { database, ids } = context
-  const rows = await database.run(FETCH, fetchValues(lanes, now))
+/** What is on its way to it arrives first. */
+export async function closeLane({ hands }: Context, endpointId: string): Promise<void> {
+  hands.close(endpointId)
+  await hands.decided(endpointId)
+}
+
+export async function fetch(context: Context, lanes: readonly AskedLane[], now: number): Promise<LaneWork[]> {
+  const { database, ids, hands } = context
+  const rows = await database.run(FETCH, fetchValues(hands, lanes, now))
   await addPayloads(context, rows)
-  const works = toWorks(lanes, rows)
+  const works = toWorks(context, lanes, rows, now)
   const left = lanes.filter((_, i) => works[i] === null)
   if (left.length === 0) return works as LaneWork[]
   const has = (verdict: Verdict) => rows.some((row) => row.verdict === verdict)
   const leftIds = left.map(({ endpointId }) => endpointId)
   // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
-  if (has("leftover"))
-    await database.run(TAKE_OVER, [leftIds, left.map(({ token }) => token), ids.make("atmpt", now), now])
+  if (has("leftover")) {
+    const marked = rows.flatMap((row) => row.marked as string[])
+    await database.run(TAKE_OVER, [
+      leftIds,
+      left.map(({ token }) => token),
+      ids.make("atmpt", now),
+      now,
+      marked,
+    ])
+  }
   if (has("misplaced")) await database.run(LINE_UP, [leftIds, now])
   const again = await fetch(context, left, now)
   return works.map((work) => work ?? again.shift()!)
@@ -100,9 +120,15 @@ function inParts(sizes: ReadonlyMap<string, number>, most: number): string[][] {
 }
 
 /** Null for a lane that has to be put in order first. */
-function toWorks(lanes: readonly LaneFetch[], rows: readonly Row[]): (LaneWork | null)[] {
+function toWorks(
+  context: Context,
+  lanes: readonly AskedLane[],
+  rows: readonly Row[],
+  now: number,
+): (LaneWork | null)[] {
   const byLane = Map.groupBy(rows, ({ ord }) => ord as number)
-  return lanes.map(({ endpointId }, i) => {
+  return lanes.map((asked, i) => {
+    const { endpointId } = asked
     const found = byLane.get(i + 1)
     const idle = {
       endpointId,
@@ -126,15 +152,44 @@ function toWorks(lanes: readonly LaneFetch[], rows: readonly Row[]): (LaneWork |
         return null
       case "held":
         return { ...common, held: { until: lane.held_until as number | null } }
-      case "go":
+      case "go": {
+        const deliveries = found.filter(({ seq }) => seq !== null).map(toClaimed)
         return {
           ...common,
           endpoint: lane.version === null ? null : toEndpoint({ ...lane, id: endpointId }),
-          deliveries: found.filter(({ seq }) => seq !== null).map(toClaimed),
+          deliveries,
           nextDueAt: lane.next_due_at as number | null,
+          open: open(context, asked, lane, deliveries.length, now),
         }
+      }
       default:
         return lane.verdict as never
     }
   })
+}
+
+/** Whether what is accepted here for the lane is handed over from now on: nothing else is due, and this process sends for its application. */
+function open(
+  { hands, routes }: Context,
+  { endpointId, token, open: most = 0, inHand, starting, knownVersion, settling }: AskedLane,
+  lane: Row,
+  found: number,
+  now: number,
+): boolean {
+  const nextDueAt = lane.next_due_at as number | null
+  const isDue = nextDueAt !== null && nextDueAt <= now
+  if (most === 0 || isDue || lane.lane_ordered || lane.deleted || !routes.knows(lane.lane_app_id as string))
+    return false
+  // Handed over while the lane asked: it did not count them.
+  const counted = new Set(inHand)
+  const more = found + hands.inHand(endpointId, token).filter((seq) => !counted.has(seq)).length
+  hands.open(endpointId, {
+    token,
+    owner: lane.owner as number,
+    version: (lane.version as number | null) ?? knownVersion!,
+    room: most - inHand.length - more,
+    free: starting - more,
+    settling,
+  })
+  return true
 }

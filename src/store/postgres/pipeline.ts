@@ -5,39 +5,71 @@
 import type { GivenBack, LaneFetch, LaneWork, Settlement, SettleResult } from "../store.ts"
 import { Batcher } from "./batcher.ts"
 import type { Context } from "./context.ts"
-import { fetch } from "./lanes.ts"
+import { isDelivered, settleDelivered } from "./delivered.ts"
+import { type AskedLane, fetch } from "./lanes.ts"
 import { giveBack, settle } from "./settle.ts"
 
 /** Lanes are dealt out to so many pipelines, each with a connection of its own. */
 const PIPELINES = 2
-const MOST_AT_ONCE = 500
+const BATCHES = { atOnce: 1, most: 500, gatherMs: 3 }
 
 type Job =
   | { readonly kind: "settle"; readonly settlement: Settlement }
   | { readonly kind: "give-back"; readonly claim: GivenBack }
-  | { readonly kind: "fetch"; readonly lane: LaneFetch; readonly now: number }
+  | { readonly kind: "fetch"; readonly lane: AskedLane; readonly now: number }
 type Done = SettleResult | LaneWork | undefined
 
 export class Pipelines {
+  readonly #context: Context
   readonly #pipelines: readonly Batcher<Job, () => Done>[]
+  /** Beside them: what was handed over is in no lane's row, and needs no turn with it. */
+  readonly #delivered: Batcher<Settlement, boolean>
 
   constructor(context: Context) {
+    this.#context = context
+    this.#delivered = new Batcher((settlements) => settleDelivered(context, settlements), BATCHES)
     this.#pipelines = Array.from(
       { length: PIPELINES },
-      () => new Batcher((jobs) => work(context, jobs), { atOnce: 1, most: MOST_AT_ONCE, gatherMs: 3 }),
+      () => new Batcher((jobs) => work(context, jobs), BATCHES),
     )
   }
 
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-    return this.#all(settlements, (settlement) => ({ kind: "settle", settlement }))
+    return Promise.all(settlements.map((settlement) => this.#settle(settlement)))
+  }
+
+  async #settle(settlement: Settlement): Promise<SettleResult> {
+    const { hands } = this.#context
+    const { endpointId, token, seq, change } = settlement
+    if (change.disableEndpoint || change.holdLaneUntil !== null) hands.close(endpointId)
+    hands.isSettling(endpointId, 1)
+    try {
+      const result = await this.#write(settlement)
+      if (result !== "busy") hands.letGo(endpointId, token, seq)
+      return result
+    } finally {
+      hands.isSettling(endpointId, -1)
+    }
+  }
+
+  async #write(settlement: Settlement): Promise<SettleResult> {
+    if (isDelivered(this.#context, settlement) && (await this.#delivered.add(settlement))) return "applied"
+    return (await this.#of(settlement.endpointId).add({ kind: "settle", settlement }))() as SettleResult
   }
 
   async giveBack(claims: readonly GivenBack[]): Promise<void> {
+    const { hands } = this.#context
+    // It is due again, and goes before whatever comes.
+    for (const { endpointId } of claims) hands.close(endpointId)
     await this.#all(claims, (claim) => ({ kind: "give-back", claim }))
+    for (const { endpointId, token, seq } of claims) hands.letGo(endpointId, token, seq)
   }
 
   fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
-    return this.#all(lanes, (lane) => ({ kind: "fetch", lane, now }))
+    const { hands } = this.#context
+    const asked = lanes.map((lane) => ({ ...lane, settling: hands.settling(lane.endpointId) }))
+    for (const { endpointId } of lanes) hands.close(endpointId)
+    return this.#all(asked, (lane) => ({ kind: "fetch", lane, now }))
   }
 
   async #all<T extends { readonly endpointId: string }, R extends Done>(

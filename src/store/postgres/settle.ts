@@ -1,7 +1,9 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under, many in one statement. */
+import type { Row } from "../rows.ts"
 import type { GivenBack, NewAttempt, Settlement, SettleResult } from "../store.ts"
 import type { Context } from "./context.ts"
 import { isMissingPartition } from "./errors.ts"
+import type { Hands } from "./hands.ts"
 import { purgeDay } from "./partitions.ts"
 import { KEPT_DAY, LIVE_DAY } from "./schema.ts"
 import { type Column, Columns, Packed, patience, type Statement } from "./statement.ts"
@@ -11,6 +13,8 @@ const TRIES = 3
 /** A claim that ends, with its attempt if a request was made; and where the attempt's response lies among the packed ones. */
 interface Ending {
   readonly claim: GivenBack | Settlement
+  /** As it was accepted, and not fetched. */
+  readonly wasHanded: boolean
   readonly bodyAt: number
   readonly bodyLength: number | null
 }
@@ -26,6 +30,7 @@ const CLAIM = {
   message_id: ["text", ({ claim }) => claim.messageId],
   lane: ["text", ({ claim }) => claim.endpointId],
   token: ["bigint", ({ claim }) => claim.token],
+  was_handed: ["bool", ({ wasHanded }) => wasHanded],
   attempt_id: attemptColumn("text", ({ id }) => id),
   attempt_status: attemptColumn("text", ({ status }) => status),
   attempt_number: attemptColumn("int", ({ attemptNumber }) => attemptNumber),
@@ -72,23 +77,29 @@ const SETTLED = new Columns<Ending>({
 const asked = (columns: Columns<Ending>) => `
 asked AS MATERIALIZED (SELECT * FROM ${columns.unnest("asked")}, ${patience(2000)}),
 ours AS MATERIALIZED (
-  SELECT d.seq FROM webhook_deliveries_live d
+  SELECT d.seq, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
    WHERE d.seq IN (SELECT seq FROM asked) FOR NO KEY UPDATE SKIP LOCKED
 ),
 x AS MATERIALIZED (
-  SELECT * FROM asked
+  SELECT asked.*,
+         (seq, token) IN (SELECT seq, handed_token FROM ours WHERE handed_token IS NOT NULL) AS marked,
+         -- One that somebody else finished took its mark with it: the lane's claim stands for it.
+         was_handed AND seq NOT IN (SELECT seq FROM ours) AS is_gone
+    FROM asked
    WHERE seq IN (SELECT seq FROM ours)
       OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq)
 )`
 
-/** The claims that stand; their lanes are locked in order of id, and let go of what ends here. */
+/** The claims that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and let go of what ends here. */
 const FENCED = `
 locked AS MATERIALIZED (
   SELECT l.id, l.token, l.sending, l.since FROM lanes l
-   WHERE l.id IN (SELECT lane FROM x) ORDER BY l.id FOR NO KEY UPDATE
+   WHERE l.id IN (SELECT lane FROM x WHERE NOT marked) ORDER BY l.id FOR NO KEY UPDATE
 ),
 standing AS MATERIALIZED (
-  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND x.seq = ANY (l.sending)
+  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND (x.seq = ANY (l.sending) OR x.is_gone) WHERE NOT x.marked
+  UNION ALL
+  SELECT x.* FROM x WHERE x.marked
 ),
 let_go AS (
   UPDATE lanes
@@ -121,7 +132,7 @@ applied AS (
          last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at,
          error_detail = CASE WHEN x.status = 'delivered' THEN NULL ELSE coalesce(x.error_detail, d.error_detail) END,
          age_from = x.age_from, stalls = x.stalls, manual = x.manual, purge_at = x.purge_at, purge_day = x.purge_day,
-         discarded_at = NULL, target_url = coalesce(x.url, d.target_url)
+         discarded_at = NULL, target_url = coalesce(x.url, d.target_url), handed_token = NULL
     FROM standing x
    WHERE d.seq = x.seq AND d.attempt_count = x.expected_count AND d.status IN ('pending', 'failed')
   RETURNING x.ord, x.delivery_id, x.status, x.purge_day
@@ -158,19 +169,34 @@ SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
 const GIVE_BACK: Statement = {
   name: "deliveries.give-back",
   text: `
-WITH x AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("x")}, ${patience(2000)}),
+WITH asked AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("asked")}, ${patience(2000)}),
+unmarked AS (
+  UPDATE webhook_deliveries_live d SET handed_token = NULL
+    FROM asked WHERE d.seq = asked.seq AND abs(d.handed_token) = asked.token
+  RETURNING d.seq
+),
+x AS MATERIALIZED (SELECT asked.*, seq IN (SELECT seq FROM unmarked) AS marked, false AS is_gone FROM asked),
 ${FENCED}
 ${insertAttempts(GIVEN_BACK, String(LIVE_DAY))}`,
 }
 
 export async function settle(context: Context, settlements: readonly Settlement[]): Promise<SettleResult[]> {
-  const { database, partitions } = context
-  const values = settleValues(settlements)
+  const rows = await inItsDay(context, settlements, SETTLE, settleValues(context.hands, settlements))
+  return rows.map(({ result }) => result as SettleResult)
+}
+
+/** Runs what moves deliveries to where finished ones lie, which is made first if need be. */
+export async function inItsDay(
+  { database, partitions }: Context,
+  settlements: readonly Settlement[],
+  statement: Statement,
+  values: readonly unknown[],
+): Promise<Row[]> {
   const days = new Set(settlements.filter(({ change }) => change.purgeAt !== null).map(dayOf))
   for (let left = TRIES; ; left--) {
     await partitions.ensureDays(days)
     try {
-      return (await database.run(SETTLE, values)).map(({ result }) => result as SettleResult)
+      return await database.run(statement, values)
     } catch (error) {
       if (left === 1 || !isMissingPartition((error as Error).cause)) throw error
       partitions.forget()
@@ -178,25 +204,30 @@ export async function settle(context: Context, settlements: readonly Settlement[
   }
 }
 
-export async function giveBack({ database }: Context, claims: readonly GivenBack[]): Promise<void> {
-  await database.run(GIVE_BACK, endingValues(GIVEN_BACK, claims))
+export async function giveBack({ database, hands }: Context, claims: readonly GivenBack[]): Promise<void> {
+  await database.run(GIVE_BACK, endingValues(GIVEN_BACK, hands, claims))
 }
 
-export function settleValues(settlements: readonly Settlement[]): unknown[] {
-  return endingValues(SETTLED, settlements)
+export function settleValues(hands: Hands, settlements: readonly Settlement[]): unknown[] {
+  return endingValues(SETTLED, hands, settlements)
 }
 
-function endingValues(columns: Columns<Ending>, claims: readonly (GivenBack | Settlement)[]): unknown[] {
+function endingValues(
+  columns: Columns<Ending>,
+  hands: Hands,
+  claims: readonly (GivenBack | Settlement)[],
+): unknown[] {
   const bodies = new Packed(claims.map(({ attempt }) => attempt?.responseBody ?? null))
   const endings = claims.map((claim, i) => ({
     claim,
+    wasHanded: hands.has(claim.endpointId, claim.token, claim.seq),
     bodyAt: bodies.at[i]!,
     bodyLength: bodies.lengths[i]!,
   }))
   return [...columns.values(endings), bodies.bytes]
 }
 
-function dayOf({ change, attempt }: Settlement): number {
+export function dayOf({ change, attempt }: Settlement): number {
   if (change.status !== "delivered" && change.status !== "dead") return KEPT_DAY
   return purgeDay(change.purgeAt, change.lastAttemptedAt ?? attempt?.startedAt ?? change.purgeAt ?? 0)
 }

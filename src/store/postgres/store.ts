@@ -15,6 +15,7 @@ import * as deliveries from "./deliveries.ts"
 import * as endpoints from "./endpoints.ts"
 import * as entries from "./entries.ts"
 import { toOpeningError } from "./errors.ts"
+import { Hands } from "./hands.ts"
 import { listLanes } from "./lane-status.ts"
 import * as lanes from "./lanes.ts"
 import * as maintenance from "./maintenance.ts"
@@ -24,6 +25,7 @@ import * as operations from "./operations.ts"
 import { Partitions } from "./partitions.ts"
 import { Pipelines } from "./pipeline.ts"
 import * as policies from "./policies.ts"
+import { RouteBook } from "./routes.ts"
 import * as tasks from "./tasks.ts"
 
 export interface PostgresStoreOptions {
@@ -62,8 +64,7 @@ const OPERATIONS = {
   deleteEntry: entries.deleteEntry,
   scanLanes: lanes.scanLanes,
   changedOutside: async () => false,
-  // A sender must not touch a lane's row, which another worker may have: nothing is handed over here.
-  closeLane: async () => {},
+  closeLane: lanes.closeLane,
   getDelivery: deliveries.getDelivery,
   listDeliveries: deliveries.listDeliveries,
   countDeliveries: counts.countDeliveries,
@@ -115,7 +116,13 @@ export async function openPostgresStore({ url, name }: PostgresStoreOptions): Pr
     throw toOpeningError(isPlain ? (error.cause ?? error) : error, where)
   }
   const partitions = new Partitions(database)
-  const context: Context = { database, partitions, ids: createIds((into) => getRandomValues(into)) }
+  const context: Context = {
+    database,
+    partitions,
+    ids: createIds((into) => getRandomValues(into)),
+    hands: new Hands(),
+    routes: new RouteBook(database),
+  }
   const acceptor = new Acceptor(context)
   const pipelines = new Pipelines(context)
   const bound = Object.entries(OPERATIONS).map(([name, operation]) => [
@@ -132,7 +139,10 @@ export async function openPostgresStore({ url, name }: PostgresStoreOptions): Pr
     database,
     partitions,
     encryptionKey: () => operations.keyFromStore(context),
-    close: () => database.close(),
+    close: () => {
+      acceptor.close()
+      return database.close()
+    },
     kill: () => database.kill(),
   }
 }

@@ -1,5 +1,6 @@
 /** Accepting messages: the message, its deliveries and its idempotency key, in one transaction. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { Recipients } from "../recipients.ts"
 import { priorityNumber, toJson } from "../rows.ts"
 import type { Accepted, AcceptedLane, NewMessage } from "../store.ts"
 import { getApplication } from "./applications.ts"
@@ -7,7 +8,6 @@ import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
 import { claim } from "./lanes.ts"
-import { Recipients } from "./recipients.ts"
 
 export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
   if (tx !== undefined) {
@@ -65,7 +65,7 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
     )
     const hand = message.deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
     if (hand !== null) claim(context, seq, hand.token, receivedAt, hand.starts)
-    const handed = hand === null ? undefined : { seq, id: deliveryId }
+    const handed = hand === null ? undefined : { seq, id: deliveryId, token: hand.token }
     lanes.push({ endpointId: id, appId: recipients.appId, dueAt, handed })
   }
   return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }

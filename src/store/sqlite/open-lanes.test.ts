@@ -37,7 +37,7 @@ test("a lane with nothing due is open, and is handed what is accepted: claimed, 
   const { work, send, inFlight } = await start()
   expect(work).toMatchObject({ open: true, deliveries: [] })
   const handed = await send()
-  expect(handed).toEqual({ seq: 1, id: expect.stringMatching(/^dlv_/) })
+  expect(handed).toEqual({ seq: 1, id: expect.stringMatching(/^dlv_/), token: TOKEN })
   expect(inFlight()).toEqual([{ seq: 1, token: TOKEN, sent: 1 }])
 })
 

@@ -87,7 +87,7 @@ const accepted: Accepted = {
   matched: 3,
   duplicate: true,
   lanes: [
-    { ...lane, handed: { seq: 4, id: "dlv_1" } },
+    { ...lane, handed: { seq: 4, id: "dlv_1", token: 3 } },
     { ...lane, handed: undefined },
   ],
 }

@@ -95,11 +95,11 @@ const unpackAccepted = ([messageId, receivedAt, matched, duplicate, lanes]: Pack
 })
 
 const packLane = ({ endpointId, appId, dueAt, handed }: AcceptedLane) => [
-  endpointId, appId, dueAt, handed === undefined ? null : handed.seq, handed === undefined ? null : handed.id,
+  endpointId, appId, dueAt, handed?.seq ?? null, handed?.id ?? null, handed?.token ?? null,
 ] as const
 
-const unpackLane = ([endpointId, appId, dueAt, seq, id]: PackedLane): AcceptedLane => ({
-  endpointId, appId, dueAt, handed: seq === null || id === null ? undefined : { seq, id },
+const unpackLane = ([endpointId, appId, dueAt, seq, id, token]: PackedLane): AcceptedLane => ({
+  endpointId, appId, dueAt, handed: seq === null || id === null || token === null ? undefined : { seq, id, token },
 })
 
 /** Up to so many bytes share a memory of Node's where they are unpacked. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { sample } from "../conformance/samples.ts"
+import { sample } from "./conformance/samples.ts"
 import { Recipients } from "./recipients.ts"
 
 const subscriber = (id: string, eventTypes: string[] | null, channels: string[] | null = null) => ({

@@ -4,9 +4,9 @@
  * could make it wrong to send closes the lane, and the worker asks again.
  */
 
-import { placesOf } from "../places.ts"
+import { placesOf } from "./places.ts"
 
-interface OpenLane {
+export interface OpenLane {
   readonly token: number
   /** How many more the worker takes. */
   room: number
@@ -19,10 +19,10 @@ export interface Hand {
   readonly starts: boolean
 }
 
-export class OpenLanes {
-  readonly #lanes = new Map<string, OpenLane>()
+export class OpenLanes<L extends OpenLane = OpenLane> {
+  readonly #lanes = new Map<string, L>()
 
-  open(endpointId: string, lane: OpenLane): void {
+  open(endpointId: string, lane: L): void {
     this.#lanes.set(endpointId, lane)
   }
 
@@ -32,6 +32,10 @@ export class OpenLanes {
 
   closeAll(): void {
     this.#lanes.clear()
+  }
+
+  get(endpointId: string): L | undefined {
+    return this.#lanes.get(endpointId)
   }
 
   /** Null when it has to be fetched; then what comes after it must not overtake it. */

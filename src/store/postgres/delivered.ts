@@ -1,0 +1,97 @@
+/**
+ * What most deliveries come to: handed over as they were accepted, and delivered at the first attempt. Their row says all the rest, so a third of
+ * the columns is enough, no lane is locked, and nothing that was tried before has to move. Whatever else there is, `settle` does.
+ */
+import type { NewAttempt, Settlement } from "../store.ts"
+import type { Context } from "./context.ts"
+import { dayOf, inItsDay } from "./settle.ts"
+import { Columns, Packed, patience, type Statement } from "./statement.ts"
+
+interface Delivered {
+  readonly settlement: Settlement
+  readonly attempt: NewAttempt
+  readonly bodyAt: number
+  readonly bodyLength: number | null
+}
+
+const COLUMNS = new Columns<Delivered>({
+  seq: ["bigint", ({ settlement }) => settlement.seq],
+  token: ["bigint", ({ settlement }) => settlement.token],
+  delivered_at: ["bigint", ({ settlement }) => settlement.change.deliveredAt],
+  purge_at: ["bigint", ({ settlement }) => settlement.change.purgeAt],
+  purge_day: ["int", ({ settlement }) => dayOf(settlement)],
+  attempt_id: ["text", ({ attempt }) => attempt.id],
+  url: ["text", ({ attempt }) => attempt.url],
+  response_status: ["int", ({ attempt }) => attempt.responseStatus],
+  body_at: ["int", ({ bodyAt }) => bodyAt],
+  body_length: ["int", ({ bodyLength }) => bodyLength],
+  response_truncated: ["bool", ({ attempt }) => attempt.responseTruncated],
+  started_at: ["bigint", ({ attempt }) => attempt.startedAt],
+  duration_ms: ["bigint", ({ attempt }) => attempt.durationMs],
+})
+
+export const SETTLE_DELIVERED: Statement = {
+  name: "deliveries.settle-delivered",
+  text: `
+WITH x AS MATERIALIZED (SELECT * FROM ${COLUMNS.unnest("x")}, ${patience(2000)}),
+ours AS MATERIALIZED (
+  SELECT d.seq FROM webhook_deliveries_live d
+   WHERE d.seq = ANY (ARRAY(SELECT seq FROM x)) FOR NO KEY UPDATE SKIP LOCKED
+),
+applied AS (
+  UPDATE webhook_deliveries d
+     SET status = 'delivered', attempt_count = 1, next_retry_at = NULL, last_attempted_at = x.delivered_at,
+         delivered_at = x.delivered_at, purge_at = x.purge_at, purge_day = x.purge_day, target_url = x.url, handed_token = NULL
+    FROM x
+   WHERE d.seq = x.seq AND d.status = 'pending' AND d.attempt_count = 0 AND d.stalls = 0 AND NOT d.manual AND abs(d.handed_token) = x.token
+     AND x.seq IN (SELECT seq FROM ours)
+  RETURNING x.ord, d.id AS delivery_id, d.webhook_id, d.message_id, x.attempt_id, x.url, x.response_status, x.body_at, x.body_length,
+            x.response_truncated, x.started_at, x.duration_ms, x.purge_day
+),
+logged AS (
+  INSERT INTO attempts (
+    id, delivery_id, webhook_id, message_id, attempt_number, status, url, response_status, response_body, response_truncated,
+    started_at, duration_ms, purge_day
+  )
+  SELECT attempt_id, delivery_id, webhook_id, message_id, 1, 'succeeded', url, response_status,
+         substr($${COLUMNS.next()}::bytea, body_at, body_length), response_truncated, started_at, duration_ms, purge_day
+    FROM applied ORDER BY ord
+)
+SELECT ARRAY(SELECT ord FROM applied)::int[] AS applied`,
+}
+
+export function deliveredValues(settlements: readonly Settlement[]): unknown[] {
+  const bodies = new Packed(settlements.map(({ attempt }) => attempt!.responseBody))
+  const delivered = settlements.map((settlement, i) => ({
+    settlement,
+    attempt: settlement.attempt!,
+    bodyAt: bodies.at[i]!,
+    bodyLength: bodies.lengths[i]!,
+  }))
+  return [...COLUMNS.values(delivered), bodies.bytes]
+}
+
+/** Whether it is one of those, as far as is known here; the row has the last word. */
+export function isDelivered(
+  { hands }: Context,
+  { endpointId, token, seq, change, attempt }: Settlement,
+): boolean {
+  return (
+    change.status === "delivered" &&
+    change.attemptCount === 1 &&
+    !change.manual &&
+    attempt !== null &&
+    !attempt.manual &&
+    hands.has(endpointId, token, seq)
+  )
+}
+
+/** For each, whether it was written. */
+export async function settleDelivered(
+  context: Context,
+  settlements: readonly Settlement[],
+): Promise<boolean[]> {
+  const [row] = await inItsDay(context, settlements, SETTLE_DELIVERED, deliveredValues(settlements))
+  const applied = new Set(row!.applied as number[])
+  return settlements.map((_, i) => applied.has(i + 1))
+}

@@ -1,0 +1,43 @@
+/**
+ * What handing over needs in the database (decision 0012): the mark of a delivery that was accepted into the hands of a lane's owner, and a number for
+ * each application that goes up with every change of its endpoints. A process that knows the endpoints of one number asks only for that number.
+ */
+import { VIEWS_OF_HANDED } from "./views.ts"
+
+export const HANDING = `
+-- The token of the claim that the delivery was handed to as it was accepted; negative: to wait for its turn. It is the fence: who settles
+-- must name it. With another token than the lane's, it is an attempt whose outcome nobody knows.
+ALTER TABLE webhook_deliveries ADD COLUMN handed_token bigint;
+
+CREATE TABLE application_routes (
+  app_id  text COLLATE "C" PRIMARY KEY,
+  version bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- Whatever a message's way depends on, whoever changes it. In order of the application: nobody waits in a circle.
+CREATE FUNCTION posthorn_reroute() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+  apps text[];
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    SELECT array_agg(DISTINCT app_id) INTO apps FROM after;
+  ELSIF TG_OP = 'DELETE' THEN
+    SELECT array_agg(DISTINCT app_id) INTO apps FROM before;
+  ELSE
+    SELECT array_agg(DISTINCT changed.app_id) INTO apps
+      FROM before b JOIN after a USING (id) CROSS JOIN LATERAL unnest(ARRAY[a.app_id, b.app_id]) AS changed(app_id)
+     WHERE (b.app_id, b.url, b.event_types, b.channels, b.ordered, b.disabled, b.paused, b.deleted_at, b.version)
+           IS DISTINCT FROM (a.app_id, a.url, a.event_types, a.channels, a.ordered, a.disabled, a.paused, a.deleted_at, a.version);
+  END IF;
+  INSERT INTO application_routes (app_id, version)
+  SELECT app_id, 1 FROM unnest(apps) AS changed(app_id) ORDER BY app_id
+  ON CONFLICT (app_id) DO UPDATE SET version = application_routes.version + 1;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER endpoints_reroute_insert AFTER INSERT ON endpoints REFERENCING NEW TABLE AS after
+  FOR EACH STATEMENT EXECUTE FUNCTION posthorn_reroute();
+CREATE TRIGGER endpoints_reroute_delete AFTER DELETE ON endpoints REFERENCING OLD TABLE AS before
+  FOR EACH STATEMENT EXECUTE FUNCTION posthorn_reroute();
+CREATE TRIGGER endpoints_reroute_update AFTER UPDATE ON endpoints REFERENCING OLD TABLE AS before NEW TABLE AS after
+  FOR EACH STATEMENT EXECUTE FUNCTION posthorn_reroute();
+${VIEWS_OF_HANDED}`

@@ -1,0 +1,137 @@
+/**
+ * What this process's lanes were handed as it was accepted, and which of them are open for more. The database has the same in the rows' marks;
+ * this says which marks of ours stand for a delivery that a lane here has, and which for one whose answer got lost.
+ */
+import { type Hand, type OpenLane, OpenLanes } from "../open-lanes.ts"
+import type { Route } from "./routes.ts"
+
+interface Lane extends OpenLane {
+  /** The worker that has it: nothing is handed over when that is no more. */
+  readonly owner: number
+  /** Of the endpoint, as the lane's worker knows it. */
+  readonly version: number
+  /** How many outcomes were on their way when the worker counted its free places: it had counted theirs. */
+  settling: number
+}
+
+export interface Offer extends Hand {
+  readonly owner: number
+}
+
+interface Held {
+  readonly token: number
+  readonly seqs: Set<number>
+  /** How many are in a statement whose answer is not there yet. */
+  offered: number
+  readonly onDecided: (() => void)[]
+}
+
+export class Hands {
+  readonly #open = new OpenLanes<Lane>()
+  readonly #held = new Map<string, Held>()
+  readonly #settling = new Map<string, number>()
+
+  open(endpointId: string, lane: Lane): void {
+    this.#open.open(endpointId, lane)
+  }
+
+  close(endpointId: string): void {
+    this.#open.close(endpointId)
+  }
+
+  /** Null when it has to be fetched. Every offer ends with `take`, `withdraw` or `lose`. */
+  offer({ id, version }: Route, payloadBytes: number): Offer | null {
+    const lane = this.#open.get(id)
+    if (lane === undefined) return null
+    if (lane.version !== version) {
+      this.close(id)
+      return null
+    }
+    const hand = this.#open.take(id, payloadBytes)
+    if (hand === null) return null
+    this.#holding(id, lane.token).offered++
+    return { ...hand, owner: lane.owner }
+  }
+
+  take(endpointId: string, { token }: Hand, seq: number): void {
+    this.#holding(endpointId, token).seqs.add(seq)
+    this.#decide(endpointId, token)
+  }
+
+  /** It was not written, or is for somebody else to fetch: what comes after it must not overtake it. */
+  withdraw(endpointId: string, { token }: Hand): void {
+    this.close(endpointId)
+    this.#decide(endpointId, token)
+  }
+
+  /** Whether a lane here has it. */
+  has(endpointId: string, token: number, seq: number): boolean {
+    return this.#of(endpointId, token)?.seqs.has(seq) ?? false
+  }
+
+  inHand(endpointId: string, token: number): readonly number[] {
+    return [...(this.#of(endpointId, token)?.seqs ?? [])]
+  }
+
+  /** Whether rows with our mark may be on their way to us. */
+  isOffered(endpointId: string, token: number): boolean {
+    return (this.#of(endpointId, token)?.offered ?? 0) > 0
+  }
+
+  /** Resolves when nothing is on its way any more, and whoever was given it knows. */
+  async decided(endpointId: string): Promise<void> {
+    const held = this.#held.get(endpointId)
+    if (held === undefined || held.offered === 0) return
+    await new Promise<void>((resolve) => held.onDecided.push(resolve))
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+
+  /** How many outcomes of the lane are on their way into the database. */
+  settling(endpointId: string): number {
+    return this.#settling.get(endpointId) ?? 0
+  }
+
+  isSettling(endpointId: string, more: 1 | -1): void {
+    const count = this.settling(endpointId) + more
+    if (count === 0) this.#settling.delete(endpointId)
+    else this.#settling.set(endpointId, count)
+  }
+
+  /** Settled or given back, fetched or handed over. */
+  letGo(endpointId: string, token: number, seq: number): void {
+    const lane = this.#open.get(endpointId)
+    if (lane !== undefined && lane.settling > 0) {
+      lane.settling--
+      lane.free--
+    }
+    this.#open.settled(endpointId, token)
+    const held = this.#of(endpointId, token)
+    if (held === undefined) return
+    held.seqs.delete(seq)
+    this.#forget(endpointId, held)
+  }
+
+  #of(endpointId: string, token: number): Held | undefined {
+    const held = this.#held.get(endpointId)
+    return held?.token === token ? held : undefined
+  }
+
+  #holding(endpointId: string, token: number): Held {
+    const known = this.#of(endpointId, token)
+    if (known !== undefined) return known
+    const held = { token, seqs: new Set<number>(), offered: 0, onDecided: [] }
+    this.#held.set(endpointId, held)
+    return held
+  }
+
+  #decide(endpointId: string, token: number): void {
+    const held = this.#of(endpointId, token)
+    if (held === undefined || --held.offered > 0) return
+    for (const decided of held.onDecided.splice(0)) decided()
+    this.#forget(endpointId, held)
+  }
+
+  #forget(endpointId: string, { seqs, offered }: Held): void {
+    if (seqs.size === 0 && offered === 0) this.#held.delete(endpointId)
+  }
+}

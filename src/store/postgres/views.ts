@@ -1,0 +1,77 @@
+/** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
+
+/** `isSent` says whether a delivery is in a worker's hands, `sentAt` since when. */
+const ofDeliveries = (create: string, isSent: string, sentAt: string) => `
+${create} VIEW jobs AS
+SELECT d.id,
+       'webhook_delivery' AS type,
+       json_build_object('log_id', d.id, 'message_id', d.message_id, 'subscriber_id', d.webhook_id)::text AS payload_json,
+       d.attempt_count AS attempts,
+       coalesce(
+         d.max_attempts,
+         (coalesce(e.retry_policy, p.policy)::json ->> 'maxAttempts')::int,
+         CASE e.retry_name WHEN 'standard' THEN 10 WHEN 'gateway' THEN 5 WHEN 'enterprise' THEN 6 WHEN 'jobs' THEN 6 END
+       ) AS max_attempts,
+       CASE
+         WHEN d.status = 'delivered' THEN 'completed'
+         WHEN d.status = 'dead' THEN 'failed'
+         WHEN ${isSent} THEN 'running'
+         ELSE 'pending'
+       END AS status,
+       posthorn_time(coalesce(d.next_retry_at, d.last_attempted_at, d.received_at)) AS available_at,
+       CASE WHEN ${isSent} THEN l.owner END AS locked_by,
+       posthorn_time(${sentAt}) AS locked_at,
+       d.error_detail AS error_text,
+       posthorn_time(d.received_at) AS created_at,
+       posthorn_time(coalesce(d.last_attempted_at, d.received_at)) AS updated_at
+  FROM webhook_deliveries d
+  LEFT JOIN endpoints e ON e.id = d.webhook_id
+  LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
+  LEFT JOIN lanes l ON l.id = d.webhook_id;
+
+${create} VIEW webhook_deliveries_readable AS
+SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, d.attempt_count, d.error_detail, d.target_url,
+       CASE
+         WHEN d.status NOT IN ('pending', 'failed') THEN NULL
+         WHEN ${isSent} THEN 'sending'
+         WHEN e.deleted_at IS NOT NULL THEN 'endpoint deleted'
+         WHEN e.disabled THEN 'endpoint disabled'
+         WHEN e.paused THEN 'endpoint paused'
+         WHEN e.hold_until > extract(epoch FROM now()) * 1000 THEN 'Retry-After'
+         WHEN d.next_retry_at > extract(epoch FROM now()) * 1000 THEN 'until next_retry_at'
+         ELSE 'due'
+       END AS waits_for,
+       posthorn_time(d.next_retry_at) AS next_retry_at,
+       posthorn_time(d.last_attempted_at) AS last_attempted_at,
+       posthorn_time(d.received_at) AS received_at,
+       posthorn_time(d.delivered_at) AS delivered_at
+  FROM webhook_deliveries d
+  LEFT JOIN endpoints e ON e.id = d.webhook_id
+  LEFT JOIN lanes l ON l.id = d.webhook_id;
+`
+
+const FETCHED = "d.seq = ANY (l.sending)"
+const FETCHED_AT = "abs(l.since[array_position(l.sending, d.seq)])"
+const HANDED = "d.status IN ('pending', 'failed') AND abs(d.handed_token) = l.token"
+
+export const VIEWS = `
+CREATE FUNCTION posthorn_time(ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$ SELECT to_timestamp(ms / 1000.0) $$;
+
+CREATE VIEW webhook_logs AS
+SELECT d.id,
+       d.webhook_id AS subscriber_id,
+       d.event_type AS event,
+       d.attempt_count AS attempts,
+       a.response_status AS response_code,
+       encode(a.response_body, 'escape') AS response_body,
+       posthorn_time(d.received_at) AS created_at
+  FROM webhook_deliveries d
+  LEFT JOIN LATERAL (SELECT * FROM attempts WHERE delivery_id = d.id ORDER BY seq DESC LIMIT 1) a ON true;
+${ofDeliveries("CREATE", FETCHED, FETCHED_AT)}`
+
+/** With what was handed over as it was accepted. */
+export const VIEWS_OF_HANDED = ofDeliveries(
+  "CREATE OR REPLACE",
+  `(${FETCHED} OR ${HANDED})`,
+  `coalesce(${FETCHED_AT}, CASE WHEN ${HANDED} THEN d.received_at END)`,
+)

@@ -1,0 +1,62 @@
+/** Lanes that may have been handed something by a statement whose end nobody knows: they are woken as soon as the database can be asked. */
+import type { Database } from "./connection.ts"
+import type { Statement } from "./statement.ts"
+
+const WAKE: Statement = {
+  name: "lanes.wake",
+  text: "INSERT INTO lane_wakes (lane_id, due_at) SELECT lane_id, 0 FROM unnest($1::text[]) AS lane_id",
+}
+
+const AGAIN_MS = 1000
+/** A statement that was on its way when the connection broke may yet arrive: nobody waits for longer than this. */
+const LATE_MS = 15_000
+
+export class Wakes {
+  readonly #database: Database
+  readonly #lanes = new Set<string>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #forgetUp: () => void
+  #closed = false
+
+  constructor(database: Database) {
+    this.#database = database
+    this.#forgetUp = database.onUp(() => void this.#write())
+  }
+
+  add(lanes: readonly string[]): void {
+    if (lanes.length === 0 || this.#closed) return
+    this.#wake(lanes)
+    this.#in(LATE_MS, () => this.#wake(lanes))
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#forgetUp()
+    for (const timer of this.#timers) clearTimeout(timer)
+  }
+
+  #wake(lanes: readonly string[]): void {
+    for (const lane of lanes) this.#lanes.add(lane)
+    void this.#write()
+  }
+
+  async #write(): Promise<void> {
+    if (this.#lanes.size === 0 || this.#closed) return
+    const lanes = [...this.#lanes]
+    this.#lanes.clear()
+    try {
+      await this.#database.run(WAKE, [lanes])
+    } catch {
+      for (const lane of lanes) this.#lanes.add(lane)
+      if (!this.#closed) this.#in(AGAIN_MS, () => void this.#write())
+    }
+  }
+
+  #in(delayMs: number, work: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      work()
+    }, delayMs).unref()
+    this.#timers.add(timer)
+  }
+}
