@@ -1,10 +1,10 @@
 /**
- * What most deliveries come to: handed over as they were accepted, and delivered at the first attempt. Their row says all the rest, so a third of
- * the columns is enough, no lane is locked, and nothing that was tried before has to move. Whatever else there is, `settle` does.
+ * What most deliveries come to: delivered at the first attempt. Their row says all the rest, so half of the columns is enough. Whatever
+ * else there is, `settle` does.
  */
 import type { NewAttempt, Settlement } from "../store.ts"
 import type { Context } from "./context.ts"
-import { dayOf, inItsDay } from "./settle.ts"
+import { dayOf, FENCED, inItsDay, moved } from "./settle.ts"
 import { Columns, Packed, patience, type Statement } from "./statement.ts"
 
 interface Delivered {
@@ -16,6 +16,7 @@ interface Delivered {
 
 const COLUMNS = new Columns<Delivered>({
   seq: ["bigint", ({ settlement }) => settlement.seq],
+  lane: ["text", ({ settlement }) => settlement.endpointId],
   token: ["bigint", ({ settlement }) => settlement.token],
   delivered_at: ["bigint", ({ settlement }) => settlement.change.deliveredAt],
   purge_at: ["bigint", ({ settlement }) => settlement.change.purgeAt],
@@ -33,21 +34,27 @@ const COLUMNS = new Columns<Delivered>({
 export const SETTLE_DELIVERED: Statement = {
   name: "deliveries.settle-delivered",
   text: `
-WITH x AS MATERIALIZED (SELECT * FROM ${COLUMNS.unnest("x")}, ${patience(2000)}),
+WITH asked AS MATERIALIZED (SELECT * FROM ${COLUMNS.unnest("asked")}, ${patience(2000)}),
 ours AS MATERIALIZED (
-  SELECT d.seq FROM webhook_deliveries_live d
-   WHERE d.seq = ANY (ARRAY(SELECT seq FROM x)) FOR NO KEY UPDATE SKIP LOCKED
+  SELECT d.seq, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
+   WHERE d.seq = ANY (ARRAY(SELECT seq FROM asked)) AND d.status = 'pending' AND d.attempt_count = 0 AND d.stalls = 0 AND NOT d.manual
+   FOR NO KEY UPDATE SKIP LOCKED
 ),
+x AS MATERIALIZED (
+  SELECT asked.*, (seq, token) IN (SELECT seq, handed_token FROM ours WHERE handed_token IS NOT NULL) AS marked, false AS is_gone
+    FROM asked WHERE seq IN (SELECT seq FROM ours)
+),
+${FENCED},
 applied AS (
   UPDATE webhook_deliveries d
      SET status = 'delivered', attempt_count = 1, next_retry_at = NULL, last_attempted_at = x.delivered_at,
          delivered_at = x.delivered_at, purge_at = x.purge_at, purge_day = x.purge_day, target_url = x.url, handed_token = NULL
-    FROM x
-   WHERE d.seq = x.seq AND d.status = 'pending' AND d.attempt_count = 0 AND d.stalls = 0 AND NOT d.manual AND abs(d.handed_token) = x.token
-     AND x.seq IN (SELECT seq FROM ours)
+    FROM standing x
+   WHERE d.seq = x.seq AND d.status = 'pending'
   RETURNING x.ord, d.id AS delivery_id, d.webhook_id, d.message_id, x.attempt_id, x.url, x.response_status, x.body_at, x.body_length,
             x.response_truncated, x.started_at, x.duration_ms, x.purge_day
 ),
+${moved("true")},
 logged AS (
   INSERT INTO attempts (
     id, delivery_id, webhook_id, message_id, attempt_number, status, url, response_status, response_body, response_truncated,
@@ -72,18 +79,8 @@ export function deliveredValues(settlements: readonly Settlement[]): unknown[] {
 }
 
 /** Whether it is one of those, as far as is known here; the row has the last word. */
-export function isDelivered(
-  { hands }: Context,
-  { endpointId, token, seq, change, attempt }: Settlement,
-): boolean {
-  return (
-    change.status === "delivered" &&
-    change.attemptCount === 1 &&
-    !change.manual &&
-    attempt !== null &&
-    !attempt.manual &&
-    hands.has(endpointId, token, seq)
-  )
+export function isDelivered({ change, attempt }: Settlement): boolean {
+  return change.status === "delivered" && change.attemptCount === 1 && attempt !== null && !attempt.manual
 }
 
 /** For each, whether it was written. */

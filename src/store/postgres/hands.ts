@@ -10,8 +10,6 @@ interface Lane extends OpenLane {
   readonly owner: number
   /** Of the endpoint, as the lane's worker knows it. */
   readonly version: number
-  /** How many outcomes were on their way when the worker counted its free places: it had counted theirs. */
-  settling: number
 }
 
 export interface Offer extends Hand {
@@ -91,20 +89,20 @@ export class Hands {
     return this.#settling.get(endpointId) ?? 0
   }
 
-  isSettling(endpointId: string, more: 1 | -1): void {
-    const count = this.settling(endpointId) + more
-    if (count === 0) this.#settling.delete(endpointId)
-    else this.#settling.set(endpointId, count)
+  /** Its place is free as soon as it was sent: with so many on their way to the database, a lane would often be full. */
+  startSettling(endpointId: string, token: number): void {
+    this.#open.settled(endpointId, token)
+    this.#settling.set(endpointId, this.settling(endpointId) + 1)
   }
 
-  /** Settled or given back, fetched or handed over. */
+  endSettling(endpointId: string): void {
+    const left = this.settling(endpointId) - 1
+    if (left === 0) this.#settling.delete(endpointId)
+    else this.#settling.set(endpointId, left)
+  }
+
+  /** Settled or given back. */
   letGo(endpointId: string, token: number, seq: number): void {
-    const lane = this.#open.get(endpointId)
-    if (lane !== undefined && lane.settling > 0) {
-      lane.settling--
-      lane.free--
-    }
-    this.#open.settled(endpointId, token)
     const held = this.#of(endpointId, token)
     if (held === undefined) return
     held.seqs.delete(seq)

@@ -8,7 +8,7 @@ import type { Statement } from "./statement.ts"
 
 /** A lane with what the store knew when it was asked. */
 export interface AskedLane extends LaneFetch {
-  /** How many of its outcomes were on their way. */
+  /** How many of what it has in hand are sent, and their outcomes on their way. */
   readonly settling: number
 }
 
@@ -187,9 +187,8 @@ function open(
     token,
     owner: lane.owner as number,
     version: (lane.version as number | null) ?? knownVersion!,
-    room: most - inHand.length - more,
+    room: most - (inHand.length - settling) - more,
     free: starting - more,
-    settling,
   })
   return true
 }

@@ -42,18 +42,24 @@ export class Pipelines {
     const { hands } = this.#context
     const { endpointId, token, seq, change } = settlement
     if (change.disableEndpoint || change.holdLaneUntil !== null) hands.close(endpointId)
-    hands.isSettling(endpointId, 1)
+    hands.startSettling(endpointId, token)
     try {
       const result = await this.#write(settlement)
-      if (result !== "busy") hands.letGo(endpointId, token, seq)
+      if (result === "busy") hands.close(endpointId)
+      else hands.letGo(endpointId, token, seq)
       return result
+    } catch (error) {
+      hands.close(endpointId)
+      throw error
     } finally {
-      hands.isSettling(endpointId, -1)
+      hands.endSettling(endpointId)
     }
   }
 
   async #write(settlement: Settlement): Promise<SettleResult> {
-    if (isDelivered(this.#context, settlement) && (await this.#delivered.add(settlement))) return "applied"
+    const { endpointId, token, seq } = settlement
+    const isBeside = isDelivered(settlement) && this.#context.hands.has(endpointId, token, seq)
+    if (isBeside && (await this.#delivered.add(settlement))) return "applied"
     return (await this.#of(settlement.endpointId).add({ kind: "settle", settlement }))() as SettleResult
   }
 
@@ -105,7 +111,7 @@ async function work(context: Context, jobs: readonly Job[]): Promise<(() => Done
     }
   }
   await run("settle", (of) =>
-    settle(
+    settleAll(
       context,
       of.map(({ settlement }) => settlement),
     ),
@@ -125,4 +131,13 @@ async function work(context: Context, jobs: readonly Job[]): Promise<(() => Done
     ),
   )
   return jobs.map((job) => answers.get(job)!)
+}
+
+async function settleAll(context: Context, settlements: readonly Settlement[]): Promise<SettleResult[]> {
+  const delivered = settlements.filter(isDelivered)
+  const written = delivered.length === 0 ? [] : await settleDelivered(context, delivered)
+  const isWritten = new Set(delivered.filter((_, i) => written[i]))
+  const others = settlements.filter((settlement) => !isWritten.has(settlement))
+  const results = others.length === 0 ? [] : await settle(context, others)
+  return settlements.map((settlement) => (isWritten.has(settlement) ? "applied" : results.shift()!))
 }

@@ -90,8 +90,11 @@ x AS MATERIALIZED (
       OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq)
 )`
 
-/** The claims that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and let go of what ends here. */
-const FENCED = `
+/**
+ * The claims of \`x\` that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and
+ * let go of what ends here.
+ */
+export const FENCED = `
 locked AS MATERIALIZED (
   SELECT l.id, l.token, l.sending, l.since FROM lanes l
    WHERE l.id IN (SELECT lane FROM x WHERE NOT marked) ORDER BY l.id FOR NO KEY UPDATE
@@ -109,6 +112,14 @@ let_go AS (
          )
     FROM locked l JOIN (SELECT lane, array_agg(seq) AS seqs FROM standing GROUP BY lane) g ON g.lane = l.id
    WHERE lanes.id = l.id
+)`
+
+/** What was tried before goes where its delivery goes. */
+export const moved = (finished: string) => `
+moved AS (
+  UPDATE attempts a SET purge_day = x.purge_day
+    FROM applied x
+   WHERE ${finished} AND a.delivery_id = x.delivery_id AND a.purge_day = ${LIVE_DAY}
 )`
 
 const insertAttempts = (columns: Columns<Ending>, day: string) => `
@@ -137,12 +148,7 @@ applied AS (
    WHERE d.seq = x.seq AND d.attempt_count = x.expected_count AND d.status IN ('pending', 'failed')
   RETURNING x.ord, x.delivery_id, x.status, x.purge_day
 ),
--- What was tried before goes where its delivery goes.
-moved AS (
-  UPDATE attempts a SET purge_day = x.purge_day
-    FROM applied x
-   WHERE x.status IN ('delivered', 'dead') AND a.delivery_id = x.delivery_id AND a.purge_day = ${LIVE_DAY}
-),
+${moved("x.status IN ('delivered', 'dead')")},
 logged AS (
   ${insertAttempts(
     SETTLED,
@@ -180,6 +186,7 @@ ${FENCED}
 ${insertAttempts(GIVEN_BACK, String(LIVE_DAY))}`,
 }
 
+/** Whatever became of them. */
 export async function settle(context: Context, settlements: readonly Settlement[]): Promise<SettleResult[]> {
   const rows = await inItsDay(context, settlements, SETTLE, settleValues(context.hands, settlements))
   return rows.map(({ result }) => result as SettleResult)
