@@ -107,7 +107,8 @@ export async function openPosthorn(
       guard,
       wake(lanes) {
         engine?.wake(lanes)
-        bulletin.post({ kind: "due" })
+        // What was handed over is in hand here, and nobody else's business.
+        if (lanes.some(({ delivery }) => delivery === undefined)) bulletin.post({ kind: "due" })
       },
       endpointChanged(endpointId, appId) {
         engine?.endpointChanged(endpointId, appId)
@@ -127,6 +128,7 @@ export async function openPosthorn(
     }
     posthorn = new Posthorn(core, engine, bus, operational, { ...settings, bulletin, exchange })
     await bulletin.start((note) => hear(note, engine, exchange))
+    exchange.start()
     await engine?.start()
     return posthorn
   } catch (error) {
@@ -148,6 +150,7 @@ function hear(note: Note, engine: Engine | null, exchange: EventExchange): void 
       return engine?.recall(note)
     case "tasks":
       return engine?.tasks.wake()
+    case "asking":
     case "listening":
     case "events":
       return exchange.hear(note)

@@ -11,6 +11,8 @@ export type Note =
   | { readonly kind: "changed"; readonly endpointId: string; readonly appId: string }
   | { readonly kind: "recall"; readonly endpointId?: string; readonly appId?: string }
   | { readonly kind: "tasks" }
+  /** Somebody has just started: who listens to events says so at once. */
+  | { readonly kind: "asking" }
   /** Somebody listens to events: for some seconds they are passed on. */
   | { readonly kind: "listening" }
   | { readonly kind: "events"; readonly events: readonly WebhookEvent[] }
@@ -39,6 +41,7 @@ export function toNote(value: unknown): Note | null {
     switch (note?.kind as Note["kind"] | undefined) {
       case "due":
       case "tasks":
+      case "asking":
       case "listening":
         return true
       case "changed":

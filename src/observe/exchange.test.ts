@@ -1,7 +1,7 @@
 import { pino } from "pino"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { type Note, noBulletin } from "./bulletin.ts"
-import { EventBus } from "./events.ts"
+import { type DeliveredEvent, EventBus } from "./events.ts"
 import { EventExchange } from "./exchange.ts"
 
 test("others are told that somebody listens for as long as somebody does", () => {
@@ -24,4 +24,39 @@ test("others are told that somebody listens for as long as somebody does", () =>
   expect(said()).toBe(0)
   bus.on("delivery.dead", () => {})
   expect(said()).toBe(1)
+})
+
+test("who has started passes events on until it knows whether somebody listens, and hears at once from who does", () => {
+  const notes: Note[] = []
+  const at = vi.spyOn(performance, "now").mockReturnValue(0)
+  onTestFinished(() => at.mockRestore())
+  const start = () => {
+    const bus = new EventBus(pino({ level: "silent" }))
+    const exchange = new EventExchange(bus, { ...noBulletin, post: (note) => void notes.push(note) })
+    onTestFinished(() => exchange.close())
+    exchange.start()
+    return { bus, exchange }
+  }
+  const kinds = () => notes.splice(0).map(({ kind }) => kind)
+  const event = { type: "delivery.delivered" } as DeliveredEvent
+  const passesOn = (bus: EventBus) => {
+    bus.publish(event)
+    return kinds().includes("events")
+  }
+  const { bus, exchange } = start()
+  expect(kinds()).toEqual(["asking"])
+  at.mockReturnValue(1999)
+  expect(passesOn(bus)).toBe(true)
+  at.mockReturnValue(2000)
+  expect(passesOn(bus)).toBe(false)
+
+  const elsewhere = start()
+  elsewhere.exchange.hear({ kind: "asking" })
+  expect(kinds()).toEqual(["asking"])
+  elsewhere.bus.on("delivery.dead", () => {})
+  kinds()
+  elsewhere.exchange.hear({ kind: "asking" })
+  expect(kinds()).toEqual(["listening"])
+  exchange.hear({ kind: "listening" })
+  expect(passesOn(bus)).toBe(true)
 })

@@ -8,13 +8,13 @@ import type { EventBus } from "./events.ts"
 /** How often a process says that it listens, and how long the others believe it. */
 const SAY_EVERY_MS = 7000
 const BELIEVED_MS = 20_000
-/** Who has just started has not heard anybody yet, and believes for so long that somebody listens. */
-const BELIEVED_AT_FIRST_MS = SAY_EVERY_MS + 1000
+/** Who has just started asks, and believes until the answers have come that somebody listens. */
+const BELIEVED_AT_FIRST_MS = 2000
 
 export class EventExchange {
   readonly #bus: EventBus
   readonly #bulletin: Bulletin
-  #heardAt = performance.now() - BELIEVED_MS + BELIEVED_AT_FIRST_MS
+  #heardAt = performance.now()
   #saying: NodeJS.Timeout | null = null
 
   constructor(bus: EventBus, bulletin: Bulletin) {
@@ -26,9 +26,23 @@ export class EventExchange {
     bus.onListening = () => this.#say()
   }
 
-  hear(note: Extract<Note, { kind: "listening" | "events" }>): void {
-    if (note.kind === "listening") this.#heardAt = performance.now()
-    else for (const event of note.events) this.#bus.tell(event)
+  /** From here on the others are heard. */
+  start(): void {
+    this.#heardAt = performance.now() - BELIEVED_MS + BELIEVED_AT_FIRST_MS
+    this.#bulletin.post({ kind: "asking" })
+  }
+
+  hear(note: Extract<Note, { kind: "asking" | "listening" | "events" }>): void {
+    switch (note.kind) {
+      case "asking":
+        if (this.#bus.hasListeners) this.#bulletin.post({ kind: "listening" })
+        return
+      case "listening":
+        this.#heardAt = performance.now()
+        return
+      case "events":
+        for (const event of note.events) this.#bus.tell(event)
+    }
   }
 
   close(): void {

@@ -60,25 +60,18 @@ function literal(value: unknown): string {
  */
 export class Packed {
   readonly bytes: Buffer
-  readonly #at: number[] = []
-  readonly #parts: readonly (Uint8Array | null)[]
+  /** Where the parts begin, counted from one. */
+  readonly at: readonly number[]
+  readonly lengths: readonly (number | null)[]
 
   constructor(parts: readonly (Uint8Array | null)[]) {
-    this.#parts = parts
-    let at = 1
-    for (const part of parts) {
-      this.#at.push(at)
-      at += part?.length ?? 0
-    }
+    let next = 1
+    this.lengths = parts.map((part) => part?.length ?? null)
+    this.at = this.lengths.map((length) => {
+      const at = next
+      next += length ?? 0
+      return at
+    })
     this.bytes = Buffer.concat(parts.filter((part) => part !== null))
-  }
-
-  /** Where the parts begin, counted from one. */
-  get at(): readonly number[] {
-    return this.#at
-  }
-
-  get lengths(): readonly (number | null)[] {
-    return this.#parts.map((part) => part?.length ?? null)
   }
 }
