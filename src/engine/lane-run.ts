@@ -26,6 +26,8 @@ const STORE_RETRY_MS = 500
 const LEASE_RETRY_MS = 500
 /** How many are handed over ahead of their turn, in times of what may be under way at most: a fetch costs more than they do. */
 const MOST_HANDED = 4
+/** To an endpoint that takes all that may be under way: what it is sent faster than it can take it is soon gone. */
+const MOST_HANDED_IF_QUICK = 64
 /** How long an open lane is kept with nothing to do: what comes meanwhile is sent without having been asked for, a commit sooner. */
 const REST_MS = 10_000
 
@@ -166,7 +168,9 @@ export class LaneRun {
 
   /** How many places there are for what is handed over. */
   #mostHanded(): number {
-    return (this.#lane.target === null ? 1 : this.#mostAtOnce()) * MOST_HANDED
+    if (this.#lane.target === null) return MOST_HANDED
+    const most = this.#mostAtOnce()
+    return most * (this.#allowed() === most && most > 1 ? MOST_HANDED_IF_QUICK : MOST_HANDED)
   }
 
   /** With so much in hand nothing is fetched beside it: what comes due waits for its turn in the store. */

@@ -6,11 +6,17 @@
 
 import { placesOf } from "./places.ts"
 
+/** So many places each lane has of its own. What a quick one takes beyond them is lent, of what all lanes share. */
+const OWN_PLACES = 256
+const LENT_PLACES = 8192
+
 export interface OpenLane {
   readonly token: number
-  /** How many more the worker takes. */
-  room: number
-  /** How many of them are sent at once; below zero, so many wait for their turn. */
+  /** How many the worker takes. */
+  readonly most: number
+  /** How many it has. */
+  used: number
+  /** How many more of them are sent at once; below zero, so many wait for their turn. */
   free: number
 }
 
@@ -21,17 +27,24 @@ export interface Hand {
 
 export class OpenLanes<L extends OpenLane = OpenLane> {
   readonly #lanes = new Map<string, L>()
+  #lent = 0
 
   open(endpointId: string, lane: L): void {
+    this.close(endpointId)
     this.#lanes.set(endpointId, lane)
+    this.#lent += lentTo(lane)
   }
 
   close(endpointId: string): void {
+    const lane = this.#lanes.get(endpointId)
+    if (lane === undefined) return
+    this.#lent -= lentTo(lane)
     this.#lanes.delete(endpointId)
   }
 
   closeAll(): void {
     this.#lanes.clear()
+    this.#lent = 0
   }
 
   get(endpointId: string): L | undefined {
@@ -42,11 +55,11 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
   take(endpointId: string, payloadBytes: number): Hand | null {
     const lane = this.#lanes.get(endpointId)
     if (lane === undefined) return null
-    if (lane.room <= 0) {
+    if (lane.used >= lane.most || (lane.used >= OWN_PLACES && this.#lent >= LENT_PLACES)) {
       this.close(endpointId)
       return null
     }
-    lane.room -= placesOf(payloadBytes)
+    this.#use(lane, placesOf(payloadBytes))
     return { token: lane.token, starts: lane.free-- > 0 }
   }
 
@@ -54,7 +67,17 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
   settled(endpointId: string, token: number): void {
     const lane = this.#lanes.get(endpointId)
     if (lane?.token !== token) return
-    lane.room++
+    this.#use(lane, -1)
     lane.free++
   }
+
+  #use(lane: L, places: number): void {
+    this.#lent -= lentTo(lane)
+    lane.used += places
+    this.#lent += lentTo(lane)
+  }
+}
+
+function lentTo({ used }: OpenLane): number {
+  return Math.max(0, used - OWN_PLACES)
 }

@@ -187,7 +187,8 @@ function open(
     token,
     owner: lane.owner as number,
     version: (lane.version as number | null) ?? knownVersion!,
-    room: most - (inHand.length - settling) - more,
+    most,
+    used: inHand.length - settling + more,
     free: starting - more,
   })
   return true

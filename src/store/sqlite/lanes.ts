@@ -81,7 +81,8 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
     const { length } = found.deliveries
     context.openLanes.open(endpointId, {
       token: lane.token,
-      room: most - lane.inHand.length - length,
+      most,
+      used: lane.inHand.length + length,
       free: lane.starting - length,
     })
   }
