@@ -80,7 +80,8 @@ export function deliveredValues(settlements: readonly Settlement[]): unknown[] {
 
 /** Whether it is one of those, as far as is known here; the row has the last word. */
 export function isDelivered({ change, attempt }: Settlement): boolean {
-  return change.status === "delivered" && change.attemptCount === 1 && attempt !== null && !attempt.manual
+  const isFirst = change.status === "delivered" && change.attemptCount === 1
+  return isFirst && attempt !== null && attempt.error === null && !attempt.manual
 }
 
 /** For each, whether it was written. */

@@ -1,0 +1,273 @@
+/** A lane that this process owns is handed what it accepts for it; the mark in the row is the claim, and whoever comes after finds it. */
+import { expect, test } from "vitest"
+import { connect, NOW, stage, waiting } from "../../../test/support/postgres-store.ts"
+import { claimed, laneFetch, newest, sample, settlement } from "../conformance.ts"
+import type { ClaimedDelivery, Endpoint, LaneFetch, NewMessage, Settlement } from "../store.ts"
+
+const TOKEN = 7
+
+/** An open lane of a living worker, in a process that knows the application's endpoints. */
+async function start(more: Partial<Endpoint> = {}, asked: Partial<LaneFetch> = {}) {
+  const set = await stage({ eventTypes: ["wanted"], ...more })
+  const { store, query, application, endpoint } = set
+  const accept = async (message: Partial<NewMessage> = {}) =>
+    (await store.accept([sample.message(application.id, { eventType: "wanted", ...message })]))[0]!
+  const [{ id: worker }] = (await query(
+    "INSERT INTO workers (lease_until, name) VALUES (now() + interval '1 hour', 'ours') RETURNING id",
+  )) as [{ id: string }]
+  const own = (token: number, owner = worker) =>
+    query("UPDATE lanes SET owner = $1, token = $2", [owner, token])
+  await own(TOKEN)
+  const fetch = async (given: Partial<LaneFetch> = {}) =>
+    (await store.fetch([laneFetch(endpoint.id, TOKEN, { open: 100, ...asked, ...given })], NOW))[0]!
+  const open = async () => {
+    await expect
+      .poll(async () => {
+        await accept({ eventType: "nobody's" })
+        return (await fetch()).open
+      })
+      .toBe(true)
+    await query("DELETE FROM lane_wakes")
+  }
+  if (!more.ordered) await open()
+  const handed = async (message: Partial<NewMessage> = {}) => (await accept(message)).lanes[0]?.handed
+  const marks = async () =>
+    (await query("SELECT handed_token::int AS mark FROM webhook_deliveries ORDER BY seq")).map(
+      ({ mark }) => mark,
+    )
+  const wakes = async () => (await query("SELECT lane_id FROM lane_wakes")).length
+  /** As the lane's worker has it. */
+  const delivery = async (seq: number) =>
+    (await store.listDeliveries({}, newest(99))).find((one) => one.seq === seq) as unknown as ClaimedDelivery
+  const outcome = async (seq: number, status: number): Promise<Settlement> => {
+    const made = settlement(endpoint.id, TOKEN, await delivery(seq), status)
+    return { ...made, attempt: { ...made.attempt!, error: made.change.errorDetail } }
+  }
+  const attempts = async () => (await store.listAttempts({}, newest(99))).map(({ status }) => status)
+  return { ...set, worker, own, accept, fetch, open, handed, marks, wakes, outcome, attempts, delivery }
+}
+
+test("what is accepted for an open lane is marked as in its owner's hands, and wakes nobody", async () => {
+  const { accept, marks, wakes, fetch } = await start()
+  const { lanes, matched } = await accept()
+  expect(matched).toBe(1)
+  expect(lanes[0]!.handed).toEqual({ seq: 1, id: expect.stringMatching(/^dlv_/), token: TOKEN })
+  expect(await marks()).toEqual([TOKEN])
+  expect(await wakes()).toBe(0)
+  expect((await fetch()).deliveries).toEqual([])
+})
+
+test("what has to wait for its turn is written down as such", async () => {
+  const { handed, marks } = await start({}, { starting: 1 })
+  for (let i = 0; i < 3; i++) await handed()
+  expect(await marks()).toEqual([TOKEN, -TOKEN, -TOKEN])
+})
+
+test("it is settled once, and by its mark alone", async () => {
+  const { handed, store, outcome, marks, attempts, query } = await start()
+  const { seq, id } = (await handed())!
+  const settled = await outcome(seq, 200)
+  expect(await store.settle([settled])).toEqual(["applied"])
+  expect(await store.getDelivery("org_main", id)).toMatchObject({
+    status: "delivered",
+    attemptCount: 1,
+    deliveredAt: NOW,
+  })
+  expect(await marks()).toEqual([null])
+  expect(await store.settle([settled])).toEqual(["stale"])
+  expect(await attempts()).toEqual(["succeeded"])
+  expect(await query("SELECT sending FROM lanes")).toEqual([{ sending: [] }])
+})
+
+test("one that fails waits for its retry, and is fetched then", async () => {
+  const { handed, store, outcome, marks, fetch } = await start()
+  const { seq } = (await handed())!
+  const settled = await outcome(seq, 500)
+  expect(await store.settle([settled])).toEqual(["applied"])
+  expect(await marks()).toEqual([null])
+  const [work] = await store.fetch(
+    [laneFetch((await fetch()).endpointId, TOKEN)],
+    settled.change.nextRetryAt!,
+  )
+  expect(work!.deliveries).toMatchObject([{ seq, attemptCount: 1 }])
+})
+
+test("one that is given back is fetched again, as if it had not been handed over", async () => {
+  const { handed, store, endpoint, delivery, fetch, attempts } = await start()
+  const { seq } = (await handed())!
+  await store.giveBack([{ ...claimed(endpoint.id, TOKEN, await delivery(seq)), attempt: null }])
+  expect((await fetch()).deliveries).toMatchObject([{ seq, stalls: 0 }])
+  expect(await attempts()).toEqual([])
+})
+
+test("an attempt for one that somebody called off meanwhile is in the log", async () => {
+  const { handed, store, outcome, attempts, query } = await start()
+  const { seq } = (await handed())!
+  const settled = await outcome(seq, 200)
+  await query("UPDATE webhook_deliveries SET status = 'dead', dead_reason = 'cancelled'")
+  expect(await store.settle([settled])).toEqual(["superseded"])
+  expect(await attempts()).toEqual(["succeeded"])
+})
+
+test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<unknown>]>([
+  ["the worker closes it", ({ store, endpoint }) => store.closeLane(endpoint.id)],
+  [
+    "its endpoint is paused",
+    ({ store, endpoint }) => store.updateEndpoint(endpoint.id, { paused: true }, NOW),
+  ],
+  [
+    "its endpoint is changed by typed SQL",
+    ({ query }) => query("UPDATE endpoints SET url = 'http://127.0.0.1:9/new'"),
+  ],
+  ["its endpoint is paused by typed SQL", ({ query }) => query("UPDATE endpoints SET paused = true")],
+  [
+    "its application is changed",
+    ({ store, application }) => store.updateApplication(application.id, { rateLimit: 5 }, NOW),
+  ],
+  ["somebody reaped its worker", ({ query }) => query("UPDATE workers SET lease_until = '-infinity'")],
+  [
+    "its endpoint asks for time",
+    async ({ handed, store, outcome }) => {
+      const settled = await outcome((await handed())!.seq, 429)
+      await store.settle([{ ...settled, change: { ...settled.change, holdLaneUntil: NOW + 60_000 } }])
+    },
+  ],
+])("nothing is handed over when %s; it is left to whoever is woken", async (_name, change) => {
+  const set = await start()
+  await change(set)
+  await set.query("DELETE FROM lane_wakes")
+  expect(await set.handed()).toBeUndefined()
+  expect((await set.marks()).at(-1)).toBe(null)
+  expect(await set.wakes()).toBe(1)
+})
+
+test("another lane of an application whose endpoints somebody changed is closed with it", async () => {
+  const set = await start()
+  await set.query("UPDATE endpoints SET paused = true")
+  for (let i = 0; i < 5; i++) await set.accept({ eventType: "nobody's" })
+  expect(await set.handed()).toBeUndefined()
+})
+
+test("an endpoint that was created before the send is never missed, nor one that was deleted sent to", async () => {
+  const { store, application, endpoint, accept } = await start()
+  for (let i = 1; i <= 5; i++) {
+    const next = sample.endpoint(application.id, { eventTypes: ["wanted"] })
+    await store.createEndpoint(next)
+    expect((await accept()).matched).toBe(i + 1)
+    await accept()
+    await accept()
+  }
+  await store.deleteEndpoint(
+    endpoint.id,
+    sample.task({ action: "cancel", filter: { endpointId: endpoint.id } }),
+  )
+  expect((await accept()).matched).toBe(5)
+})
+
+test("an application that lost its uid to another gets nothing more by that name", async () => {
+  const { store, application, query } = await start()
+  await query("UPDATE applications SET uid = 'acme'")
+  const send = async () => (await store.accept([sample.message("acme", { eventType: "wanted" })]))[0]!.matched
+  for (let i = 0; i < 5; i++) expect(await send()).toBe(1)
+  await store.updateApplication(application.id, { uid: null }, NOW)
+  await store.createApplication(sample.application({ uid: "acme" }))
+  for (let i = 0; i < 5; i++) expect(await send()).toBe(0)
+})
+
+test("lines, and what is not due yet, are not handed over", async () => {
+  const line = await start({ ordered: true })
+  for (let i = 0; i < 5; i++) await line.accept({ eventType: "nobody's" })
+  expect((await line.fetch()).open).toBe(false)
+  const { handed } = await start()
+  expect(await handed({ deliverAt: NOW + 1000 })).toBeUndefined()
+})
+
+test("whoever takes the lane over finds what was in its owner's hands, and the owner writes nothing more", async () => {
+  const { handed, store, endpoint, outcome, own, attempts, marks } = await start({}, { starting: 1 })
+  const [sent, waited] = [(await handed())!, (await handed())!]
+  const late = [await outcome(sent.seq, 200), await outcome(waited.seq, 500)]
+  await own(TOKEN + 1)
+  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN + 1)], NOW)
+  // Only the one that was under way may have been the cause.
+  expect(work!.deliveries).toMatchObject([
+    { seq: sent.seq, stalls: 1 },
+    { seq: waited.seq, stalls: 0 },
+  ])
+  expect(await attempts()).toEqual(["unknown", "unknown"])
+  expect(await store.settle(late)).toEqual(["stale", "stale"])
+  expect(await marks()).toEqual([null, null])
+})
+
+test("one whose answer got lost is fetched by its owner, and was no attempt", async () => {
+  const { accept, fetch, store, endpoint, query, attempts } = await start()
+  await store.closeLane(endpoint.id)
+  await accept()
+  await query("UPDATE webhook_deliveries_live SET handed_token = $1", [TOKEN])
+  expect((await fetch()).deliveries).toMatchObject([{ seq: 1, stalls: 0 }])
+  expect(await attempts()).toEqual([])
+})
+
+test("an accept whose answer got lost wakes the lanes that it may have handed something to", async () => {
+  const { store, handed, wakes, query } = await start()
+  const { run } = store.database
+  store.database.run = async (statement, values) => {
+    const rows = await run.call(store.database, statement, values)
+    if (statement.name === "messages.accept-known") {
+      store.database.run = run
+      throw new Error("the connection broke")
+    }
+    return rows
+  }
+  await expect(handed()).rejects.toThrow("the connection broke")
+  expect(await query("SELECT handed_token::int AS mark FROM webhook_deliveries_live")).toEqual([
+    { mark: TOKEN },
+  ])
+  await expect.poll(wakes).toBe(1)
+})
+
+test("a worker is not reaped beside a statement that hands something to it, and nothing is handed to one that was", async () => {
+  const { client, query, handed, marks, url, wakes } = await start()
+  const other = await connect(url)
+  await query("UPDATE workers SET lease_until = now() - interval '1 hour'")
+  await other.query("BEGIN; SELECT id FROM workers FOR SHARE")
+  await query("SELECT posthorn_reap()")
+  expect(await query("SELECT token::int, owner <> 0 AS owned FROM lanes")).toEqual([
+    { token: TOKEN, owned: true },
+  ])
+  await other.query("COMMIT; BEGIN; SELECT posthorn_reap()")
+  const sent = handed()
+  await waiting(client, 1)
+  await other.query("COMMIT")
+  expect(await sent).toBeUndefined()
+  expect(await marks()).toEqual([null])
+  expect(await wakes()).toBe(1)
+})
+
+test("a lane is closed when what is on its way to it has arrived", async () => {
+  const { store, endpoint, accept, url } = await start()
+  const other = await connect(url)
+  await other.query("BEGIN; LOCK TABLE messages IN EXCLUSIVE MODE")
+  const order: string[] = []
+  const sent = accept().then(({ lanes }) => order.push(lanes[0]!.handed === undefined ? "left" : "handed"))
+  await waiting(other, 1)
+  const closed = store.closeLane(endpoint.id).then(() => order.push("closed"))
+  await other.query("COMMIT")
+  await Promise.all([sent, closed])
+  expect(order).toEqual(["handed", "closed"])
+})
+
+test("a fetch beside a statement that hands something over leaves that to it", async () => {
+  const { accept, fetch, query, url } = await start()
+  const other = await connect(url)
+  // Written, but the statement waits for its end.
+  await other.query("BEGIN; LOCK TABLE lane_wakes IN EXCLUSIVE MODE")
+  const sent = accept()
+  await waiting(other, 1)
+  const fetched = fetch()
+  await other.query("COMMIT")
+  const seq = (await sent).lanes[0]!.handed!.seq
+  expect((await fetched).deliveries).toEqual([])
+  expect(await query("SELECT seq::int FROM webhook_deliveries_live WHERE handed_token IS NOT NULL")).toEqual([
+    { seq },
+  ])
+})
