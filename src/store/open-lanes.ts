@@ -26,34 +26,42 @@ export interface Hand {
 }
 
 export class OpenLanes<L extends OpenLane = OpenLane> {
-  readonly #lanes = new Map<string, L>()
+  readonly #open = new Map<string, L>()
+  /** Closed, with lent places that their workers have not given back. */
+  readonly #indebted = new Map<string, L>()
   #lent = 0
 
   open(endpointId: string, lane: L): void {
-    this.close(endpointId)
-    this.#lanes.set(endpointId, lane)
+    this.#forget(endpointId)
+    this.#open.set(endpointId, lane)
     this.#lent += lentTo(lane)
   }
 
   close(endpointId: string): void {
-    const lane = this.#lanes.get(endpointId)
+    const lane = this.#open.get(endpointId)
     if (lane === undefined) return
-    this.#lent -= lentTo(lane)
-    this.#lanes.delete(endpointId)
+    this.#open.delete(endpointId)
+    if (lentTo(lane) > 0) this.#indebted.set(endpointId, lane)
   }
 
   closeAll(): void {
-    this.#lanes.clear()
+    for (const endpointId of this.#open.keys()) this.close(endpointId)
+  }
+
+  /** None of those who had anything has it any more. */
+  forgetAll(): void {
+    this.#open.clear()
+    this.#indebted.clear()
     this.#lent = 0
   }
 
   get(endpointId: string): L | undefined {
-    return this.#lanes.get(endpointId)
+    return this.#open.get(endpointId)
   }
 
   /** Null when it has to be fetched; then what comes after it must not overtake it. */
   take(endpointId: string, payloadBytes: number): Hand | null {
-    const lane = this.#lanes.get(endpointId)
+    const lane = this.#open.get(endpointId)
     if (lane === undefined) return null
     if (lane.used >= lane.most || (lane.used >= OWN_PLACES && this.#lent >= LENT_PLACES)) {
       this.close(endpointId)
@@ -65,16 +73,25 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
 
   /** One that the worker had is done with. A large one gives one place back of those that it took: such lanes are soon fetched again. */
   settled(endpointId: string, token: number): void {
-    const lane = this.#lanes.get(endpointId)
+    const lane = this.#open.get(endpointId) ?? this.#indebted.get(endpointId)
     if (lane?.token !== token) return
     this.#use(lane, -1)
     lane.free++
+    if (lentTo(lane) === 0) this.#indebted.delete(endpointId)
   }
 
   #use(lane: L, places: number): void {
     this.#lent -= lentTo(lane)
     lane.used += places
     this.#lent += lentTo(lane)
+  }
+
+  #forget(endpointId: string): void {
+    const lane = this.#open.get(endpointId) ?? this.#indebted.get(endpointId)
+    if (lane === undefined) return
+    this.#lent -= lentTo(lane)
+    this.#open.delete(endpointId)
+    this.#indebted.delete(endpointId)
   }
 }
 

@@ -28,8 +28,12 @@ export class Hands {
   readonly #open = new OpenLanes<Lane>()
   readonly #held = new Map<string, Held>()
   readonly #settling = new Map<string, number>()
+  #owner: number | null = null
 
   open(endpointId: string, lane: Lane): void {
+    // This process had another worker, which was taken for dead: what its lanes had is others' now.
+    if (lane.owner !== this.#owner) this.#forgetAll()
+    this.#owner = lane.owner
     this.#open.open(endpointId, lane)
   }
 
@@ -101,7 +105,17 @@ export class Hands {
     else this.#settling.set(endpointId, left)
   }
 
-  /** Settled or given back. */
+  giveBack(endpointId: string, token: number, seq: number): void {
+    this.#open.settled(endpointId, token)
+    this.letGo(endpointId, token, seq)
+  }
+
+  #forgetAll(): void {
+    for (const { onDecided } of this.#held.values()) for (const decided of onDecided) decided()
+    this.#held.clear()
+    this.#open.forgetAll()
+  }
+
   letGo(endpointId: string, token: number, seq: number): void {
     const held = this.#of(endpointId, token)
     if (held === undefined) return

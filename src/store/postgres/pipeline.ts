@@ -68,7 +68,7 @@ export class Pipelines {
     // It is due again, and goes before whatever comes.
     for (const { endpointId } of claims) hands.close(endpointId)
     await this.#all(claims, (claim) => ({ kind: "give-back", claim }))
-    for (const { endpointId, token, seq } of claims) hands.letGo(endpointId, token, seq)
+    for (const { endpointId, token, seq } of claims) hands.giveBack(endpointId, token, seq)
   }
 
   fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {

@@ -31,6 +31,7 @@ export function giveBack(context: Context, claims: readonly GivenBack[]): void {
   for (const { seq, token, endpointId, attempt } of claims) {
     // It is due again, and goes before whatever comes.
     context.openLanes.close(endpointId)
+    context.openLanes.settled(endpointId, token)
     if (dropClaim(context, seq, token) && attempt !== null) insertAttempt(context, seq, attempt)
   }
 }
