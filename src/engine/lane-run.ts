@@ -121,8 +121,11 @@ export class LaneRun {
 
   /** The endpoint changed, or the process stops: what is not under way goes back, to be fetched as things are then. */
   recall(): void {
-    // Whoever has something for a lane that rests wakes it.
-    if (this.#rests) return void this.#close()
+    if (this.#rests) {
+      // Whoever has something for a lane that rests wakes it; what is on its way was accepted before the change.
+      this.#refusing = true
+      return void this.#close()
+    }
     this.#giveBackWaiting()
     this.wake()
   }
@@ -170,7 +173,8 @@ export class LaneRun {
   #mostHanded(): number {
     if (this.#lane.target === null) return MOST_HANDED
     const most = this.#mostAtOnce()
-    return most * (this.#allowed() === most && most > 1 ? MOST_HANDED_IF_QUICK : MOST_HANDED)
+    const isQuick = most > 1 && this.#allowed() === most && !this.#crew.othersWait()
+    return most * (isQuick ? MOST_HANDED_IF_QUICK : MOST_HANDED)
   }
 
   /** With so much in hand nothing is fetched beside it: what comes due waits for its turn in the store. */
@@ -291,7 +295,10 @@ export class LaneRun {
       this.#lane.target = null
       this.#lane.targetError = describe(error)
     }
-    if (work.held !== null) return this.#drainUntil(work.held.until)
+    if (work.held !== null) {
+      this.#giveBackWaiting()
+      return this.#drainUntil(work.held.until)
+    }
     if (this.#mustGiveWay()) {
       this.#leaving = true
       return this.#comeBackAt(work.nextDueAt)

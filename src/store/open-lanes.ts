@@ -80,6 +80,14 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
     if (lentTo(lane) === 0) this.#indebted.delete(endpointId)
   }
 
+  /** It was not, after all. */
+  unsettled(endpointId: string, token: number): void {
+    const lane = this.#open.get(endpointId) ?? this.#indebted.get(endpointId)
+    if (lane?.token !== token) return
+    this.#use(lane, 1)
+    lane.free--
+  }
+
   #use(lane: L, places: number): void {
     this.#lent -= lentTo(lane)
     lane.used += places

@@ -84,11 +84,12 @@ WITH known AS MATERIALIZED (
      AND k.app IN (a.id, a.uid) AND coalesce(r.version, 0) = k.version
 ),
 alive AS MATERIALIZED (
-  SELECT id FROM workers WHERE id = ANY ($${OWNERS}::bigint[]) AND lease_until > '-infinity' FOR SHARE
+  SELECT id FROM ${patience(500)}, workers
+   WHERE id = ANY ($${OWNERS}::bigint[]) AND lease_until > '-infinity' FOR SHARE OF workers
 ),
 i AS MATERIALIZED (
   SELECT i.*, greatest(received_at, deliver_at) AS due_at
-    FROM ${MESSAGES.unnest("i")}, ${patience(500)}
+    FROM ${MESSAGES.unnest("i")}
    WHERE (SELECT bool_and(stands) FROM known)
 ),
 written AS (

@@ -41,14 +41,15 @@ ours AS MATERIALIZED (
    FOR NO KEY UPDATE SKIP LOCKED
 ),
 x AS MATERIALIZED (
-  SELECT asked.*, (seq, token) IN (SELECT seq, handed_token FROM ours WHERE handed_token IS NOT NULL) AS marked, false AS is_gone
+  SELECT asked.*, (seq, token) IN (SELECT seq, handed_token FROM ours WHERE handed_token IS NOT NULL) AS marked
     FROM asked WHERE seq IN (SELECT seq FROM ours)
 ),
 ${FENCED},
 applied AS (
   UPDATE webhook_deliveries d
      SET status = 'delivered', attempt_count = 1, next_retry_at = NULL, last_attempted_at = x.delivered_at,
-         delivered_at = x.delivered_at, purge_at = x.purge_at, purge_day = x.purge_day, target_url = x.url, handed_token = NULL
+         delivered_at = x.delivered_at, purge_at = x.purge_at, purge_day = x.purge_day, target_url = x.url, handed_token = NULL,
+         error_detail = NULL, dead_reason = NULL, discarded_at = NULL
     FROM standing x
    WHERE d.seq = x.seq AND d.status = 'pending'
   RETURNING x.ord, d.id AS delivery_id, d.webhook_id, d.message_id, x.attempt_id, x.url, x.response_status, x.body_at, x.body_length,

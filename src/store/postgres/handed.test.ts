@@ -3,6 +3,7 @@ import { expect, test } from "vitest"
 import { connect, NOW, stage, waiting } from "../../../test/support/postgres-store.ts"
 import { claimed, laneFetch, newest, sample, settlement } from "../conformance.ts"
 import type { ClaimedDelivery, Endpoint, LaneFetch, NewMessage, Settlement } from "../store.ts"
+import type { PostgresStore } from "./store.ts"
 
 const TOKEN = 7
 
@@ -45,6 +46,17 @@ async function start(more: Partial<Endpoint> = {}, asked: Partial<LaneFetch> = {
   }
   const attempts = async () => (await store.listAttempts({}, newest(99))).map(({ status }) => status)
   return { ...set, worker, own, accept, fetch, open, handed, marks, wakes, outcome, attempts, delivery }
+}
+
+/** The next statement of that name is made, and nobody is told. */
+function loseAnswer({ database }: PostgresStore, name: string): void {
+  const { run } = database
+  database.run = async (statement, values) => {
+    const rows = await run.call(database, statement, values)
+    if (statement.name !== name) return rows
+    database.run = run
+    throw new Error("the connection broke")
+  }
 }
 
 test("what is accepted for an open lane is marked as in its owner's hands, and wakes nobody", async () => {
@@ -209,15 +221,7 @@ test("one whose answer got lost is fetched by its owner, and was no attempt", as
 
 test("an accept whose answer got lost wakes the lanes that it may have handed something to", async () => {
   const { store, handed, wakes, query } = await start()
-  const { run } = store.database
-  store.database.run = async (statement, values) => {
-    const rows = await run.call(store.database, statement, values)
-    if (statement.name === "messages.accept-known") {
-      store.database.run = run
-      throw new Error("the connection broke")
-    }
-    return rows
-  }
+  loseAnswer(store, "messages.accept-known")
   await expect(handed()).rejects.toThrow("the connection broke")
   expect(await query("SELECT handed_token::int AS mark FROM webhook_deliveries_live")).toEqual([
     { mark: TOKEN },
@@ -270,4 +274,90 @@ test("a fetch beside a statement that hands something over leaves that to it", a
   expect(await query("SELECT seq::int FROM webhook_deliveries_live WHERE handed_token IS NOT NULL")).toEqual([
     { seq },
   ])
+})
+
+test("one that is given back is found by a fetch that is asked for with it", async () => {
+  const { handed, store, endpoint, delivery, fetch, wakes } = await start()
+  const { seq } = (await handed())!
+  const claim = claimed(endpoint.id, TOKEN, await delivery(seq))
+  const [, work] = await Promise.all([store.giveBack([{ ...claim, attempt: null }]), fetch()])
+  expect(work.deliveries).toMatchObject([{ seq }])
+  // Whoever has the lane by then is woken.
+  expect(await wakes()).toBe(1)
+})
+
+test("an outcome whose answer got lost is written once", async () => {
+  const { handed, store, outcome, attempts } = await start()
+  const settled = await outcome((await handed())!.seq, 200)
+  loseAnswer(store, "deliveries.settle-delivered")
+  await expect(store.settle([settled])).rejects.toThrow("the connection broke")
+  expect(await store.settle([settled])).toEqual(["stale"])
+  expect(await attempts()).toEqual(["succeeded"])
+})
+
+test("an interrupted attempt for one that was called off meanwhile is in the log, and goes when its delivery does", async () => {
+  const { handed, store, endpoint, delivery, attempts, query } = await start()
+  const claim = claimed(endpoint.id, TOKEN, await delivery((await handed())!.seq))
+  await query("UPDATE webhook_deliveries SET status = 'dead', dead_reason = 'cancelled'")
+  await store.giveBack([{ ...claim, attempt: sample.attempt({ status: "unknown" }) }])
+  expect(await attempts()).toEqual(["unknown"])
+  expect(
+    await query("SELECT a.purge_day = d.purge_day AS together FROM attempts a, webhook_deliveries d"),
+  ).toEqual([{ together: true }])
+})
+
+test("a message that has to wait for somebody holds up none of another application whose endpoints are known", async () => {
+  const { handed, store, url } = await start()
+  const application = sample.application()
+  await store.createApplication(application)
+  const idempotency = { key: Buffer.from("key"), digest: Buffer.from("digest") }
+  const keyed = (key: string) =>
+    store.accept([sample.message(application.id, { idempotency: { ...idempotency, key: Buffer.from(key) } })])
+  await keyed("first")
+  const other = await connect(url)
+  await other.query("BEGIN; LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE")
+  const waits = keyed("second")
+  await waiting(other, 1)
+  expect(await handed()).toBeDefined()
+  await other.query("COMMIT")
+  await waits
+})
+
+test("what somebody's open transaction holds is left for later, and holds up nothing else", async () => {
+  const { accept, fetch, store, endpoint, query, url } = await start()
+  await store.closeLane(endpoint.id)
+  for (let i = 0; i < 2; i++) await accept()
+  await query("UPDATE webhook_deliveries_live SET handed_token = $1 WHERE seq = 1", [TOKEN])
+  const other = await connect(url)
+  await other.query("BEGIN; SELECT FROM webhook_deliveries_live WHERE seq = 1 FOR UPDATE")
+  expect(await fetch()).toMatchObject({ deliveries: [{ seq: 2 }], nextDueAt: NOW + 1000 })
+  await other.query("COMMIT")
+  expect((await fetch({ inHand: [2] })).deliveries).toMatchObject([{ seq: 1 }])
+})
+
+test("one that comes back to life is in nobody's hands, and one that is delivered has no error", async () => {
+  const { handed, store, fetch, own, endpoint, query, attempts } = await start()
+  await handed()
+  await query("UPDATE webhook_deliveries SET status = 'dead', error_detail = 'HTTP 500'")
+  await query("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0")
+  await own(TOKEN + 1)
+  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN + 1)], NOW)
+  expect(work!.deliveries).toMatchObject([{ stalls: 0 }])
+  expect(await attempts()).toEqual([])
+  const made = settlement(endpoint.id, TOKEN + 1, work!.deliveries[0]!, 200)
+  expect(await store.settle([{ ...made, attempt: { ...made.attempt!, error: null } }])).toEqual(["applied"])
+  expect(await query("SELECT status, error_detail FROM webhook_deliveries")).toEqual([
+    { status: "delivered", error_detail: null },
+  ])
+  expect((await fetch()).lost).toBe(true)
+})
+
+test("a worker's row that is locked for long holds up a send no longer than any lock does", async () => {
+  const { handed, url } = await start()
+  const other = await connect(url)
+  await other.query("BEGIN; SELECT FROM workers FOR UPDATE")
+  const startedAt = performance.now()
+  expect(await handed()).toBeUndefined()
+  expect(performance.now() - startedAt).toBeLessThan(1500)
+  await other.query("COMMIT")
 })

@@ -41,7 +41,7 @@ export class Hands {
     this.#open.close(endpointId)
   }
 
-  /** Null when it has to be fetched. Every offer ends with `take`, `withdraw` or `lose`. */
+  /** Null when it has to be fetched. Every offer ends with `take` or `withdraw`. */
   offer({ id, version }: Route, payloadBytes: number): Offer | null {
     const lane = this.#open.get(id)
     if (lane === undefined) return null
@@ -75,16 +75,16 @@ export class Hands {
     return [...(this.#of(endpointId, token)?.seqs ?? [])]
   }
 
-  /** Whether rows with our mark may be on their way to us. */
-  isOffered(endpointId: string, token: number): boolean {
-    return (this.#of(endpointId, token)?.offered ?? 0) > 0
-  }
-
-  /** Resolves when nothing is on its way any more, and whoever was given it knows. */
-  async decided(endpointId: string): Promise<void> {
-    const held = this.#held.get(endpointId)
-    if (held === undefined || held.offered === 0) return
-    await new Promise<void>((resolve) => held.onDecided.push(resolve))
+  /** Resolves when nothing is on its way any more, and whoever was given it knows: that takes no longer than the turn in which it came. */
+  async decided(endpointIds: readonly string[]): Promise<void> {
+    const undecided = endpointIds.flatMap((id) => {
+      const held = this.#held.get(id)
+      return held === undefined || held.offered === 0 ? [] : [held]
+    })
+    if (undecided.length === 0) return
+    await Promise.all(
+      undecided.map(({ onDecided }) => new Promise<void>((resolve) => onDecided.push(resolve))),
+    )
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
@@ -97,6 +97,12 @@ export class Hands {
   startSettling(endpointId: string, token: number): void {
     this.#open.settled(endpointId, token)
     this.#settling.set(endpointId, this.settling(endpointId) + 1)
+  }
+
+  /** The outcome could not be written, and will be tried again: it is in hand as before. */
+  keep(endpointId: string, token: number): void {
+    this.close(endpointId)
+    this.#open.unsettled(endpointId, token)
   }
 
   endSettling(endpointId: string): void {

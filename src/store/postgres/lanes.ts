@@ -62,32 +62,45 @@ export async function scanLanes(
 /** What is on its way to it arrives first. */
 export async function closeLane({ hands }: Context, endpointId: string): Promise<void> {
   hands.close(endpointId)
-  await hands.decided(endpointId)
+  await hands.decided([endpointId])
 }
 
-export async function fetch(context: Context, lanes: readonly AskedLane[], now: number): Promise<LaneWork[]> {
+/** `heldBack`: what somebody's open transaction keeps from being taken over. */
+export async function fetch(
+  context: Context,
+  lanes: readonly AskedLane[],
+  now: number,
+  heldBack: readonly number[] = [],
+): Promise<LaneWork[]> {
   const { database, ids, hands } = context
-  const rows = await database.run(FETCH, fetchValues(hands, lanes, now))
+  const rows = await database.run(FETCH, fetchValues(hands, lanes, now, heldBack))
   await addPayloads(context, rows)
   const works = toWorks(context, lanes, rows, now)
   const left = lanes.filter((_, i) => works[i] === null)
   if (left.length === 0) return works as LaneWork[]
   const has = (verdict: Verdict) => rows.some((row) => row.verdict === verdict)
   const leftIds = left.map(({ endpointId }) => endpointId)
+  let locked: readonly number[] = []
   // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
   if (has("leftover")) {
-    const marked = rows.flatMap((row) => row.marked as string[])
-    await database.run(TAKE_OVER, [
-      leftIds,
-      left.map(({ token }) => token),
-      ids.make("atmpt", now),
-      now,
-      marked,
-    ])
+    const marked = rows.flatMap((row) => row.marked as number[])
+    const tokens = left.map(({ token }) => token)
+    const taken = await database.run(TAKE_OVER, [leftIds, tokens, ids.make("atmpt", now), now, marked])
+    const isTaken = new Set(taken.map(({ seq }) => seq as number))
+    locked = marked.filter((seq) => !isTaken.has(seq))
   }
   if (has("misplaced")) await database.run(LINE_UP, [leftIds, now])
-  const again = await fetch(context, left, now)
+  const again = await fetch(context, left, now, [...heldBack, ...locked])
+  if (locked.length > 0)
+    for (const [i, work] of again.entries()) again[i] = askedAgainAt(now + LOCKED_MS, work)
   return works.map((work) => work ?? again.shift()!)
+}
+
+/** How soon a lane is looked at again that has something which was locked. */
+const LOCKED_MS = 1000
+
+function askedAgainAt(dueAt: number, work: LaneWork): LaneWork {
+  return { ...work, nextDueAt: Math.min(work.nextDueAt ?? dueAt, dueAt) }
 }
 
 /** The most that one statement reads of them. */

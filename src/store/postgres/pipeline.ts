@@ -45,11 +45,11 @@ export class Pipelines {
     hands.startSettling(endpointId, token)
     try {
       const result = await this.#write(settlement)
-      if (result === "busy") hands.close(endpointId)
+      if (result === "busy") hands.keep(endpointId, token)
       else hands.letGo(endpointId, token, seq)
       return result
     } catch (error) {
-      hands.close(endpointId)
+      hands.keep(endpointId, token)
       throw error
     } finally {
       hands.endSettling(endpointId)
@@ -68,13 +68,14 @@ export class Pipelines {
     // It is due again, and goes before whatever comes.
     for (const { endpointId } of claims) hands.close(endpointId)
     await this.#all(claims, (claim) => ({ kind: "give-back", claim }))
-    for (const { endpointId, token, seq } of claims) hands.giveBack(endpointId, token, seq)
   }
 
-  fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
+  async fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
     const { hands } = this.#context
     const asked = lanes.map((lane) => ({ ...lane, settling: hands.settling(lane.endpointId) }))
     for (const { endpointId } of lanes) hands.close(endpointId)
+    // What is on its way to a lane arrives before it is told that there is no more.
+    await hands.decided(lanes.map(({ endpointId }) => endpointId))
     return this.#all(asked, (lane) => ({ kind: "fetch", lane, now }))
   }
 

@@ -78,7 +78,12 @@ export class RouteBook {
   }
 
   forget({ orgId, app }: Pick<NewMessage, "orgId" | "app">): void {
-    this.#known.get(orgId)?.delete(app)
+    const ofTenant = this.#known.get(orgId)
+    const known = ofTenant?.get(app)
+    if (known === undefined) return
+    ofTenant!.delete(app)
+    if (ofTenant!.size === 0) this.#known.delete(orgId)
+    this.#size -= 1 + (known.routes?.recipients.subscribers.length ?? 0)
   }
 
   async #load(orgId: string, app: string, known: Known): Promise<void> {

@@ -19,6 +19,29 @@ export const KEPT_DAY = 1_000_000
 export const NEVER = "9223372036854775807"
 export const LIVE_DAY = 0
 
+const revive = (create: string, more: string) => `
+-- However a finished delivery comes back to life, by Posthorn's retry or by the seeds' reset typed by an operator, it stands where its
+-- endpoint has it now, its attempts stay with it, and its lane is woken. A typed reset (age_from left alone) also sheds what the
+-- finished life left behind, and its age starts anew.
+${create} FUNCTION posthorn_revive() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.age_from IS NOT DISTINCT FROM OLD.age_from THEN
+    NEW.dead_reason := NULL;
+    NEW.delivered_at := NULL;
+    NEW.next_retry_at := NULL;
+    NEW.age_from := NULL;
+    NEW.stalls := 0;
+    NEW.purge_at := NULL;
+    NEW.discarded_at := NULL;
+  END IF;
+  NEW.purge_day := ${KEPT_DAY};${more}
+  NEW.ordered := coalesce((SELECT ordered FROM endpoints WHERE id = NEW.webhook_id), NEW.ordered);
+  UPDATE attempts SET purge_day = ${LIVE_DAY} WHERE delivery_id = NEW.id AND purge_day = OLD.purge_day;
+  INSERT INTO lane_wakes (lane_id, due_at) VALUES (NEW.webhook_id, coalesce(NEW.next_retry_at, 0));
+  RETURN NEW;
+END $$;
+`
+
 const TABLES = `
 CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 
@@ -265,27 +288,7 @@ CREATE FUNCTION posthorn_id(prefix text, follows text) RETURNS text LANGUAGE sql
   SELECT prefix || '_' || left(split_part(follows, '_', 2), 7) || left(replace(gen_random_uuid()::text, '-', ''), 20)
 $$;
 
--- However a finished delivery comes back to life, by Posthorn's retry or by the seeds' reset typed by an operator, it stands where its
--- endpoint has it now, its attempts stay with it, and its lane is woken. A typed reset (age_from left alone) also sheds what the
--- finished life left behind, and its age starts anew.
-CREATE FUNCTION posthorn_revive() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF NEW.age_from IS NOT DISTINCT FROM OLD.age_from THEN
-    NEW.dead_reason := NULL;
-    NEW.delivered_at := NULL;
-    NEW.next_retry_at := NULL;
-    NEW.age_from := NULL;
-    NEW.stalls := 0;
-    NEW.purge_at := NULL;
-    NEW.discarded_at := NULL;
-  END IF;
-  NEW.purge_day := ${KEPT_DAY};
-  NEW.ordered := coalesce((SELECT ordered FROM endpoints WHERE id = NEW.webhook_id), NEW.ordered);
-  UPDATE attempts SET purge_day = ${LIVE_DAY} WHERE delivery_id = NEW.id AND purge_day = OLD.purge_day;
-  INSERT INTO lane_wakes (lane_id, due_at) VALUES (NEW.webhook_id, coalesce(NEW.next_retry_at, 0));
-  RETURN NEW;
-END $$;
-CREATE TRIGGER deliveries_revived BEFORE UPDATE OF status ON webhook_deliveries_done FOR EACH ROW
+${revive("CREATE", "")}CREATE TRIGGER deliveries_revived BEFORE UPDATE OF status ON webhook_deliveries_done FOR EACH ROW
   WHEN (OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed'))
   EXECUTE FUNCTION posthorn_revive();
 `
@@ -301,5 +304,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: VIEWS, additive: true },
   { sql: scheduleFunctions(NEVER), additive: true },
   { sql: SUBSCRIPTIONS, additive: true },
-  { sql: HANDING, additive: true },
+  // What comes back to life is in nobody's hands.
+  { sql: HANDING + revive("CREATE OR REPLACE", "\n  NEW.handed_token := NULL;"), additive: true },
 ]

@@ -82,9 +82,7 @@ ours AS MATERIALIZED (
 ),
 x AS MATERIALIZED (
   SELECT asked.*,
-         (seq, token) IN (SELECT seq, handed_token FROM ours WHERE handed_token IS NOT NULL) AS marked,
-         -- One that somebody else finished took its mark with it: the lane's claim stands for it.
-         was_handed AND seq NOT IN (SELECT seq FROM ours) AS is_gone
+         (seq, token) IN (SELECT seq, handed_token FROM ours WHERE handed_token IS NOT NULL) AS marked
     FROM asked
    WHERE seq IN (SELECT seq FROM ours)
       OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq)
@@ -100,7 +98,7 @@ locked AS MATERIALIZED (
    WHERE l.id IN (SELECT lane FROM x WHERE NOT marked) ORDER BY l.id FOR NO KEY UPDATE
 ),
 standing AS MATERIALIZED (
-  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND (x.seq = ANY (l.sending) OR x.is_gone) WHERE NOT x.marked
+  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND x.seq = ANY (l.sending) WHERE NOT x.marked
   UNION ALL
   SELECT x.* FROM x WHERE x.marked
 ),
@@ -122,14 +120,14 @@ moved AS (
    WHERE ${finished} AND a.delivery_id = x.delivery_id AND a.purge_day = ${LIVE_DAY}
 )`
 
-const insertAttempts = (columns: Columns<Ending>, day: string) => `
+const insertAttempts = (columns: Columns<Ending>, day: string, of: string) => `
 INSERT INTO attempts (
   id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated,
   error, started_at, duration_ms, purge_day
 )
 SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.attempt_manual, x.attempt_status, x.url,
        x.response_status, substr($${columns.next()}::bytea, x.body_at, x.body_length), x.response_truncated, x.error, x.started_at, x.duration_ms, ${day}
-  FROM standing x
+  FROM ${of} x
  WHERE x.attempt_id IS NOT NULL ORDER BY x.ord`
 
 export const SETTLE: Statement = {
@@ -153,6 +151,7 @@ logged AS (
   ${insertAttempts(
     SETTLED,
     `CASE WHEN x.status IN ('delivered', 'dead') AND x.ord IN (SELECT ord FROM applied) THEN x.purge_day ELSE ${LIVE_DAY} END`,
+    "standing",
   )}
 ),
 held AS (
@@ -167,6 +166,7 @@ held AS (
 -- Looked up and not joined: the planner expects one row, and compared every row with every other, which was half of the time.
 SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
             WHEN ord IN (SELECT ord FROM standing) THEN 'superseded'
+            WHEN was_handed AND seq NOT IN (SELECT seq FROM ours) AND ord IN (SELECT ord FROM x) THEN 'gone'
             WHEN ord IN (SELECT ord FROM x) THEN 'stale'
             ELSE 'busy' END AS result
   FROM asked ORDER BY ord`,
@@ -176,20 +176,70 @@ const GIVE_BACK: Statement = {
   name: "deliveries.give-back",
   text: `
 WITH asked AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("asked")}, ${patience(2000)}),
-unmarked AS (
-  UPDATE webhook_deliveries_live d SET handed_token = NULL
-    FROM asked WHERE d.seq = asked.seq AND abs(d.handed_token) = asked.token
-  RETURNING d.seq
+-- Those that somebody's open transaction holds keep their marks, which the next fetch finds to stand for nothing.
+ours AS MATERIALIZED (
+  SELECT d.seq FROM webhook_deliveries_live d
+   WHERE d.seq = ANY (ARRAY(SELECT seq FROM asked)) AND (d.seq, abs(d.handed_token)) IN (SELECT seq, token FROM asked)
+   FOR NO KEY UPDATE SKIP LOCKED
 ),
-x AS MATERIALIZED (SELECT asked.*, seq IN (SELECT seq FROM unmarked) AS marked, false AS is_gone FROM asked),
-${FENCED}
-${insertAttempts(GIVEN_BACK, String(LIVE_DAY))}`,
+unmarked AS (
+  UPDATE webhook_deliveries_live d SET handed_token = NULL WHERE d.seq = ANY (ARRAY(SELECT seq FROM ours))
+),
+x AS MATERIALIZED (SELECT asked.*, seq IN (SELECT seq FROM ours) AS marked FROM asked),
+${FENCED},
+logged AS (
+  ${insertAttempts(GIVEN_BACK, String(LIVE_DAY), "standing")}
+),
+woken AS (
+  INSERT INTO lane_wakes (lane_id, due_at) SELECT DISTINCT lane, 0 FROM asked WHERE was_handed
+)
+SELECT ord::int FROM x WHERE was_handed AND NOT marked`,
+}
+
+/**
+ * The attempts for what was handed over and is live no more: somebody else finished it meanwhile. It has no mark to go by, so the lane's
+ * claim stands for it; and what was written before, by a call whose answer got lost, is not written again. By itself, since it looks
+ * through every day.
+ */
+const LOG_GONE: Statement = {
+  name: "deliveries.log-gone",
+  text: `
+WITH asked AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("asked")}, ${patience(2000)}),
+locked AS MATERIALIZED (
+  SELECT l.id, l.token FROM lanes l WHERE l.id IN (SELECT lane FROM asked) ORDER BY l.id FOR NO KEY UPDATE
+),
+gone AS MATERIALIZED (
+  SELECT asked.*, d.purge_day
+    FROM asked
+    JOIN locked l ON l.id = asked.lane AND l.token = asked.token
+    CROSS JOIN LATERAL (SELECT purge_day FROM webhook_deliveries_done WHERE seq = asked.seq OFFSET 0) d
+   WHERE NOT EXISTS (SELECT FROM attempts a WHERE a.delivery_id = asked.delivery_id AND a.id = asked.attempt_id OFFSET 0)
+),
+logged AS (
+  ${insertAttempts(GIVEN_BACK, "x.purge_day", "gone")}
+)
+SELECT ord::int FROM gone`,
 }
 
 /** Whatever became of them. */
 export async function settle(context: Context, settlements: readonly Settlement[]): Promise<SettleResult[]> {
   const rows = await inItsDay(context, settlements, SETTLE, settleValues(context.hands, settlements))
-  return rows.map(({ result }) => result as SettleResult)
+  const gone = settlements.filter((_, i) => rows[i]!.result === "gone")
+  const logged = new Set(await logGone(context, gone))
+  return rows.map(({ result }, i) => {
+    if (result !== "gone") return result as SettleResult
+    return logged.has(settlements[i]!) ? "superseded" : "stale"
+  })
+}
+
+/** Those whose attempts were written. */
+async function logGone<C extends GivenBack>(
+  { database, hands }: Context,
+  claims: readonly C[],
+): Promise<C[]> {
+  if (claims.length === 0) return []
+  const rows = await database.run(LOG_GONE, endingValues(GIVEN_BACK, hands, claims))
+  return rows.map(({ ord }) => claims[(ord as number) - 1]!)
 }
 
 /** Runs what moves deliveries to where finished ones lie, which is made first if need be. */
@@ -211,8 +261,16 @@ export async function inItsDay(
   }
 }
 
-export async function giveBack({ database, hands }: Context, claims: readonly GivenBack[]): Promise<void> {
-  await database.run(GIVE_BACK, endingValues(GIVEN_BACK, hands, claims))
+export async function giveBack(context: Context, claims: readonly GivenBack[]): Promise<void> {
+  const { database, hands } = context
+  const rows = await database.run(GIVE_BACK, endingValues(GIVEN_BACK, hands, claims))
+  const unmarked = rows.map(({ ord }) => claims[(ord as number) - 1]!)
+  await logGone(
+    context,
+    unmarked.filter(({ attempt }) => attempt !== null),
+  )
+  // Before anything is fetched: it is no longer in hand.
+  for (const { endpointId, token, seq } of claims) hands.giveBack(endpointId, token, seq)
 }
 
 export function settleValues(hands: Hands, settlements: readonly Settlement[]): unknown[] {

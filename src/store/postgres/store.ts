@@ -139,9 +139,9 @@ export async function openPostgresStore({ url, name }: PostgresStoreOptions): Pr
     database,
     partitions,
     encryptionKey: () => operations.keyFromStore(context),
-    close: () => {
-      acceptor.close()
-      return database.close()
+    close: async () => {
+      await acceptor.close()
+      await database.close()
     },
     kill: () => database.kill(),
   }

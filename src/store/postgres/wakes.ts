@@ -29,10 +29,13 @@ export class Wakes {
     this.#in(LATE_MS, () => this.#wake(lanes))
   }
 
-  close(): void {
-    this.#closed = true
+  /** What is left is written now, if it can be. */
+  async close(): Promise<void> {
     this.#forgetUp()
     for (const timer of this.#timers) clearTimeout(timer)
+    const last = this.#write()
+    this.#closed = true
+    await last
   }
 
   #wake(lanes: readonly string[]): void {
