@@ -38,7 +38,7 @@ export class Acceptor {
   readonly #single: Batcher<NewMessage, Result>
   /** For messages whose endpoints are known. Apart from the others: one of those may have to wait for somebody. */
   readonly #known: Batcher<NewMessage, Result | Promise<Result>>
-  /** How many of an application's messages are with the others: those that follow go the same way, so that calls keep their order. */
+  /** How many of an application's messages are with the others. */
   readonly #unknown = new Map<string, number>()
   /** How many endpoints an application's last message to all had. */
   readonly #fanOut = new Map<string, number>()
@@ -68,7 +68,9 @@ export class Acceptor {
     if (tx !== undefined) return this.#inTransactionOf(tx, messages)
     if (messages.length !== 1) return this.#together(messages)
     const [message] = messages as [NewMessage]
-    const result = await (this.#isKnown(message) ? this.#known.add(message) : this.#addUnknown(message))
+    const result = await (this.#isKnown(message)
+      ? this.#known.add(message)
+      : this.#addUnknown(message, this.#known.ended()))
     if (result instanceof PosthornError) throw result
     return [result]
   }
@@ -78,10 +80,12 @@ export class Acceptor {
     return this.#context.routes.of(message) !== null && !this.#unknown.has(addressee(message))
   }
 
-  async #addUnknown(message: NewMessage): Promise<Result> {
+  /** Calls keep their order: it waits for those before it, and those behind it that are for the same application go its way. */
+  async #addUnknown(message: NewMessage, before: Promise<unknown> | null = null): Promise<Result> {
     const to = addressee(message)
     this.#unknown.set(to, (this.#unknown.get(to) ?? 0) + 1)
     try {
+      if (before !== null) await before
       return await this.#single.add(message)
     } finally {
       const left = this.#unknown.get(to)! - 1

@@ -26,6 +26,7 @@ export class Batcher<In, Out> {
   #underWay = 0
   #woken = false
   #endedAt = Number.NEGATIVE_INFINITY
+  #newest: Promise<Out> | null = null
 
   constructor(
     write: (items: readonly In[]) => Promise<Out[]>,
@@ -38,10 +39,17 @@ export class Batcher<In, Out> {
   }
 
   add(item: In): Promise<Out> {
-    return new Promise((resolve, reject) => {
+    this.#newest = new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
       this.#flushSoon()
     })
+    return this.#newest
+  }
+
+  /** Resolves when all that was added before has ended, in whichever way; null if there is nothing. */
+  ended(): Promise<unknown> | null {
+    if (this.#queue.length === 0 && this.#underWay === 0) return null
+    return this.#newest!.catch(() => {})
   }
 
   #flushSoon(): void {

@@ -57,7 +57,7 @@ export class Database implements Runner {
 
   constructor(url: string, applicationName: string) {
     this.#clients = new Clients(url, applicationName)
-    this.#hot = this.#clients.pool(7, TIMEOUT_MS)
+    this.#hot = this.#clients.pool(8, TIMEOUT_MS)
     this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS)
     this.#outage = new Outage({ probe: () => this.#probe(), onGone: () => this.#clients.cut() })
     // An idle connection that broke: the pool drops it. Without a listener it would end the process.

@@ -361,3 +361,15 @@ test("a worker's row that is locked for long holds up a send no longer than any 
   expect(performance.now() - startedAt).toBeLessThan(1500)
   await other.query("COMMIT")
 })
+
+test("calls keep their order, whether their endpoints are known or not", async () => {
+  const { accept, query } = await start()
+  const sent = Array.from({ length: 60 }, (_, n) =>
+    accept({ sessionId: String(n), eventId: n % 7 < 3 ? `event-${n}` : null }),
+  )
+  await Promise.all(sent)
+  const order = (await query("SELECT session_id::int AS n FROM webhook_deliveries ORDER BY seq")).map(
+    ({ n }) => n,
+  )
+  expect(order).toEqual(Array.from({ length: 60 }, (_, n) => n))
+})
