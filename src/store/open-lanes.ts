@@ -80,7 +80,7 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
     if (lentTo(lane) === 0) this.#indebted.delete(endpointId)
   }
 
-  /** It was not, after all. */
+  /** One more that the worker has: it was not settled after all, or was fetched. */
   unsettled(endpointId: string, token: number): void {
     const lane = this.#open.get(endpointId) ?? this.#indebted.get(endpointId)
     if (lane?.token !== token) return

@@ -56,7 +56,7 @@ async function countRows(client: pg.Client, fetch: LaneFetch): Promise<{ claim: 
     )
     expect(rows[0].claimed).toEqual([fetch.endpointId])
     const claim = ((await client.query(TOUCHED)).rows[0].rows as number) - before
-    const lanes = [{ ...fetch, token: Number(rows[0].tokens[0]) }]
+    const lanes = [{ ...fetch, token: Number(rows[0].tokens[0]), settling: 0, isOpen: false }]
     const text = `EXPLAIN (ANALYZE, FORMAT JSON) ${FETCH.text}`
     const explained = await client.query({ text, values: fetchValues(new Hands(), lanes, Date.now()) })
     return { claim, fetch: rowsRead(explained.rows[0]["QUERY PLAN"][0].Plan) }

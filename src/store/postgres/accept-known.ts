@@ -79,9 +79,12 @@ export const ACCEPT_KNOWN: Statement = {
 WITH known AS MATERIALIZED (
   SELECT k.ord, a.id IS NOT NULL AS stands
     FROM ${APPLICATIONS.unnest("k", FIRST_APPLICATION)}
-    LEFT JOIN application_routes r ON r.app_id = k.app_id
-    LEFT JOIN applications a ON a.id = k.app_id AND a.org_id = k.org_id AND a.deleted_at IS NULL
-     AND k.app IN (a.id, a.uid) AND coalesce(r.version, 0) = k.version
+    LEFT JOIN LATERAL (
+      SELECT a.id FROM applications a
+       WHERE a.id = k.app_id AND a.org_id = k.org_id AND a.deleted_at IS NULL AND k.app IN (a.id, a.uid)
+         AND coalesce((SELECT r.version FROM application_routes r WHERE r.app_id = a.id), 0) = k.version
+      OFFSET 0
+    ) a ON true
 ),
 alive AS MATERIALIZED (
   SELECT id FROM ${patience(500)}, workers

@@ -45,7 +45,7 @@ export class Acceptor {
 
   constructor(context: Context) {
     this.#context = context
-    this.#unsure = new Wakes(context.database)
+    this.#unsure = new Wakes(context.database, context.hands)
     this.#single = new Batcher(
       (messages) => this.#acceptAny(messages),
       ONE_BY_ONE,

@@ -37,6 +37,16 @@ export class Hands {
     this.#open.open(endpointId, lane)
   }
 
+  isOpen(endpointId: string, token: number): boolean {
+    return this.#open.get(endpointId)?.token === token
+  }
+
+  /** So many beside what it is handed; false if it was closed meanwhile. */
+  fetched(endpointId: string, token: number, count: number): boolean {
+    for (let i = 0; i < count; i++) this.#open.unsettled(endpointId, token)
+    return this.isOpen(endpointId, token)
+  }
+
   close(endpointId: string): void {
     this.#open.close(endpointId)
   }

@@ -3,7 +3,10 @@ import type { Client } from "pg"
 import { expect, test } from "vitest"
 import { NOW, stage } from "../../../test/support/postgres-store.ts"
 import { sample, settlement } from "../conformance.ts"
+import { Recipients } from "../recipients.ts"
 import { ACCEPT, acceptValues, generationOf } from "./accept.ts"
+import { ACCEPT_KNOWN, acceptKnownValues, applicationsOf, type Planned } from "./accept-known.ts"
+import { deliveredValues, SETTLE_DELIVERED } from "./delivered.ts"
 import { FETCH, fetchValues } from "./fetch.ts"
 import { Hands } from "./hands.ts"
 import { SETTLE, settleValues } from "./settle.ts"
@@ -126,6 +129,8 @@ const ask = (endpointId: string) => ({
   retryShare: 2,
   knownVersion: null,
   inHand: [],
+  settling: 0,
+  isOpen: false,
 })
 
 test("a fetch reads the rows that it takes, by the index of what is due", async () => {
@@ -203,9 +208,11 @@ test("a large batch compares no row with every other", async () => {
   )
   expect(settlements).toHaveLength(lanes * each)
   await store.settle([settlements.pop()!])
-  expect(comparedInVain(await plan(SETTLE, settleValues(new Hands(), settlements)))).toBeLessThanOrEqual(
-    lanes * each,
-  )
+  for (const settling of [
+    await plan(SETTLE, settleValues(new Hands(), settlements)),
+    await plan(SETTLE_DELIVERED, deliveredValues(settlements)),
+  ])
+    expect(comparedInVain(settling)).toBeLessThanOrEqual(lanes * each)
 
   const messages = Array.from({ length: 200 }, (_, n) =>
     sample.message(appId, {
@@ -215,4 +222,59 @@ test("a large batch compares no row with every other", async () => {
   )
   await store.partitions.ensureGeneration(generationOf(messages))
   expect(comparedInVain(await plan(ACCEPT, acceptValues(messages)))).toBeLessThanOrEqual(messages.length)
+  const known = planned(appId, messages.length)
+  const accepting = await plan(ACCEPT_KNOWN, acceptKnownValues(known, applicationsOf(known)))
+  expect(comparedInVain(accepting)).toBeLessThanOrEqual(messages.length)
+})
+
+/** Messages to an endpoint that is known, of a worker that is not. */
+function planned(appId: string, count: number): Planned[] {
+  const route = { id: "ep_1", url: "http://x", ordered: false, eventTypes: null, channels: null, version: 1 }
+  const routes = { recipients: new Recipients(appId, [route]), version: 201 }
+  return Array.from({ length: count }, (_, n) => ({
+    message: sample.message(appId),
+    routes,
+    deliveries: [{ id: `dlv_known_${n}`, route, offer: { token: 1, starts: true, owner: 1 } }],
+  }))
+}
+
+test("what is delivered at the first attempt is settled by the row's own index, and accepting for known endpoints reads none of them", async () => {
+  const { store, plan, endpointId, appId, client } = await backlog()
+  const [work] = await store.fetch([ask(endpointId)], NOW)
+  const [first, ...settlements] = work!.deliveries.map((one) => settlement(endpointId, 1, one, 200))
+  await store.settle([first!])
+  const settling = await plan(SETTLE_DELIVERED, deliveredValues(settlements))
+  expect(rowsRead(settling, /^webhook_deliveries_live/)).toBeLessThanOrEqual(2 * settlements.length)
+  const scans = settling.filter((node) => node["Node Type"].includes("Scan"))
+  expect(scans.filter((node) => /_done|_kept|_\d+$/.test(node["Relation Name"] ?? ""))).toEqual([])
+
+  const { rows } = await client.query("SELECT version::int FROM application_routes WHERE app_id = $1", [
+    appId,
+  ])
+  const known = planned(appId, 20).map((one) => ({
+    ...one,
+    routes: { ...one.routes, version: rows[0].version },
+  }))
+  const accepting = await plan(ACCEPT_KNOWN, acceptKnownValues(known, applicationsOf(known)))
+  expect(rowsRead(accepting, /^(webhook_deliveries|messages|endpoints|endpoint_subscriptions|lanes)/)).toBe(0)
+  expect(rowsRead(accepting, /^applications/)).toBeLessThanOrEqual(20)
+})
+
+test("a fetch beside many that were handed over looks each of them up once", async () => {
+  const { plan, client, endpointId, store, appId } = await backlog()
+  await Promise.all(Array.from({ length: 500 }, () => store.accept([sample.message(appId)])))
+  const { rows } = await client.query(
+    "UPDATE webhook_deliveries_live SET handed_token = 1 WHERE webhook_id = $1 RETURNING seq::int",
+    [endpointId],
+  )
+  const hands = new Hands()
+  hands.open(endpointId, { token: 1, owner: 1, version: 1, most: 9999, used: 0, free: 0 })
+  const route = { id: endpointId, url: "", ordered: false, eventTypes: null, channels: null, version: 1 }
+  for (const { seq } of rows) hands.take(endpointId, hands.offer(route, 0)!, seq)
+  const nodes = await plan(FETCH, fetchValues(hands, [ask(endpointId)], NOW))
+  expect(rows.length).toBeGreaterThanOrEqual(500)
+  // Once in the index, and once in the list.
+  expect(rowsRead(nodes, /^webhook_deliveries_live/)).toBeLessThanOrEqual(2 * rows.length)
+  const listed = nodes.filter((node) => (node as { "CTE Name"?: string })["CTE Name"] === "handed")
+  expect(Math.max(...listed.map((node) => node["Actual Loops"]))).toBe(1)
 })

@@ -10,6 +10,8 @@ import type { Statement } from "./statement.ts"
 export interface AskedLane extends LaneFetch {
   /** How many of what it has in hand are sent, and their outcomes on their way. */
   readonly settling: number
+  /** It is handed what comes meanwhile: closed for a fetch, it would have to fetch that too, and be closed again. */
+  readonly isOpen: boolean
 }
 
 type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
@@ -91,16 +93,17 @@ export async function fetch(
   }
   if (has("misplaced")) await database.run(LINE_UP, [leftIds, now])
   const again = await fetch(context, left, now, [...heldBack, ...locked])
-  if (locked.length > 0)
-    for (const [i, work] of again.entries()) again[i] = askedAgainAt(now + LOCKED_MS, work)
+  if (locked.length > 0) for (const [i, work] of again.entries()) again[i] = notYet(context, work, now)
   return works.map((work) => work ?? again.shift()!)
 }
 
-/** How soon a lane is looked at again that has something which was locked. */
+/** How soon a lane is looked at again that has something which was locked. Until then it is not open: it would not find that. */
 const LOCKED_MS = 1000
 
-function askedAgainAt(dueAt: number, work: LaneWork): LaneWork {
-  return { ...work, nextDueAt: Math.min(work.nextDueAt ?? dueAt, dueAt) }
+function notYet({ hands }: Context, work: LaneWork, now: number): LaneWork {
+  hands.close(work.endpointId)
+  const dueAt = now + LOCKED_MS
+  return { ...work, open: false, nextDueAt: Math.min(work.nextDueAt ?? dueAt, dueAt) }
 }
 
 /** The most that one statement reads of them. */
@@ -156,6 +159,7 @@ function toWorks(
     if (found === undefined) return { ...idle, held: { until: null } }
     const lane = found[0]!
     const common = { ...idle, deleted: lane.deleted as boolean }
+    if (lane.verdict !== "go") context.hands.close(endpointId)
     switch (lane.verdict as Verdict) {
       case "lost":
         return { ...common, lost: true }
@@ -184,15 +188,18 @@ function toWorks(
 /** Whether what is accepted here for the lane is handed over from now on: nothing else is due, and this process sends for its application. */
 function open(
   { hands, routes }: Context,
-  { endpointId, token, open: most = 0, inHand, starting, knownVersion, settling }: AskedLane,
+  { endpointId, token, open: most = 0, inHand, starting, knownVersion, settling, isOpen }: AskedLane,
   lane: Row,
   found: number,
   now: number,
 ): boolean {
   const nextDueAt = lane.next_due_at as number | null
   const isDue = nextDueAt !== null && nextDueAt <= now
-  if (most === 0 || isDue || lane.lane_ordered || lane.deleted || !routes.knows(lane.lane_app_id as string))
+  if (most === 0 || isDue || lane.lane_ordered || lane.deleted || !routes.knows(lane.lane_app_id as string)) {
+    hands.close(endpointId)
     return false
+  }
+  if (isOpen && lane.version === null) return hands.fetched(endpointId, token, found)
   // Handed over while the lane asked: it did not count them.
   const counted = new Set(inHand)
   const more = found + hands.inHand(endpointId, token).filter((seq) => !counted.has(seq)).length

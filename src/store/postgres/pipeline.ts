@@ -72,11 +72,17 @@ export class Pipelines {
 
   async fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
     const { hands } = this.#context
-    const asked = lanes.map((lane) => ({ ...lane, settling: hands.settling(lane.endpointId) }))
-    for (const { endpointId } of lanes) hands.close(endpointId)
-    // What is on its way to a lane arrives before it is told that there is no more.
-    await hands.decided(lanes.map(({ endpointId }) => endpointId))
-    return this.#all(asked, (lane) => ({ kind: "fetch", lane, now }))
+    const asked = lanes.map((lane) => ({
+      ...lane,
+      settling: hands.settling(lane.endpointId),
+      isOpen: hands.isOpen(lane.endpointId, lane.token),
+    }))
+    for (const { endpointId, isOpen } of asked) if (!isOpen) hands.close(endpointId)
+    // What is on its way to a lane arrives before it looks for it, and before it is told that there is no more.
+    await hands.decided(asked.filter(({ isOpen }) => !isOpen).map(({ endpointId }) => endpointId))
+    const works: LaneWork[] = await this.#all(asked, (lane) => ({ kind: "fetch", lane, now }))
+    await hands.decided(works.filter(({ open }) => !open).map(({ endpointId }) => endpointId))
+    return works
   }
 
   async #all<T extends { readonly endpointId: string }, R extends Done>(

@@ -1,5 +1,6 @@
 /** Lanes that may have been handed something by a statement whose end nobody knows: they are woken as soon as the database can be asked. */
 import type { Database } from "./connection.ts"
+import type { Hands } from "./hands.ts"
 import type { Statement } from "./statement.ts"
 
 const WAKE: Statement = {
@@ -13,13 +14,15 @@ const LATE_MS = 15_000
 
 export class Wakes {
   readonly #database: Database
+  readonly #hands: Hands
   readonly #lanes = new Set<string>()
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #forgetUp: () => void
   #closed = false
 
-  constructor(database: Database) {
+  constructor(database: Database, hands: Hands) {
     this.#database = database
+    this.#hands = hands
     this.#forgetUp = database.onUp(() => void this.#write())
   }
 
@@ -39,7 +42,11 @@ export class Wakes {
   }
 
   #wake(lanes: readonly string[]): void {
-    for (const lane of lanes) this.#lanes.add(lane)
+    for (const lane of lanes) {
+      // A fetch for an open lane takes every mark of its own for one that is on its way.
+      this.#hands.close(lane)
+      this.#lanes.add(lane)
+    }
     void this.#write()
   }
 
