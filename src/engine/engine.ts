@@ -10,7 +10,7 @@ import type { Vault } from "../core/vault.ts"
 import type { EventBus } from "../observe/events.ts"
 import type { Logger } from "../observe/log.ts"
 import type { LaneClaim, Schedule } from "../schedule/schedule.ts"
-import type { Store, Task } from "../store/store.ts"
+import type { ClaimedDelivery, Store, Task } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 import { type Crew, PollBudget } from "./crew.ts"
 import type { Woken } from "./handed.ts"
@@ -117,11 +117,13 @@ export class Engine {
   /** Something is due in these lanes: looked at at once. */
   wake(lanes: readonly Woken[]): void {
     const now = this.#parts.clock.now()
-    const asking = lanes.filter(({ endpointId, delivery, token }) => {
+    const asking = lanes.filter((woken) => {
+      const { endpointId, delivery, token } = woken
       if (delivery === undefined) return true
       const run = this.#runs.get(endpointId)
-      // A run that was told of as open is there until it has closed the lane, unless it was lost: whoever has the lane then finds it.
+      // A run that was told of as open is there until it has closed the lane, unless it was lost.
       if (run?.claim.token === token) run!.hand(delivery)
+      else void this.#returnHanded(woken, delivery)
       return false
     })
     this.#parts.schedule.wake(asking)
@@ -134,6 +136,21 @@ export class Engine {
     }
     // A lane that is being worked on needs no claim: on a busy endpoint every send would ask for one.
     if (unclaimed) void this.#pump()
+  }
+
+  /** Nobody is here for it any more: whoever has the lane next finds it. */
+  async #returnHanded({ token, ...lane }: Woken, { seq, id, messageId }: ClaimedDelivery): Promise<void> {
+    const { store, logger, clock } = this.#parts
+    const claim = { seq, deliveryId: id, messageId, endpointId: lane.endpointId, token: token! }
+    try {
+      await store.giveBack([{ ...claim, attempt: null }])
+      this.wake([{ endpointId: lane.endpointId, appId: lane.appId, dueAt: clock.now() }])
+    } catch (error) {
+      logger.warn(
+        { err: error, delivery_id: id },
+        "A delivery could not be given back; its lane's next owner finds it",
+      )
+    }
   }
 
   /** Another process says that something may be due. */

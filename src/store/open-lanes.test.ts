@@ -52,3 +52,17 @@ test("what is lent comes back with what is settled, also of a lane that is close
   lanes.forgetAll()
   expect(free()).toBe(8192)
 })
+
+test("what large ones take beyond one place is free when all are settled, also of a closed lane", () => {
+  const lanes = new OpenLanes()
+  const large = 100 * 4096
+  lanes.open("a", lane({ most: 640 }))
+  const taken = fill(lanes, "a", large)
+  expect(taken).toBe(7)
+  lanes.open("b", lane())
+  expect(fill(lanes, "b")).toBe(4096)
+  for (let i = 0; i < taken; i++) lanes.settled("a", 1)
+  for (let i = 0; i < 4096; i++) lanes.settled("b", 1)
+  lanes.open("c", lane({ most: 10_000 }))
+  expect(fill(lanes, "c")).toBe(256 + 8192)
+})

@@ -4,7 +4,7 @@
  * could make it wrong to send closes the lane, and the worker asks again.
  */
 
-import { placesOf } from "./places.ts"
+import { placesOf as placesOfPayload } from "./places.ts"
 
 /** So many places each lane has of its own. What a quick one takes beyond them is lent, of what all lanes share. */
 const OWN_PLACES = 256
@@ -14,8 +14,9 @@ export interface OpenLane {
   readonly token: number
   /** How many the worker takes. */
   readonly most: number
-  /** How many it has. */
+  /** How many it has, and how many places its large ones take beyond that. */
   used: number
+  large?: number
   /** How many more of them are sent at once; below zero, so many wait for their turn. */
   free: number
 }
@@ -63,15 +64,16 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
   take(endpointId: string, payloadBytes: number): Hand | null {
     const lane = this.#open.get(endpointId)
     if (lane === undefined) return null
-    if (lane.used >= lane.most || (lane.used >= OWN_PLACES && this.#lent >= LENT_PLACES)) {
+    const places = placesOf(lane)
+    if (places >= lane.most || (places >= OWN_PLACES && this.#lent >= LENT_PLACES)) {
       this.close(endpointId)
       return null
     }
-    this.#use(lane, placesOf(payloadBytes))
+    this.#use(lane, 1, placesOfPayload(payloadBytes) - 1)
     return { token: lane.token, starts: lane.free-- > 0 }
   }
 
-  /** One that the worker had is done with. A large one gives one place back of those that it took: such lanes are soon fetched again. */
+  /** One that the worker had is done with. Large ones give back what they took beyond one place when all are: such lanes are soon fetched again. */
   settled(endpointId: string, token: number): void {
     const lane = this.#open.get(endpointId) ?? this.#indebted.get(endpointId)
     if (lane?.token !== token) return
@@ -88,9 +90,10 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
     lane.free--
   }
 
-  #use(lane: L, places: number): void {
+  #use(lane: L, more: number, large = 0): void {
     this.#lent -= lentTo(lane)
-    lane.used += places
+    lane.used += more
+    lane.large = lane.used <= 0 ? 0 : (lane.large ?? 0) + large
     this.#lent += lentTo(lane)
   }
 
@@ -103,6 +106,10 @@ export class OpenLanes<L extends OpenLane = OpenLane> {
   }
 }
 
-function lentTo({ used }: OpenLane): number {
-  return Math.max(0, used - OWN_PLACES)
+function placesOf({ used, large = 0 }: OpenLane): number {
+  return used + large
+}
+
+function lentTo(lane: OpenLane): number {
+  return Math.max(0, placesOf(lane) - OWN_PLACES)
 }

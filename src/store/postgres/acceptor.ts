@@ -37,7 +37,7 @@ export class Acceptor {
   readonly #unsure: Wakes
   readonly #single: Batcher<NewMessage, Result>
   /** For messages whose endpoints are known. Apart from the others: one of those may have to wait for somebody. */
-  readonly #known: Batcher<NewMessage, Result | Promise<Result>>
+  readonly #known: Batcher<NewMessage, () => Result | Promise<Result>>
   /** How many of an application's messages are with the others. */
   readonly #unknown = new Map<string, number>()
   /** How many endpoints an application's last message to all had. */
@@ -69,7 +69,7 @@ export class Acceptor {
     if (messages.length !== 1) return this.#together(messages)
     const [message] = messages as [NewMessage]
     const result = await (this.#isKnown(message)
-      ? this.#known.add(message)
+      ? (await this.#known.add(message))()
       : this.#addUnknown(message, this.#known.ended()))
     if (result instanceof PosthornError) throw result
     return [result]
@@ -98,18 +98,21 @@ export class Acceptor {
     return this.#unsure.close()
   }
 
-  /** What turns out to be for the others to accept is answered by them. */
-  async #acceptKnown(messages: readonly NewMessage[]): Promise<(Result | Promise<Result>)[]> {
+  /** What turns out to be for the others to accept is given to them when this is over. */
+  async #acceptKnown(messages: readonly NewMessage[]): Promise<(() => Result | Promise<Result>)[]> {
     const plans = messages.map((message) => this.#plan(message))
     const planned = plans.filter((plan) => plan !== null)
     const accepted = (planned.length > 0 && (await this.#write(planned))) || []
-    return plans.map((plan, i) => (plan && accepted.shift()) ?? this.#addUnknown(messages[i]!))
+    return plans.map((plan, i) => {
+      const result = plan && accepted.shift()
+      return () => result ?? this.#addUnknown(messages[i]!)
+    })
   }
 
   /** Null for one that the database has to look at: its endpoints are no longer known, or it may be refused. */
   #plan(message: NewMessage): Planned | null {
     const routes = this.#context.routes.of(message)
-    if (routes === null) return null
+    if (routes === null || this.#unknown.has(addressee(message))) return null
     const recipients = routes.recipients.of(message)
     if (message.priority !== "normal" && recipients.some(({ ordered }) => ordered)) return null
     const { hands, ids } = this.#context

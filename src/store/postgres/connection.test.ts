@@ -7,7 +7,7 @@ import { freshDatabase } from "../../../test/support/servers/postgres.ts"
 import { sample } from "../conformance.ts"
 import { GENERATION_MS } from "./accept.ts"
 import { disconnect } from "./client.ts"
-import { Database } from "./connection.ts"
+import { Database, HOT_CONNECTIONS } from "./connection.ts"
 import type { Statement } from "./statement.ts"
 
 const AT_ONCE_MS = 1000
@@ -44,11 +44,11 @@ test("more slow lists than there are connections for them wait for each other, a
 test("a call that finds every connection busy says so, and is no sign that the server is gone", async () => {
   const database = openDatabase(await freshDatabase())
   const release: (() => void)[] = []
-  const holds = Array.from({ length: 6 }, () =>
+  const holds = Array.from({ length: HOT_CONNECTIONS }, () =>
     database.transaction(() => new Promise<void>((resolve) => release.push(resolve))),
   )
-  const seventh = database.run(ONE, [])
-  await expect(seventh).rejects.toMatchObject({
+  const oneMore = database.run(ONE, [])
+  await expect(oneMore).rejects.toMatchObject({
     code: "store_unavailable",
     message: "all of this process's connections to PostgreSQL are busy: try again",
   })

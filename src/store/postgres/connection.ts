@@ -21,6 +21,8 @@ import type { Statement } from "./statement.ts"
 /** For what reads or removes much. */
 const LONG_TIMEOUT_MS = 60_000
 const TRIES = 5
+/** Two statements that accept, three that fetch and settle, a turn, a lease and a note may be under way at once. */
+export const HOT_CONNECTIONS = 8
 
 /**
  * In one round trip. Who froze or lost the network in a transaction keeps its locks from everybody for so long and no longer; and
@@ -57,7 +59,7 @@ export class Database implements Runner {
 
   constructor(url: string, applicationName: string) {
     this.#clients = new Clients(url, applicationName)
-    this.#hot = this.#clients.pool(8, TIMEOUT_MS)
+    this.#hot = this.#clients.pool(HOT_CONNECTIONS, TIMEOUT_MS)
     this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS)
     this.#outage = new Outage({ probe: () => this.#probe(), onGone: () => this.#clients.cut() })
     // An idle connection that broke: the pool drops it. Without a listener it would end the process.

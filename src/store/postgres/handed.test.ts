@@ -48,6 +48,16 @@ async function start(more: Partial<Endpoint> = {}, asked: Partial<LaneFetch> = {
   return { ...set, worker, own, accept, fetch, open, handed, marks, wakes, outcome, attempts, delivery }
 }
 
+/** The next statement of that name is not made. */
+function failOnce({ database }: PostgresStore, name: string): void {
+  const { run } = database
+  database.run = async (statement, values) => {
+    if (statement.name !== name) return run.call(database, statement, values)
+    database.run = run
+    throw new Error("the statement failed")
+  }
+}
+
 /** The next statement of that name is made, and nobody is told. */
 function loseAnswer({ database }: PostgresStore, name: string): void {
   const { run } = database
@@ -372,4 +382,63 @@ test("calls keep their order, whether their endpoints are known or not", async (
     ({ n }) => n,
   )
   expect(order).toEqual(Array.from({ length: 60 }, (_, n) => n))
+})
+
+test("calls keep their order when what is known turns out to be old", async () => {
+  const { accept, query } = await start()
+  await query("UPDATE endpoints SET url = 'http://127.0.0.1:9/new'")
+  const sent: Promise<unknown>[] = []
+  for (let n = 0; n < 60; n++) {
+    sent.push(accept({ sessionId: String(n), eventId: n % 2 === 1 ? `event-${n}` : null }))
+    if (n % 10 === 9) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await Promise.all(sent)
+  const order = (await query("SELECT session_id::int AS n FROM webhook_deliveries ORDER BY seq")).map(
+    ({ n }) => n,
+  )
+  expect(order).toEqual(Array.from({ length: 60 }, (_, n) => n))
+})
+
+test("a lane whose fetch failed with another's is not open", async () => {
+  const { store, application, endpoint, query, handed, own, open } = await start()
+  await handed()
+  // Of the same pipeline, and left behind by an owner before.
+  const others = [1, 2].map(() => sample.endpoint(application.id, { eventTypes: ["another"] }))
+  for (const other of others) await store.createEndpoint(other)
+  await own(TOKEN)
+  await query("UPDATE lanes SET sending = '{99}', since = '{1}', sending_token = 1 WHERE id <> $1", [
+    endpoint.id,
+  ])
+  // What is known of the application's endpoints is old by now.
+  await open()
+  await store.closeLane(endpoint.id)
+  failOnce(store, "lanes.take-over")
+  const asked = [endpoint, ...others].map(({ id }) => laneFetch(id, TOKEN, { open: 100 }))
+  await expect(store.fetch(asked, NOW)).rejects.toThrow("the statement failed")
+  expect(await handed()).toBeUndefined()
+})
+
+test("a lane that is closed while it is asked for stays closed, whatever the answer says", async () => {
+  const { store, endpoint, url, fetch, handed } = await start()
+  await store.updateEndpoint(endpoint.id, { description: "changed" }, NOW)
+  const other = await connect(url)
+  await other.query("BEGIN; SELECT FROM lanes FOR UPDATE")
+  const fetched = fetch()
+  await waiting(other, 1)
+  await store.closeLane(endpoint.id)
+  await other.query("COMMIT")
+  expect(await fetched).toMatchObject({ open: false, endpoint: { description: "changed" } })
+  expect(await handed()).toBeUndefined()
+})
+
+test("a delivery that cannot be given back now, because somebody holds it, is found when he is done", async () => {
+  const { handed, store, endpoint, delivery, fetch, url } = await start()
+  const { seq } = (await handed())!
+  const claim = claimed(endpoint.id, TOKEN, await delivery(seq))
+  const other = await connect(url)
+  await other.query("BEGIN; SELECT FROM webhook_deliveries_live FOR UPDATE")
+  const [, work] = await Promise.all([store.giveBack([{ ...claim, attempt: null }]), fetch()])
+  expect(work).toMatchObject({ deliveries: [], open: false })
+  await other.query("COMMIT")
+  expect((await fetch()).deliveries).toMatchObject([{ seq }])
 })

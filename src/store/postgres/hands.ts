@@ -28,11 +28,13 @@ export class Hands {
   readonly #open = new OpenLanes<Lane>()
   readonly #held = new Map<string, Held>()
   readonly #settling = new Map<string, number>()
-  #owner: number | null = null
+  #owner = 0
 
   open(endpointId: string, lane: Lane): void {
+    // An answer from before. Workers' numbers only rise.
+    if (lane.owner < this.#owner) return
     // This process had another worker, which was taken for dead: what its lanes had is others' now.
-    if (lane.owner !== this.#owner) this.#forgetAll()
+    if (lane.owner > this.#owner) this.#forgetAll()
     this.#owner = lane.owner
     this.#open.open(endpointId, lane)
   }
@@ -66,7 +68,7 @@ export class Hands {
   }
 
   take(endpointId: string, { token }: Hand, seq: number): void {
-    this.#holding(endpointId, token).seqs.add(seq)
+    this.#of(endpointId, token)?.seqs.add(seq)
     this.#decide(endpointId, token)
   }
 

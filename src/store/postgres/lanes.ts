@@ -200,6 +200,8 @@ function open(
     return false
   }
   if (isOpen && lane.version === null) return hands.fetched(endpointId, token, found)
+  // Somebody closed it meanwhile, and relies on that.
+  if (isOpen && !hands.isOpen(endpointId, token)) return false
   // Handed over while the lane asked: it did not count them.
   const counted = new Set(inHand)
   const more = found + hands.inHand(endpointId, token).filter((seq) => !counted.has(seq)).length

@@ -80,7 +80,14 @@ export class Pipelines {
     for (const { endpointId, isOpen } of asked) if (!isOpen) hands.close(endpointId)
     // What is on its way to a lane arrives before it looks for it, and before it is told that there is no more.
     await hands.decided(asked.filter(({ isOpen }) => !isOpen).map(({ endpointId }) => endpointId))
-    const works: LaneWork[] = await this.#all(asked, (lane) => ({ kind: "fetch", lane, now }))
+    const works = await this.#all<AskedLane, LaneWork>(asked, (lane) => ({ kind: "fetch", lane, now })).catch(
+      async (error) => {
+        // Whoever asked takes the lane to be closed; the answer that it did not get may have opened it.
+        for (const { endpointId } of lanes) hands.close(endpointId)
+        await hands.decided(lanes.map(({ endpointId }) => endpointId))
+        throw error
+      },
+    )
     await hands.decided(works.filter(({ open }) => !open).map(({ endpointId }) => endpointId))
     return works
   }

@@ -3,6 +3,7 @@
  * them asks whether the number still stands: what somebody changed is never missed.
  */
 import { Recipients, type Subscriber } from "../recipients.ts"
+import type { Row } from "../rows.ts"
 import type { NewMessage } from "../store.ts"
 import type { Database } from "./connection.ts"
 import type { Statement } from "./statement.ts"
@@ -42,7 +43,12 @@ interface Known {
   /** Null while it is not known, or too large to be. */
   routes: Routes | null
   loading: boolean
+  /** For so many messages nobody looks again. */
+  skips: number
 }
+
+/** One that is too large is looked at again after so many messages. */
+const SKIPS_IF_LARGE = 1000
 
 export class RouteBook {
   readonly #database: Database
@@ -65,10 +71,10 @@ export class RouteBook {
     const known = ofTenant.get(app)
     if (known === undefined) {
       this.#count(1)
-      ofTenant.set(app, { routes: null, loading: false })
+      ofTenant.set(app, { routes: null, loading: false, skips: 0 })
       return null
     }
-    if (known.routes === null && !known.loading) void this.#load(orgId, app, known)
+    if (known.routes === null && !known.loading && known.skips-- <= 0) void this.#load(orgId, app, known)
     return known.routes
   }
 
@@ -90,31 +96,36 @@ export class RouteBook {
     known.loading = true
     try {
       const rows = await this.#database.runCalmly(LOAD, [orgId, app])
-      // One that is not there may yet be made; one that is too large is not asked for again.
+      if (this.#known.get(orgId)?.get(app) !== known) return
+      // One that is not there may yet be made.
       if (rows.length === 0) return this.forget({ orgId, app })
-      if (rows.length > MOST_ENDPOINTS) return
-      const subscribers = rows
-        .filter(({ id }) => id !== null)
-        .map((row) => ({
-          id: row.id as string,
-          url: row.url as string,
-          ordered: row.ordered as boolean,
-          eventTypes: row.event_types as string[] | null,
-          channels: row.channels as string[] | null,
-          version: row.version as number,
-        }))
-      const { app_id, routes_version } = rows[0]!
-      this.#count(subscribers.length)
-      known.routes = {
-        recipients: new Recipients(app_id as string, subscribers),
-        version: routes_version as number,
-      }
-      this.#appIds.add(app_id as string)
-      known.loading = false
+      known.skips = rows.length > MOST_ENDPOINTS ? SKIPS_IF_LARGE : 0
+      if (known.skips === 0) this.#keep(known, rows)
     } catch {
       // Only a shortcut: the next message tries again.
+    } finally {
       known.loading = false
     }
+  }
+
+  #keep(known: Known, rows: readonly Row[]): void {
+    const subscribers = rows
+      .filter(({ id }) => id !== null)
+      .map((row) => ({
+        id: row.id as string,
+        url: row.url as string,
+        ordered: row.ordered as boolean,
+        eventTypes: row.event_types as string[] | null,
+        channels: row.channels as string[] | null,
+        version: row.version as number,
+      }))
+    const { app_id, routes_version } = rows[0]!
+    known.routes = {
+      recipients: new Recipients(app_id as string, subscribers),
+      version: routes_version as number,
+    }
+    this.#appIds.add(app_id as string)
+    this.#count(subscribers.length)
   }
 
   #count(more: number): void {

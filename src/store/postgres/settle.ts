@@ -269,8 +269,11 @@ export async function giveBack(context: Context, claims: readonly GivenBack[]): 
     context,
     unmarked.filter(({ attempt }) => attempt !== null),
   )
-  // Before anything is fetched: it is no longer in hand.
-  for (const { endpointId, token, seq } of claims) hands.giveBack(endpointId, token, seq)
+  // Before anything is fetched: it is no longer in hand. And no lane is open: it would pass over the marks that are left.
+  for (const { endpointId, token, seq } of claims) {
+    hands.giveBack(endpointId, token, seq)
+    hands.close(endpointId)
+  }
 }
 
 export function settleValues(hands: Hands, settlements: readonly Settlement[]): unknown[] {
