@@ -3,8 +3,8 @@
  * they are not. What goes to an open lane is marked as in its owner's hands, if that worker still lives: its row is locked, so that whoever
  * takes its lanes over finds all that was handed to it before.
  */
-import { priorityNumber, toJson } from "../rows.ts"
 import type { NewMessage } from "../store.ts"
+import { AS_IT_CAME, type Numbered } from "./accept.ts"
 import type { Offer } from "./hands.ts"
 import type { Route, Routes } from "./routes.ts"
 import { Columns, Packed, patience, type Statement } from "./statement.ts"
@@ -22,35 +22,18 @@ export interface Planned {
   readonly deliveries: readonly Outgoing[]
 }
 
-interface Numbered extends Planned {
-  readonly payloadAt: number
-}
-
 interface NumberedDelivery extends Outgoing {
   readonly message: number
 }
 
-const MESSAGES = new Columns<Numbered>({
-  id: ["text", ({ message }) => message.id],
+const MESSAGES = new Columns<Planned & Numbered>({
+  ...AS_IT_CAME,
   app_id: ["text", ({ routes }) => routes.recipients.appId],
-  event_type: ["text", ({ message }) => message.eventType],
-  payload_at: ["int", ({ payloadAt }) => payloadAt],
-  payload_length: ["int", ({ message }) => message.payload.length],
-  content_type: ["text", ({ message }) => message.contentType],
-  channels: ["text", ({ message }) => toJson(message.channels)],
-  tags: ["text", ({ message }) => toJson(message.tags)],
-  session_id: ["text", ({ message }) => message.sessionId],
-  metadata: ["text", ({ message }) => toJson(message.metadata)],
-  priority: ["smallint", ({ message }) => priorityNumber(message.priority)],
-  max_attempts: ["int", ({ message }) => message.maxAttempts],
-  received_at: ["bigint", ({ message }) => message.receivedAt],
-  deliver_at: ["bigint", ({ message }) => message.deliverAt],
   matched: ["int", ({ deliveries }) => deliveries.length],
   purge_at: [
     "bigint",
     ({ message, deliveries }) => (deliveries.length === 0 ? message.purgeUnmatchedAt : null),
   ],
-  payload_until: ["bigint", ({ message }) => message.payloadUntil],
 })
 const DELIVERIES = new Columns<NumberedDelivery>({
   id: ["text", ({ id }) => id],

@@ -6,7 +6,7 @@
 
 import { priorityNumber, toJson } from "../rows.ts"
 import type { NewMessage } from "../store.ts"
-import { Columns, Packed, patience, type Statement } from "./statement.ts"
+import { type Column, Columns, Packed, patience, type Statement } from "./statement.ts"
 
 /** What became of a message. `again`: its key is being used by somebody else at this moment; asked again, the answer is known. */
 export type Verdict =
@@ -21,21 +21,19 @@ export type Verdict =
 export const GENERATION_MS = 12 * 3600 * 1000
 export const KEPT_GENERATIONS = 3
 
-interface Numbered {
+/** A message, and where its payload lies among the packed ones. */
+export interface Numbered {
   readonly message: NewMessage
   readonly payloadAt: number
 }
 
-const COLUMNS = new Columns<Numbered>({
+/** What is written of a message as it came. */
+export const AS_IT_CAME = {
   id: ["text", ({ message }) => message.id],
-  org_id: ["text", ({ message }) => message.orgId],
-  app: ["text", ({ message }) => message.app],
-  recipient: ["text", ({ message }) => message.to],
   event_type: ["text", ({ message }) => message.eventType],
   payload_at: ["int", ({ payloadAt }) => payloadAt],
   payload_length: ["int", ({ message }) => message.payload.length],
   content_type: ["text", ({ message }) => message.contentType],
-  event_id: ["text", ({ message }) => message.eventId],
   channels: ["text", ({ message }) => toJson(message.channels)],
   tags: ["text", ({ message }) => toJson(message.tags)],
   session_id: ["text", ({ message }) => message.sessionId],
@@ -44,10 +42,18 @@ const COLUMNS = new Columns<Numbered>({
   max_attempts: ["int", ({ message }) => message.maxAttempts],
   received_at: ["bigint", ({ message }) => message.receivedAt],
   deliver_at: ["bigint", ({ message }) => message.deliverAt],
+  payload_until: ["bigint", ({ message }) => message.payloadUntil],
+} satisfies { [name: string]: Column<Numbered> }
+
+const COLUMNS = new Columns<Numbered>({
+  ...AS_IT_CAME,
+  org_id: ["text", ({ message }) => message.orgId],
+  app: ["text", ({ message }) => message.app],
+  recipient: ["text", ({ message }) => message.to],
+  event_id: ["text", ({ message }) => message.eventId],
   key: ["bytea", ({ message }) => message.idempotency?.key ?? null],
   digest: ["bytea", ({ message }) => message.idempotency?.digest ?? null],
   purge_at: ["bigint", ({ message }) => message.purgeUnmatchedAt],
-  payload_until: ["bigint", ({ message }) => message.payloadUntil],
 })
 const PAYLOADS = COLUMNS.next()
 const GENERATION = PAYLOADS + 1
