@@ -177,3 +177,31 @@ test("when somebody else changed the file, a lane that rests is given back", asy
   expect(times("closeLane")).toBe(1)
   expect(times("fetch")).toBe(fetches)
 })
+
+test("what is handed to a claim that nobody here has any more goes back, and is sent", async () => {
+  const GONE = 999
+  let token = 0
+  const forge = (store: Store): Store => ({
+    ...store,
+    async accept(...args) {
+      const [accepted] = await store.accept(...args)
+      const lanes = accepted!.lanes.map((lane) => {
+        if (lane.handed === undefined || token !== 0) return lane
+        token = lane.handed.token
+        return { ...lane, handed: { ...lane.handed, token: GONE } }
+      })
+      return [{ ...accepted!, lanes }]
+    },
+    giveBack: (claims) =>
+      store.giveBack(claims.map((claim) => (claim.token === GONE ? { ...claim, token } : claim))),
+  })
+  const harness = await Harness.start({ wrapStore: forge })
+  await harness.endpoint()
+  for (let n = 1; n <= 3; n++) {
+    await harness.send({ n })
+    await harness.published("delivery.delivered", n)
+  }
+  expect(token).toBeGreaterThan(0)
+  const attempts = (await harness.posthorn.attempts.list()).data
+  expect(attempts.map(({ status }) => status)).toEqual(["succeeded", "succeeded", "succeeded"])
+})
