@@ -89,7 +89,7 @@ x AS MATERIALIZED (
 )`
 
 /**
- * The claims of \`x\` that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and
+ * The claims of `x` that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and
  * let go of what ends here.
  */
 export const FENCED = `
