@@ -3,6 +3,7 @@
  * that the collector has to finalize.
  */
 import { hash } from "node:crypto"
+import { type Bytes, writeBytes } from "./bytes.ts"
 
 const BLOCK_BYTES = 64
 const DIGEST_BYTES = 32
@@ -26,13 +27,13 @@ export class HmacKey {
   }
 
   /** Of a text and the bytes behind it, in base64. */
-  sign(text: string, bytes: Uint8Array): string {
+  sign(text: string, bytes: Bytes): string {
     const bodyAt = BLOCK_BYTES + Buffer.byteLength(text)
     const length = bodyAt + bytes.length
     const message = length <= SHARED_BYTES ? shared : Buffer.allocUnsafe(length)
     message.set(this.#inner)
     message.write(text, BLOCK_BYTES)
-    message.set(bytes, bodyAt)
+    writeBytes(bytes, message, bodyAt)
     const digest = hash("sha256", message.subarray(0, length), "binary")
     outer.set(this.#outer)
     outer.write(digest, BLOCK_BYTES, "binary")

@@ -1,4 +1,5 @@
 /** Checks what callers hand in, before anything is written; every error names the field. */
+import { type Bytes, bytesOfText, copyOfBytes } from "./bytes.ts"
 import { invalid, PosthornError } from "./errors.ts"
 import { HEADER_NAME, NOT_IN_A_HEADER } from "./header.ts"
 
@@ -143,7 +144,7 @@ export function requireHeaders(value: unknown, field: string): { readonly [name:
 }
 
 export interface PayloadBytes {
-  readonly bytes: Uint8Array
+  readonly bytes: Bytes
   readonly contentType: string
 }
 
@@ -155,8 +156,7 @@ export function payloadBytes(
   field: (name: string) => string,
 ): PayloadBytes {
   const raw = rawBytes(payload)
-  // Not a Buffer: on its way to the store's thread, a piece of Node's shared buffer takes all 64 KiB along, 34 µs instead of 6.
-  const bytes = raw ?? new TextEncoder().encode(jsonOf(payload, field("payload")))
+  const bytes = raw ?? bytesOfText(jsonOf(payload, field("payload")))
   if (bytes.length > mostBytes) {
     throw new PosthornError(
       "payload_too_large",
@@ -171,11 +171,9 @@ export function payloadBytes(
   return { bytes, contentType: type }
 }
 
-/** A copy: the caller may go on with the buffer, and a view of a large one would take all of it along. */
-function rawBytes(payload: unknown): Uint8Array | null {
-  if (payload instanceof ArrayBuffer) return new Uint8Array(payload.slice(0))
-  if (!ArrayBuffer.isView(payload)) return null
-  return new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength).slice()
+function rawBytes(payload: unknown): Bytes | null {
+  if (payload instanceof ArrayBuffer) return copyOfBytes(new Uint8Array(payload))
+  return ArrayBuffer.isView(payload) ? copyOfBytes(payload) : null
 }
 
 function jsonOf(payload: unknown, field: string): string {

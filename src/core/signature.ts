@@ -7,6 +7,7 @@ import {
   timingSafeEqual,
   verify as verifyBytes,
 } from "node:crypto"
+import { type Bytes, toBuffer } from "./bytes.ts"
 import { invalid, PosthornError } from "./errors.ts"
 import { HmacKey } from "./hmac.ts"
 
@@ -60,7 +61,7 @@ export function signatureHeader(
   keys: readonly SigningKey[],
   messageId: string,
   timestampSeconds: number,
-  body: Uint8Array,
+  body: Bytes,
 ): string {
   const prefix = `${messageId}.${timestampSeconds}.`
   let header = ""
@@ -71,9 +72,9 @@ export function signatureHeader(
   return header
 }
 
-function signOne({ version, key }: SigningKey, prefix: string, body: Uint8Array): string {
+function signOne({ version, key }: SigningKey, prefix: string, body: Bytes): string {
   if (version === "v1") return key.sign(prefix, body)
-  return signBytes(null, Buffer.concat([Buffer.from(prefix), body]), key).toString("base64")
+  return signBytes(null, Buffer.concat([Buffer.from(prefix), toBuffer(body)]), key).toString("base64")
 }
 
 export type ReceivedHeaders = Headers | { readonly [name: string]: string | readonly string[] | undefined }

@@ -1,5 +1,6 @@
 /** OAuth 2.0 client credentials: fetches tokens through the same transport, and so through the same guard, and keeps them. */
 import type { OAuth2 } from "../core/auth.ts"
+import { type Bytes, toBuffer } from "../core/bytes.ts"
 import type { Clock } from "../core/clock.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
 import type { Transport } from "../transport/transport.ts"
@@ -76,9 +77,9 @@ export class OAuthTokens {
   }
 }
 
-function readToken(body: Uint8Array | null, version: number, now: number): Token | null {
+function readToken(body: Bytes | null, version: number, now: number): Token | null {
   try {
-    const answer = JSON.parse(Buffer.from(body ?? []).toString("utf8"))
+    const answer = JSON.parse(toBuffer(body ?? "").toString("utf8"))
     const { access_token: value, expires_in: seconds = DEFAULT_LIFE_SECONDS } = answer
     if (typeof value !== "string" || !/^[\x21-\x7e]{1,8192}$/.test(value) || !(Number(seconds) > 0))
       return null

@@ -1,5 +1,6 @@
 /** An endpoint made ready for sending: its policy, its keys and its headers, worked out once for each version. */
 import { type Auth, authorization, type ClientTls, type OAuth2 } from "../core/auth.ts"
+import type { Bytes } from "../core/bytes.ts"
 import type { Clock } from "../core/clock.ts"
 import type { Policy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
@@ -66,30 +67,30 @@ export class Target {
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
   request(
     delivery: ClaimedDelivery,
-    payload: Uint8Array,
+    payload: Bytes,
     clock: Clock,
     token: string | null,
     timeoutMs: number,
   ): OutboundRequest {
     const wallMs = clock.wallNow()
-    const timestamp = Math.floor(wallMs / 1000)
+    const timestampSeconds = Math.floor(wallMs / 1000)
     const keys = this.#secrets
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > wallMs)
       .map(({ signing }) => signing)
     const { messageId, contentType } = delivery
-    const signature = signatureHeader(keys, messageId, timestamp, payload)
-    const ownHeaders = [
-      ...["content-type", contentType, "idempotency-key", messageId],
-      ...["webhook-id", messageId, "webhook-timestamp", `${timestamp}`, "webhook-signature", signature],
-      ...["svix-id", messageId, "svix-timestamp", `${timestamp}`, "svix-signature", signature],
-    ]
-    if (token !== null) ownHeaders.push("authorization", `Bearer ${token}`)
+    const signature = signatureHeader(keys, messageId, timestampSeconds, payload)
     return {
       endpointId: this.endpoint.id,
       version: this.endpoint.version,
       url: this.endpoint.url,
       headers: this.#fixedHeaders,
-      ownHeaders,
+      webhook: {
+        contentType,
+        messageId,
+        timestampSeconds,
+        signature,
+        authorization: token === null ? null : `Bearer ${token}`,
+      },
       body: payload,
       timeoutMs,
       // A connection that takes longer than the whole attempt may is of no use to it.

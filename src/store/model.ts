@@ -1,4 +1,5 @@
 /** The data that goes in and out of a store: plain, and the same for every store. */
+import type { Bytes } from "../core/bytes.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus, LiveDelivery } from "../core/settle.ts"
 
@@ -80,7 +81,7 @@ export interface NewMessage {
   /** One endpoint by id, whatever it has asked for; null for every endpoint that wants the message. */
   readonly to: string | null
   readonly eventType: string
-  readonly payload: Uint8Array
+  readonly payload: Bytes
   readonly contentType: string
   readonly eventId: string | null
   readonly channels: readonly string[]
@@ -162,7 +163,7 @@ export interface ClaimedDelivery extends LiveDelivery {
   readonly sessionId: string | null
   readonly eventType: string
   /** Null when it was expunged: there is nothing left to send. */
-  readonly payload: Uint8Array | null
+  readonly payload: Bytes | null
   readonly contentType: string
   readonly priority: Priority
   /** An operator asked for it: its next attempt is not the schedule's. */
@@ -198,7 +199,7 @@ export interface NewAttempt {
   readonly attemptNumber: number
   readonly url: string
   readonly responseStatus: number | null
-  readonly responseBody: Uint8Array | null
+  readonly responseBody: Bytes | null
   readonly responseTruncated: boolean
   readonly error: string | null
   readonly startedAt: number
@@ -257,8 +258,9 @@ export interface Delivery {
   readonly discardedAt: number | null
 }
 
-export interface Attempt extends NewAttempt {
+export interface Attempt extends Omit<NewAttempt, "responseBody"> {
   readonly seq: number
+  readonly responseBody: Uint8Array | null
   readonly deliveryId: string
   readonly endpointId: string
   readonly messageId: string

@@ -1,4 +1,5 @@
 /** Delivery over HTTP: one request, one absolute deadline, a bounded response, no redirects. */
+import { type Bytes, toBuffer } from "../core/bytes.ts"
 import type { Clock } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import { HEADER_NAME, NOT_IN_A_HEADER } from "../core/header.ts"
@@ -6,7 +7,7 @@ import type { FailureCause } from "../core/outcome.ts"
 import type { AnswerReader } from "./egress/answer.ts"
 import { EgressError, type Guard, type Target } from "./egress/guard.ts"
 import { Pools } from "./egress/pools.ts"
-import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
+import type { OutboundRequest, Transport, TransportResult, WebhookHead } from "./transport.ts"
 
 const EXCERPT_BYTES = 512
 
@@ -14,8 +15,11 @@ export class HttpTransport implements Transport {
   readonly #clock: Clock
   readonly #guard: Guard
   readonly #pools: Pools
-  /** What every request of an endpoint says. */
-  readonly #lines = new WeakMap<OutboundRequest["headers"], string | null>()
+  /** What every request of an endpoint begins with; null for a header that cannot be sent. */
+  readonly #beginnings = new WeakMap<
+    OutboundRequest["headers"],
+    { readonly url: string; readonly text: string | null }
+  >()
   /** Each cuts off a request that is under way. */
   readonly #underWay = new Set<(reason: Error) => void>()
   #isClosed = false
@@ -54,22 +58,25 @@ export class HttpTransport implements Transport {
   }
 
   /** Null for a header that cannot be sent. */
-  #headOf({ headers, ownHeaders = [], body }: OutboundRequest, { host, path }: Target): string | null {
-    const fixed = this.#fixedLines(headers)
-    const own = toLines(ownHeaders)
-    if (fixed === null || own === null) return null
-    return `POST ${path} HTTP/1.1\r\nhost: ${host}\r\n${fixed}${own}content-length: ${body.length}\r\n\r\n`
+  #headOf(request: OutboundRequest, target: Target): string | null {
+    const beginning = this.#beginningOf(request, target)
+    const own = request.webhook === undefined ? "" : webhookLines(request.webhook)
+    if (beginning === null || own === null) return null
+    return `${beginning}${own}content-length: ${request.body.length}\r\n\r\n`
   }
 
-  #fixedLines(headers: OutboundRequest["headers"]): string | null {
-    const known = this.#lines.get(headers)
-    if (known !== undefined) return known
+  #beginningOf({ url, headers }: OutboundRequest, { host, path }: Target): string | null {
+    const known = this.#beginnings.get(headers)
+    if (known?.url === url) return known.text
     // Nothing here unpacks: 50 kB of gzip became 52 MB for who did.
-    const sent = { ...headers, connection: "keep-alive", "accept-encoding": "identity" }
-    const isNamed = Object.keys(sent).every((name) => HEADER_NAME.test(name))
-    const lines = isNamed ? toLines(Object.entries(sent).flat()) : null
-    this.#lines.set(headers, lines)
-    return lines
+    const sent = { host, ...headers, connection: "keep-alive", "accept-encoding": "identity" }
+    const canBeSent = Object.entries(sent).every(
+      ([name, value]) => HEADER_NAME.test(name) && !NOT_IN_A_HEADER.test(value),
+    )
+    const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`)
+    const text = canBeSent ? [`POST ${path} HTTP/1.1\r\n`, ...lines].join("") : null
+    this.#beginnings.set(headers, { url, text })
+    return text
   }
 
   forget(endpointId: string): void {
@@ -90,15 +97,13 @@ export class HttpTransport implements Transport {
 const TIMED_OUT = new EgressError("timeout", "the attempt's deadline passed")
 const INTERRUPTED = new Error("interrupted by shutdown")
 
-/** Null for a value that would end its line. Their names are ours, or were looked at before. */
-function toLines(pairs: readonly string[]): string | null {
-  let lines = ""
-  for (let i = 0; i < pairs.length; i += 2) {
-    const value = pairs[i + 1]!
-    if (NOT_IN_A_HEADER.test(value)) return null
-    lines += `${pairs[i]}: ${value}\r\n`
-  }
-  return lines
+/** Under the names of Standard Webhooks and of Svix. Null for a value that would end its line; the signature is base64. */
+function webhookLines(webhook: WebhookHead): string | null {
+  const { contentType, messageId: id, timestampSeconds, signature, authorization } = webhook
+  if (NOT_IN_A_HEADER.test(contentType) || NOT_IN_A_HEADER.test(id)) return null
+  if (authorization !== null && NOT_IN_A_HEADER.test(authorization)) return null
+  const login = authorization === null ? "" : `authorization: ${authorization}\r\n`
+  return `content-type: ${contentType}\r\nidempotency-key: ${id}\r\nwebhook-id: ${id}\r\nwebhook-timestamp: ${timestampSeconds}\r\nwebhook-signature: ${signature}\r\nsvix-id: ${id}\r\nsvix-timestamp: ${timestampSeconds}\r\nsvix-signature: ${signature}\r\n${login}`
 }
 
 function forbidden(url: string): TransportResult {
@@ -122,7 +127,7 @@ function answered({ head, body, isTruncated }: AnswerReader): TransportResult {
   const isRedirect = status >= 300 && status < 400 && status !== 304 && location !== null
   const shown = isRedirect ? Buffer.from(`redirects to ${location}`) : body
   return {
-    outcome: { kind: "response", status, excerpt: excerpt(shown), retryAfter },
+    outcome: { kind: "response", status, excerpt: status < 300 ? "" : excerpt(shown), retryAfter },
     responseStatus: status,
     responseBody: body,
     responseTruncated: isTruncated,
@@ -141,8 +146,8 @@ function failed({ head, body }: AnswerReader, error: Error): TransportResult {
 }
 
 /** The start of a text from outside as one line: control characters and broken UTF-8 cannot reach a terminal or a log from here. */
-function excerpt(body: Buffer): string {
-  return body
+function excerpt(body: Bytes): string {
+  return toBuffer(body)
     .subarray(0, EXCERPT_BYTES)
     .toString("utf8")
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, " ")

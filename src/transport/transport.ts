@@ -1,5 +1,6 @@
 /** How a request leaves: over HTTP here; a relay agent's connection is another transport with the same outcome. */
 import type { ClientTls } from "../core/auth.ts"
+import type { Bytes } from "../core/bytes.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
 
 export interface OutboundRequest {
@@ -9,19 +10,29 @@ export interface OutboundRequest {
   readonly url: string
   /** The same object for every request of this version: what is made of it is kept. */
   readonly headers: { readonly [name: string]: string }
-  /** Of this request alone, names and values by turns; none of them is among the others. */
-  readonly ownHeaders?: readonly string[]
-  readonly body: Uint8Array
+  /** Unless it is none: none of what it says is among the others. */
+  readonly webhook?: WebhookHead
+  readonly body: Bytes
   /** One deadline for the whole attempt, from name resolution to the last byte of the body. */
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
   readonly tls: ClientTls
 }
 
+/** What a webhook says of itself; each transport has its own way to say it. */
+export interface WebhookHead {
+  readonly contentType: string
+  /** The same for every attempt. */
+  readonly messageId: string
+  readonly timestampSeconds: number
+  readonly signature: string
+  readonly authorization: string | null
+}
+
 export interface TransportResult {
   readonly outcome: AttemptOutcome | { readonly kind: "interrupted" }
   readonly responseStatus: number | null
-  readonly responseBody: Uint8Array | null
+  readonly responseBody: Bytes | null
   /** The body was longer than what is kept. */
   readonly responseTruncated: boolean
   /** For the operator's log only: what a tenant sees is the outcome's cause. */

@@ -168,8 +168,7 @@ export class World {
       send: (request: OutboundRequest) => {
         const endpoint = new URL(request.url).pathname.slice(1)
         const mood = this.moods.get(endpoint) ?? "fine"
-        const own = request.ownHeaders!
-        const messageId = own[own.indexOf("webhook-id") + 1]!
+        const { messageId } = request.webhook!
         this.receipts.push({ endpoint, messageId, ok: mood === "fine" })
         if (mood !== "hangs") {
           const status = STATUS[mood]

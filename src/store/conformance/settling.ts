@@ -1,5 +1,6 @@
 /** Settling: the outcomes of attempts, under the claim they were made with. */
 import { describe, expect, test } from "vitest"
+import { bytesOfText, toBuffer } from "../../core/bytes.ts"
 import { claimed, laneFetch, NOW, newest, ORG, settlement } from "./samples.ts"
 import { calledOff, revived, type SetUp } from "./stage.ts"
 
@@ -20,6 +21,31 @@ export function settling(name: string, setUp: SetUp): void {
       const [attempt] = await store.listAttempts({ deliveryId: claimed!.id }, newest(9))
       expect(attempt).toMatchObject({ status: "failed", responseStatus: 500, endpointId: endpoint.id })
       expect(Buffer.from(attempt!.responseBody!)).toEqual(Buffer.from([0, 255, 1]))
+    })
+
+    test.each([
+      ["nothing", ""],
+      ["ASCII", 'a\0b\x7f"'],
+      ["other text", "\u00e9\u0142"],
+      ["a large text", "x".repeat(20_000)],
+    ])("keeps %s as its bytes, whether it comes as a text or not", async (_what, text) => {
+      const { store, application, endpoint, send, fetch } = await setUp()
+      const expected = Buffer.from(text)
+      const forms = [bytesOfText(text), expected]
+      for (const payload of forms) {
+        const { messageId } = await send({ payload })
+        const message = await store.getMessage(application.id, messageId)
+        expect(toBuffer(message!.payload!)).toEqual(expected)
+      }
+      const { deliveries } = await fetch(7)
+      expect(deliveries.map(({ payload }) => toBuffer(payload!))).toEqual([expected, expected])
+      const settlements = deliveries.map((claimed, i) => {
+        const { attempt, ...rest } = settlement(endpoint.id, 7, claimed, 200)
+        return { ...rest, attempt: { ...attempt!, responseBody: forms[i]! } }
+      })
+      expect(await store.settle(settlements)).toEqual(["applied", "applied"])
+      const attempts = await store.listAttempts({ endpointId: endpoint.id }, newest(9))
+      expect(attempts.map(({ responseBody }) => toBuffer(responseBody!))).toEqual([expected, expected])
     })
 
     test("refuses a claim that was lost to another, and one that was written before", async () => {

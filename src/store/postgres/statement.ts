@@ -2,6 +2,7 @@
  * A prepared statement over many rows at once: each column of the rows is one array parameter, and `unnest` makes rows of them
  * again. One round trip and one plan, however many rows there are.
  */
+import { type Bytes, writeBytes } from "../../core/bytes.ts"
 
 export interface Statement {
   /** Prepared once in each connection, under this name. */
@@ -64,7 +65,7 @@ export class Packed {
   readonly at: readonly number[]
   readonly lengths: readonly (number | null)[]
 
-  constructor(parts: readonly (Uint8Array | null)[]) {
+  constructor(parts: readonly (Bytes | null)[]) {
     let next = 1
     this.lengths = parts.map((part) => part?.length ?? null)
     this.at = this.lengths.map((length) => {
@@ -72,6 +73,7 @@ export class Packed {
       next += length ?? 0
       return at
     })
-    this.bytes = Buffer.concat(parts.filter((part) => part !== null))
+    this.bytes = Buffer.allocUnsafe(next - 1)
+    for (const [i, part] of parts.entries()) if (part !== null) writeBytes(part, this.bytes, this.at[i]! - 1)
   }
 }

@@ -21,7 +21,7 @@ export function insertAttempt({ connection }: Context, deliverySeq: number, atte
       INSERT INTO attempts (
         id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body,
         response_truncated, error, started_at, duration_ms
-      ) SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
+      ) SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, CAST(? AS BLOB), ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
     .run(attempt.id, ...outcomeOf(attempt), deliverySeq)
 }
 

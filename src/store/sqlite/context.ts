@@ -36,10 +36,10 @@ export class Context {
   constructor(connection: Connection, ids: Ids) {
     this.connection = connection
     this.ids = ids
-    this.messages = new Inserts(connection, "INSERT INTO messages", MESSAGE)
+    this.messages = new Inserts(connection, "INSERT INTO messages", MESSAGE, "payload")
     this.deliveries = new Inserts(connection, "INSERT INTO webhook_deliveries", DELIVERY)
     this.claims = new Inserts(connection, "INSERT OR REPLACE INTO in_flight", CLAIM)
-    this.attempts = new Inserts(connection, "INSERT INTO attempts", ATTEMPT)
+    this.attempts = new Inserts(connection, "INSERT INTO attempts", ATTEMPT, "response_body")
     this.#gathered = [this.messages, this.deliveries, this.claims, this.attempts]
     this.#dataVersion = connection.dataVersion()
   }

@@ -16,11 +16,12 @@ export class Inserts {
   readonly #statements: readonly { readonly text: string; readonly values: number }[]
   #values: SQLInputValue[] = []
 
-  /** `into` is the beginning of the statement; the columns are separated by commas. */
-  constructor(connection: Connection, into: string, columns: string) {
+  /** `into` is the beginning of the statement; the columns are separated by commas. What is given for `blob` may be a text. */
+  constructor(connection: Connection, into: string, columns: string, blob?: string) {
     this.#connection = connection
-    this.#width = columns.split(",").length
-    const row = `(${Array(this.#width).fill("?").join(", ")})`
+    const names = columns.split(", ")
+    this.#width = names.length
+    const row = `(${names.map((name) => (name === blob ? "CAST(? AS BLOB)" : "?")).join(", ")})`
     this.#statements = SIZES.map((size) => ({
       text: `${into} (${columns}) VALUES ${Array(size).fill(row).join(", ")}`,
       values: size * this.#width,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { toBuffer } from "../../core/bytes.ts"
 import type { Accepted, NewMessage, Settlement } from "../store.ts"
 import { wireOf } from "./wire.ts"
 
@@ -119,5 +120,11 @@ test.each([
   for (let i = 0; i < length; i++) bytes[i] = i * 7
   const { pack, unpack } = wireOf("accept")
   const [[out]] = unpack(structuredClone(pack([[{ ...message, payload: bytes }]]))) as [[NewMessage]]
-  expect(Buffer.compare(out.payload, bytes)).toBe(0)
+  expect(Buffer.compare(toBuffer(out.payload), bytes)).toBe(0)
+})
+
+test("a text is one on the other thread as well", () => {
+  const { pack, unpack } = wireOf("accept")
+  const [[out]] = unpack(structuredClone(pack([[{ ...message, payload: "text" }]]))) as [[NewMessage]]
+  expect(out.payload).toBe("text")
 })

@@ -1,6 +1,8 @@
 /** The reader of answers by itself: whatever comes, in whatever pieces. Real sockets are in `http.test.ts`. */
+
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { toBuffer } from "../../core/bytes.ts"
 import { AnswerReader } from "./answer.ts"
 
 interface Read {
@@ -26,7 +28,13 @@ function read(text: string, cuts: readonly number[] = [], ends = false): Read {
   }
   if (ends && !isComplete) isComplete = reader.end()
   const { head, body, leavesConnection, isTruncated } = reader
-  return { status: head?.status, body: body.toString("latin1"), isComplete, leavesConnection, isTruncated }
+  return {
+    status: head?.status,
+    body: toBuffer(body).toString("latin1"),
+    isComplete,
+    leavesConnection,
+    isTruncated,
+  }
 }
 
 const refusal = (text: string, cuts: readonly number[] = []) => {

@@ -2,6 +2,7 @@
  * Reads one answer to one request, as it comes from the socket: strict about its form, bounded in every direction, nothing of it
  * unpacked. Nothing is pipelined, so bytes that do not belong to it end the connection instead of becoming another's answer.
  */
+import { type Bytes, copyOfBytes } from "../../core/bytes.ts"
 import { Chunks } from "./chunks.ts"
 import { EgressError } from "./guard.ts"
 import { type Head, readHead } from "./head.ts"
@@ -36,9 +37,12 @@ export class AnswerReader {
   /** Grows with what comes: kept as the pieces it came in, a body of single bytes took 7 MB for one request. */
   #body: Buffer = NOTHING
   #bodyLength = 0
+  /** One that came in one piece, as most do. */
+  #wholeBody: Bytes | null = null
 
   /** What came of the body. The bytes are its own, to be handed to another thread. */
-  get body(): Buffer {
+  get body(): Bytes {
+    if (this.#wholeBody !== null) return this.#wholeBody
     return this.#body.length === this.#bodyLength ? this.#body : this.#body.subarray(0, this.#bodyLength)
   }
 
@@ -133,7 +137,9 @@ export class AnswerReader {
 
   #takeBody(bytes: Buffer, at: number, length: number): number {
     const came = Math.min(this.#bodyLeft, length - at)
-    this.#keep(bytes, at, at + came)
+    if (came === this.head?.body && came <= MOST_BODY_BYTES)
+      this.#wholeBody = copyOfBytes(bytes.subarray(at, at + came))
+    else this.#keep(bytes, at, at + came)
     this.#bodyLeft -= came
     if (this.#bodyLeft === 0) this.#isOver = true
     return at + came

@@ -1,5 +1,6 @@
 /** One connection to a receiver, for one request at a time. HTTP/1.1 without pipelining; see decision 0011 for why it is our own. */
 import type { Socket } from "node:net"
+import type { Bytes } from "../../core/bytes.ts"
 import { AnswerReader } from "./answer.ts"
 import type { Open } from "./connect.ts"
 import { EgressError } from "./guard.ts"
@@ -23,7 +24,7 @@ interface Owner {
 
 interface Request {
   readonly head: string
-  readonly body: Uint8Array
+  readonly body: Bytes
   readonly answer: AnswerReader
   readonly onEnd: OnEnd
 }
@@ -47,7 +48,7 @@ export class Connection {
   }
 
   /** Only while none is under way. */
-  request(head: string, body: Uint8Array, onEnd: OnEnd): void {
+  request(head: string, body: Bytes, onEnd: OnEnd): void {
     this.#request = { head, body, answer: new AnswerReader(), onEnd }
     if (this.#socket !== null) write(this.#socket, this.#request)
   }
@@ -113,6 +114,8 @@ export class Connection {
 }
 
 function write(socket: Socket, { head, body }: Request): void {
+  // Goes to the socket from the stack, with no buffer made of it.
+  if (typeof body === "string") return void socket.write(head + body, "latin1")
   if (body.length > MOST_COPIED_BYTES) {
     socket.cork()
     socket.write(head, "latin1")
