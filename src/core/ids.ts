@@ -20,20 +20,21 @@ const HEAD_LENGTH = 8
 const TAILS = 62n ** 19n
 const TWO_DIGITS = 62 ** 2
 const FOUR_DIGITS = 62 ** 4
-const MOST_FIRST_COUNT = 62 ** 3 / 2
+const COUNTS = 62 ** 3
 const PAIRS = Array.from({ length: TWO_DIGITS }, (_, i) => ALPHABET[Math.floor(i / 62)]! + ALPHABET[i % 62]!)
 /** One draw fills many ids: a call into the random generator costs more than the rest of an id. */
 const WORDS = 1024
 
 /**
- * Eight digits for the time, made anew every four milliseconds, three that count up within them, and sixteen at random: 0.4 µs an id,
- * where a division of the whole number took 1.2.
+ * Eight digits for the time, three that count up within its four milliseconds, and sixteen at random, of which twelve are drawn with
+ * the time and four with the id: 0.2 µs an id, 0.4 with all drawn anew, where a division of the whole number took 1.2.
  */
 export function createIds(randomBytes: RandomBytes): Ids {
   const words = new Uint32Array(WORDS)
   let used = WORDS
   let step = Number.NaN
   let head = ""
+  let tail = ""
   let count = 0
   const draw = (): number => {
     if (used === WORDS) {
@@ -45,14 +46,14 @@ export function createIds(randomBytes: RandomBytes): Ids {
   return {
     make(prefix, nowMs) {
       const now = Math.floor(nowMs / STEP_MS)
-      if (now === step) count++
-      else {
+      if (now !== step || ++count === COUNTS) {
         step = now
         head = headOf(nowMs)
+        tail = fourDigits(draw()) + fourDigits(draw()) + fourDigits(draw())
         // From somewhere in the lower half, so that two processes seldom count alike.
-        count = draw() % MOST_FIRST_COUNT
+        count = draw() % (COUNTS / 2)
       }
-      return `${prefix}_${head}${fourDigits(count).slice(1)}${fourDigits(draw())}${fourDigits(draw())}${fourDigits(draw())}${fourDigits(draw())}`
+      return `${prefix}_${head}${threeDigits(count)}${tail}${fourDigits(draw())}`
     },
   }
 }
@@ -72,6 +73,11 @@ function headOf(nowMs: number): string {
   let digits = ""
   for (let i = 0; i < HEAD_LENGTH; i++, left /= 62n) digits = ALPHABET[Number(left % 62n)]! + digits
   return digits
+}
+
+function threeDigits(number: number): string {
+  const high = Math.floor(number / TWO_DIGITS)
+  return ALPHABET[high]! + PAIRS[number - high * TWO_DIGITS]!
 }
 
 function fourDigits(number: number): string {

@@ -43,8 +43,7 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
       // The token is fetched within the attempt's one deadline.
       timeoutMs = Math.max(1, timeoutMs - (crew.clock.now() - startedAt))
     }
-    const request = target!.request(delivery, delivery.payload!, crew.clock, token, timeoutMs)
-    const result = await crew.transport.send(request)
+    const result = await send(crew, target!, delivery, token, timeoutMs)
     if (oauth !== null && result.responseStatus === 401) crew.tokens.forget(endpoint.id)
     return { outcome: result.outcome, result, target, startedAt }
   } catch (error) {
@@ -54,6 +53,17 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
     )
     return { outcome: { kind: "fault", detail: describe(error) }, result: null, target, startedAt }
   }
+}
+
+/** Apart from what waits for the answer, which would keep the request until it has come. */
+function send(
+  { transport, clock }: Crew,
+  target: Target,
+  delivery: ClaimedDelivery,
+  token: string | null,
+  timeoutMs: number,
+): Promise<TransportResult> {
+  return transport.send(target.request(delivery, delivery.payload!, clock, token, timeoutMs))
 }
 
 /** What becomes of one for which no request is made; null where there is nothing in its way. */

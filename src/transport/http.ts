@@ -1,10 +1,11 @@
 /** Delivery over HTTP: one request, one absolute deadline, a bounded response, no redirects. */
 import { type Bytes, toBuffer } from "../core/bytes.ts"
-import type { Clock } from "../core/clock.ts"
+import type { Clock, Timer } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import { HEADER_NAME, NOT_IN_A_HEADER } from "../core/header.ts"
 import type { FailureCause } from "../core/outcome.ts"
 import type { AnswerReader } from "./egress/answer.ts"
+import type { Connection } from "./egress/connection.ts"
 import { EgressError, type Guard, type Target } from "./egress/guard.ts"
 import { Pools } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult, WebhookHead } from "./transport.ts"
@@ -20,8 +21,7 @@ export class HttpTransport implements Transport {
     OutboundRequest["headers"],
     { readonly url: string; readonly text: string | null }
   >()
-  /** Each cuts off a request that is under way. */
-  readonly #underWay = new Set<(reason: Error) => void>()
+  readonly #underWay = new Set<UnderWay>()
   #isClosed = false
 
   constructor(clock: Clock, guard: Guard) {
@@ -40,21 +40,9 @@ export class HttpTransport implements Transport {
       )
     if (this.#isClosed) return Promise.resolve(noAnswer({ kind: "interrupted" }, "closed"))
     const connection = this.#pools.borrow(request, target.origin)
-    return new Promise((resolve) => {
-      const cut = (reason: Error) => connection.cut(reason)
-      const deadline = this.#clock.setTimer(request.timeoutMs, () => {
-        // A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts.
-        setImmediate(() => {
-          if (this.#underWay.has(cut)) cut(TIMED_OUT)
-        })
-      })
-      this.#underWay.add(cut)
-      connection.request(head, request.body, (answer, error) => {
-        deadline.cancel()
-        this.#underWay.delete(cut)
-        resolve(error === null ? answered(answer) : failed(answer, error))
-      })
-    })
+    const underWay = new UnderWay(connection, this.#underWay)
+    underWay.start(this.#clock, request.timeoutMs, head, request.body)
+    return underWay.result
   }
 
   /** Null for a header that cannot be sent. */
@@ -84,13 +72,53 @@ export class HttpTransport implements Transport {
   }
 
   interrupt(): void {
-    for (const cut of this.#underWay) cut(INTERRUPTED)
+    for (const one of this.#underWay) one.cut(INTERRUPTED)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     this.interrupt()
     this.#pools.close()
+  }
+}
+
+/** A request until its answer, with nothing of what was sent: so many are kept at once that the collector would copy it again and again. */
+class UnderWay {
+  readonly result: Promise<TransportResult>
+  readonly #connection: Connection
+  readonly #all: Set<UnderWay>
+  #resolve: (result: TransportResult) => void = () => {}
+  #deadline: Timer | null = null
+
+  constructor(connection: Connection, all: Set<UnderWay>) {
+    this.#connection = connection
+    this.#all = all
+    this.result = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  start(clock: Clock, timeoutMs: number, head: string, body: Bytes): void {
+    this.#deadline = clock.setTimer(timeoutMs, this.#isLate)
+    this.#all.add(this)
+    this.#connection.request(head, body, this.#ended)
+  }
+
+  cut(reason: Error): void {
+    this.#connection.cut(reason)
+  }
+
+  /** A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts. */
+  readonly #isLate = (): void => {
+    setImmediate(() => {
+      if (this.#all.has(this)) this.cut(TIMED_OUT)
+    })
+  }
+
+  readonly #ended = (answer: AnswerReader, error: Error | null): void => {
+    this.#deadline?.cancel()
+    this.#all.delete(this)
+    this.#resolve(error === null ? answered(answer) : failed(answer, error))
   }
 }
 

@@ -11,9 +11,15 @@ import type { FromThread, ToThread } from "./thread.ts"
 import { wireOf } from "./wire.ts"
 
 interface Waiting {
-  readonly call: Call
+  readonly name: OperationName
   resolve(value: unknown): void
   reject(error: Error): void
+}
+
+/** Not sent yet. What it says is let go with that: the collector would copy it again and again, until the answer has come. */
+interface Unsent {
+  readonly call: Call
+  readonly waiting: Waiting
 }
 
 /** So many calls go at once, so that the thread begins while the others are still made; and so many messages, before it has answered. */
@@ -25,7 +31,7 @@ export class Channel {
   readonly #onLost: (error: PosthornError) => void
   /** Sent, in the order in which they will be answered. */
   #waiting: Waiting[] = []
-  #outbox: Waiting[] = []
+  #outbox: Unsent[] = []
   #flushing = false
   /** Messages since the last answer. */
   #unanswered = 0
@@ -63,7 +69,7 @@ export class Channel {
   call(name: OperationName, args: readonly unknown[]): Promise<unknown> {
     if (this.#ended !== null) return Promise.reject(this.#ended)
     return new Promise((resolve, reject) => {
-      this.#outbox.push({ call: [name, wireOf(name).pack(args)], resolve, reject })
+      this.#outbox.push({ call: [name, wireOf(name).pack(args)], waiting: { name, resolve, reject } })
       if (this.#outbox.length >= ENOUGH_TO_SEND) this.#flush()
       if (this.#flushing) return
       this.#flushing = true
@@ -82,15 +88,18 @@ export class Channel {
     if (batch.length > 0) this.#send(batch)
   }
 
-  #send(batch: readonly Waiting[]): void {
+  #send(batch: readonly Unsent[]): void {
     try {
       this.#post({ calls: batch.map(({ call }) => call) })
       this.#unanswered++
-      this.#waiting.push(...batch)
+      for (const { waiting } of batch) this.#waiting.push(waiting)
     } catch (cause) {
       // An argument that cannot be copied to the thread, such as a function: only the call that has it is refused.
       if (batch.length > 1) for (const one of batch) this.#send([one])
-      else batch[0]?.reject(new PosthornError("invalid_input", "an argument is not plain data", { cause }))
+      else
+        batch[0]?.waiting.reject(
+          new PosthornError("invalid_input", "an argument is not plain data", { cause }),
+        )
     }
   }
 
@@ -109,7 +118,7 @@ export class Channel {
   }
 
   #answer(waiting: Waiting, answer: Answer): void {
-    if ("value" in answer) return waiting.resolve(wireOf(waiting.call[0]).unpackAnswer(answer.value))
+    if ("value" in answer) return waiting.resolve(wireOf(waiting.name).unpackAnswer(answer.value))
     const error = toError(answer.failure)
     waiting.reject(error)
     if (error.code === "store_failed") this.#end(error)
@@ -118,7 +127,7 @@ export class Channel {
   #end(error: PosthornError): void {
     if (this.#ended !== null) return
     this.#ended = error
-    for (const { reject } of [...this.#waiting, ...this.#outbox]) reject(error)
+    for (const { reject } of [...this.#waiting, ...this.#outbox.map(({ waiting }) => waiting)]) reject(error)
     this.#waiting = []
     this.#outbox = []
     void this.#worker.terminate()

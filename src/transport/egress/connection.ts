@@ -23,16 +23,22 @@ interface Owner {
 }
 
 interface Request {
-  readonly head: string
-  readonly body: Bytes
   readonly answer: AnswerReader
   readonly onEnd: OnEnd
+}
+
+/** What is written of a request: let go as soon as it is, since many are under way at once. */
+interface Unsent {
+  readonly head: string
+  readonly body: Bytes
 }
 
 export class Connection {
   readonly #owner: Owner
   #socket: Socket | null = null
   #request: Request | null = null
+  /** Of the request, while the connection is being opened. */
+  #unsent: Unsent | null = null
   #isOver = false
   /** How long the receiver said that it keeps an idle connection. */
   keepAliveSeconds: number | null = null
@@ -49,8 +55,9 @@ export class Connection {
 
   /** Only while none is under way. */
   request(head: string, body: Bytes, onEnd: OnEnd): void {
-    this.#request = { head, body, answer: new AnswerReader(), onEnd }
-    if (this.#socket !== null) write(this.#socket, this.#request)
+    this.#request = { answer: new AnswerReader(), onEnd }
+    if (this.#socket === null) this.#unsent = { head, body }
+    else write(this.#socket, { head, body })
   }
 
   /** Ends the request now. A connection that is still being opened is left to it: the next request can have it. */
@@ -58,6 +65,7 @@ export class Connection {
     if (this.#socket !== null) return this.#end(reason)
     const request = this.#request
     this.#request = null
+    this.#unsent = null
     request?.onEnd(request.answer, reason)
   }
 
@@ -74,7 +82,9 @@ export class Connection {
       .on("close", () => this.#end(CLOSED))
     // Nothing will tell of an end that came before this.
     if (socket.destroyed) return this.#end(CLOSED)
-    if (this.#request !== null) write(socket, this.#request)
+    const unsent = this.#unsent
+    this.#unsent = null
+    if (unsent !== null) write(socket, unsent)
     else this.#owner.freed(this)
   }
 
@@ -107,13 +117,14 @@ export class Connection {
     this.#isOver = true
     const request = this.#request
     this.#request = null
+    this.#unsent = null
     this.#socket?.destroy()
     this.#owner.ended(this)
     request?.onEnd(request.answer, error)
   }
 }
 
-function write(socket: Socket, { head, body }: Request): void {
+function write(socket: Socket, { head, body }: Unsent): void {
   // Goes to the socket from the stack, with no buffer made of it.
   if (typeof body === "string") return void socket.write(head + body, "latin1")
   if (body.length > MOST_COPIED_BYTES) {
