@@ -339,7 +339,7 @@ export class LaneRun {
     if (slot === null) return false
     const waitMs = this.#lane.rateWait(this.#crew.clock.now())
     if (waitMs > 0) {
-      slot.release()
+      this.#crew.slots.release(slot)
       return this.#tryAgainIn(waitMs)
     }
     this.#underWay++
@@ -384,7 +384,7 @@ export class LaneRun {
       if (this.#isOrdered()) this.#drained = false
       this.#step()
     } finally {
-      slot.release()
+      this.#crew.slots.release(slot)
     }
   }
 

@@ -15,7 +15,7 @@ function start(taken: number, isBusy = true) {
     for (let i = 0; i < 1000; i++) load.mostAfter(othersMs, allowed)
     return load.mostAfter(tookMs, allowed)
   }
-  return { clock, places, load, mostAfter }
+  return { clock, slots, places, load, mostAfter }
 }
 
 test.each<[number, boolean, number, number, number, string]>([
@@ -40,8 +40,8 @@ test.each([
 })
 
 test("lanes send in bursts: what has just ended leaves no room", () => {
-  const { clock, places, mostAfter } = start(256)
-  for (const place of places) place.release()
+  const { clock, slots, places, mostAfter } = start(256)
+  for (const place of places) slots.release(place)
   clock.advance(1999)
   expect(mostAfter(10, 10)).toBe(2)
   clock.advance(1000)

@@ -20,8 +20,10 @@ interface Generation {
   peak: number
 }
 
+/** A place that was taken. There are as many as requests under way, so it is no more than what giving it back needs. */
 export interface Slot {
-  release(): void
+  readonly generation: Generation
+  readonly gate: Timer | null
 }
 
 export class Slots {
@@ -68,15 +70,14 @@ export class Slots {
     const generation = this.#generation()
     generation.taken++
     generation.peak = Math.max(generation.peak, generation.taken + this.#before.taken)
-    const gate = isSuspect ? this.#closeGate() : null
-    return {
-      release: () => {
-        this.#taken--
-        generation.taken--
-        if (gate !== null && this.#suspect === gate) this.#openGate()
-        this.offer()
-      },
-    }
+    return { generation, gate: isSuspect ? this.#closeGate() : null }
+  }
+
+  release({ generation, gate }: Slot): void {
+    this.#taken--
+    generation.taken--
+    if (gate !== null && this.#suspect === gate) this.#openGate()
+    this.offer()
   }
 
   #closeGate(): Timer {

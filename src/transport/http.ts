@@ -1,11 +1,12 @@
 /** Delivery over HTTP: one request, one absolute deadline, a bounded response, no redirects. */
 import { type Bytes, toBuffer } from "../core/bytes.ts"
-import type { Clock, Timer } from "../core/clock.ts"
+import type { Clock } from "../core/clock.ts"
 import { describe } from "../core/errors.ts"
 import { HEADER_NAME, NOT_IN_A_HEADER } from "../core/header.ts"
 import type { FailureCause } from "../core/outcome.ts"
+import { Deadlines, type Limited } from "./deadlines.ts"
 import type { AnswerReader } from "./egress/answer.ts"
-import type { Connection } from "./egress/connection.ts"
+import type { Asker, Connection } from "./egress/connection.ts"
 import { EgressError, type Guard, type Target } from "./egress/guard.ts"
 import { Pools } from "./egress/pools.ts"
 import type { OutboundRequest, Transport, TransportResult, WebhookHead } from "./transport.ts"
@@ -13,7 +14,6 @@ import type { OutboundRequest, Transport, TransportResult, WebhookHead } from ".
 const EXCERPT_BYTES = 512
 
 export class HttpTransport implements Transport {
-  readonly #clock: Clock
   readonly #guard: Guard
   readonly #pools: Pools
   /** What every request of an endpoint begins with; null for a header that cannot be sent. */
@@ -21,11 +21,11 @@ export class HttpTransport implements Transport {
     OutboundRequest["headers"],
     { readonly url: string; readonly text: string | null }
   >()
-  readonly #underWay = new Set<UnderWay>()
+  readonly #deadlines: Deadlines<UnderWay>
   #isClosed = false
 
   constructor(clock: Clock, guard: Guard) {
-    this.#clock = clock
+    this.#deadlines = new Deadlines(clock)
     this.#guard = guard
     this.#pools = new Pools(clock, guard)
   }
@@ -40,9 +40,10 @@ export class HttpTransport implements Transport {
       )
     if (this.#isClosed) return Promise.resolve(noAnswer({ kind: "interrupted" }, "closed"))
     const connection = this.#pools.borrow(request, target.origin)
-    const underWay = new UnderWay(connection, this.#underWay)
-    underWay.start(this.#clock, request.timeoutMs, head, request.body)
-    return underWay.result
+    const { promise, resolve } = Promise.withResolvers<TransportResult>()
+    const underWay = new UnderWay(request.timeoutMs, this.#deadlines, connection, resolve)
+    connection.request(head, request.body, underWay)
+    return promise
   }
 
   /** Null for a header that cannot be sent. */
@@ -72,7 +73,7 @@ export class HttpTransport implements Transport {
   }
 
   interrupt(): void {
-    for (const one of this.#underWay) one.cut(INTERRUPTED)
+    for (const one of this.#deadlines.all()) one.cut(INTERRUPTED)
   }
 
   async close(): Promise<void> {
@@ -83,25 +84,24 @@ export class HttpTransport implements Transport {
 }
 
 /** A request until its answer, with nothing of what was sent: so many are kept at once that the collector would copy it again and again. */
-class UnderWay {
-  readonly result: Promise<TransportResult>
+class UnderWay implements Limited, Asker {
+  readonly timeoutMs: number
+  readonly #deadlines: Deadlines<UnderWay>
   readonly #connection: Connection
-  readonly #all: Set<UnderWay>
-  #resolve: (result: TransportResult) => void = () => {}
-  #deadline: Timer | null = null
+  readonly #resolve: (result: TransportResult) => void
+  #isOver = false
 
-  constructor(connection: Connection, all: Set<UnderWay>) {
+  constructor(
+    timeoutMs: number,
+    deadlines: Deadlines<UnderWay>,
+    connection: Connection,
+    resolve: (result: TransportResult) => void,
+  ) {
+    this.timeoutMs = timeoutMs
+    this.#deadlines = deadlines
     this.#connection = connection
-    this.#all = all
-    this.result = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
-  }
-
-  start(clock: Clock, timeoutMs: number, head: string, body: Bytes): void {
-    this.#deadline = clock.setTimer(timeoutMs, this.#isLate)
-    this.#all.add(this)
-    this.#connection.request(head, body, this.#ended)
+    this.#resolve = resolve
+    deadlines.add(this)
   }
 
   cut(reason: Error): void {
@@ -109,15 +109,15 @@ class UnderWay {
   }
 
   /** A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts. */
-  readonly #isLate = (): void => {
+  isLate(): void {
     setImmediate(() => {
-      if (this.#all.has(this)) this.cut(TIMED_OUT)
+      if (!this.#isOver) this.cut(TIMED_OUT)
     })
   }
 
-  readonly #ended = (answer: AnswerReader, error: Error | null): void => {
-    this.#deadline?.cancel()
-    this.#all.delete(this)
+  ended(answer: AnswerReader, error: Error | null): void {
+    this.#isOver = true
+    this.#deadlines.delete(this)
     this.#resolve(error === null ? answered(answer) : failed(answer, error))
   }
 }

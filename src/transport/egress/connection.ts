@@ -11,8 +11,11 @@ const MOST_COPIED_BYTES = 65_536
 const CLOSED = new EgressError("connection_reset", "the receiver closed the connection")
 const NOT_NEEDED = new Error("the connection is not needed any more")
 
-/** Told once, when the request is over: with what came of the answer, and with an error if that is not all. */
-export type OnEnd = (answer: AnswerReader, error: Error | null) => void
+/** Whose request it is. */
+export interface Asker {
+  /** Told once, when the request is over: with what came of the answer, and with an error if that is not all. */
+  ended(answer: AnswerReader, error: Error | null): void
+}
 
 /** What a connection tells its pool. */
 interface Owner {
@@ -20,11 +23,6 @@ interface Owner {
   freed(connection: Connection): void
   /** Of no use any more, whether a request was under way or not. */
   ended(connection: Connection): void
-}
-
-interface Request {
-  readonly answer: AnswerReader
-  readonly onEnd: OnEnd
 }
 
 /** What is written of a request: let go as soon as it is, since many are under way at once. */
@@ -36,7 +34,10 @@ interface Unsent {
 export class Connection {
   readonly #owner: Owner
   #socket: Socket | null = null
-  #request: Request | null = null
+  /** Whose request is under way. */
+  #asker: Asker | null = null
+  /** What came of its answer; null until something has. */
+  #answer: AnswerReader | null = null
   /** Of the request, while the connection is being opened. */
   #unsent: Unsent | null = null
   #isOver = false
@@ -54,19 +55,25 @@ export class Connection {
   }
 
   /** Only while none is under way. */
-  request(head: string, body: Bytes, onEnd: OnEnd): void {
-    this.#request = { answer: new AnswerReader(), onEnd }
+  request(head: string, body: Bytes, asker: Asker): void {
+    this.#asker = asker
     if (this.#socket === null) this.#unsent = { head, body }
     else write(this.#socket, { head, body })
   }
 
   /** Ends the request now. A connection that is still being opened is left to it: the next request can have it. */
   cut(reason: Error): void {
-    if (this.#socket !== null) return this.#end(reason)
-    const request = this.#request
-    this.#request = null
+    if (this.#socket === null) this.#tell(reason)
+    else this.#end(reason)
+  }
+
+  #tell(error: Error | null): void {
+    const asker = this.#asker
+    const answer = this.#answer
+    this.#asker = null
+    this.#answer = null
     this.#unsent = null
-    request?.onEnd(request.answer, reason)
+    asker?.ended(answer ?? new AnswerReader(), error)
   }
 
   /** When no request is under way. */
@@ -89,38 +96,35 @@ export class Connection {
   }
 
   #take(bytes: Buffer, length: number): void {
-    const request = this.#request
-    if (request === null) return this.#end(new EgressError("invalid_response", "bytes that nobody asked for"))
+    if (this.#asker === null)
+      return this.#end(new EgressError("invalid_response", "bytes that nobody asked for"))
+    this.#answer ??= new AnswerReader()
     try {
-      if (request.answer.take(bytes, length)) this.#answered(request)
+      if (this.#answer.take(bytes, length)) this.#answered(this.#answer)
     } catch (error) {
       this.#end(error as Error)
     }
   }
 
-  #answered({ answer, onEnd }: Request): void {
+  #answered({ leavesConnection, head }: AnswerReader): void {
     // One that answers before it has read everything may read the rest as the next request.
-    if (!answer.leavesConnection || this.#socket?.writableLength !== 0) return this.#end(null)
-    this.#request = null
-    this.keepAliveSeconds = answer.head?.keepAliveSeconds ?? null
+    if (!leavesConnection || this.#socket?.writableLength !== 0) return this.#end(null)
+    this.keepAliveSeconds = head?.keepAliveSeconds ?? null
     this.#owner.freed(this)
-    onEnd(answer, null)
+    this.#tell(null)
   }
 
   /** A body that ends with the connection has come, also where a receiver that left bytes unread ends it with a reset. */
   #receiverEnded(reason: Error): void {
-    this.#end(this.#request?.answer.end() ? null : reason)
+    this.#end(this.#answer?.end() ? null : reason)
   }
 
   #end(error: Error | null): void {
     if (this.#isOver) return
     this.#isOver = true
-    const request = this.#request
-    this.#request = null
-    this.#unsent = null
     this.#socket?.destroy()
     this.#owner.ended(this)
-    request?.onEnd(request.answer, error)
+    this.#tell(error)
   }
 }
 
