@@ -15,6 +15,7 @@ import type {
 } from "../store/store.ts"
 import { attempt, type Tried, toGivenBack, toSettlement } from "./attempt.ts"
 import type { Crew } from "./crew.ts"
+import { Ending, type EndingListener } from "./ending.ts"
 import { higherOf, LaneQueue, RETRY_SHARE } from "./lane-queue.ts"
 import type { LaneState } from "./lane-state.ts"
 import type { Slot } from "./slots.ts"
@@ -38,7 +39,7 @@ interface RunListener {
   finished(nextDueAt: number | null): void
 }
 
-export class LaneRun {
+export class LaneRun implements EndingListener {
   readonly claim: LaneClaim
   readonly #crew: Crew
   readonly #lane: LaneState
@@ -356,36 +357,56 @@ export class LaneRun {
 
   /** Claimed → sent → settled → reported. */
   async #deliver(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
-    try {
-      const tried = await attempt(this.#crew, this.#lane, delivery)
-      this.#underWay--
-      if (tried.outcome.kind === "interrupted") {
-        this.#drainUntil(this.#crew.clock.now())
-        return await this.#putBack([delivery], tried)
-      }
-      this.#learn(tried)
-      this.#unsettled++
-      try {
-        const settledAt = this.#crew.clock.now()
-        const settlement = this.#settlementOf(delivery, tried)
-        const writing = this.#crew.settler.settle(settlement)
-        this.#step()
-        this.#written(await writing, delivery, tried, settlement, settledAt)
-      } catch (error) {
-        this.#crew.logger.error(
-          { err: error, delivery_id: delivery.id },
-          "An outcome could not be written; the delivery will be repeated",
-        )
-        this.#leaving = true
-      }
-      this.#unsettled--
-      this.#inHand.delete(delivery)
-      // A line whose head was under way when it was asked found nothing; now there may be a next.
-      if (this.#isOrdered()) this.#drained = false
-      this.#step()
-    } finally {
-      this.#crew.slots.release(slot)
+    const tried = await attempt(this.#crew, this.#lane, delivery)
+    this.#underWay--
+    const now = this.#crew.clock.now()
+    if (tried.outcome.kind === "interrupted") {
+      this.#drainUntil(now)
+      await this.#putBack([delivery], tried)
+      return this.#crew.slots.release(slot)
     }
+    this.#unsettled++
+    try {
+      this.#learn(tried)
+      const settlement = this.#settlementOf(delivery, tried)
+      this.#crew.settler.settle(new Ending(this, delivery, tried, slot, settlement, now))
+    } catch (error) {
+      return this.#couldNotEnd(delivery, slot, error)
+    }
+    this.#step()
+  }
+
+  /** The settler's word. */
+  written(ending: Ending, result: SettleResult): void {
+    const { delivery, slot } = ending
+    try {
+      this.#report(ending, result)
+    } catch (error) {
+      return this.#couldNotEnd(delivery, slot, error)
+    }
+    this.#ended(delivery, slot)
+  }
+
+  refused({ delivery, slot }: Ending, error: unknown): void {
+    this.#couldNotEnd(delivery, slot, error)
+  }
+
+  #couldNotEnd(delivery: ClaimedDelivery, slot: Slot, error: unknown): void {
+    this.#crew.logger.error(
+      { err: error, delivery_id: delivery.id },
+      "An outcome could not be written; the delivery will be repeated",
+    )
+    this.#leaving = true
+    this.#ended(delivery, slot)
+  }
+
+  #ended(delivery: ClaimedDelivery, slot: Slot): void {
+    this.#unsettled--
+    this.#inHand.delete(delivery)
+    // A line whose head was under way when it was asked found nothing; now there may be a next.
+    if (this.#isOrdered()) this.#drained = false
+    this.#step()
+    this.#crew.slots.release(slot)
   }
 
   #learn({ outcome, startedAt }: Tried): void {
@@ -405,13 +426,8 @@ export class LaneRun {
     return settlement
   }
 
-  #written(
-    result: SettleResult,
-    delivery: ClaimedDelivery,
-    tried: Tried,
-    { change, attempt }: Settlement,
-    settledAt: number,
-  ): void {
+  #report({ delivery, tried, settlement, settledAt }: Ending, result: SettleResult): void {
+    const { change, attempt } = settlement
     const { endpointId, appId } = this.claim
     this.#crew.load.wrote(this.#crew.clock.now() - settledAt)
     this.#comeBackAt(result === "applied" ? change.nextRetryAt : this.#crew.clock.now())

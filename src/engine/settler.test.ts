@@ -12,7 +12,11 @@ function start(settlesTogether: boolean, settle: (seqs: number[]) => Promise<Set
   } as unknown as Store
   const clock = new TestClock()
   const settler = new Settler(store, clock, () => 0.5, createLogger("silent"))
-  return { settler, clock, ask: (seq: number) => settler.settle({ seq } as Settlement) }
+  const ask = (seq: number) =>
+    new Promise<SettleResult>((written, refused) =>
+      settler.settle({ settlement: { seq } as Settlement, failures: 0, written, refused }),
+    )
+  return { settler, clock, ask }
 }
 
 test("where the store writes them together, the outcomes of one turn are one call, and a flush comes before the turn ends", async () => {

@@ -10,12 +10,15 @@ import { PosthornError } from "../core/errors.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Settlement, SettleResult, Store } from "../store/store.ts"
 
-interface Waiting {
+/** An outcome on its way into the store. Neither of its methods throws. */
+export interface Unwritten {
   readonly settlement: Settlement
-  /** How often it could not be written. */
+  /** How often it could not be written; zero at first, and then the settler's. */
   failures: number
-  resolve(result: SettleResult): void
-  reject(error: unknown): void
+  /** It is committed. */
+  written(result: SettleResult): void
+  /** The store has ended. */
+  refused(error: unknown): void
 }
 
 const FIRST_RETRY_MS = 50
@@ -28,7 +31,7 @@ export class Settler {
   readonly #clock: Clock
   readonly #random: Random
   readonly #logger: Logger
-  #queue: Waiting[] = []
+  #queue: Unwritten[] = []
   #flushQueued = false
   #failures = 0
   #givenUp = false
@@ -41,17 +44,14 @@ export class Settler {
     this.#logger = logger
   }
 
-  /** Resolves when the outcome is committed; rejects only when the store has ended. */
-  settle(settlement: Settlement): Promise<SettleResult> {
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ settlement, failures: 0, resolve, reject })
-      if (!this.#store.settlesTogether) return this.flush()
-      if (this.#flushQueued) return
-      this.#flushQueued = true
-      setImmediate(() => {
-        this.#flushQueued = false
-        this.flush()
-      })
+  settle(outcome: Unwritten): void {
+    this.#queue.push(outcome)
+    if (!this.#store.settlesTogether) return this.flush()
+    if (this.#flushQueued) return
+    this.#flushQueued = true
+    setImmediate(() => {
+      this.#flushQueued = false
+      this.flush()
     })
   }
 
@@ -62,27 +62,27 @@ export class Settler {
     if (batch.length > 0) void this.#write(batch)
   }
 
-  async #write(batch: readonly Waiting[]): Promise<void> {
+  async #write(batch: readonly Unwritten[]): Promise<void> {
     try {
       const results = await this.#store.settle(batch.map(({ settlement }) => settlement))
       this.#failures = 0
-      for (const [i, waiting] of batch.entries()) {
+      for (const [i, outcome] of batch.entries()) {
         const result = results[i]!
-        if (result === "busy") this.#failed([waiting], BUSY)
-        else waiting.resolve(result)
+        if (result === "busy") this.#failed([outcome], BUSY)
+        else outcome.written(result)
       }
     } catch (error) {
       this.#failed(batch, error)
     }
   }
 
-  #failed(batch: readonly Waiting[], error: unknown): void {
+  #failed(batch: readonly Unwritten[], error: unknown): void {
     if (error instanceof PosthornError && (error.code === "store_failed" || error.code === "closed")) {
       return this.#refuse(batch, error)
     }
     if (this.#givenUp) return this.#refuse(batch, error)
     const failures = batch[0]!.failures
-    for (const waiting of batch) waiting.failures++
+    for (const outcome of batch) outcome.failures++
     const longestMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures, 10), LONGEST_RETRY_MS)
     if (this.#failures++ % LOG_EVERY === 0)
       this.#logger.error(
@@ -93,14 +93,14 @@ export class Settler {
       this.#retries.delete(retry)
       timer.cancel()
       // One by one: an outcome that cannot be written must not keep the others from it.
-      for (const waiting of batch) void this.#write([waiting])
+      for (const outcome of batch) void this.#write([outcome])
     }
     const timer = this.#clock.setTimer(longestMs * (0.5 + this.#random() / 2), retry)
     this.#retries.add(retry)
   }
 
-  #refuse(batch: readonly Waiting[], error: unknown): void {
-    for (const waiting of batch) waiting.reject(error)
+  #refuse(batch: readonly Unwritten[], error: unknown): void {
+    for (const outcome of batch) outcome.refused(error)
   }
 
   /** The process stops: what cannot be written now is repeated after the next start, as after a crash. */

@@ -109,8 +109,8 @@ export class Messages {
   }
 
   async send(app: string, input: MessageInput, options: SendOptions = {}): Promise<SendResult> {
-    const [result] = await this.#accept([this.#parse(app, input, "")], options)
-    return result!
+    const messages = [this.#parse(app, input, "")]
+    return this.#accepted(await this.#write(messages, options), messages, options)[0]!
   }
 
   /** To this endpoint alone, whatever it has asked for. */
@@ -121,8 +121,8 @@ export class Messages {
     const before = await this.#core.store.getMessage(appId, message.id)
     if (before !== null) return showAccepted({ ...before, messageId: before.id, duplicate: true })
     if (disabled) throw new PosthornError("conflict", `endpoint "${endpoint}" is disabled; enable it first`)
-    const [result] = await this.#accept([{ ...message, to: id }], {})
-    return result!
+    const messages = [{ ...message, to: id }]
+    return this.#accepted(await this.#write(messages, {}), messages, {})[0]!
   }
 
   /** All or none, in this order. */
@@ -134,18 +134,23 @@ export class Messages {
     if (!Array.isArray(inputs) || inputs.length === 0 || inputs.length > MOST_IN_A_BATCH) {
       throw invalid("messages", `must be a list of 1 to ${MOST_IN_A_BATCH} messages`)
     }
-    return this.#accept(
-      inputs.map((input, i) => this.#parse(app, input, `messages[${i}]`)),
-      options,
-    )
+    const messages = inputs.map((input, i) => this.#parse(app, input, `messages[${i}]`))
+    return this.#accepted(await this.#write(messages, options), messages, options)
   }
 
-  async #accept(messages: readonly NewMessage[], options: SendOptions): Promise<SendResult[]> {
+  #write(messages: readonly NewMessage[], options: SendOptions): Promise<Accepted[]> {
     requireObject(options, "options")
     refuseUnknown(options, ["tx"], "options")
     const { tx } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
-    const accepted = await this.#core.store.accept(messages, tx)
+    return this.#core.store.accept(messages, tx)
+  }
+
+  #accepted(
+    accepted: readonly Accepted[],
+    messages: readonly NewMessage[],
+    { tx }: SendOptions,
+  ): SendResult[] {
     const lanes = wokenBy(accepted, messages)
     // In somebody's transaction nothing is there to be found yet: the poll finds it when that commits.
     if (lanes.length > 0 && tx === undefined) this.#core.wake(lanes)
