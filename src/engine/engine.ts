@@ -92,7 +92,7 @@ export class Engine {
       settler,
       reporter,
       slots,
-      load: new Load(clock, slots),
+      load: new Load(clock, slots, () => this.#working()),
       budget: new PollBudget(options.maxPerPoll),
       laneConcurrency: options.laneConcurrency,
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),

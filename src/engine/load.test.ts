@@ -4,12 +4,12 @@ import { Load } from "./load.ts"
 import { Slots } from "./slots.ts"
 
 /** A process with so many requests under way. */
-function start(taken: number, isBusy = true) {
+function start(taken: number, isBusy = true, busyLanes = 100) {
   const clock = new TestClock()
   clock.isBusy = isBusy
   const slots = new Slots(2048, clock)
   const places = Array.from({ length: taken }, () => slots.take(0, 0, () => {})!)
-  const load = new Load(clock, slots)
+  const load = new Load(clock, slots, () => busyLanes)
   /** After many others that took so long. */
   const mostAfter = (tookMs: number, othersMs: number, allowed = 32) => {
     for (let i = 0; i < 1000; i++) load.mostAfter(othersMs, allowed)
@@ -59,6 +59,16 @@ test.each([
 
 test("the first answer of all is not slower than others", () => {
   expect(start(256).load.mostAfter(1000, 32)).toBe(2)
+})
+
+test.each([
+  [1, 64],
+  [4, 64],
+  [8, 32],
+  [127, 2],
+  [129, 2],
+])("where %i lanes are busy, each has its share of what keeps the process busy: at most %i", (busyLanes, most) => {
+  expect(start(256, true, busyLanes).mostAfter(10, 10, 64)).toBe(most)
 })
 
 test("what the endpoint allows is never exceeded", () => {

@@ -7,8 +7,8 @@ import type { Slots } from "./slots.ts"
 
 /** So many in all keep a process busy; those that hang do not. */
 const ENOUGH = 256
-/** Where there are, a lane takes no more. */
-const AT_ONCE_IF_BUSY = 2
+/** Where there are, a lane takes no more than its share of them, which is never less. */
+const LEAST_SHARE = 2
 /** An answer that takes so long, and so many times as long as others do, is its receiver's doing: that lane needs many at once. */
 const SLOW_MS = 100
 const SLOW_TIMES = 3
@@ -19,12 +19,15 @@ const LONGEST_WRITING_MS = 1000
 export class Load {
   readonly #clock: Clock
   readonly #slots: Slots
+  readonly #busyLanes: () => number
   readonly #answering = new Average()
   readonly #writing = new Average()
 
-  constructor(clock: Clock, slots: Slots) {
+  /** `busyLanes`: how many lanes have something to do. */
+  constructor(clock: Clock, slots: Slots, busyLanes: () => number) {
     this.#clock = clock
     this.#slots = slots
+    this.#busyLanes = busyLanes
   }
 
   /** An outcome was written, so long after it was known. */
@@ -41,7 +44,8 @@ export class Load {
     // Where writing takes longer than answering, more at once would only wait for the store.
     if (hasTimeLeft && this.#writing.ms < this.#answering.ms) return allowed
     if (tookMs >= SLOW_MS && tookMs >= SLOW_TIMES * this.#answering.ms) return allowed
-    return Math.min(allowed, AT_ONCE_IF_BUSY)
+    // One that has all the work alone gets half as much done with two at once as with sixty.
+    return Math.min(allowed, Math.max(LEAST_SHARE, Math.floor(ENOUGH / this.#busyLanes())))
   }
 }
 
