@@ -81,6 +81,32 @@ test("the right id with another secret is unknown", async () => {
   expect(await ring.verify(token)).toMatchObject({ ok: true })
 })
 
+test("after the right secret another is as unknown as before, with the same length or without", async () => {
+  const { posthorn, ring } = await open()
+  const { token } = await admin(posthorn)
+  const own = "a-random-text-from-the-operator"
+  await posthorn.keys.adopt(own, { name: "env", scope: "admin" })
+  for (const right of [token, own]) {
+    const wrong = right.slice(0, -1) + (right.endsWith("a") ? "b" : "a")
+    for (let i = 0; i < 2; i++) {
+      expect(await ring.verify(right)).toMatchObject({ ok: true })
+      expect(await ring.verify(wrong)).toEqual({ ok: false, reason: "unknown" })
+      expect(await ring.verify(`${right}0`)).toEqual({ ok: false, reason: "unknown" })
+    }
+  }
+  // Without its name it is no key, though its secret was right a moment ago.
+  expect(await ring.verify(readToken(token)!.secret)).toEqual({ ok: false, reason: "unknown" })
+})
+
+test("the operator's own opens nothing once it is revoked, though its name is known", async () => {
+  const { posthorn, ring } = await open()
+  const own = "a-random-text-from-the-operator"
+  const { id } = await posthorn.keys.adopt(own, { name: "env", scope: "admin" })
+  for (let i = 0; i < 2; i++) expect(await ring.verify(own)).toMatchObject({ ok: true })
+  await posthorn.keys.revoke(id)
+  expect(await ring.verify(own)).toEqual({ ok: false, reason: "revoked" })
+})
+
 test("it ends when it was said to, and says why", async () => {
   const { clock, posthorn, ring } = await open()
   const expiresAt = new Date(clock.now() + 60_000)

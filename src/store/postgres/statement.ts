@@ -40,8 +40,14 @@ export class Columns<Row> {
   }
 
   values(rows: readonly Row[]): string[] {
-    return this.#columns.map(([, [, value]]) => `{${rows.map((row) => literal(value(row))).join(",")}}`)
+    return this.#columns.map(([, [, value]]) => arrayOf(rows.map(value)))
   }
+}
+
+/** `unnest` fills up with NULL what is shorter than others: a column with nothing else, as many are, needs no elements. */
+function arrayOf(values: readonly unknown[]): string {
+  if (values.every((value) => value == null)) return "{}"
+  return `{${values.map(literal).join(",")}}`
 }
 
 /** As it stands in an array. The driver's own way replaces twice in every text: a twentieth of a busy process's time. */
