@@ -68,9 +68,12 @@ export class LaneRun implements EndingListener {
   /** What is handed over goes back: something is not as it was when the lane was opened. */
   #refusing = false
   #rests = false
+  #restsSince = 0
   #over = false
   #nextDueAt: number | null = null
   #dueTimer: Timer | null = null
+  /** What it is set for. */
+  #dueTimerAt: number | null = null
   #startTimer: Timer | null = null
   #restTimer: Timer | null = null
 
@@ -189,10 +192,15 @@ export class LaneRun implements EndingListener {
 
   /** While requests are under way, a retry that comes due does not wait for them. */
   #armDueTimer(): void {
+    const dueAt = this.#leaving || this.#fetching || this.#crew.stopping() ? null : this.#nextDueAt
+    // There are several steps for each delivery, and a lane with a retry has a due time at each of them.
+    if (dueAt === this.#dueTimerAt) return
     this.#dueTimer?.cancel()
     this.#dueTimer = null
-    if (this.#leaving || this.#nextDueAt === null || this.#fetching || this.#crew.stopping()) return
-    this.#dueTimer = this.#crew.clock.setTimer(Math.max(0, this.#nextDueAt - this.#crew.clock.now()), () => {
+    this.#dueTimerAt = dueAt
+    if (dueAt === null) return
+    this.#dueTimer = this.#crew.clock.setTimer(Math.max(0, dueAt - this.#crew.clock.now()), () => {
+      this.#dueTimerAt = null
       this.#nextDueAt = null
       this.#comesDue = true
       this.wake()
@@ -208,9 +216,20 @@ export class LaneRun implements EndingListener {
     if (rests === this.#rests) return
     if (rests && !this.#crew.mayRest()) return void this.#close()
     this.#rests = rests
-    this.#restTimer?.cancel()
-    this.#restTimer = rests ? this.#crew.clock.setTimer(REST_MS, () => void this.#close()) : null
+    if (rests) {
+      this.#restsSince = this.#crew.clock.now()
+      this.#restTimer ??= this.#crew.clock.setTimer(REST_MS, this.#hasRested)
+    }
     this.#listener.rests(rests)
+  }
+
+  /** The timer goes on while the lane works: one that is sent something now and then would set a new one for each. */
+  readonly #hasRested = (): void => {
+    this.#restTimer = null
+    if (!this.#rests) return
+    const leftMs = this.#restsSince + REST_MS - this.#crew.clock.now()
+    if (leftMs > 0) this.#restTimer = this.#crew.clock.setTimer(leftMs, this.#hasRested)
+    else void this.#close()
   }
 
   async #close(): Promise<void> {
