@@ -103,3 +103,42 @@ test("what came due while the hand was full is due when the lane is given back",
   expect(fetches()).toBe(1)
   expect(nextDueAt()).toBe(clock.now())
 })
+
+/** The store's answers, and whatever follows from them. */
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+test("a lane is given back ten seconds after it was last of use, however often it was woken before", async () => {
+  const { run, clock, told, asked } = await start([])
+  await told
+  for (let i = 0; i < 3; i++) {
+    clock.advance(6000)
+    run.wake()
+    await settled()
+  }
+  clock.advance(9999)
+  expect(asked).not.toContain("closeLane")
+  clock.advance(1)
+  expect(asked).toContain("closeLane")
+})
+
+test("what comes due is looked for at its time, also when a sooner one is told of, and once for each", async () => {
+  const { run, clock, told, fetches } = await start([])
+  await told
+  const now = clock.now()
+  run.wakeAt(now + 3000)
+  run.wakeAt(now + 1000)
+  run.wakeAt(now + 2000)
+  clock.advance(999)
+  await settled()
+  expect(fetches()).toBe(1)
+  clock.advance(1)
+  await settled()
+  expect(fetches()).toBe(2)
+  run.wakeAt(now + 3000)
+  clock.advance(1999)
+  await settled()
+  expect(fetches()).toBe(2)
+  clock.advance(1)
+  await settled()
+  expect(fetches()).toBe(3)
+})
