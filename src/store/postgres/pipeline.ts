@@ -35,6 +35,9 @@ export class Pipelines {
   }
 
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
+    const [first, ...others] = settlements
+    // Each is settled by itself, so that no lane waits for another: what is kept of each until it is written should be little.
+    if (first !== undefined && others.length === 0) return this.#settle(first).then(asList)
     return Promise.all(settlements.map((settlement) => this.#settle(settlement)))
   }
 
@@ -44,7 +47,9 @@ export class Pipelines {
     if (change.disableEndpoint || change.holdLaneUntil !== null) hands.close(endpointId)
     hands.startSettling(endpointId, token)
     try {
-      const result = await this.#write(settlement)
+      const isBeside = isDelivered(settlement) && hands.has(endpointId, token, seq)
+      const isWritten = isBeside && (await this.#delivered.add(settlement))
+      const result = isWritten ? "applied" : await this.#inTurn(settlement)
       if (result === "busy") hands.keep(endpointId, token)
       else hands.letGo(endpointId, token, seq)
       return result
@@ -56,10 +61,7 @@ export class Pipelines {
     }
   }
 
-  async #write(settlement: Settlement): Promise<SettleResult> {
-    const { endpointId, token, seq } = settlement
-    const isBeside = isDelivered(settlement) && this.#context.hands.has(endpointId, token, seq)
-    if (isBeside && (await this.#delivered.add(settlement))) return "applied"
+  async #inTurn(settlement: Settlement): Promise<SettleResult> {
     return (await this.#of(settlement.endpointId).add({ kind: "settle", settlement }))() as SettleResult
   }
 
@@ -104,6 +106,8 @@ export class Pipelines {
     return this.#pipelines[endpointId.charCodeAt(endpointId.length - 1) % PIPELINES]!
   }
 }
+
+const asList = (result: SettleResult) => [result]
 
 /** Each kind succeeds or fails for itself; the answer is given, or thrown, to whoever asked. */
 async function work(context: Context, jobs: readonly Job[]): Promise<(() => Done)[]> {
