@@ -13,6 +13,8 @@ export interface Timer {
 export interface Clock {
   /** Steady milliseconds since 1970: for due times, ages and everything stored. */
   now(): number
+  /** Milliseconds since some moment, whatever becomes of the wall clock: for how long something takes. */
+  elapsedMs(): number
   /** The machine's wall clock, for the timestamp inside a signature. */
   wallNow(): number
   setTimer(delayMs: number, run: () => void): Timer
@@ -87,6 +89,7 @@ export function systemClock(): Clock {
   const steady = new SteadyTime(source)
   return {
     now: () => steady.now(),
+    elapsedMs: source.monotonicMs,
     wallNow: source.wallMs,
     setTimer(delayMs, run) {
       const handle = setTimeout(run, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS))

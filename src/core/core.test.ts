@@ -44,6 +44,14 @@ describe("ids", () => {
     }
   })
 
+  test("more than can be counted at one moment have their form, and do not repeat", () => {
+    const made = new Set<string>()
+    const most = 62 ** 3 + 100
+    for (let i = 0; i < most; i++) made.add(ids.make("msg", NOW + 8))
+    expect(made.size).toBe(most)
+    expect([...made].every((id) => isId("msg", id))).toBe(true)
+  })
+
   test("of a machine that has lost the time have their form as well", () => {
     for (const lost of [0, 1000, 1_399_999_999_999]) expect(isId("msg", ids.make("msg", lost))).toBe(true)
   })

@@ -17,7 +17,7 @@ export const FAILURE_CAUSES = [
 export type FailureCause = (typeof FAILURE_CAUSES)[number]
 
 export type Outcome =
-  /** The receiver answered. `excerpt` is the start of the body, for error_detail. */
+  /** The receiver answered. `excerpt` is the start of the body, for error_detail; nothing for a 2xx, which has none. */
   | {
       readonly kind: "response"
       readonly status: number

@@ -18,3 +18,7 @@ test("no two of them are the same, and another seed or time gives others", () =>
   expect(new Set(all).size).toBe(1800)
   expect(all.every((id) => isId("app", id))).toBe(true)
 })
+
+test("a seed gives the ids that it gave before: a repeat may reach a newer program than the first try", () => {
+  expect(seededIds("a", AT).make("app", AT)).toBe("app_37dGalnwHjlvBesAWlskAcLmazH")
+})

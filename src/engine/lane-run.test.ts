@@ -2,11 +2,14 @@
 import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
 import { createLogger } from "../observe/log.ts"
-import type { ClaimedDelivery, LaneFetch } from "../store/store.ts"
+import type { ClaimedDelivery, LaneFetch, Settlement } from "../store/store.ts"
+import type { Tried } from "./attempt.ts"
 import { type Crew, PollBudget } from "./crew.ts"
+import { Ending } from "./ending.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
+import type { Slot } from "./slots.ts"
 
 const delivery = (seq: number) =>
   ({ seq, id: "dlv", messageId: "msg", priority: "normal", attemptCount: 0 }) as ClaimedDelivery
@@ -41,6 +44,13 @@ async function start(
       closeLane: async () => void asked.push("closeLane"),
     },
     settler: { flush: () => void asked.push("flush") },
+    slots: { release: () => void asked.push("release") },
+    load: { wrote: () => {} },
+    reporter: {
+      settled: () => {
+        throw new Error("a mistake of ours")
+      },
+    },
     clock,
     budget: new PollBudget(null),
     logger: createLogger("silent"),
@@ -141,4 +151,23 @@ test("what comes due is looked for at its time, also when a sooner one is told o
   clock.advance(1)
   await settled()
   expect(fetches()).toBe(3)
+})
+
+test.each([
+  [
+    "is written, and telling of it goes wrong",
+    (run: LaneRun, ending: Ending) => run.written(ending, "applied"),
+  ],
+  [
+    "cannot be written, since the store has ended",
+    (run: LaneRun, ending: Ending) => run.refused(ending, new Error("closed")),
+  ],
+])("the place of one whose outcome %s is given back, and the lane with it", async (_what, end) => {
+  const { run, asked, told } = await start([])
+  await told
+  const settlement = { change: { nextRetryAt: null }, attempt: null } as unknown as Settlement
+  end(run, new Ending(run, ONE, { result: null } as Tried, {} as Slot, settlement, 0))
+  await settled()
+  expect(asked).toContain("release")
+  expect(asked).toContain("closeLane")
 })

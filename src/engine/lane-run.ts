@@ -381,8 +381,11 @@ export class LaneRun implements EndingListener {
     const now = this.#crew.clock.now()
     if (tried.outcome.kind === "interrupted") {
       this.#drainUntil(now)
-      await this.#putBack([delivery], tried)
-      return this.#crew.slots.release(slot)
+      try {
+        return await this.#putBack([delivery], tried)
+      } finally {
+        this.#crew.slots.release(slot)
+      }
     }
     this.#unsettled++
     try {

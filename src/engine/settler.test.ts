@@ -66,3 +66,26 @@ test.each([
   clock.advance(50)
   expect(await Promise.all(asked)).toEqual(Array(50).fill("applied"))
 })
+
+test("one whose end goes wrong is written once, and those behind it are told all the same", async () => {
+  const calls: number[][] = []
+  const { settler } = start(true, async (seqs) => {
+    calls.push(seqs)
+    return seqs.map(() => "applied")
+  })
+  const told: number[] = []
+  const refused: unknown[] = []
+  for (const seq of [1, 2, 3])
+    settler.settle({
+      settlement: { seq } as Settlement,
+      failures: 0,
+      written: () => {
+        told.push(seq)
+        if (seq === 2) throw new Error("a mistake of ours")
+      },
+      refused: (error) => void refused.push(error),
+    })
+  settler.flush()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect({ calls, told, refused }).toEqual({ calls: [[1, 2, 3]], told: [1, 2, 3], refused: [] })
+})

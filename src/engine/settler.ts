@@ -10,7 +10,7 @@ import { PosthornError } from "../core/errors.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Settlement, SettleResult, Store } from "../store/store.ts"
 
-/** An outcome on its way into the store. Neither of its methods throws. */
+/** An outcome on its way into the store. */
 export interface Unwritten {
   readonly settlement: Settlement
   /** How often it could not be written; zero at first, and then the settler's. */
@@ -63,16 +63,26 @@ export class Settler {
   }
 
   async #write(batch: readonly Unwritten[]): Promise<void> {
+    let results: readonly SettleResult[]
     try {
-      const results = await this.#store.settle(batch.map(({ settlement }) => settlement))
-      this.#failures = 0
-      for (const [i, outcome] of batch.entries()) {
-        const result = results[i]!
-        if (result === "busy") this.#failed([outcome], BUSY)
-        else outcome.written(result)
-      }
+      results = await this.#store.settle(batch.map(({ settlement }) => settlement))
     } catch (error) {
-      this.#failed(batch, error)
+      return this.#failed(batch, error)
+    }
+    this.#failures = 0
+    for (const [i, outcome] of batch.entries()) {
+      const result = results[i]!
+      if (result === "busy") this.#failed([outcome], BUSY)
+      else this.#tell(outcome, result)
+    }
+  }
+
+  /** It is written, whatever whoever is told of it makes of that: nothing of it is written again, and the others are told. */
+  #tell(outcome: Unwritten, result: SettleResult): void {
+    try {
+      outcome.written(result)
+    } catch (error) {
+      this.#logger.error({ err: error }, "Posthorn failed after an outcome was written")
     }
   }
 

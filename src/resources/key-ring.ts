@@ -19,7 +19,7 @@ interface Seen {
   readonly reading: Promise<KnownKey | null>
   /** When it is read: whoever has it need not wait for it. */
   key: KnownKey | null
-  /** Of whoever had the key last: to compare with it takes a tenth of the time that its digest does. */
+  /** Of whoever had the key last, until it is read anew: to compare with it takes a tenth of the time that its digest does. */
   secret: Secret | null
   readonly untilMs: number
 }
@@ -27,7 +27,7 @@ interface Seen {
 const SEEN_MS = 2000
 const MOST_SEEN = 10_000
 const USED_MS = 60_000
-/** Keys of the operators' own whose names are known. There are few, and each name is a digest. */
+/** Keys of the operators' own whose names are known, as long as they are good. There are few, and each name is a digest. */
 const MOST_NAMED = 100
 
 /** One for each store, so that whoever revokes a key, or deletes its application, reaches every ring on it. */
@@ -79,8 +79,12 @@ export class KeyRing {
       seen.secret = new Secret(token.secret)
       this.#name(token)
     }
-    if (key.revokedAt !== null && key.revokedAt <= now) return { ok: false, reason: "revoked" }
-    if (key.expiresAt !== null && key.expiresAt <= now) return { ok: false, reason: "expired" }
+    const isRevoked = key.revokedAt !== null && key.revokedAt <= now
+    if (isRevoked || (key.expiresAt !== null && key.expiresAt <= now)) {
+      this.#named.delete(token.secret)
+      seen.secret = null
+      return { ok: false, reason: isRevoked ? "revoked" : "expired" }
+    }
     this.#note(key, now)
     return { ok: true, key }
   }

@@ -138,6 +138,7 @@ export class Messages {
     return this.#accepted(await this.#write(messages, options), messages, options)
   }
 
+  /** Apart from what follows it, so that there is one asynchronous function for a call, and not two. */
   #write(messages: readonly NewMessage[], options: SendOptions): Promise<Accepted[]> {
     requireObject(options, "options")
     refuseUnknown(options, ["tx"], "options")

@@ -14,6 +14,7 @@ const DELIVERED = { outcome: { kind: "response", status: 200 } }
 interface Visit {
   readonly socket: Socket
   readonly connection: number
+  readonly head: string
 }
 
 /** A receiver that answers when it is told to, and says on which connection each request came. */
@@ -41,8 +42,8 @@ class Receiver {
   #connected(socket: Socket): void {
     const connection = ++this.#connections
     socket.on("error", () => {})
-    socket.on("data", () => {
-      this.visits.push({ socket, connection })
+    socket.on("data", (bytes) => {
+      this.visits.push({ socket, connection, head: bytes.toString("latin1") })
       if (this.answersAtOnce) socket.write(ANSWER)
       this.#onVisit()
     })
@@ -409,4 +410,45 @@ test("a header whose name is none is not sent", async () => {
       outcome: { kind: "failure", cause: "network_error" },
     })
   expect(receiver.visits).toEqual([])
+})
+
+test("an answer that came with the deadline counts, though nobody had time to read it", async () => {
+  const { clock, send } = start()
+  const receiver = await Receiver.start()
+  const sent = send(receiver.port)
+  await receiver.hasSeen(1)
+  // In the turn of a timer, as a deadline is: what has come is read behind it.
+  setTimeout(() => {
+    receiver.visits[0]!.socket.write(ANSWER)
+    clock.advance(5000)
+  })
+  expect(await sent).toMatchObject(DELIVERED)
+})
+
+test("nothing is left of a request that has ended: no timer, and nothing that an interruption would cut", async () => {
+  const { clock, transport, send } = start()
+  const receiver = await Receiver.start()
+  const first = send(receiver.port)
+  await receiver.hasSeen(1)
+  const timers = clock.timers
+  receiver.visits[0]!.socket.write(ANSWER)
+  expect(await first).toMatchObject(DELIVERED)
+  expect(clock.timers).toBe(timers - 1)
+  await nextTurn()
+  transport.interrupt()
+  const second = send(receiver.port)
+  await receiver.hasSeen(2)
+  receiver.visits[1]!.socket.write(ANSWER)
+  expect(await second).toMatchObject(DELIVERED)
+  expect(receiver.connections).toEqual([1, 1])
+})
+
+test("each goes to its own URL, though they share their headers", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  receiver.answersAtOnce = true
+  const headers = { "x-shared": "1" }
+  for (const path of ["one", "two", "one"])
+    await send(receiver.port, { headers, endpointId: path, url: `http://127.0.0.1:${receiver.port}/${path}` })
+  expect(receiver.visits.map(({ head }) => head.split(" ")[1])).toEqual(["/one", "/two", "/one"])
 })

@@ -1,39 +1,19 @@
 import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
-import type { Clock } from "../core/clock.ts"
 import { Deadlines, type Limited } from "./deadlines.ts"
 
 /** Requests by name, and when those that were late were told. */
 function start() {
   const clock = new TestClock()
-  const began = clock.now()
-  const timers = new Set<object>()
-  const counting: Clock = {
-    now: () => clock.now(),
-    wallNow: () => clock.wallNow(),
-    hasTimeLeft: () => true,
-    setTimer(delayMs, run) {
-      const timer = clock.setTimer(delayMs, () => {
-        timers.delete(timer)
-        run()
-      })
-      timers.add(timer)
-      return {
-        cancel() {
-          timers.delete(timer)
-          timer.cancel()
-        },
-      }
-    },
-  }
-  const deadlines = new Deadlines<Limited>(counting)
+  const began = clock.elapsedMs()
+  const deadlines = new Deadlines<Limited>(clock)
   const late: [string, number][] = []
   const add = (name: string, timeoutMs: number) => {
-    const one = { timeoutMs, isLate: () => void late.push([name, clock.now() - began]) }
+    const one = { timeoutMs, timeIsOver: () => void late.push([name, clock.elapsedMs() - began]) }
     deadlines.add(one)
     return one
   }
-  return { clock, deadlines, late, add, timers }
+  return { clock, deadlines, late, add }
 }
 
 test("each is late when its own time is over, whatever the others have", () => {
@@ -65,25 +45,52 @@ test("one that has ended is never late, and those behind it are in their own tim
   expect(late).toEqual([["second", 130]])
 })
 
+test.each([999, -999, 3_600_000])("a wall clock that is set by %i ms changes nobody's time", (ms) => {
+  const { clock, late, add } = start()
+  add("first", 1000)
+  clock.advance(990)
+  add("second", 1000)
+  clock.jumpWall(ms)
+  clock.advance(999)
+  expect(late).toEqual([["first", 1000]])
+  clock.advance(1)
+  expect(late).toEqual([
+    ["first", 1000],
+    ["second", 1990],
+  ])
+})
+
 test("there is one timer for those that have as much time, and none when none is left", () => {
-  const { clock, deadlines, add, timers } = start()
+  const { clock, deadlines, add } = start()
   const many = Array.from({ length: 100 }, (_, i) => add(String(i), 100))
-  expect(timers.size).toBe(1)
+  expect(clock.timers).toBe(1)
   const other = add("other", 50)
-  expect(timers.size).toBe(2)
+  expect(clock.timers).toBe(2)
   for (const one of [...many, other]) deadlines.delete(one)
-  expect(timers.size).toBe(0)
+  expect(clock.timers).toBe(0)
   add("late", 100)
   clock.advance(100)
-  expect(timers.size).toBe(0)
+  expect(clock.timers).toBe(0)
+})
+
+test("who is late is there until it has ended", () => {
+  const { clock, deadlines, add } = start()
+  const [one, two] = [add("one", 100), add("two", 200)]
+  clock.advance(100)
+  expect(deadlines.all()).toEqual([one, two])
+  deadlines.delete(one)
+  expect(deadlines.all()).toEqual([two])
+  deadlines.delete(two)
+  expect(deadlines.all()).toEqual([])
 })
 
 test("one that begins when another is told that it is late has its own time", () => {
-  const { clock, deadlines, late, add, timers } = start()
-  deadlines.add({ timeoutMs: 100, isLate: () => void add("next", 100) })
+  const { clock, deadlines, late, add } = start()
+  const first = { timeoutMs: 100, timeIsOver: () => void add("next", 100) }
+  deadlines.add(first)
   clock.advance(199)
   expect(late).toEqual([])
   clock.advance(1)
   expect(late).toEqual([["next", 200]])
-  expect(timers.size).toBe(0)
+  expect(clock.timers).toBe(0)
 })

@@ -7,8 +7,8 @@ import type { Clock, Timer } from "../core/clock.ts"
 /** What has an end. */
 export interface Limited {
   readonly timeoutMs: number
-  /** Called once, when its time is over. */
-  isLate(): void
+  /** Called once, when its time is over. It stays among the others until it is deleted. */
+  timeIsOver(): void
 }
 
 interface Line<L> {
@@ -21,6 +21,7 @@ interface Line<L> {
 export class Deadlines<L extends Limited> {
   readonly #clock: Clock
   readonly #lines = new Map<number, Line<L>>()
+  readonly #late = new Set<L>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -33,11 +34,12 @@ export class Deadlines<L extends Limited> {
       line = { timeoutMs, endsAt: new Map(), timer: this.#arm(timeoutMs, timeoutMs) }
       this.#lines.set(timeoutMs, line)
     }
-    line.endsAt.set(one, this.#clock.now() + timeoutMs)
+    line.endsAt.set(one, this.#clock.elapsedMs() + timeoutMs)
   }
 
   /** It has ended by itself. */
   delete(one: L): void {
+    this.#late.delete(one)
     const line = this.#lines.get(one.timeoutMs)
     if (!line?.endsAt.delete(one) || line.endsAt.size > 0) return
     // A timer would keep a program alive that has nothing else to do.
@@ -45,9 +47,8 @@ export class Deadlines<L extends Limited> {
     this.#lines.delete(line.timeoutMs)
   }
 
-  /** Whose time is not over. */
   all(): L[] {
-    return [...this.#lines.values()].flatMap(({ endsAt }) => [...endsAt.keys()])
+    return [...this.#late, ...[...this.#lines.values()].flatMap(({ endsAt }) => [...endsAt.keys()])]
   }
 
   #arm(timeoutMs: number, delayMs: number): Timer {
@@ -55,7 +56,7 @@ export class Deadlines<L extends Limited> {
   }
 
   #end(line: Line<L>): void {
-    const now = this.#clock.now()
+    const now = this.#clock.elapsedMs()
     const late: L[] = []
     let next: number | undefined
     for (const [one, endsAt] of line.endsAt) {
@@ -65,9 +66,12 @@ export class Deadlines<L extends Limited> {
       }
       late.push(one)
     }
-    for (const one of late) line.endsAt.delete(one)
+    for (const one of late) {
+      line.endsAt.delete(one)
+      this.#late.add(one)
+    }
     if (next === undefined) this.#lines.delete(line.timeoutMs)
     else line.timer = this.#arm(line.timeoutMs, next - now)
-    for (const one of late) one.isLate()
+    for (const one of late) one.timeIsOver()
   }
 }

@@ -59,10 +59,9 @@ export class HttpTransport implements Transport {
     if (known?.url === url) return known.text
     // Nothing here unpacks: 50 kB of gzip became 52 MB for who did.
     const sent = { host, ...headers, connection: "keep-alive", "accept-encoding": "identity" }
-    const canBeSent = Object.entries(sent).every(
-      ([name, value]) => HEADER_NAME.test(name) && !NOT_IN_A_HEADER.test(value),
-    )
-    const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`)
+    const entries = Object.entries(sent)
+    const canBeSent = entries.every(([name, value]) => HEADER_NAME.test(name) && !NOT_IN_A_HEADER.test(value))
+    const lines = entries.map(([name, value]) => `${name}: ${value}\r\n`)
     const text = canBeSent ? [`POST ${path} HTTP/1.1\r\n`, ...lines].join("") : null
     this.#beginnings.set(headers, { url, text })
     return text
@@ -109,7 +108,7 @@ class UnderWay implements Limited, Asker {
   }
 
   /** A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts. */
-  isLate(): void {
+  timeIsOver(): void {
     setImmediate(() => {
       if (!this.#isOver) this.cut(TIMED_OUT)
     })
@@ -131,7 +130,10 @@ function webhookLines(webhook: WebhookHead): string | null {
   if (NOT_IN_A_HEADER.test(contentType) || NOT_IN_A_HEADER.test(id)) return null
   if (authorization !== null && NOT_IN_A_HEADER.test(authorization)) return null
   const login = authorization === null ? "" : `authorization: ${authorization}\r\n`
-  return `content-type: ${contentType}\r\nidempotency-key: ${id}\r\nwebhook-id: ${id}\r\nwebhook-timestamp: ${timestampSeconds}\r\nwebhook-signature: ${signature}\r\nsvix-id: ${id}\r\nsvix-timestamp: ${timestampSeconds}\r\nsvix-signature: ${signature}\r\n${login}`
+  const own = `content-type: ${contentType}\r\nidempotency-key: ${id}\r\n`
+  const standard = `webhook-id: ${id}\r\nwebhook-timestamp: ${timestampSeconds}\r\nwebhook-signature: ${signature}\r\n`
+  const svix = `svix-id: ${id}\r\nsvix-timestamp: ${timestampSeconds}\r\nsvix-signature: ${signature}\r\n`
+  return own + standard + svix + login
 }
 
 function forbidden(url: string): TransportResult {

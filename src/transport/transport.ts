@@ -10,7 +10,7 @@ export interface OutboundRequest {
   readonly url: string
   /** The same object for every request of this version: what is made of it is kept. */
   readonly headers: { readonly [name: string]: string }
-  /** Unless it is none: none of what it says is among the others. */
+  /** Left out for a request that is no webhook. None of what it says may be among `headers`. */
   readonly webhook?: WebhookHead
   readonly body: Bytes
   /** One deadline for the whole attempt, from name resolution to the last byte of the body. */

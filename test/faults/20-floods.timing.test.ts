@@ -1,5 +1,4 @@
 /** Fault 20: receivers that send too much, or break off. At most 64 KiB is kept, and memory does not grow with them. */
-
 import { once } from "node:events"
 import { expect, onTestFinished, test } from "vitest"
 import { toBuffer } from "../../src/core/bytes.ts"

@@ -27,6 +27,10 @@ export class TestClock implements Clock {
     return this.#steady.now()
   }
 
+  elapsedMs(): number {
+    return this.#monotonicMs
+  }
+
   wallNow(): number {
     return this.#wallMs
   }

@@ -1,5 +1,4 @@
 /** Expunging: what was sent, or answered, goes for good; that it was stays. */
-
 import { describe, expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
 import { NOW, newest, sample } from "./samples.ts"

@@ -1,5 +1,4 @@
 /** Somebody's open transaction: it holds up what needs the same rows, for a while, and nothing else. */
-
 import { expect, test } from "vitest"
 import { fetchOf, NOW, stage } from "../../../test/support/postgres-store.ts"
 import { toBuffer } from "../../core/bytes.ts"

@@ -17,7 +17,7 @@ export interface Statement {
 export const patience = (ms: number): string =>
   `(SELECT set_config('lock_timeout', '${ms}', true)) AS patience`
 
-/** A column: its type in PostgreSQL, and where its value comes from. */
+/** A column: its type in PostgreSQL, and where its value comes from. One of a row source must never be null: it says how many rows there are. */
 export type Column<Row> = readonly [type: string, value: (row: Row) => unknown]
 
 export class Columns<Row> {

@@ -20,6 +20,7 @@ export class Inserts {
   constructor(connection: Connection, into: string, columns: string, blob?: string) {
     this.#connection = connection
     const names = columns.split(", ")
+    if (blob !== undefined && !names.includes(blob)) throw new RangeError(`${blob} is no column`)
     this.#width = names.length
     const row = `(${names.map((name) => (name === blob ? "CAST(? AS BLOB)" : "?")).join(", ")})`
     this.#statements = SIZES.map((size) => ({

@@ -1,5 +1,4 @@
 /** The reader of answers by itself: whatever comes, in whatever pieces. Real sockets are in `http.test.ts`. */
-
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"

@@ -110,8 +110,8 @@ export class Connection {
     // One that answers before it has read everything may read the rest as the next request.
     if (!leavesConnection || this.#socket?.writableLength !== 0) return this.#end(null)
     this.keepAliveSeconds = head?.keepAliveSeconds ?? null
-    this.#owner.freed(this)
     this.#tell(null)
+    this.#owner.freed(this)
   }
 
   /** A body that ends with the connection has come, also where a receiver that left bytes unread ends it with a reset. */
