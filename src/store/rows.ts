@@ -38,7 +38,9 @@ const json = (value: unknown) => JSON.parse(value as string)
 const listOrNull = (value: unknown): string[] | null =>
   typeof value === "string" ? json(value) : (value as string[] | null)
 
-export function toJson(value: unknown): string | null {
+export function toJson(value: object | null): string | null {
+  // Nearly all lists are empty.
+  if (Array.isArray(value) && value.length === 0) return "[]"
   return value === null ? null : JSON.stringify(value)
 }
 

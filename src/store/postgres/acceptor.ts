@@ -37,7 +37,7 @@ export class Acceptor {
   readonly #unsure: Wakes
   readonly #single: Batcher<NewMessage, Result>
   /** For messages whose endpoints are known. Apart from the others: one of those may have to wait for somebody. */
-  readonly #known: Batcher<NewMessage, () => Result | Promise<Result>>
+  readonly #known: Batcher<NewMessage, Result | null>
   /** How many of an application's messages are with the others. */
   readonly #unknown = new Map<string, number>()
   /** How many endpoints an application's last message to all had. */
@@ -68,9 +68,9 @@ export class Acceptor {
     if (tx !== undefined) return this.#inTransactionOf(tx, messages)
     if (messages.length !== 1) return this.#together(messages)
     const [message] = messages as [NewMessage]
-    const result = await (this.#isKnown(message)
-      ? (await this.#known.add(message))()
-      : this.#addUnknown(message, this.#known.ended()))
+    const result = this.#isKnown(message)
+      ? ((await this.#known.add(message)) ?? (await this.#addUnknown(message)))
+      : await this.#addUnknown(message, this.#known.ended())
     if (result instanceof PosthornError) throw result
     return [result]
   }
@@ -98,15 +98,12 @@ export class Acceptor {
     return this.#unsure.close()
   }
 
-  /** What turns out to be for the others to accept is given to them when this is over. */
-  async #acceptKnown(messages: readonly NewMessage[]): Promise<(() => Result | Promise<Result>)[]> {
+  /** Null for what turns out to be for the others to accept: whoever asked gives it to them when this is over, in the order of the calls. */
+  async #acceptKnown(messages: readonly NewMessage[]): Promise<(Result | null)[]> {
     const plans = messages.map((message) => this.#plan(message))
     const planned = plans.filter((plan) => plan !== null)
     const accepted = (planned.length > 0 && (await this.#write(planned))) || []
-    return plans.map((plan, i) => {
-      const result = plan && accepted.shift()
-      return () => result ?? this.#addUnknown(messages[i]!)
-    })
+    return plans.map((plan) => (plan && accepted.shift()) ?? null)
   }
 
   /** Null for one that the database has to look at: its endpoints are no longer known, or it may be refused. */

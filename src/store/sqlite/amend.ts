@@ -3,6 +3,25 @@ import type { Change, DeliveryStatus } from "../../core/settle.ts"
 import type { Amendment } from "../store.ts"
 import type { Context } from "./context.ts"
 
+/** Most that are settled are delivered, which says half of the columns by itself. */
+export function applyDelivered(
+  { connection }: Context,
+  seq: number,
+  { attemptCount, lastAttemptedAt, deliveredAt, ageFrom, stalls, purgeAt }: Change,
+  url: string | null,
+  expectedAttemptCount: number,
+): boolean {
+  const { changes } = connection
+    .sql(`
+      UPDATE webhook_deliveries
+         SET status = 'delivered', dead_reason = NULL, attempt_count = ?, next_retry_at = NULL, last_attempted_at = ?, delivered_at = ?,
+             error_detail = NULL, age_from = ?, stalls = ?, purge_at = ?, manual = 0, discarded_at = NULL,
+             target_url = coalesce(?, target_url)
+       WHERE seq = ? AND attempt_count = ? AND status IN ('pending', 'failed')`)
+    .run(attemptCount, lastAttemptedAt, deliveredAt, ageFrom, stalls, purgeAt, url, seq, expectedAttemptCount)
+  return changes === 1
+}
+
 /** Writes a change if the row is still what it was computed from. */
 export function applyChange(
   { connection }: Context,

@@ -1,6 +1,6 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under. */
 import type { GivenBack, Settlement, SettleResult } from "../store.ts"
-import { applyChange } from "./amend.ts"
+import { applyChange, applyDelivered } from "./amend.ts"
 import { addAttempt, insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 
@@ -12,14 +12,11 @@ function settleOne(context: Context, settlement: Settlement): SettleResult {
   const { seq, token, change, attempt, expectedAttemptCount } = settlement
   if (!dropClaim(context, seq, token)) return "stale"
   context.openLanes.settled(settlement.endpointId, token)
-  const applied = applyChange(
-    context,
-    seq,
-    change,
-    attempt?.url ?? null,
-    ["pending", "failed"],
-    expectedAttemptCount,
-  )
+  const url = attempt?.url ?? null
+  const applied =
+    change.status === "delivered"
+      ? applyDelivered(context, seq, change, url, expectedAttemptCount)
+      : applyChange(context, seq, change, url, ["pending", "failed"], expectedAttemptCount)
   if (attempt !== null && applied) addAttempt(context, settlement, attempt)
   else if (attempt !== null) insertAttempt(context, seq, attempt)
   if (change.disableEndpoint) disable(context, settlement.endpointId)
