@@ -48,6 +48,18 @@ export function settling(name: string, setUp: SetUp): void {
       expect(attempts.map(({ responseBody }) => toBuffer(responseBody!))).toEqual([expected, expected])
     })
 
+    test.each([
+      200, 500,
+    ])("leaves a row that is no longer what HTTP %i was computed from, and keeps the attempt", async (status) => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await send()
+      const [claimed] = (await fetch(7)).deliveries
+      const outcome = { ...settlement(endpoint.id, 7, claimed!, status), expectedAttemptCount: 3 }
+      expect(await store.settle([outcome])).toEqual(["superseded"])
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ status: "pending", attemptCount: 0 })
+      expect(await store.listAttempts({ deliveryId: claimed!.id }, newest(9))).toHaveLength(1)
+    })
+
     test("refuses a claim that was lost to another, and one that was written before", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
