@@ -135,22 +135,17 @@ test("what comes due is looked for at its time, also when a sooner one is told o
   const { run, clock, told, fetches } = await start([])
   await told
   const now = clock.now()
+  const after = async (ms: number) => {
+    clock.advance(ms)
+    await settled()
+    return fetches()
+  }
   run.wakeAt(now + 3000)
   run.wakeAt(now + 1000)
   run.wakeAt(now + 2000)
-  clock.advance(999)
-  await settled()
-  expect(fetches()).toBe(1)
-  clock.advance(1)
-  await settled()
-  expect(fetches()).toBe(2)
+  expect([await after(999), await after(1)]).toEqual([1, 2])
   run.wakeAt(now + 3000)
-  clock.advance(1999)
-  await settled()
-  expect(fetches()).toBe(2)
-  clock.advance(1)
-  await settled()
-  expect(fetches()).toBe(3)
+  expect([await after(1999), await after(1)]).toEqual([2, 3])
 })
 
 test.each([
