@@ -148,21 +148,23 @@ test("what comes due is looked for at its time, also when a sooner one is told o
   expect([await after(1999), await after(1)]).toEqual([2, 3])
 })
 
-test.each([
-  [
-    "is written, and telling of it goes wrong",
-    (run: LaneRun, ending: Ending) => run.written(ending, "applied"),
-  ],
-  [
-    "cannot be written, since the store has ended",
-    (run: LaneRun, ending: Ending) => run.refused(ending, new Error("closed")),
-  ],
-])("the place of one whose outcome %s is given back, and the lane with it", async (_what, end) => {
+test("the place of one whose outcome is written is given back, though telling of it goes wrong", async () => {
   const { run, asked, told } = await start([])
   await told
-  const settlement = { change: { nextRetryAt: null }, attempt: null } as unknown as Settlement
-  end(run, new Ending(run, ONE, { result: null } as Tried, {} as Slot, settlement, 0))
+  expect(() => run.written(endingOf(run), "applied")).toThrow("a mistake of ours")
+  expect(asked).toContain("release")
+})
+
+test("the place of one whose outcome cannot be written is given back, and the lane with it", async () => {
+  const { run, asked, told } = await start([])
+  await told
+  run.refused(endingOf(run), new Error("the store has ended"))
   await settled()
   expect(asked).toContain("release")
   expect(asked).toContain("closeLane")
 })
+
+function endingOf(run: LaneRun): Ending {
+  const settlement = { change: { nextRetryAt: null }, attempt: null } as unknown as Settlement
+  return new Ending(run, ONE, { result: null } as Tried, {} as Slot, settlement, 0)
+}

@@ -400,13 +400,11 @@ export class LaneRun implements EndingListener {
 
   /** The settler's word. */
   written(ending: Ending, result: SettleResult): void {
-    const { delivery, slot } = ending
     try {
       this.#report(ending, result)
-    } catch (error) {
-      return this.#couldNotEnd(delivery, slot, error)
+    } finally {
+      this.#ended(ending.delivery, ending.slot)
     }
-    this.#ended(delivery, slot)
   }
 
   refused({ delivery, slot }: Ending, error: unknown): void {
@@ -427,8 +425,11 @@ export class LaneRun implements EndingListener {
     this.#inHand.delete(delivery)
     // A line whose head was under way when it was asked found nothing; now there may be a next.
     if (this.#isOrdered()) this.#drained = false
-    this.#step()
-    this.#crew.slots.release(slot)
+    try {
+      this.#step()
+    } finally {
+      this.#crew.slots.release(slot)
+    }
   }
 
   #learn({ outcome, startedAt }: Tried): void {

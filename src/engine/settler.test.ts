@@ -1,6 +1,7 @@
 /** How many calls the outcomes of one moment take, and who waits for whom. */
 import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
+import { PosthornError } from "../core/errors.ts"
 import { createLogger } from "../observe/log.ts"
 import type { Settlement, SettleResult, Store } from "../store/store.ts"
 import { Settler } from "./settler.ts"
@@ -65,6 +66,26 @@ test.each([
   fails = false
   clock.advance(50)
   expect(await Promise.all(asked)).toEqual(Array(50).fill("applied"))
+})
+
+test("where the store has ended all are told, though the end of one goes wrong", async () => {
+  const { settler } = start(true, async () => {
+    throw new PosthornError("store_failed", "the disk is gone")
+  })
+  const refused: number[] = []
+  for (const seq of [1, 2, 3])
+    settler.settle({
+      settlement: { seq } as Settlement,
+      failures: 0,
+      written: () => {},
+      refused: () => {
+        refused.push(seq)
+        if (seq === 2) throw new Error("a mistake of ours")
+      },
+    })
+  settler.flush()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(refused).toEqual([1, 2, 3])
 })
 
 test("one whose end goes wrong is written once, and those behind it are told all the same", async () => {

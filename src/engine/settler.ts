@@ -73,16 +73,16 @@ export class Settler {
     for (const [i, outcome] of batch.entries()) {
       const result = results[i]!
       if (result === "busy") this.#failed([outcome], BUSY)
-      else this.#tell(outcome, result)
+      else this.#tell(() => outcome.written(result))
     }
   }
 
-  /** It is written, whatever whoever is told of it makes of that: nothing of it is written again, and the others are told. */
-  #tell(outcome: Unwritten, result: SettleResult): void {
+  /** Whatever whoever is told makes of it: nothing is written again, and the others are told. */
+  #tell(of: () => void): void {
     try {
-      outcome.written(result)
+      of()
     } catch (error) {
-      this.#logger.error({ err: error }, "Posthorn failed after an outcome was written")
+      this.#logger.error({ err: error }, "Posthorn failed at the end of a delivery")
     }
   }
 
@@ -110,7 +110,7 @@ export class Settler {
   }
 
   #refuse(batch: readonly Unwritten[], error: unknown): void {
-    for (const outcome of batch) outcome.refused(error)
+    for (const outcome of batch) this.#tell(() => outcome.refused(error))
   }
 
   /** The process stops: what cannot be written now is repeated after the next start, as after a crash. */

@@ -73,7 +73,10 @@ export class KeyRing {
   }
 
   #judge(token: Token, seen: Seen, key: KnownKey | null, now: number): Verified {
-    if (key === null) return { ok: false, reason: "unknown" }
+    if (key === null) {
+      this.#named.delete(token.secret)
+      return { ok: false, reason: "unknown" }
+    }
     if (!seen.secret?.is(token.secret)) {
       if (!hasDigest(token.secret, key.digest)) return { ok: false, reason: "unknown" }
       seen.secret = new Secret(token.secret)

@@ -68,6 +68,7 @@ export class Acceptor {
     if (tx !== undefined) return this.#inTransactionOf(tx, messages)
     if (messages.length !== 1) return this.#together(messages)
     const [message] = messages as [NewMessage]
+    // Whoever waits for this must not call again in the same moment: a message behind it that waits for `ended` would be overtaken.
     const result = this.#isKnown(message)
       ? ((await this.#known.add(message)) ?? (await this.#addUnknown(message)))
       : await this.#addUnknown(message, this.#known.ended())

@@ -17,8 +17,8 @@ export class Connection {
     if (!readOnly) {
       this.#waitForWal()
       // FULL syncs every commit: a send that resolved survives a power cut. The log goes into the file every 32 MB: a page that is
-      // changed often is then written back once (a delivery took this thread 94 µs with 16 MB, with SQLite's 4 MB 112 to 207), and what
-      // waits behind such a write is less than one outcome in a hundred (retry.settle.p99ms 9 to 20 in four runs, with 16 MB 8 to 51 in eight).
+      // changed often is then written back once (a delivery took this thread 94 µs with 16 MB, with SQLite's 4 MB 112 to 207), and less
+      // often does anything wait behind such a write (retry.settle.p99ms was 9 to 20 in four runs, with 16 MB 8 to 51 in eight).
       this.db.exec(
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864",
       )
