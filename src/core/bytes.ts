@@ -7,7 +7,7 @@ import { isAscii } from "node:buffer"
 /** A string has ASCII characters alone, so that its length is that of its bytes. */
 export type Bytes = Uint8Array | string
 
-/** Larger ones are bytes, outside of the heap: Node writes a text of up to so many to a socket with nothing allocated. */
+/** Larger ones are bytes, outside of the heap. */
 const MOST_TEXT_BYTES = 16_384
 
 export function bytesOfText(text: string): Bytes {

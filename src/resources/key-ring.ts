@@ -19,7 +19,7 @@ interface Seen {
   readonly reading: Promise<KnownKey | null>
   /** When it is read: whoever has it need not wait for it. */
   key: KnownKey | null
-  /** Of whoever had the key last, until it is read anew: to compare with it takes a tenth of the time that its digest does. */
+  /** Of whoever had the key last, until it is read anew: to compare with it spares its digest. */
   secret: Secret | null
   readonly untilMs: number
 }
