@@ -27,7 +27,7 @@ test.for([
   const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
   await expectClearEnd(
     program,
-    /PosthornError: the database file failed \(disk I\/O error, code 1034\): stopping; a restart recovers from the file/,
+    /PosthornError: the database file failed \(EIO: i\/o error, fdatasync\): stopping; a restart recovers from the file/,
   )
   await campaign.checkCrashed()
   // Each sender has a send under way, always: none is left without an answer.

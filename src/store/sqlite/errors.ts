@@ -53,11 +53,14 @@ export function toPosthornError(error: unknown): PosthornError {
     )
   }
   // After a failed sync nobody knows what is on the disk; only a restart, which reads the file anew, can tell.
-  if (primary === IOERR || primary === CORRUPT || primary === NOTADB) {
-    const text = `the database file failed (${(error as Error).message}, code ${extended}): stopping; a restart recovers from the file`
-    return new PosthornError("store_failed", text, { cause: error })
-  }
+  if (primary === IOERR || primary === CORRUPT || primary === NOTADB)
+    return fileFailed(`${(error as Error).message}, code ${extended}`, error)
   return new PosthornError("store_unavailable", `the database refused: ${(error as Error).message}`, {
     cause: error,
   })
+}
+
+export function fileFailed(problem: string, cause: unknown): PosthornError {
+  const text = `the database file failed (${problem}): stopping; a restart recovers from the file`
+  return new PosthornError("store_failed", text, { cause })
 }

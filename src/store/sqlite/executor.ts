@@ -2,6 +2,7 @@
 import { getRandomValues } from "node:crypto"
 import { describe, type ErrorCode, type PosthornError } from "../../core/errors.ts"
 import { createIds } from "../../core/ids.ts"
+import { Checkpoints } from "./checkpoints.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
 import { isFileTrouble, toPosthornError } from "./errors.ts"
@@ -38,6 +39,7 @@ export class Executor {
     readonly connection: Connection
     readonly context: Context
     readonly ownership: Ownership | null
+    readonly checkpoints: Checkpoints | null
   } | null = null
 
   constructor(options: ExecutorOptions) {
@@ -60,10 +62,11 @@ export class Executor {
       return call
     }
     try {
-      const { connection, context } = this.#ready()
-      return this.#options.role === "reader"
-        ? each(next, (call) => attempt(context, call))
-        : this.#transact(connection, context, calls, next)
+      const { connection, context, checkpoints } = this.#ready()
+      if (this.#options.role === "reader") return each(next, (call) => attempt(context, call))
+      const answers = this.#transact(connection, context, calls, next)
+      checkpoints?.committed()
+      return answers
     } catch (error) {
       const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
       // Those that it did not get to would have met the same.
@@ -94,6 +97,7 @@ export class Executor {
   }
 
   close(): void {
+    this.#open?.checkpoints?.close()
     this.#open?.connection.close()
     this.#open?.ownership?.release()
   }
@@ -104,9 +108,11 @@ function openFile({ path, role }: ExecutorOptions) {
   try {
     if (role !== "reader") migrate(connection)
     const ownership = role === "owner" ? takeOwnership(path, connection) : null
+    if (role !== "reader") connection.syncItself()
     return {
       connection,
       ownership,
+      checkpoints: role === "owner" && path !== ":memory:" ? new Checkpoints(connection, path) : null,
       context: new Context(
         connection,
         createIds((into) => getRandomValues(into)),
@@ -152,7 +158,7 @@ function inTransaction<A extends Answer[] | null>(
     if (answers === null) {
       context.rolledBack()
       rollBack(connection)
-    } else connection.sql("COMMIT").run()
+    } else connection.commit()
     return answers
   } catch (error) {
     context.rolledBack()

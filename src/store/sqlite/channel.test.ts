@@ -1,0 +1,32 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
+import { expect, onTestFinished, test } from "vitest"
+import { openSqliteStore } from "./store.ts"
+
+const CALLERS = 256
+const ANSWERS = 10_000
+
+test("however fast the thread answers, no caller is answered twice in one turn of the event loop", async () => {
+  const store = await openSqliteStore({ path: ":memory:", own: true, onLost() {} })
+  onTestFinished(() => store.close())
+  let answers = 0
+  let most = 0
+  const turn = (before: number) => {
+    most = Math.max(most, answers - before)
+    if (answers < ANSWERS) setImmediate(turn, answers)
+  }
+  turn(0)
+  /** What an answer leads to takes longer than the thread's next answer. */
+  const work = () => {
+    const until = performance.now() + 0.03
+    while (performance.now() < until) {}
+  }
+  const caller = async () => {
+    for (; answers < ANSWERS; answers++) {
+      await store.openTokens()
+      work()
+    }
+  }
+  await Promise.all(Array.from({ length: CALLERS }, caller))
+  await nextTurn()
+  expect(most).toBeLessThanOrEqual(CALLERS)
+})

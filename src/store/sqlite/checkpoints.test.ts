@@ -1,0 +1,95 @@
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { expect, onTestFinished, test, vi } from "vitest"
+import { Checkpoints } from "./checkpoints.ts"
+import { Connection } from "./connection.ts"
+
+const LONG_LOG = 1000
+const PAGES = 50
+
+/** A writer that commits 50 pages at a time, and a copier that is told where the file is. */
+function stage(copied?: string) {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-checkpoints-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, "posthorn.db")
+  const connection = new Connection(path)
+  connection.db.exec("CREATE TABLE pages (content BLOB)")
+  connection.syncItself()
+  const checkpoints = new Checkpoints(connection, copied ?? path, LONG_LOG)
+  const close = () => {
+    checkpoints.close()
+    connection.close()
+  }
+  const commit = () => {
+    connection.sql("BEGIN IMMEDIATE").run()
+    for (let i = 0; i < PAGES; i++) connection.sql("INSERT INTO pages VALUES (randomblob(4000))").run()
+    connection.commit()
+    checkpoints.committed()
+  }
+  const log = () =>
+    connection.sql("PRAGMA wal_checkpoint(NOOP)").get() as { readonly log: number; checkpointed: number }
+  return {
+    path,
+    close,
+    commit,
+    log,
+    commitUntil(isSo: () => boolean): Promise<void> {
+      return vi.waitFor(
+        () => {
+          commit()
+          expect(isSo()).toBe(true)
+        },
+        { interval: 1, timeout: 10_000 },
+      )
+    },
+  }
+}
+
+test("a long log is copied by another thread, while the writer does nothing", async () => {
+  const { close, commit, log } = stage()
+  onTestFinished(close)
+  while (log().log < LONG_LOG) commit()
+  const { log: written } = log()
+  await vi.waitFor(() => expect(log().checkpointed).toBe(written), { timeout: 10_000 })
+})
+
+test("the log begins anew again and again, however busy the writer is", async () => {
+  const { close, log, commitUntil } = stage()
+  onTestFinished(close)
+  let longest = 0
+  for (let turns = 0; turns < 3; turns++) {
+    await commitUntil(() => log().log >= LONG_LOG)
+    await commitUntil(() => {
+      longest = Math.max(longest, log().log)
+      return log().log < LONG_LOG
+    })
+  }
+  expect(longest).toBeLessThan(4 * LONG_LOG)
+})
+
+test("behind a reader of an old state the log grows, and begins anew after it has gone", async () => {
+  const { path, close, log, commitUntil } = stage()
+  onTestFinished(close)
+  const reader = new DatabaseSync(path)
+  reader.exec("BEGIN; SELECT count(*) FROM pages")
+  await commitUntil(() => log().log >= 3 * LONG_LOG)
+  reader.close()
+  await commitUntil(() => log().log < LONG_LOG)
+})
+
+test("closed after the copier, the writer leaves no log behind", async () => {
+  const { path, close, log, commitUntil } = stage()
+  await commitUntil(() => log().checkpointed > 0)
+  close()
+  expect(existsSync(`${path}-wal`)).toBe(false)
+  expect(statSync(path).size).toBeGreaterThan(LONG_LOG * 4000)
+})
+
+test("where the copier cannot open the file, the commits bring the log into it", async () => {
+  const { close, log, commitUntil } = stage("/nowhere/posthorn.db")
+  onTestFinished(close)
+  await commitUntil(() => log().log >= LONG_LOG)
+  await commitUntil(() => log().log < LONG_LOG)
+})
