@@ -48,6 +48,7 @@ export class Channel {
     const file = import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js"
     const worker = startSmallWorker(new URL(file, import.meta.url), {
       workerData: options,
+      transferList: options.copying === undefined ? [] : [options.copying],
       name: `posthorn-${options.role}`,
     })
     const channel = new Channel(worker, onLost)

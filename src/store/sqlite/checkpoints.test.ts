@@ -2,9 +2,11 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { MessageChannel } from "node:worker_threads"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { Checkpoints } from "./checkpoints.ts"
 import { Connection } from "./connection.ts"
+import { Copier } from "./copier.ts"
 
 const LONG_LOG = 1000
 const PAGES = 50
@@ -17,10 +19,13 @@ function stage(copied?: string) {
   const connection = new Connection(path)
   connection.db.exec("CREATE TABLE pages (content BLOB)")
   connection.syncItself()
-  const checkpoints = new Checkpoints(connection, copied ?? path, LONG_LOG)
+  const { port1, port2 } = new MessageChannel()
+  const copier = new Copier(copied ?? path, port2)
+  const checkpoints = new Checkpoints(connection, port1, LONG_LOG)
   const close = () => {
-    checkpoints.close()
+    copier.close()
     connection.close()
+    port1.close()
   }
   const commit = () => {
     connection.sql("BEGIN IMMEDIATE").run()
@@ -47,7 +52,7 @@ function stage(copied?: string) {
   }
 }
 
-test("a long log is copied by another thread, while the writer does nothing", async () => {
+test("a long log is copied by another connection, while the writer does nothing", async () => {
   const { close, commit, log } = stage()
   onTestFinished(close)
   while (log().log < LONG_LOG) commit()

@@ -1,23 +1,38 @@
-/** The thread that copies the log into the file: it waits for its turn, and has nothing else to do. See `checkpoints.ts`. */
+/** Copies the log into the file when the writer asks for it, on a connection of its own. See `checkpoints.ts`. */
 import { DatabaseSync } from "node:sqlite"
-import { workerData } from "node:worker_threads"
-import { TURN } from "./checkpoints.ts"
+import type { MessagePort } from "node:worker_threads"
 
-const { path, turn } = workerData as { readonly path: string; readonly turn: Int32Array }
+export class Copier {
+  readonly #path: string
+  #db: DatabaseSync | null = null
 
-const db = new DatabaseSync(path)
-db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -64")
-const copy = db.prepare("PRAGMA wal_checkpoint(PASSIVE)")
-
-while (Atomics.load(turn, 0) !== TURN.end) {
-  try {
-    copy.get()
-  } catch {
-    // As SQLite does with its own: the log has everything, and what is wrong with the file shows in a commit.
+  constructor(path: string, writer: MessagePort) {
+    this.#path = path
+    writer.on("message", () => {
+      this.#copy()
+      writer.postMessage("copied")
+    })
+    // It keeps no thread alive.
+    writer.unref()
   }
-  Atomics.compareExchange(turn, 0, TURN.copiers, TURN.writers)
-  Atomics.wait(turn, 0, TURN.writers)
+
+  #copy(): void {
+    try {
+      this.#db ??= open(this.#path)
+      this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)")
+    } catch {
+      // As SQLite does with its own: the log has everything, and what is wrong with the file shows in a commit.
+    }
+  }
+
+  close(): void {
+    this.#db?.close()
+    this.#db = null
+  }
 }
-db.close()
-Atomics.store(turn, 0, TURN.ended)
-Atomics.notify(turn, 0)
+
+function open(path: string): DatabaseSync {
+  const db = new DatabaseSync(path)
+  db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -64")
+  return db
+}

@@ -1,10 +1,12 @@
 /** Runs batches of operations on one connection: a batch is one transaction, one sync, one answer. */
 import { getRandomValues } from "node:crypto"
+import type { MessagePort } from "node:worker_threads"
 import { describe, type ErrorCode, type PosthornError } from "../../core/errors.ts"
 import { createIds } from "../../core/ids.ts"
 import { Checkpoints } from "./checkpoints.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
+import { Copier } from "./copier.ts"
 import { isFileTrouble, toPosthornError } from "./errors.ts"
 import { OPERATIONS, type OperationName } from "./operations.ts"
 import { type Ownership, takeOwnership } from "./owner.ts"
@@ -14,6 +16,8 @@ export interface ExecutorOptions {
   readonly path: string
   /** `owner` delivers and is alone; `guest` reads and writes beside it; `reader` only reads. */
   readonly role: "owner" | "guest" | "reader"
+  /** Between a writer and the reader that copies its log into the file. */
+  readonly copying?: MessagePort
 }
 
 export type Call = readonly [name: OperationName, args: readonly unknown[]]
@@ -34,6 +38,8 @@ const WARY_TRANSACTIONS = 100
 
 export class Executor {
   readonly #options: ExecutorOptions
+  /** Of a reader. */
+  readonly #copier: Copier | null
   #wary = 0
   #open: {
     readonly connection: Connection
@@ -44,8 +50,10 @@ export class Executor {
 
   constructor(options: ExecutorOptions) {
     this.#options = options
+    const { role, path, copying } = options
+    this.#copier = role === "reader" && copying !== undefined ? new Copier(path, copying) : null
     // A reader is started beside the writer, and opens the file when it is first asked: by then the writer has made it.
-    if (options.role !== "reader") this.#ready()
+    if (role !== "reader") this.#ready()
   }
 
   #ready() {
@@ -97,13 +105,13 @@ export class Executor {
   }
 
   close(): void {
-    this.#open?.checkpoints?.close()
+    this.#copier?.close()
     this.#open?.connection.close()
     this.#open?.ownership?.release()
   }
 }
 
-function openFile({ path, role }: ExecutorOptions) {
+function openFile({ path, role, copying }: ExecutorOptions) {
   const connection = new Connection(path, { readOnly: role === "reader" })
   try {
     if (role !== "reader") migrate(connection)
@@ -112,7 +120,7 @@ function openFile({ path, role }: ExecutorOptions) {
     return {
       connection,
       ownership,
-      checkpoints: role === "owner" && path !== ":memory:" ? new Checkpoints(connection, path) : null,
+      checkpoints: copying === undefined ? null : new Checkpoints(connection, copying),
       context: new Context(
         connection,
         createIds((into) => getRandomValues(into)),

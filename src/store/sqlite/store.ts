@@ -1,6 +1,7 @@
 /** The SQLite store: the contract over three threads, one that writes, one that looks up and one that lists. */
 import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
+import { MessageChannel } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
 import type { Store } from "../store.ts"
 import { Channel } from "./channel.ts"
@@ -28,11 +29,8 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
     if (!told) onLost(error)
     told = true
   }
-  const opening = Channel.open({ path, role: own ? "owner" : "guest" }, tellOnce)
-  // A database in memory belongs to its connection: everything runs on the one thread there.
   const [writer, reader] = await bothOrNeither(
-    opening,
-    path === ":memory:" ? opening : Channel.open({ path, role: "reader" }, tellOnce),
+    ...openWriterAndReader(path, own ? "owner" : "guest", tellOnce),
   )
   let closed = false
   let opened: Promise<Channel> | null = null
@@ -66,6 +64,23 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
       await Promise.all([writer.kill(), reader.kill(), opened?.then((channel) => channel.kill())])
     },
   }
+}
+
+/** A database in memory belongs to its connection: everything runs on the one thread there. */
+function openWriterAndReader(
+  path: string,
+  role: "owner" | "guest",
+  onLost: (error: PosthornError) => void,
+): [Promise<Channel>, Promise<Channel>] {
+  if (path === ":memory:") {
+    const both = Channel.open({ path, role }, onLost)
+    return [both, both]
+  }
+  const { port1, port2 } = new MessageChannel()
+  return [
+    Channel.open({ path, role, copying: port1 }, onLost),
+    Channel.open({ path, role: "reader", copying: port2 }, onLost),
+  ]
 }
 
 /** The threads start side by side; if one cannot, the other is ended. */
