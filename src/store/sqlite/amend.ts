@@ -3,7 +3,10 @@ import type { Change, DeliveryStatus } from "../../core/settle.ts"
 import type { Amendment } from "../store.ts"
 import type { Context } from "./context.ts"
 
-/** Most that are settled are delivered, which says half of the columns by itself. */
+/**
+ * Most that are settled are delivered, which says half of the columns by itself. OR FAIL: for the usual ABORT, SQLite would keep a copy of
+ * each page that the statement changes, since the table has triggers (7.7 µs instead of 4.8); of one row nothing is written if it fails.
+ */
 export function applyDelivered(
   { connection }: Context,
   seq: number,
@@ -13,7 +16,7 @@ export function applyDelivered(
 ): boolean {
   const { changes } = connection
     .sql(`
-      UPDATE webhook_deliveries
+      UPDATE OR FAIL webhook_deliveries
          SET status = 'delivered', dead_reason = NULL, attempt_count = ?, next_retry_at = NULL, last_attempted_at = ?, delivered_at = ?,
              error_detail = NULL, age_from = ?, stalls = ?, purge_at = ?, manual = 0, discarded_at = NULL,
              target_url = coalesce(?, target_url)
@@ -33,7 +36,7 @@ export function applyChange(
 ): boolean {
   const { changes } = connection
     .sql(`
-      UPDATE webhook_deliveries
+      UPDATE OR FAIL webhook_deliveries
          SET status = ?, dead_reason = ?, attempt_count = ?, next_retry_at = ?, last_attempted_at = ?, delivered_at = ?,
              error_detail = CASE WHEN ?1 = 'delivered' THEN NULL ELSE coalesce(?, error_detail) END,
              age_from = ?, stalls = ?, purge_at = ?, manual = ?, discarded_at = NULL, target_url = coalesce(?, target_url)

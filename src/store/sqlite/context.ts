@@ -36,10 +36,12 @@ export class Context {
   constructor(connection: Connection, ids: Ids) {
     this.connection = connection
     this.ids = ids
-    this.messages = new Inserts(connection, "INSERT INTO messages", MESSAGE, "payload")
-    this.deliveries = new Inserts(connection, "INSERT INTO webhook_deliveries", DELIVERY)
+    // Not the usual ABORT, for which SQLite keeps a copy of each page that the statement changes, to take back that statement alone.
+    // Here whatever fails takes back the call, or the transaction.
+    this.messages = new Inserts(connection, "INSERT OR FAIL INTO messages", MESSAGE, "payload")
+    this.deliveries = new Inserts(connection, "INSERT OR FAIL INTO webhook_deliveries", DELIVERY)
     this.claims = new Inserts(connection, "INSERT OR REPLACE INTO in_flight", CLAIM)
-    this.attempts = new Inserts(connection, "INSERT INTO attempts", ATTEMPT, "response_body")
+    this.attempts = new Inserts(connection, "INSERT OR FAIL INTO attempts", ATTEMPT, "response_body")
     this.#gathered = [this.messages, this.deliveries, this.claims, this.attempts]
     this.#dataVersion = connection.dataVersion()
   }

@@ -186,7 +186,7 @@ test("a large payload is written by itself, and those before it in their order",
   const messages = sizes.map((size) => sample.message(application.id, { payload: Buffer.alloc(size, 97) }))
   OPERATIONS.accept(context, messages)
   context.flush()
-  const rows = prepared.mock.calls.filter(([text]) => text.startsWith("INSERT INTO messages"))
+  const rows = prepared.mock.calls.filter(([text]) => text.startsWith("INSERT OR FAIL INTO messages"))
   expect(rows.map(([text]) => text.split("), (").length)).toEqual([1, 1, 1, 1, 1, 1])
   const kept = connection.db.prepare("SELECT length(payload) AS size FROM messages ORDER BY seq").all()
   expect(kept.map(({ size }) => size)).toEqual(sizes)
