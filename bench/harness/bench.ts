@@ -22,12 +22,13 @@ export class Bench {
   readonly quick: boolean
   readonly receiver: Receiver
   readonly bare: BareLoop
-  readonly servers = new Servers()
+  readonly servers: Servers
 
   private constructor(quick: boolean, receiver: Receiver, ceilingPerSecond: number) {
     this.quick = quick
     this.receiver = receiver
     this.bare = new BareLoop(receiver, ceilingPerSecond)
+    this.servers = new Servers(this.size(512, 128))
   }
 
   static async open(quick: boolean): Promise<Bench> {
