@@ -87,12 +87,20 @@ export function inTime<T>({ slot }: FastifyRequest, work: Promise<T>): Promise<T
   const end = slot.begin()
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(tooLate()), slot.handlerMs)
-    work
-      .finally(() => {
-        clearTimeout(timer)
-        end()
-      })
-      .then(resolve, reject)
+    const isOver = () => {
+      clearTimeout(timer)
+      end()
+    }
+    work.then(
+      (value) => {
+        isOver()
+        resolve(value)
+      },
+      (error) => {
+        isOver()
+        reject(error)
+      },
+    )
   })
 }
 
@@ -112,7 +120,8 @@ export function shedOverload(app: Api, { maxRequests, maxBodyBytes, handlerMs }:
     if (!always && taken.slots.size >= maxRequests) return done(tooMuch("too many requests are under way"))
     const slot = new Slot(always ? uncounted : taken, handlerMs)
     request.slot = slot
-    reply.raw.once("finish", () => slot.leave()).once("close", () => slot.leave())
+    const leave = () => slot.leave()
+    reply.raw.on("finish", leave).on("close", leave)
     done()
   })
   app.addHook("preParsing", (request, _reply, _payload, done) => {

@@ -21,11 +21,15 @@ export function rawField(json: Buffer, name: string): Buffer | null {
   return found
 }
 
-/** Behind the closing quote. */
-function endOfText(json: Buffer, from: number): number {
-  let at = from + 1
-  while (json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1
-  return at + 1
+/** From an opening quote to behind the closing one; behind everything where there is none. */
+export function endOfText(json: Buffer, from: number): number {
+  for (let at = from; ; ) {
+    at = json.indexOf(QUOTE!, at + 1)
+    if (at === -1) return json.length
+    let backslashes = 0
+    while (json[at - 1 - backslashes] === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return at + 1
+  }
 }
 
 function endOfValue(json: Buffer, from: number): number {
