@@ -37,6 +37,7 @@ function stage(copied?: string) {
     connection.sql("PRAGMA wal_checkpoint(NOOP)").get() as { readonly log: number; checkpointed: number }
   return {
     path,
+    connection,
     close,
     commit,
     log,
@@ -96,5 +97,18 @@ test("where the copier cannot open the file, the commits bring the log into it",
   const { close, log, commitUntil } = stage("/nowhere/posthorn.db")
   onTestFinished(close)
   await commitUntil(() => log().log >= LONG_LOG)
+  await commitUntil(() => log().log < LONG_LOG)
+})
+
+test("what goes wrong with the copying is no matter of what was committed, and is tried again", async () => {
+  const { connection, close, log, commitUntil } = stage()
+  onTestFinished(close)
+  const prepare = connection.sql.bind(connection)
+  const failing = vi.spyOn(connection, "sql").mockImplementation((text) => {
+    if (text.includes("PASSIVE")) throw new Error("database or disk is full")
+    return prepare(text)
+  })
+  await commitUntil(() => failing.mock.calls.some(([text]) => text.includes("PASSIVE")))
+  failing.mockRestore()
   await commitUntil(() => log().log < LONG_LOG)
 })

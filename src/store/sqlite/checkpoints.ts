@@ -39,13 +39,22 @@ export class Checkpoints {
   committed(): void {
     if (this.#isCopying && receiveMessageOnPort(this.#copier) === undefined) return
     this.#isCopying = false
+    try {
+      this.#goOn()
+    } catch {
+      // No matter of those that have committed: the log has everything, and it is tried again when there is more.
+    }
+  }
+
+  #goOn(): void {
     const { log, checkpointed } = this.#ask("NOOP")
     if (log < this.#donePages) this.#donePages = 0
     if (this.#rounds === 0 && log - this.#donePages < this.#longLogPages) return
     const isSmall = this.#rounds > 0 && log - checkpointed <= SMALL_REST_PAGES
     if (!isSmall && this.#rounds < MOST_ROUNDS) return this.#copy()
     this.#rounds = 0
-    this.#donePages = this.#ask("PASSIVE").log
+    this.#donePages = log
+    this.#ask("PASSIVE")
   }
 
   /** NOOP only tells how many pages the log has, and how many of them are copied. */
