@@ -59,6 +59,28 @@ test("while two calls are not answered outcomes are gathered, until one is, or t
   const many = Array.from({ length: 64 }, (_, i) => 5 + i)
   for (const seq of many) void ask(seq)
   expect(seqs()).toEqual([[1], [2], [3, 4], many])
+  for (const { answer } of calls) answer()
+  await turn()
+  void ask(99)
+  await turn()
+  expect(seqs().at(-1)).toEqual([99])
+})
+
+test("outcomes that were gathered beside calls that fail are written all the same", async () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const failing: (() => void)[] = []
+  const written: number[] = []
+  const { ask } = start(true, (seqs) => {
+    if (failing.length === 2) return Promise.resolve(seqs.map(() => "applied"))
+    return new Promise((_resolve, reject) => failing.push(() => reject(new Error("the disk is full"))))
+  })
+  for (const seq of [1, 2, 3]) {
+    void ask(seq).then(() => written.push(seq))
+    await turn()
+  }
+  for (const fail of failing) fail()
+  for (let i = 0; i < 3; i++) await turn()
+  expect(written).toEqual([3])
 })
 
 test("where it does not, an outcome waits for no other, and fails with no other", async () => {

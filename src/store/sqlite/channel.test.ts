@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, onTestFinished, test } from "vitest"
+import { Channel } from "./channel.ts"
 import { openSqliteStore } from "./store.ts"
 
 const CALLERS = 256
@@ -29,4 +30,14 @@ test("however fast the thread answers, no caller is answered twice in one turn o
   await Promise.all(Array.from({ length: CALLERS }, caller))
   await nextTurn()
   expect(most).toBeLessThanOrEqual(CALLERS)
+})
+
+test("what was committed before the close is answered, however long the event loop is held up meanwhile", async () => {
+  const channel = await Channel.open({ path: ":memory:", role: "owner" }, () => {})
+  const tokens = Array.from({ length: 20 }, () => channel.call("openTokens", []))
+  const closed = channel.close()
+  const until = performance.now() + 100
+  while (performance.now() < until) {}
+  expect(await Promise.all(tokens)).toHaveLength(20)
+  await closed
 })

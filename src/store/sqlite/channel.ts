@@ -61,8 +61,8 @@ export class Channel {
       })
     })
     worker.removeAllListeners("error")
-    worker.on("error", (cause) => channel.#end(lost(cause)))
-    worker.on("exit", () => channel.#end(lost(undefined)))
+    worker.on("error", (cause) => setImmediate(() => channel.#end(lost(cause))))
+    worker.on("exit", () => setImmediate(() => channel.#end(lost(undefined))))
     // Not at once: Node hands over one message after the other for as long as there are any, and while each answer leads to calls that are
     // answered before it is worked through there always are. Answers of receivers waited for 100 ms meanwhile, in up to 2000 connections.
     worker.on("message", (message: FromThread) => setImmediate(() => channel.#receive(message)))
@@ -112,6 +112,7 @@ export class Channel {
 
   #receive(message: FromThread): void {
     if (message === "closed") return this.#closed?.()
+    if (typeof message === "object" && "lost" in message) return this.#end(toError(message.lost))
     // What was refused when the store was lost may be answered all the same.
     if (typeof message !== "object" || !("answers" in message)) return
     const answered = this.#waiting.splice(0, message.answers.length)
@@ -145,7 +146,8 @@ export class Channel {
       this.#closed = resolve
       this.#flush()
       this.#post("close")
-      this.#worker.once("exit", resolve)
+      // Behind the answers that came before it.
+      this.#worker.once("exit", () => setImmediate(resolve))
     })
     for (const { reject } of this.#waiting) reject(this.#ended)
     await this.#worker.terminate()

@@ -54,8 +54,9 @@ function stage(copied?: string) {
 }
 
 test("a long log is copied by another connection, while the writer does nothing", async () => {
-  const { close, commit, log } = stage()
+  const { connection, close, commit, log } = stage()
   onTestFinished(close)
+  failWith(connection, new Error("the writer copies"))
   while (log().log < LONG_LOG) commit()
   const { log: written } = log()
   await vi.waitFor(() => expect(log().checkpointed).toBe(written), { timeout: 10_000 })
@@ -93,22 +94,41 @@ test("closed after the copier, the writer leaves no log behind", async () => {
   expect(statSync(path).size).toBeGreaterThan(LONG_LOG * 4000)
 })
 
-test("where the copier cannot open the file, the commits bring the log into it", async () => {
+test("where the copier cannot open the file, or never answers, the writer brings the log into it in the end", async () => {
   const { close, log, commitUntil } = stage("/nowhere/posthorn.db")
   onTestFinished(close)
   await commitUntil(() => log().log >= LONG_LOG)
   await commitUntil(() => log().log < LONG_LOG)
 })
 
-test("what goes wrong with the copying is no matter of what was committed, and is tried again", async () => {
+test("without room for the copying what was committed stays so, and it is tried again", async () => {
   const { connection, close, log, commitUntil } = stage()
   onTestFinished(close)
-  const prepare = connection.sql.bind(connection)
-  const failing = vi.spyOn(connection, "sql").mockImplementation((text) => {
-    if (text.includes("PASSIVE")) throw new Error("database or disk is full")
-    return prepare(text)
-  })
-  await commitUntil(() => failing.mock.calls.some(([text]) => text.includes("PASSIVE")))
-  failing.mockRestore()
+  const full = Object.assign(new Error("database or disk is full"), { errcode: 13 })
+  const copying = failWith(connection, full)
+  await commitUntil(() => copying.mock.results.some(({ value }) => value === full))
+  copying.mockRestore()
   await commitUntil(() => log().log < LONG_LOG)
 })
+
+test("a file that cannot be synced is not used any more", async () => {
+  const { connection, close, commit, log } = stage()
+  onTestFinished(close)
+  failWith(connection, Object.assign(new Error("disk I/O error"), { errcode: 1034 }))
+  const commitAll = async () => {
+    while (log().log < 4 * LONG_LOG) {
+      commit()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  await expect(commitAll()).rejects.toMatchObject({ code: "store_failed" })
+})
+
+/** The writer's own copying. */
+function failWith(connection: Connection, error: Error) {
+  const prepare = connection.sql.bind(connection)
+  return vi.spyOn(connection, "sql").mockImplementation((text) => {
+    if (text.includes("PASSIVE")) throw error
+    return prepare(text)
+  })
+}

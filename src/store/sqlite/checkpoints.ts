@@ -1,7 +1,7 @@
 /**
  * Brings the log into the file beside the writing. SQLite does it inside a commit, every 32 MB: 30 ms for which every send and every
  * outcome waited, and a fifth of the writing thread's time. Here the thread that looks things up copies, and the writer only the rest that
- * came meanwhile, which is what lets it begin the log anew:
+ * came meanwhile, with the sync of the file: that is what lets it begin the log anew.
  *
  *   writer    … commit, commit (log is long) ──► commit, commit, commit ──► commit (copied) ► the rest ──► commit (log begins anew) …
  *   copier                     └─ copies what there was ────────────────────┘
@@ -10,11 +10,15 @@
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads"
 import { type Connection, LONG_LOG_PAGES } from "./connection.ts"
+import type { Copied } from "./copier.ts"
+import { fileFailed, toPosthornError } from "./errors.ts"
 
-/** No more than this is copied by the writer, in a few milliseconds with the sync; more goes to the other thread once more. */
+/** No more than this is left to the writer; more goes to the other thread once more. */
 const SMALL_REST_PAGES = 400
 /** A reader that looks at an old state keeps all behind it from being copied. */
 const MOST_ROUNDS = 3
+/** Of what is a long log: then the writer does not wait for the copier any more. */
+const TOO_LONG = 4
 
 export class Checkpoints {
   readonly #connection: Connection
@@ -31,27 +35,38 @@ export class Checkpoints {
     this.#connection = connection
     this.#copier = copier
     this.#longLogPages = longLogPages
-    // Where the copier cannot do its work, the commit does it in the end.
-    connection.db.exec(`PRAGMA wal_autocheckpoint = ${4 * longLogPages}`)
+    // Inside a commit SQLite would keep to itself that the file could not be synced.
+    connection.db.exec("PRAGMA wal_autocheckpoint = 0")
   }
 
-  /** Between two transactions. */
+  /**
+   * Between two transactions. Throws when the file has failed: the system forgets then what it could not write, and a later sync that
+   * succeeds would let the log begin anew without it. What there is no room or no turn for is tried again when the log has grown.
+   */
   committed(): void {
-    if (this.#isCopying && receiveMessageOnPort(this.#copier) === undefined) return
-    this.#isCopying = false
+    if (this.#isCopying) this.#hear(receiveMessageOnPort(this.#copier)?.message)
     try {
       this.#goOn()
-    } catch {
-      // No matter of those that have committed: the log has everything, and it is tried again when there is more.
+    } catch (error) {
+      const told = toPosthornError(error)
+      if (told.code === "store_failed") throw told
     }
+  }
+
+  #hear(copied: Copied | undefined): void {
+    if (copied === undefined) return
+    this.#isCopying = false
+    if (copied !== null) throw fileFailed(copied.failed, undefined)
   }
 
   #goOn(): void {
     const { log, checkpointed } = this.#ask("NOOP")
     if (log < this.#donePages) this.#donePages = 0
-    if (this.#rounds === 0 && log - this.#donePages < this.#longLogPages) return
+    const pages = log - this.#donePages
+    if (this.#isCopying && pages < TOO_LONG * this.#longLogPages) return
+    if (this.#rounds === 0 && pages < this.#longLogPages) return
     const isSmall = this.#rounds > 0 && log - checkpointed <= SMALL_REST_PAGES
-    if (!isSmall && this.#rounds < MOST_ROUNDS) return this.#copy()
+    if (!this.#isCopying && !isSmall && this.#rounds < MOST_ROUNDS) return this.#copy()
     this.#rounds = 0
     this.#donePages = log
     this.#ask("PASSIVE")

@@ -1,5 +1,23 @@
-import { expect, test } from "vitest"
+import fs, { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { Connection } from "./connection.ts"
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-connection-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function open(path: string): Connection {
+  const connection = new Connection(path)
+  onTestFinished(() => connection.close())
+  connection.db.exec("CREATE TABLE IF NOT EXISTS t (a)")
+  connection.syncItself()
+  return connection
+}
 
 test("a statement is prepared once, and as many are kept as a program has, not as many as there are numbers", () => {
   const connection = new Connection(":memory:")
@@ -9,4 +27,39 @@ test("a statement is prepared once, and as many are kept as a program has, not a
   expect(connection.sql("SELECT 1 AS n")).not.toBe(one)
   expect(one.get()).toEqual({ n: 1 })
   connection.close()
+})
+
+test("a commit syncs the log when it has written something, or somebody else has", () => {
+  const path = join(temporaryFolder(), "posthorn.db")
+  const [connection, other] = [open(path), open(path)]
+  const synced = vi.spyOn(fs, "fdatasyncSync")
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    synced.mockRestore()
+    syncBuiltinESMExports()
+  })
+  const syncs = (by: Connection, text: string) => {
+    const before = synced.mock.calls.length
+    by.db.exec("BEGIN IMMEDIATE")
+    by.db.exec(text)
+    by.commit()
+    return synced.mock.calls.length - before
+  }
+  expect(syncs(connection, "INSERT INTO t VALUES (1)")).toBe(1)
+  expect(syncs(connection, "SELECT * FROM t")).toBe(0)
+  expect(syncs(connection, "UPDATE t SET a = 2")).toBe(1)
+  expect(syncs(other, "INSERT INTO t VALUES (3)")).toBe(1)
+  expect(syncs(connection, "SELECT * FROM t")).toBe(1)
+  expect(syncs(connection, "SELECT * FROM t")).toBe(0)
+})
+
+test("the log is found behind a link, and by a URI", () => {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, "elsewhere"))
+  symlinkSync(join(folder, "elsewhere", "real.db"), join(folder, "link.db"))
+  for (const path of [join(folder, "link.db"), `file:${join(folder, "uri.db")}`]) {
+    const connection = open(path)
+    connection.db.exec("BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
+    expect(() => connection.commit()).not.toThrow()
+  }
 })

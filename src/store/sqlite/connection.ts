@@ -13,18 +13,17 @@ export const LONG_LOG_PAGES = 8000
 export class Connection {
   readonly db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
-  readonly #path: string
-  #syncsItself = false
-  /** The log, as a file. */
+  /** A descriptor of the log, where `commit` syncs it. */
   #log: number | null = null
+  /** What had been written, here and by others, when it was last synced. */
+  #synced = ""
 
   constructor(path: string, { readOnly = false }: { readOnly?: boolean } = {}) {
     refuseOldSqlite(process.versions.sqlite ?? "0")
-    this.#path = path
     this.db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly })
     if (!readOnly) {
       this.#waitForWal()
-      // FULL syncs every commit: a send that resolved survives a power cut. The log goes into the file every 32 MB: a page that is
+      // FULL syncs every commit, until `syncItself`: a send that resolved survives a power cut. The log goes into the file every 32 MB: a page that is
       // changed often is then written back once (a delivery took this thread 94 µs with 16 MB, with SQLite's 4 MB 112 to 207).
       this.db.exec(
         `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${LONG_LOG_PAGES}; PRAGMA journal_size_limit = 67108864`,
@@ -53,22 +52,28 @@ export class Connection {
    * blocks already, so fdatasync waits for its data alone.
    */
   syncItself(): void {
-    if (this.#path === ":memory:") return
+    // As SQLite has it, behind links and URIs; none for a database in memory.
+    const { file } = this.sql("SELECT file FROM pragma_database_list WHERE name = 'main'").get() as {
+      file: string
+    }
+    if (file === "") return
+    // SQLite holds no lock on the log that closing a second descriptor of it would take away.
+    this.#log = openSync(`${file}-wal`, "r+")
     this.db.exec("PRAGMA synchronous = NORMAL")
-    this.#syncsItself = true
   }
 
-  /** Resolved calls are on the disk: when this returns, so is the transaction. */
+  /** When this returns, the transaction is on the disk, and so is whatever of others it has seen. */
   commit(): void {
     this.sql("COMMIT").run()
-    if (!this.#syncsItself) return
+    if (this.#log === null) return
+    const seen = `${this.totalChanges()} ${this.dataVersion()}`
+    if (seen === this.#synced) return
     try {
-      // SQLite holds no lock on the log that closing a second descriptor of it would take away.
-      this.#log ??= openSync(`${this.#path}-wal`, "r")
       fdatasyncSync(this.#log)
     } catch (error) {
       throw fileFailed((error as Error).message, error)
     }
+    this.#synced = seen
   }
 
   /** Prepares each text once. */

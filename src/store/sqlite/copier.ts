@@ -1,38 +1,40 @@
 /** Copies the log into the file when the writer asks for it, on a connection of its own. See `checkpoints.ts`. */
 import { DatabaseSync } from "node:sqlite"
 import type { MessagePort } from "node:worker_threads"
+import { toPosthornError } from "./errors.ts"
+
+/** What the writer is told: null, or that the file has failed. */
+export type Copied = { readonly failed: string } | null
 
 export class Copier {
   readonly #path: string
+  readonly #writer: MessagePort
   #db: DatabaseSync | null = null
 
   constructor(path: string, writer: MessagePort) {
     this.#path = path
-    writer.on("message", () => {
-      this.#copy()
-      writer.postMessage("copied")
-    })
+    this.#writer = writer
+    writer.on("message", () => writer.postMessage(this.#copy()))
     // It keeps no thread alive.
     writer.unref()
   }
 
-  #copy(): void {
+  #copy(): Copied {
     try {
-      this.#db ??= open(this.#path)
+      this.#db ??= new DatabaseSync(this.#path)
+      this.#db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -64")
       this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)")
-    } catch {
-      // As SQLite does with its own: the log has everything, and what is wrong with the file shows in a commit.
+      return null
+    } catch (error) {
+      const isLost = toPosthornError(error).code === "store_failed"
+      // Otherwise the log has everything, and the writer does what is left.
+      return isLost ? { failed: (error as Error).message } : null
     }
   }
 
+  /** Whatever is still asked for is not done. */
   close(): void {
+    this.#writer.close()
     this.#db?.close()
-    this.#db = null
   }
-}
-
-function open(path: string): DatabaseSync {
-  const db = new DatabaseSync(path)
-  db.exec("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -64")
-  return db
 }

@@ -41,6 +41,7 @@ export class Executor {
   /** Of a reader. */
   readonly #copier: Copier | null
   #wary = 0
+  #lost: PosthornError | null = null
   #open: {
     readonly connection: Connection
     readonly context: Context
@@ -70,16 +71,26 @@ export class Executor {
       return call
     }
     try {
-      const { connection, context, checkpoints } = this.#ready()
-      if (this.#options.role === "reader") return each(next, (call) => attempt(context, call))
-      const answers = this.#transact(connection, context, calls, next)
-      checkpoints?.committed()
-      return answers
+      if (this.#lost !== null) throw this.#lost
+      const { connection, context } = this.#ready()
+      return this.#options.role === "reader"
+        ? each(next, (call) => attempt(context, call))
+        : this.#transact(connection, context, calls, next)
     } catch (error) {
       const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
       // Those that it did not get to would have met the same.
       while (next() !== undefined) {}
       return calls.map(() => ({ failure, fileTrouble: true }))
+    }
+  }
+
+  /** After what was answered. Throws when the file has failed; from then on nothing is done any more. */
+  tidy(): void {
+    try {
+      this.#open?.checkpoints?.committed()
+    } catch (error) {
+      this.#lost = toPosthornError(error)
+      throw this.#lost
     }
   }
 
@@ -120,7 +131,7 @@ function openFile({ path, role, copying }: ExecutorOptions) {
     return {
       connection,
       ownership,
-      checkpoints: copying === undefined ? null : new Checkpoints(connection, copying),
+      checkpoints: role === "reader" || copying === undefined ? null : new Checkpoints(connection, copying),
       context: new Context(
         connection,
         createIds((into) => getRandomValues(into)),

@@ -18,6 +18,8 @@ export type FromThread =
   /** Of so many calls, in the order of the calls. */
   | { readonly answers: readonly Answer[] }
   | { readonly openFailed: Failure }
+  /** The file has failed, whatever was answered before. */
+  | { readonly lost: Failure }
   | "closed"
 
 /**
@@ -60,6 +62,11 @@ try {
     }
     const answers = executor.run(take)
     answer({ answers: answers.map((one, i) => packAnswer(names[i]!, one)) })
+    try {
+      executor.tidy()
+    } catch (error) {
+      answer({ lost: toFailure(toPosthornError(error)) })
+    }
   }
   port.on("message", (message: ToThread) => {
     receive(message)
