@@ -5,7 +5,7 @@ import type { Context } from "./context.ts"
 
 /**
  * Most that are settled are delivered, which says half of the columns by itself. OR FAIL: for the usual ABORT, SQLite would keep a copy of
- * each page that the statement changes, since the table has triggers (7.7 µs instead of 4.8); of one row nothing is written if it fails.
+ * each page that the statement changes, since the table has triggers (7.7 µs instead of 4.8). Whatever fails takes back the call.
  */
 export function applyDelivered(
   { connection }: Context,

@@ -53,7 +53,7 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
     async close() {
       told = true
       closed = true
-      // The writer last: only it can bring what is in the log into the file.
+      // The writer last: it brings all that is left in the log into the file.
       await (await opened)?.close()
       await reader.close()
       await writer.close()
