@@ -36,6 +36,7 @@ export class Channel {
   /** Messages since the last answer. */
   #unanswered = 0
   #ended: PosthornError | null = null
+  #hasExited = false
   #closed: (() => void) | null = null
 
   private constructor(worker: Worker, onLost: (error: PosthornError) => void) {
@@ -62,7 +63,10 @@ export class Channel {
     })
     worker.removeAllListeners("error")
     worker.on("error", (cause) => setImmediate(() => channel.#end(lost(cause))))
-    worker.on("exit", () => setImmediate(() => channel.#end(lost(undefined))))
+    worker.on("exit", () => {
+      channel.#hasExited = true
+      setImmediate(() => channel.#end(lost(undefined)))
+    })
     // Not at once: Node hands over one message after the other for as long as there are any, and while each answer leads to calls that are
     // answered before it is worked through there always are. Answers of receivers waited for 100 ms meanwhile, in up to 2000 connections.
     worker.on("message", (message: FromThread) => setImmediate(() => channel.#receive(message)))
@@ -147,7 +151,9 @@ export class Channel {
       this.#flush()
       this.#post("close")
       // Behind the answers that came before it.
-      this.#worker.once("exit", () => setImmediate(resolve))
+      const exited = () => setImmediate(resolve)
+      if (this.#hasExited) exited()
+      else this.#worker.once("exit", exited)
     })
     for (const { reject } of this.#waiting) reject(this.#ended)
     await this.#worker.terminate()

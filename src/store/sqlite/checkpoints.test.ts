@@ -11,8 +11,8 @@ import { Copier } from "./copier.ts"
 const LONG_LOG = 1000
 const PAGES = 50
 
-/** A writer that commits 50 pages at a time, and a copier that is told where the file is. */
-function stage(copied?: string) {
+/** A writer that commits 50 pages at a time, and a copier that is told where the file is, or none that answers. */
+function stage(copied?: string | null) {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-checkpoints-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, "posthorn.db")
@@ -20,10 +20,10 @@ function stage(copied?: string) {
   connection.db.exec("CREATE TABLE pages (content BLOB)")
   connection.syncItself()
   const { port1, port2 } = new MessageChannel()
-  const copier = new Copier(copied ?? path, port2)
+  const copier = copied === null ? null : new Copier(copied ?? path, port2)
   const checkpoints = new Checkpoints(connection, port1, LONG_LOG)
   const close = () => {
-    copier.close()
+    copier?.close()
     connection.close()
     port1.close()
   }
@@ -38,6 +38,7 @@ function stage(copied?: string) {
   return {
     path,
     connection,
+    port2,
     close,
     commit,
     log,
@@ -94,11 +95,22 @@ test("closed after the copier, the writer leaves no log behind", async () => {
   expect(statSync(path).size).toBeGreaterThan(LONG_LOG * 4000)
 })
 
-test("where the copier cannot open the file, or never answers, the writer brings the log into it in the end", async () => {
-  const { close, log, commitUntil } = stage("/nowhere/posthorn.db")
+test.each([
+  ["cannot open the file", "/nowhere/posthorn.db"],
+  ["never answers", null],
+])("where the copier %s, the writer brings the log into it in the end", async (_what, copied) => {
+  const { close, log, commitUntil } = stage(copied)
   onTestFinished(close)
   await commitUntil(() => log().log >= LONG_LOG)
   await commitUntil(() => log().log < LONG_LOG)
+})
+
+test("a file that failed the copier is not used any more", async () => {
+  const { port2, close, commit, log } = stage(null)
+  onTestFinished(close)
+  while (log().log < LONG_LOG) commit()
+  port2.postMessage({ failed: "disk I/O error" })
+  await vi.waitFor(() => expect(commit).toThrow("the database file failed (disk I/O error)"))
 })
 
 test("without room for the copying what was committed stays so, and it is tried again", async () => {

@@ -16,7 +16,7 @@ export class Connection {
   /** A descriptor of the log, where `commit` syncs it. */
   #log: number | null = null
   /** What had been written, here and by others, when it was last synced. */
-  #synced = ""
+  #synced: string | null = null
 
   constructor(path: string, { readOnly = false }: { readOnly?: boolean } = {}) {
     refuseOldSqlite(process.versions.sqlite ?? "0")
@@ -66,14 +66,23 @@ export class Connection {
   commit(): void {
     this.sql("COMMIT").run()
     if (this.#log === null) return
-    const seen = `${this.totalChanges()} ${this.dataVersion()}`
-    if (seen === this.#synced) return
+    const seen = this.#seen()
+    if (seen !== null && seen === this.#synced) return
     try {
       fdatasyncSync(this.#log)
     } catch (error) {
       throw fileFailed((error as Error).message, error)
     }
     this.#synced = seen
+  }
+
+  /** What was written, here and by others; null where that cannot be told. What was committed is not to be refused for it. */
+  #seen(): string | null {
+    try {
+      return `${this.totalChanges()} ${this.dataVersion()}`
+    } catch {
+      return null
+    }
   }
 
   /** Prepares each text once. */

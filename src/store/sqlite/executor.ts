@@ -41,7 +41,8 @@ export class Executor {
   /** Of a reader. */
   readonly #copier: Copier | null
   #wary = 0
-  #lost: PosthornError | null = null
+  /** The file has failed: nothing is done any more. */
+  #lost: Failure | null = null
   #open: {
     readonly connection: Connection
     readonly context: Context
@@ -78,19 +79,23 @@ export class Executor {
         : this.#transact(connection, context, calls, next)
     } catch (error) {
       const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
+      // A sync that fails is told of once: one that succeeds after it would say nothing of what was lost.
+      if (failure.code === "store_failed") this.#lost ??= failure
       // Those that it did not get to would have met the same.
       while (next() !== undefined) {}
       return calls.map(() => ({ failure, fileTrouble: true }))
     }
   }
 
-  /** After what was answered. Throws when the file has failed; from then on nothing is done any more. */
-  tidy(): void {
+  /** After what was answered; the failure if the file has failed meanwhile. */
+  tidy(): Failure | null {
+    if (this.#lost !== null) return null
     try {
       this.#open?.checkpoints?.committed()
+      return null
     } catch (error) {
-      this.#lost = toPosthornError(error)
-      throw this.#lost
+      this.#lost = toFailure(toPosthornError(error))
+      return this.#lost
     }
   }
 

@@ -62,11 +62,8 @@ try {
     }
     const answers = executor.run(take)
     answer({ answers: answers.map((one, i) => packAnswer(names[i]!, one)) })
-    try {
-      executor.tidy()
-    } catch (error) {
-      answer({ lost: toFailure(toPosthornError(error)) })
-    }
+    const lost = executor.tidy()
+    if (lost !== null) answer({ lost })
   }
   port.on("message", (message: ToThread) => {
     receive(message)
