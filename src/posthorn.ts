@@ -163,6 +163,8 @@ interface Ending {
   readonly exchange: EventExchange
 }
 
+const MOST_TENANTS = 1000
+
 /** An open Posthorn, and the default tenant's things. Every method rejects with a `PosthornError`. */
 export class Posthorn extends Tenant {
   /** Where tenants are told of what happens to their webhooks. */
@@ -170,6 +172,8 @@ export class Posthorn extends Tenant {
   readonly #engine: Engine | null
   readonly #bus: EventBus
   readonly #ending: Ending
+  /** Of late: the server asks for one with each request. */
+  readonly #tenants = new Map<string, Tenant>()
   #closing: Promise<void> | null = null
 
   /** Use `openPosthorn`. */
@@ -182,8 +186,14 @@ export class Posthorn extends Tenant {
   }
 
   /** Another tenant, `org_…`: a world of its own, with nothing to be made before it is used. */
-  tenant(orgId: string, { ids = this.core.ids }: { readonly ids?: Ids } = {}): Tenant {
-    return new Tenant({ ...this.core, orgId: requireOrg(orgId), ids })
+  tenant(orgId: string, { ids }: { readonly ids?: Ids } = {}): Tenant {
+    if (ids !== undefined) return new Tenant({ ...this.core, orgId: requireOrg(orgId), ids })
+    const known = this.#tenants.get(orgId)
+    if (known !== undefined) return known
+    const tenant = new Tenant({ ...this.core, orgId: requireOrg(orgId) })
+    if (this.#tenants.size >= MOST_TENANTS) this.#tenants.clear()
+    this.#tenants.set(orgId, tenant)
+    return tenant
   }
 
   /** Listens; the function that comes back stops it. `gateway:webhooks` gets everything. */

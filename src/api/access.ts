@@ -1,5 +1,5 @@
 /** What a route needs and whether a caller has it. The one place that decides. */
-import type { FastifyRequest, RouteOptions } from "fastify"
+import type { FastifyContextConfig, FastifyRequest, RouteOptions } from "fastify"
 import type { Capability } from "../resources/keys.ts"
 import type { Caller } from "./caller.ts"
 import { ApiError } from "./errors.ts"
@@ -50,14 +50,23 @@ export function requireAccess(
   request: FastifyRequest,
   idOf: (app: string) => Promise<string>,
 ): undefined | Promise<void> {
-  const { auth: need, capability } = request.routeOptions.config
-  if (caller.access === "read" && request.method !== "GET" && request.method !== "HEAD")
+  const { config } = request.routeOptions
+  requireScope(caller, request.method, config)
+  if (config.auth !== "app" || caller.appId === null) return undefined
+  const { app_id: app } = request.params as { readonly app_id: string }
+  return app === caller.appId ? undefined : requireOwn(caller.appId, app, idOf)
+}
+
+/** All that can be said without the path. */
+export function requireScope(
+  caller: Caller,
+  method: string,
+  { auth: need, capability }: FastifyContextConfig,
+): void {
+  if (caller.access === "read" && method !== "GET" && method !== "HEAD")
     throw refused("this key can only read")
   if (need === "org" && caller.appId !== null) throw refused("this needs a key of the whole organization")
   if (capability !== undefined && !has(caller, capability)) throw refused(`this key lacks ${capability}`)
-  if (need !== "app" || caller.appId === null) return undefined
-  const { app_id: app } = request.params as { readonly app_id: string }
-  return app === caller.appId ? undefined : requireOwn(caller.appId, app, idOf)
 }
 
 async function requireOwn(

@@ -16,9 +16,13 @@ declare module "fastify" {
   }
 }
 
-export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReader | null): void {
+/** Whose key it is. It throws, or rejects, with what a stranger is told. */
+export type Identify = (authorization: string | undefined) => Caller | Promise<Caller>
+
+export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReader | null): Identify {
   const { store, clock } = posthorn.core
   const ring = new KeyRing(store, clock)
+  const identify: Identify = (authorization) => callerOf(authorization, ring, readToken)
   const enter = (request: FastifyRequest, caller: Caller) => {
     request.caller = caller
     return requireAccess(caller, request, async (key) => {
@@ -27,7 +31,7 @@ export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReade
   }
   /** Undefined where nothing had to be waited for. */
   const admit = (request: FastifyRequest): undefined | Promise<void> => {
-    const caller = callerOf(request.headers.authorization, ring, readToken)
+    const caller = identify(request.headers.authorization)
     return caller instanceof Promise ? caller.then((known) => enter(request, known)) : enter(request, caller)
   }
   app.decorateRequest("caller", null)
@@ -40,6 +44,7 @@ export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReade
     return admitted === undefined ? done() : inTime(request, admitted)
   })
   app.addHook("onClose", () => ring.close())
+  return identify
 }
 
 export function requireCaller(request: FastifyRequest): Caller {

@@ -13,6 +13,9 @@ export interface Timeouts {
 
 export const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 30_000, handlerMs: 30_000 }
 
+/** How long a connection may rest between two requests. */
+export const KEEP_ALIVE_MS = 72_000
+
 const ANSWERS: { readonly [code: string]: readonly [number, string, string, string] } = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout", "timeout", "the request took too long to arrive"],
   HPE_HEADER_OVERFLOW: [
@@ -28,7 +31,7 @@ export function connectionOptions({ headersMs, requestMs }: Timeouts) {
   return {
     http: { headersTimeout: headersMs, connectionsCheckingInterval: Math.min(headersMs, 1000) },
     requestTimeout: requestMs,
-    keepAliveTimeout: 72_000,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     clientErrorHandler(error, socket) {
       if (error.code === "ECONNRESET" || !socket.writable) return
       const [status, reason, code, detail] = ANSWERS[error.code ?? ""] ?? MALFORMED

@@ -1,6 +1,7 @@
 /** What goes wrong, in Svix's shapes: `{code, detail}`, or a list of problems for input that does not fit. */
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify"
 import { type ErrorCode, PosthornError } from "../core/errors.ts"
+import type { Logger } from "../observe/log.ts"
 
 /** One thing that does not fit. */
 export interface Problem {
@@ -32,7 +33,10 @@ export class ApiError extends Error {
   }
 }
 
-const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: FastifyRequest) => ApiError } = {
+/** What an answer says of the request. */
+export type Requested = Pick<FastifyRequest, "id" | "params" | "query" | "body">
+
+const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Requested) => ApiError } = {
   invalid_input: (error, request) =>
     ApiError.invalid([{ loc: locationOf(error.field, request), msg: error.message, type: "value_error" }]),
   not_found: (error) => ApiError.of(404, "not_found", `Entity not found: ${error.message}`),
@@ -58,18 +62,24 @@ export function unsupportedMedia(detail: string): ApiError {
   return ApiError.of(415, "unsupported_media_type", detail)
 }
 
-export function toApiError(error: Error, request: FastifyRequest): ApiError {
+function toApiError(error: Error, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error
-  if (error instanceof PosthornError) return LIBRARY[error.code]?.(error, request) ?? internal(request)
   const { code, statusCode } = error as FastifyError
   const known = FRAMEWORK[code]
   if (known !== undefined) return known(error as FastifyError, request)
   const isClients = statusCode !== undefined && statusCode >= 400 && statusCode < 500
-  return isClients ? ApiError.of(statusCode, "generic_error", error.message) : internal(request)
+  return isClients ? ApiError.of(statusCode, "generic_error", error.message) : answerTo(error, request)
+}
+
+/** To what is no error of the framework's. */
+export function answerTo(error: unknown, request: Requested): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof PosthornError) return LIBRARY[error.code]?.(error, request) ?? internal(request)
+  return internal(request)
 }
 
 /** Nothing of what it was leaves the house; the log has it. */
-function internal(request: FastifyRequest): ApiError {
+function internal(request: Requested): ApiError {
   return ApiError.of(
     500,
     "server_error",
@@ -79,11 +89,15 @@ function internal(request: FastifyRequest): ApiError {
 
 export function handleError(error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const answer = toApiError(error, request)
-  if (answer.status === 500) request.log.error({ err: error }, "a request failed")
-  else if (answer.status > 500) request.log.warn({ err: error }, "a request was turned away")
+  logRefusal(error, answer, request.log)
   // The framework would hang up on the rest of the body, and who still sends would see that instead of the answer.
   if ((error as FastifyError).code === "FST_ERR_CTP_BODY_TOO_LARGE") void reply.removeHeader("connection")
   return sendError(answer, reply)
+}
+
+export function logRefusal(error: unknown, { status }: ApiError, log: Pick<Logger, "error" | "warn">): void {
+  if (status === 500) log.error({ err: error }, "a request failed")
+  else if (status > 500) log.warn({ err: error }, "a request was turned away")
 }
 
 export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
@@ -92,7 +106,7 @@ export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
 }
 
 /** The library names fields; the API says whether they came in the path, the query or the body. */
-function locationOf(field: string | undefined, request: FastifyRequest): string[] {
+function locationOf(field: string | undefined, request: Requested): string[] {
   const path = (field ?? "").split(/[.[\]]+/).filter((part) => part !== "")
   const [root = "", ...rest] = path
   if (root === "cursor") return ["query", "iterator"]

@@ -29,8 +29,30 @@ interface Taken {
   bytes: number
 }
 
+/** What may be under way, and what is. */
+export class Places {
+  readonly #limits: Limits
+  readonly #taken: Taken = { slots: new Set(), bytes: 0 }
+  readonly #uncounted: Taken = { slots: new Set(), bytes: 0 }
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  /** Null when there is none left. */
+  take(always = false): Slot | null {
+    const { maxRequests, handlerMs } = this.#limits
+    if (always) return new Slot(this.#uncounted, handlerMs)
+    return this.#taken.slots.size >= maxRequests ? null : new Slot(this.#taken, handlerMs)
+  }
+
+  hasRoomFor(bodyBytes: number): boolean {
+    return this.#taken.bytes + bodyBytes <= this.#limits.maxBodyBytes
+  }
+}
+
 /** One request's share. It is kept while somebody waits for the answer, and while anybody still works on one. */
-class Slot {
+export class Slot {
   readonly #taken: Taken
   readonly handlerMs: number
   #bodyBytes = 0
@@ -82,7 +104,7 @@ class Slot {
  * For all that waits for the store. Rejects when it takes too long; the place is kept as long as the work really goes on. The
  * framework's own timeout ends with the reading of the body, and would let every POST hang.
  */
-export function inTime<T>({ slot }: FastifyRequest, work: Promise<T>): Promise<T> {
+export function inTime<T>({ slot }: Pick<FastifyRequest, "slot">, work: Promise<T>): Promise<T> {
   if (slot === null) return work
   const end = slot.begin()
   return new Promise((resolve, reject) => {
@@ -104,9 +126,7 @@ export function inTime<T>({ slot }: FastifyRequest, work: Promise<T>): Promise<T
   })
 }
 
-export function shedOverload(app: Api, { maxRequests, maxBodyBytes, handlerMs }: Limits): void {
-  const taken: Taken = { slots: new Set(), bytes: 0 }
-  const uncounted: Taken = { slots: new Set(), bytes: 0 }
+export function shedOverload(app: Api, places: Places): void {
   app.decorateRequest("slot", null)
   app.addHook("onRoute", (route) => {
     const { handler } = route
@@ -116,9 +136,8 @@ export function shedOverload(app: Api, { maxRequests, maxBodyBytes, handlerMs }:
     }
   })
   app.addHook("onRequest", (request, reply, done) => {
-    const { always } = request.routeOptions.config
-    if (!always && taken.slots.size >= maxRequests) return done(tooMuch("too many requests are under way"))
-    const slot = new Slot(always ? uncounted : taken, handlerMs)
+    const slot = places.take(request.routeOptions.config.always)
+    if (slot === null) return done(tooMuch("too many requests are under way"))
     request.slot = slot
     const leave = () => slot.leave()
     reply.raw.on("finish", leave).on("close", leave)
@@ -126,7 +145,7 @@ export function shedOverload(app: Api, { maxRequests, maxBodyBytes, handlerMs }:
   })
   app.addHook("preParsing", (request, _reply, _payload, done) => {
     const expected = expectedBytes(request)
-    if (expected > 0 && taken.bytes + expected > maxBodyBytes)
+    if (expected > 0 && !places.hasRoomFor(expected))
       return done(tooMuch("too many bytes of requests are being read"))
     if (expected > 0) request.slot?.expectBody(expected)
     done()

@@ -4,7 +4,7 @@ import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import { authenticate, requireCaller } from "./auth.ts"
 import { readBodies } from "./body.ts"
-import { connectionOptions, TIMEOUTS, type Timeouts } from "./connections.ts"
+import { connectionOptions, KEEP_ALIVE_MS, TIMEOUTS, type Timeouts } from "./connections.ts"
 import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import { allowBrowsers } from "./cors.ts"
 import { ApiError, handleError, sendError } from "./errors.ts"
@@ -12,10 +12,13 @@ import { answerOnce } from "./idempotency.ts"
 import type { TokenReader } from "./jwt.ts"
 import { RequestLog, requestId, tellRequestId } from "./logging.ts"
 import { answerMissing } from "./missing.ts"
-import { shedOverload } from "./overload.ts"
+import { Places, shedOverload } from "./overload.ts"
 import { parseQuery, refuseUnknownQueries } from "./query.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
+import { messageRoutes } from "./routes/messages.ts"
+import { Clerk } from "./short/clerk.ts"
+import { ShortWay } from "./short/short-way.ts"
 import { refuseUnsupported } from "./unsupported.ts"
 import { loadCompiler, validatorCompiler } from "./validation.ts"
 
@@ -72,16 +75,17 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   tellRequestId(app)
   allowBrowsers(app)
   stopGently(app, settings.closeTimeoutMs)
-  shedOverload(app, {
+  const places = new Places({
     maxRequests: settings.maxRequests,
     maxBodyBytes: settings.maxBodyBytes ?? Math.max(67_108_864, 4 * bodyLimit),
     handlerMs: timeouts.handlerMs,
   })
+  shedOverload(app, places)
   answerMissing(app)
   // Hooks run in the order in which they are added, and at the close the other way round: the Posthorn goes last.
   app.addHook("onClose", () => posthorn.close())
   refuseUnknownQueries(app)
-  authenticate(app, posthorn, settings.readToken ?? null)
+  const identify = authenticate(app, posthorn, settings.readToken ?? null)
   refuseUnsupported(app)
   readBodies(app)
   loadCompiler(app)
@@ -95,6 +99,13 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     },
   }
   const routes = settings.routes ?? ROUTES
+  if (routes.includes(messageRoutes)) {
+    const { logger } = settings
+    const clerk = new Clerk({ posthorn, identify, places, logger, bodyLimit })
+    const patience = { headersMs: timeouts.headersMs, keepAliveMs: KEEP_ALIVE_MS }
+    const shortWay = new ShortWay(app.server, clerk, patience)
+    app.addHook("preClose", async () => shortWay.stop(settings.closeTimeoutMs))
+  }
   void app.register(
     async (api) => {
       for (const register of routes) register(api as Api, context)

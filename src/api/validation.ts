@@ -7,15 +7,21 @@ import type { Plain } from "./schema.ts"
 
 let compile: typeof compileCheck | null = null
 
+/** Undefined when it is there. */
+export function compilerLoading(): undefined | Promise<void> {
+  if (compile !== null) return undefined
+  return import("./check.ts").then(({ compileCheck }) => {
+    compile = compileCheck
+  })
+}
+
 /** In a hook of its own: the framework takes a check that waits for one that has passed. */
 export function loadCompiler(app: Api): void {
   app.addHook("preValidation", ({ routeOptions, query }, _reply, done) => {
     // Whoever asks whether we live does not wait for the compiler.
     const isPing = routeOptions.config.always && Object.keys(query as object).length === 0
-    if (compile !== null || isPing) return done()
-    return import("./check.ts").then(({ compileCheck }) => {
-      compile = compileCheck
-    })
+    const loading = isPing ? undefined : compilerLoading()
+    return loading === undefined ? done() : loading
   })
 }
 

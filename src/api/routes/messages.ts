@@ -2,6 +2,7 @@
 import type { FastifyRequest } from "fastify"
 import { invalid, PosthornError } from "../../core/errors.ts"
 import type { MessageInput, SendResult } from "../../resources/messages.ts"
+import type { Tenant } from "../../tenant.ts"
 import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { rawField } from "../raw-field.ts"
@@ -19,11 +20,35 @@ const withContent = {
   with_content: Type.Optional(Type.Boolean({ description: "False leaves the payload out of the answer." })),
 }
 
+/** What the route of messages needs, whoever reads the request. */
+export const SENDING = { auth: "org", ownIdempotency: true } as const
+
+/** A request that sends a message, of a caller that may, with a body that fits. */
+export interface Posted {
+  readonly app: string
+  readonly body: Body
+  /** As it came. */
+  readonly rawBody: Buffer
+  readonly idempotencyKey: string | undefined
+  /** False leaves the payload out of the answer. */
+  readonly withContent: boolean
+}
+
+/** The answer, as JSON. */
+export async function postMessage({ messages, applications }: Tenant, posted: Posted): Promise<string> {
+  const { app, body, rawBody, idempotencyKey, withContent } = posted
+  const payload = payloadOf(body, rawBody)
+  const input = messageInput(body, payload, idempotencyKey)
+  if (body.application) await ensureApplication(applications, app, body.application)
+  const sent = await messages.send(app, input)
+  return toJson(sentOut(sent, input, withContent ? payload : null))
+}
+
 export const messageRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/app/:app_id/msg",
     {
-      config: { auth: "org", ownIdempotency: true },
+      config: SENDING,
       schema: {
         operationId: "v1.message.create",
         summary: "Send a message: answered when it is written down",
@@ -35,14 +60,13 @@ export const messageRoutes: Routes = (app, { tenant }) => {
       },
     },
     async (request, reply) => {
-      const { messages, applications } = tenant(request)
-      const { app_id: key } = request.params
-      const payload = payloadOf(request.body, request.rawBody!)
-      const input = messageInput(request.body, payload, keyOf(request))
-      await ensureApplication(applications, key, request.body.application)
-      const sent = await messages.send(key, input)
-      const shown = request.query.with_content === false ? null : payload
-      const answer = toJson(sentOut(sent, input, shown))
+      const answer = await postMessage(tenant(request), {
+        app: request.params.app_id,
+        body: request.body,
+        rawBody: request.rawBody!,
+        idempotencyKey: keyOf(request),
+        withContent: request.query.with_content !== false,
+      })
       // As text, of which the schema's type knows nothing.
       return reply
         .code(202)

@@ -1,6 +1,7 @@
 /** One connection to a receiver, for one request at a time. HTTP/1.1 without pipelining; see decision 0011 for why it is our own. */
 import type { Socket } from "node:net"
 import type { Bytes } from "../../core/bytes.ts"
+import { EndOfTurn } from "../../turn.ts"
 import { AnswerReader } from "./answer.ts"
 import type { Open } from "./connect.ts"
 import { EgressError } from "./guard.ts"
@@ -38,7 +39,7 @@ export class Connection {
   #asker: Asker | null = null
   /** What came of its answer; null until something has. */
   #answer: AnswerReader | null = null
-  /** Of the request, while the connection is being opened. */
+  /** Of the request, while the connection is being opened, and until the end of the turn. */
   #unsent: Unsent | null = null
   #isOver = false
   /** How long the receiver said that it keeps an idle connection. */
@@ -57,8 +58,15 @@ export class Connection {
   /** Only while none is under way. */
   request(head: string, body: Bytes, asker: Asker): void {
     this.#asker = asker
-    if (this.#socket === null) this.#unsent = { head, body }
-    else write(this.#socket, { head, body })
+    this.#unsent = { head, body }
+    if (this.#socket !== null) UNWRITTEN.add(this)
+  }
+
+  /** The request that waits to be written, if it still does. */
+  write(): void {
+    const unsent = this.#unsent
+    this.#unsent = null
+    if (unsent !== null && this.#socket !== null) write(this.#socket, unsent)
   }
 
   /** Ends the request now. A connection that is still being opened is left to it: the next request can have it. */
@@ -89,14 +97,12 @@ export class Connection {
       .on("close", () => this.#end(CLOSED))
     // Nothing will tell of an end that came before this.
     if (socket.destroyed) return this.#end(CLOSED)
-    const unsent = this.#unsent
-    this.#unsent = null
-    if (unsent !== null) write(socket, unsent)
-    else this.#owner.freed(this)
+    if (this.#unsent === null) this.#owner.freed(this)
+    else UNWRITTEN.add(this)
   }
 
   #take(bytes: Buffer, length: number): void {
-    if (this.#asker === null)
+    if (this.#asker === null || this.#unsent !== null)
       return this.#end(new EgressError("invalid_response", "bytes that nobody asked for"))
     this.#answer ??= new AnswerReader()
     try {
@@ -127,6 +133,8 @@ export class Connection {
     this.#tell(error)
   }
 }
+
+const UNWRITTEN = new EndOfTurn<Connection>((connection) => connection.write())
 
 function write(socket: Socket, { head, body }: Unsent): void {
   // Goes to the socket from the stack, with no buffer made of it.

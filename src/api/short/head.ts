@@ -1,0 +1,94 @@
+/** The head of a request that sends a message, if it is written as most are. Whatever else it may be is null here, and the HTTP server's. */
+import { HEADER_NAME, NOT_IN_A_HEADER } from "../../core/header.ts"
+import { PREFIX } from "../context.ts"
+
+export interface Head {
+  readonly url: string
+  /** As it stands in the path. */
+  readonly app: string
+  readonly authorization: string
+  readonly idempotencyKey: string | undefined
+  /** As the client would have it. */
+  readonly requestId: string | undefined
+  /** Where the body begins, and behind its end. */
+  readonly bodyFrom: number
+  readonly bodyTo: number
+}
+
+const REQUEST_LINE = new RegExp(`^POST (${PREFIX}/app/([\\w.-]{1,256})/msg) HTTP/1\\.1$`)
+const JSON_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i
+const LENGTH = /^\d{1,9}$/
+const MOST_FIELDS = 64
+
+/** What is asked of a header. */
+class Fields {
+  authorization: string | undefined
+  connection: string | undefined
+  contentLength: string | undefined
+  contentType: string | undefined
+  host: string | undefined
+  idempotencyKey: string | undefined
+  requestId: string | undefined
+}
+
+/** Null for those that change how the rest is to be read, or what becomes of the connection. All others are of no account. */
+const MEANINGS = new Map<string, keyof Fields | null>([
+  ["authorization", "authorization"],
+  ["connection", "connection"],
+  ["content-length", "contentLength"],
+  ["content-type", "contentType"],
+  ["host", "host"],
+  ["idempotency-key", "idempotencyKey"],
+  ["svix-req-id", "requestId"],
+  ["content-encoding", null],
+  ["expect", null],
+  ["http2-settings", null],
+  ["keep-alive", null],
+  ["proxy-connection", null],
+  ["te", null],
+  ["trailer", null],
+  ["transfer-encoding", null],
+  ["upgrade", null],
+])
+
+/** The text has one character for each byte. */
+export function readHead(text: string): Head | null {
+  const end = text.indexOf("\r\n\r\n")
+  if (end === -1) return null
+  const endOfFirst = text.indexOf("\r\n")
+  const [, url, app] = REQUEST_LINE.exec(text.slice(0, endOfFirst)) ?? []
+  if (url === undefined || app === undefined) return null
+  const fields = readFields(text, endOfFirst + 2, end)
+  if (fields === null || fields.host === undefined || fields.authorization === undefined) return null
+  const { authorization, idempotencyKey, requestId, connection = "keep-alive" } = fields
+  const { contentLength = "", contentType = "" } = fields
+  if (
+    connection.toLowerCase() !== "keep-alive" ||
+    !LENGTH.test(contentLength) ||
+    !JSON_TYPE.test(contentType)
+  )
+    return null
+  const bodyFrom = end + 4
+  const bodyTo = bodyFrom + Number(contentLength)
+  return { url, app, authorization, idempotencyKey, requestId, bodyFrom, bodyTo }
+}
+
+/** Null for what two readers could read differently, what is not understood, and what stands there twice. */
+function readFields(text: string, from: number, to: number): Fields | null {
+  const fields = new Fields()
+  let count = 0
+  for (let at = from; at < to; ) {
+    const next = text.indexOf("\r\n", at)
+    const line = text.slice(at, next)
+    at = next + 2
+    const colon = line.indexOf(":")
+    const name = line.slice(0, colon).toLowerCase()
+    if (++count > MOST_FIELDS || colon === -1 || !HEADER_NAME.test(name) || NOT_IN_A_HEADER.test(line))
+      return null
+    const field = MEANINGS.get(name)
+    if (field === undefined) continue
+    if (field === null || fields[field] !== undefined) return null
+    fields[field] = line.slice(colon + 1).trim()
+  }
+  return fields
+}
