@@ -38,7 +38,8 @@ export class Client {
   #early: Buffer | null = null
   /** No request comes after this one. */
   #isLast = false
-  #hasRested = false
+  /** Between two requests, for which it has longer than for the second piece of one. */
+  #isResting = false
   readonly #listeners: { readonly [event: string]: (chunk: Buffer) => void } = {
     data: (chunk) => this.#take(chunk),
     end: () => this.#ended(),
@@ -73,6 +74,13 @@ export class Client {
     if (bytes.length === head.bodyTo) return void this.#serve(head, bytes)
     if (begun !== null) return this.#handOver(bytes)
     this.#begun = bytes
+    this.#rests(false)
+  }
+
+  #rests(rests: boolean): void {
+    if (this.#isResting === rests) return
+    this.#isResting = rests
+    this.#socket.setTimeout(rests ? this.#patience.keepAliveMs : this.#patience.headersMs)
   }
 
   async #serve(head: Head, bytes: Buffer): Promise<void> {
@@ -94,10 +102,9 @@ export class Client {
     const text = textOf(this.#answer!, this.#isLast ? null : this.#patience.keepAliveMs)
     this.#answer = null
     this.#isBusy = false
-    if (this.#isLast) return void this.#socket.end(text)
     this.#socket.write(text)
-    if (!this.#hasRested) this.#socket.setTimeout(this.#patience.keepAliveMs)
-    this.#hasRested = true
+    if (this.#isLast) return this.#socket.destroySoon()
+    this.#rests(true)
     if (this.#early !== null) this.#handOver(this.#early)
   }
 
@@ -120,7 +127,7 @@ export class Client {
 
   #timedOut(): void {
     if (this.#isBusy) return
-    if (this.#hasRested && this.#begun === null) this.#socket.destroy()
+    if (this.#isResting) this.#socket.destroy()
     else this.#handOver(this.#begun)
   }
 
