@@ -46,6 +46,7 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
   for (const { id, url, ordered } of subscribers) {
     const seq = context.takeDeliverySeq()
     const deliveryId = context.ids.make("dlv", receivedAt)
+    const hand = message.deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
     context.deliveries.add(
       seq,
       deliveryId,
@@ -62,8 +63,8 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
       dueAt,
       receivedAt,
       dueAt,
+      Number(hand !== null),
     )
-    const hand = message.deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
     if (hand !== null) claim(context, seq, hand.token, receivedAt, hand.starts)
     const handed = hand === null ? undefined : { seq, id: deliveryId, token: hand.token }
     lanes.push({ endpointId: id, appId: recipients.appId, dueAt, handed })

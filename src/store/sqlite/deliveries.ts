@@ -3,6 +3,7 @@ import { toDelivery } from "../rows.ts"
 import type { Delivery, DeliveryFilter, Page } from "../store.ts"
 import { asList, Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
+import { IN_BOTH_PARTS, LIVE } from "./lanes.ts"
 import { oldestFirst, readPage } from "./page.ts"
 
 const SELECT = "SELECT d.* FROM webhook_deliveries d"
@@ -76,7 +77,7 @@ export function conditions(filter: DeliveryFilter): Conditions {
   const where = new Conditions()
   if (filter.status === "dead") where.require("d.status = 'dead'")
   else where.narrow("d.status = ?", filter.status)
-  if (filter.live) where.require("d.status IN ('pending', 'failed')")
+  if (filter.live) where.require(`d.${LIVE} AND d.${IN_BOTH_PARTS}`)
   if (filter.calledOff !== undefined)
     where.require(`d.status = 'dead' AND (${CALLED_OFF}) IS ${filter.calledOff ? "TRUE" : "NOT TRUE"}`)
   if (filter.undiscarded) where.require("d.discarded_at IS NULL")

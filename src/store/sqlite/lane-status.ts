@@ -2,12 +2,12 @@
 import type { DeliveryFilter, LaneStatus, Page } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { LIVE } from "./lanes.ts"
+import { IN_BOTH_PARTS, LIVE } from "./lanes.ts"
 import { readPage } from "./page.ts"
 
 /** One probe of the index for each endpoint, so that a lane with a million rows is passed over as fast as one with none. */
 const HAS_LIVE = `EXISTS (
-  SELECT 1 FROM webhook_deliveries INDEXED BY deliveries_live WHERE ${LIVE} AND webhook_id = e.id)`
+  SELECT 1 FROM webhook_deliveries INDEXED BY deliveries_live WHERE ${LIVE} AND ${IN_BOTH_PARTS} AND webhook_id = e.id)`
 
 /** Behind the head of an ordered line nothing is due, whatever its time says. */
 const COUNT = `
@@ -23,7 +23,7 @@ const COUNT = `
          ), 0) AS next_due_at
     FROM webhook_deliveries d INDEXED BY deliveries_live
     LEFT JOIN in_flight f ON f.seq = d.seq
-   WHERE d.${LIVE} AND d.webhook_id = ?1`
+   WHERE d.${LIVE} AND d.${IN_BOTH_PARTS} AND d.webhook_id = ?1`
 
 export function listLanes(
   context: Context,

@@ -10,6 +10,9 @@ import { readEndpoint } from "./endpoints.ts"
 // The text is the one in the partial indexes: SQLite only uses them when a query says the same.
 export const LIVE = "status IN ('pending', 'failed')"
 const DUE = "coalesce(next_retry_at, 0)"
+/** Both parts of the index `deliveries_live`: what was handed over as it was accepted, which a crash may have left there, and what was not. */
+const PARTS = [0, 1]
+export const IN_BOTH_PARTS = "handed IN (0, 1)"
 
 const ORDERED_LINE = 0
 const ORDERED_DEFERRED = 1
@@ -18,11 +21,12 @@ const ORDERED_DEFERRED = 1
 export function scanLanes(context: Context, after: string | null, limit: number): LaneWake[] {
   const next = context.connection.sql(`
     SELECT webhook_id, app_id FROM webhook_deliveries INDEXED BY deliveries_live
-     WHERE ${LIVE} AND webhook_id > ? ORDER BY webhook_id LIMIT 1`)
+     WHERE ${LIVE} AND handed = ? AND webhook_id > ? ORDER BY webhook_id LIMIT 1`)
   const lanes: LaneWake[] = []
   let endpointId = after ?? ""
   while (lanes.length < limit) {
-    const row = next.get(endpointId)
+    const found = PARTS.map((part) => next.get(part, endpointId)).filter((row) => row !== undefined)
+    const [row] = found.sort((a, b) => (a.webhook_id! < b.webhook_id! ? -1 : 1))
     if (row === undefined) break
     endpointId = row.webhook_id as string
     lanes.push({ endpointId, appId: row.app_id as string, dueAt: earliestDue(context, endpointId) })
@@ -99,47 +103,52 @@ interface Found {
 }
 
 interface Queue {
+  /** Of the index, in which it has rows. */
+  readonly parts: readonly number[]
   readonly rank: number
   readonly dueAt: number
 }
 
-/** The queues in which anything waits, each with its earliest due time: one probe for each. */
+/** The queues in which anything waits, by rank, each with its earliest due time: one probe for each. */
 function queues({ connection }: Context, endpointId: string): Queue[] {
   const next = connection.sql(`
     SELECT rank, ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
-     WHERE ${LIVE} AND webhook_id = ? AND rank > ? ORDER BY rank, ${DUE} LIMIT 1`)
-  const found: Queue[] = []
-  for (let rank = -1; ; ) {
-    const row = next.get(endpointId, rank)
-    if (row === undefined) return found
-    rank = row.rank as number
-    found.push({ rank, dueAt: row.due as number })
-  }
+     WHERE ${LIVE} AND handed = ? AND webhook_id = ? AND rank > ? ORDER BY rank, ${DUE} LIMIT 1`)
+  const found = new Map<number, Queue>()
+  for (const part of PARTS)
+    for (let rank = -1; ; ) {
+      const row = next.get(part, endpointId, rank)
+      if (row === undefined) break
+      rank = row.rank as number
+      const { parts, dueAt } = found.get(rank) ?? { parts: [], dueAt: Number.POSITIVE_INFINITY }
+      found.set(rank, { rank, parts: [...parts, part], dueAt: Math.min(dueAt, row.due as number) })
+    }
+  return [...found.values()].sort((a, b) => a.rank - b.rank)
 }
 
 function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Queue[], now: number): Found {
   const due = waiting.filter(({ dueAt }) => dueAt <= now)
-  const found = new Map<number, Row[]>()
+  const found = new Map<Queue, Row[]>()
   let count = 0
-  const look = (rank: number, most: number) => {
+  const look = (queue: Queue, most: number) => {
     if (count >= most) return
-    const before = found.get(rank)?.length ?? 0
-    const rows = dueRows(context, lane, rank, now, before + most - count)
-    found.set(rank, rows)
+    const before = found.get(queue)?.length ?? 0
+    const rows = dueRows(context, lane, queue, now, before + most - count)
+    found.set(queue, rows)
     count += rows.length - before
   }
-  for (const { rank } of due) if (isRetryRank(rank)) look(rank, lane.retryShare)
-  for (const { rank } of due) look(rank, lane.limit)
+  for (const queue of due) if (isRetryRank(queue.rank)) look(queue, lane.retryShare)
+  for (const queue of due) look(queue, lane.limit)
   const deliveries: ClaimedDelivery[] = []
   // By rank, as they are started but for each fifth: those that are sent at once are written down as such.
-  for (const row of due.flatMap(({ rank }) => found.get(rank) ?? [])) {
+  for (const row of due.flatMap((queue) => found.get(queue) ?? [])) {
     const claimed = claimRow(context, row, lane.token, now, deliveries.length < lane.starting)
     if (claimed !== null) deliveries.push(claimed)
   }
   const passedOver = count - deliveries.length
   if (deliveries.length >= lane.limit || passedOver > 0) return { deliveries, nextDueAt: now }
-  const next = waiting.map(({ rank, dueAt }) =>
-    dueAt > now ? dueAt : firstDueAfter(context, lane.endpointId, rank, now),
+  const next = waiting.map((queue) =>
+    queue.dueAt > now ? queue.dueAt : firstDueAfter(context, lane.endpointId, queue, now),
   )
   return { deliveries, nextDueAt: earliest(next) }
 }
@@ -161,22 +170,19 @@ function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
     return fetchOrdered(context, lane, now)
   }
   const headDue = head === undefined ? null : dueOf(head)
-  return {
-    deliveries: [],
-    nextDueAt: earliest([headDue, firstDueAfter(context, lane.endpointId, ORDERED_DEFERRED, now)]),
-  }
+  const joining = firstDueAfter(context, lane.endpointId, { parts: PARTS, rank: ORDERED_DEFERRED }, now)
+  return { deliveries: [], nextDueAt: earliest([headDue, joining]) }
 }
 
 /** By that the head is one probe away, however many of them wait to join. */
 function joinLine({ connection }: Context, endpointId: string, now: number): void {
-  connection
-    .sql(`
-      UPDATE webhook_deliveries SET deferred = 0
-       WHERE seq IN (
-         SELECT seq FROM webhook_deliveries INDEXED BY deliveries_live
-          WHERE ${LIVE} AND webhook_id = ? AND rank = ${ORDERED_DEFERRED} AND ${DUE} <= ? ORDER BY ${DUE} LIMIT 1000
-       )`)
-    .run(endpointId, now)
+  const join = connection.sql(`
+    UPDATE webhook_deliveries SET deferred = 0
+     WHERE seq IN (
+       SELECT seq FROM webhook_deliveries INDEXED BY deliveries_live
+        WHERE ${LIVE} AND handed = ? AND webhook_id = ? AND rank = ${ORDERED_DEFERRED} AND ${DUE} <= ? ORDER BY ${DUE} LIMIT 1000
+     )`)
+  for (const part of PARTS) join.run(part, endpointId, now)
 }
 
 /** What a request needs, for the deliveries that `found` names. */
@@ -202,7 +208,7 @@ const dueRowsSql = (most: number) =>
   claimable(
     `SELECT w.seq, coalesce(w.next_retry_at, 0) AS due FROM webhook_deliveries w INDEXED BY deliveries_live
      LEFT JOIN in_flight i ON i.seq = w.seq
-    WHERE w.${LIVE} AND w.webhook_id = ? AND w.rank = ? AND coalesce(w.next_retry_at, 0) <= ? AND i.token IS NOT ?
+    WHERE w.${LIVE} AND w.handed = ? AND w.webhook_id = ? AND w.rank = ? AND coalesce(w.next_retry_at, 0) <= ? AND i.token IS NOT ?
       ORDER BY coalesce(w.next_retry_at, 0), w.seq LIMIT ${most}`,
     "found.due, found.seq",
   )
@@ -211,22 +217,31 @@ function lineHead({ connection }: Context, endpointId: string): Row | undefined 
   return connection.sql(LINE_HEAD).get(endpointId)
 }
 
-function dueRows({ connection }: Context, lane: LaneFetch, rank: number, now: number, most: number): Row[] {
-  return connection.sql(dueRowsSql(most)).all(lane.endpointId, rank, now, lane.token)
+function dueRows(
+  { connection }: Context,
+  { endpointId, token }: LaneFetch,
+  { parts, rank }: Queue,
+  now: number,
+  most: number,
+): Row[] {
+  const found = parts.map((part) => connection.sql(dueRowsSql(most)).all(part, endpointId, rank, now, token))
+  if (found.length === 1) return found[0]!
+  return found
+    .flat()
+    .sort((a, b) => dueOf(a) - dueOf(b) || (a.seq as number) - (b.seq as number))
+    .slice(0, most)
 }
 
 function firstDueAfter(
   { connection }: Context,
   endpointId: string,
-  rank: number,
+  { parts, rank }: Pick<Queue, "parts" | "rank">,
   now: number,
 ): number | null {
-  const row = connection
-    .sql(`
-      SELECT ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
-       WHERE ${LIVE} AND webhook_id = ? AND rank = ? AND ${DUE} > ? ORDER BY ${DUE} LIMIT 1`)
-    .get(endpointId, rank, now)
-  return row === undefined ? null : (row.due as number)
+  const next = connection.sql(`
+    SELECT ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
+     WHERE ${LIVE} AND handed = ? AND webhook_id = ? AND rank = ? AND ${DUE} > ? ORDER BY ${DUE} LIMIT 1`)
+  return earliest(parts.map((part) => (next.get(part, endpointId, rank, now)?.due as number) ?? null))
 }
 
 /** Writes down that the delivery is about to be sent. What an earlier claim left there was an attempt of unknown outcome. */

@@ -57,7 +57,9 @@ test("what a lane has to do is found through its indexes, and nothing is sorted"
   const store = open()
   const lanes = fill(store).map(({ id }) => laneFetch(id, 1))
   const plans = [...store.plan("fetch", lanes, NOW), ...store.plan("scanLanes", null, 10)].join("\n")
-  expect(plans).toContain("SEARCH w USING INDEX deliveries_live (webhook_id=? AND rank=? AND <expr><?)")
+  expect(plans).toContain(
+    "SEARCH w USING INDEX deliveries_live (handed=? AND webhook_id=? AND rank=? AND <expr><?)",
+  )
   expect(plans).toContain("SEARCH webhook_deliveries USING INDEX deliveries_line (webhook_id=?)")
   expect(plans).not.toMatch(/TEMP B-TREE|SCAN (?!found)/)
 })
@@ -112,7 +114,7 @@ test.each<[string, DeliveryFilter]>([
   const filter = { ...of, live: true }
   const { id } = run("createTask", sample.task({ action: "cancel", filter })) as Task
   for (const text of [...plan("countDeliveries", filter), plan("readTask", id, 200).at(-1)]) {
-    expect(text).toContain("SEARCH d USING INDEX deliveries_live (webhook_id=?)")
+    expect(text).toContain("SEARCH d USING INDEX deliveries_live (handed=? AND webhook_id=?)")
     expect(text).not.toMatch(WHOLE)
   }
 })
@@ -192,8 +194,10 @@ test("a lane is passed over with one look, and counted by its own rows alone", (
   fill(store)
   const plans = store.plan("listLanes", { orgId: ORG }, { ...named, from: "" }).join("\n")
   expect(plans).toContain("SEARCH e USING INDEX sqlite_autoindex_endpoints_1 (id>?)")
-  expect(plans).toContain("SEARCH webhook_deliveries EXISTS USING INDEX deliveries_live (webhook_id=?)")
-  expect(plans).toContain("SEARCH d USING INDEX deliveries_live (webhook_id=?)")
+  expect(plans).toContain(
+    "SEARCH webhook_deliveries EXISTS USING INDEX deliveries_live (handed=? AND webhook_id=?)",
+  )
+  expect(plans).toContain("SEARCH d USING INDEX deliveries_live (handed=? AND webhook_id=?)")
   expect(plans).not.toMatch(WHOLE)
 })
 
