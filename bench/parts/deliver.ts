@@ -32,8 +32,12 @@ async function measure(bench: Bench, name: string, where: Partial<Where>): Promi
   }
 }
 
-export const deliverParts: readonly Part[] = [
-  { names: ["deliver.sqlite.ratio"], run: (bench) => measure(bench, "deliver.sqlite", {}) },
+export const deliverToSqlite: Part = {
+  names: ["deliver.sqlite.ratio"],
+  run: (bench) => measure(bench, "deliver.sqlite", {}),
+}
+
+export const deliverToServers: readonly Part[] = [
   {
     names: ["deliver.postgres.ratio"],
     run: async (bench) =>
