@@ -1,5 +1,6 @@
 /** Messages on the short way past the HTTP server, and everything that leaves it. */
 import { once } from "node:events"
+import type { Server } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
 import type { Store } from "../../src/store/store.ts"
@@ -14,11 +15,16 @@ interface Answer {
 /** A client that writes what it is told to, in as many pieces, and reads answers one after the other. */
 class RawClient {
   readonly socket: Socket
+  /** The server's end of it. */
+  readonly peer: Promise<Socket>
+  #written = 0
   #received = ""
   #hasEnded = false
 
-  constructor(port: number) {
+  constructor(server: Server) {
+    const { port } = server.address() as AddressInfo
     this.socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
+    this.peer = once(server, "connection").then(([peer]) => peer as Socket)
     this.socket.setNoDelay(true).setEncoding("latin1")
     this.socket.on("data", (text: string) => {
       this.#received += text
@@ -31,13 +37,14 @@ class RawClient {
     onTestFinished(() => void this.socket.destroy())
   }
 
-  write(...pieces: readonly string[]): Promise<void> {
-    return pieces.reduce(async (before, piece) => {
-      await before
-      await new Promise<void>((resolve) => this.socket.write(piece, "latin1", () => resolve()))
-      // So that each is read by itself.
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }, Promise.resolve())
+  /** Each is read by itself: the next is written when it was. */
+  async write(...pieces: readonly string[]): Promise<void> {
+    const peer = await this.peer
+    for (const piece of pieces) {
+      this.socket.write(piece, "latin1")
+      this.#written += piece.length
+      await until(() => peer.bytesRead >= this.#written || peer.destroyed)
+    }
   }
 
   async answer(): Promise<Answer> {
@@ -64,12 +71,18 @@ class RawClient {
   }
 }
 
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+  // Whatever was read is then worked on.
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
 async function start(given: ApiServerOptions = {}) {
   const server = await ApiServer.start(given)
   await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
   let ordinary = 0
   server.app.server.on("request", () => ordinary++)
-  const client = () => new RawClient((server.app.server.address() as AddressInfo).port)
+  const client = () => new RawClient(server.app.server)
   const request = (n: number, changes: { readonly [name: string]: string | null } = {}, path = "msg") => {
     const body = changes.body ?? JSON.stringify({ eventType: "a", payload: { n } })
     const fields = Object.entries({
@@ -295,7 +308,8 @@ test("whoever has ended its side gets the answer, and then the end", async () =>
   const short = client()
   short.socket.end(request(1))
   await reached
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  const peer = await short.peer
+  await until(() => peer.readableEnded)
   open()
   const answer = await short.answer()
   expect(answer).toMatchObject({ status: 202, headers: { connection: "close" } })
@@ -370,8 +384,14 @@ test("whoever does not read its answers becomes the HTTP server's, which stops r
   const deaf = client()
   deaf.socket.pause()
   const text = request(1, { body: JSON.stringify({ eventType: "a", payload: "x".repeat(50_000) }) })
-  for (let i = 0; i < 400 && requests() === 0; i++) await deaf.write(text)
-  expect(requests()).toBe(1)
+  const peer = await deaf.peer
+  // With each answer written before the next request.
+  while (requests() === 0) {
+    const { bytesWritten } = peer
+    deaf.socket.write(text)
+    await until(() => peer.bytesWritten > bytesWritten || requests() > 0)
+  }
+  expect(peer.writableLength).toBeGreaterThan(0)
 })
 
 test("a stop ends idle connections at once, and the others with their answers", async () => {
