@@ -16,6 +16,15 @@ export class EndOfTurn<T> {
   #run(): void {
     const all = this.#waiting
     this.#waiting = []
-    for (const one of all) this.#work(one)
+    let begun = 0
+    try {
+      for (const one of all) {
+        begun++
+        this.#work(one)
+      }
+    } finally {
+      // Behind one that has failed.
+      for (const one of all.slice(begun)) this.add(one)
+    }
   }
 }

@@ -6,10 +6,10 @@ import type { Api } from "./context.ts"
 
 /** Svix's clients send one; what could break a log line is not taken. */
 export function requestId({ headers }: IncomingMessage): string {
-  return idOf(headers["svix-req-id"])
+  return requestIdOf(headers["svix-req-id"])
 }
 
-export function idOf(given: unknown): string {
+export function requestIdOf(given: unknown): string {
   return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
 }
 

@@ -39,15 +39,19 @@ export class Places {
     this.#limits = limits
   }
 
-  /** Null when there is none left. */
-  take(always = false): Slot | null {
+  /** Throws when there is none left. */
+  take(always = false): Slot {
     const { maxRequests, handlerMs } = this.#limits
     if (always) return new Slot(this.#uncounted, handlerMs)
-    return this.#taken.slots.size >= maxRequests ? null : new Slot(this.#taken, handlerMs)
+    if (this.#taken.slots.size >= maxRequests) throw tooMuch("too many requests are under way")
+    return new Slot(this.#taken, handlerMs)
   }
 
-  hasRoomFor(bodyBytes: number): boolean {
-    return this.#taken.bytes + bodyBytes <= this.#limits.maxBodyBytes
+  /** Throws when there is no room for so many. */
+  expectBody(slot: Slot | null, bytes: number): void {
+    if (this.#taken.bytes + bytes > this.#limits.maxBodyBytes)
+      throw tooMuch("too many bytes of requests are being read")
+    slot?.expectBody(bytes)
   }
 }
 
@@ -137,7 +141,6 @@ export function shedOverload(app: Api, places: Places): void {
   })
   app.addHook("onRequest", (request, reply, done) => {
     const slot = places.take(request.routeOptions.config.always)
-    if (slot === null) return done(tooMuch("too many requests are under way"))
     request.slot = slot
     const leave = () => slot.leave()
     reply.raw.on("finish", leave).on("close", leave)
@@ -145,9 +148,7 @@ export function shedOverload(app: Api, places: Places): void {
   })
   app.addHook("preParsing", (request, _reply, _payload, done) => {
     const expected = expectedBytes(request)
-    if (expected > 0 && !places.hasRoomFor(expected))
-      return done(tooMuch("too many bytes of requests are being read"))
-    if (expected > 0) request.slot?.expectBody(expected)
+    if (expected > 0) places.expectBody(request.slot, expected)
     done()
   })
 }

@@ -100,10 +100,9 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   }
   const routes = settings.routes ?? ROUTES
   if (routes.includes(messageRoutes)) {
-    const { logger } = settings
-    const clerk = new Clerk({ posthorn, identify, places, logger, bodyLimit })
-    const patience = { headersMs: timeouts.headersMs, keepAliveMs: KEEP_ALIVE_MS }
-    const shortWay = new ShortWay(app.server, clerk, patience)
+    const clerk = new Clerk({ posthorn, identify, places, logger: settings.logger })
+    const limits = { headersMs: timeouts.headersMs, keepAliveMs: KEEP_ALIVE_MS, bodyLimit }
+    const shortWay = new ShortWay(app.server, clerk, limits)
     app.addHook("preClose", async () => shortWay.stop(settings.closeTimeoutMs))
   }
   void app.register(

@@ -144,7 +144,7 @@ test("texts beyond ASCII come back and are kept byte for byte", async () => {
   expect(Buffer.from(data[0]!.payload as Uint8Array).toString()).toBe(payload)
 })
 
-test("a key that was not seen before, and one that has to be read again, are waited for", async () => {
+test("a key that was not seen before is waited for", async () => {
   const { client, request, server, requests } = await start()
   const { token } = await server.posthorn.keys.create({ name: "new", scope: "admin" })
   const short = client()
@@ -153,14 +153,40 @@ test("a key that was not seen before, and one that has to be read again, are wai
   expect(requests()).toBe(0)
 })
 
+/** A request as it is, and as it goes the ordinary way. */
+const WAYS = ["msg", "msg?with_content=true"]
+
 test.each<[string, { readonly [name: string]: string | null }, number]>([
   ["a key that nobody has", { Authorization: "Bearer ph_1_2" }, 401],
-  ["no key", { Authorization: null }, 401],
+  ["what is no key", { Authorization: "Basic x" }, 401],
   ["no JSON", { body: "{" }, 422],
   ["a field that nobody knows", { body: '{"eventType":"a","payload":{},"evenTid":"x"}' }, 422],
   ["no event type", { body: '{"payload":{}}' }, 422],
+  ["no payload", { body: '{"eventType":"a"}' }, 422],
+  ["what the library refuses", { body: '{"eventType":"a","payload":{},"maxAttempts":0}' }, 422],
+  ["an empty idempotency key", { "Idempotency-Key": "" }, 422],
+])("%s is refused in the same words on both ways", async (_what, changes, status) => {
+  const { client, request, payloads, requests } = await start()
+  const told: object[] = []
+  for (const way of WAYS) {
+    const short = client()
+    await short.write(request(2, { "Svix-Req-Id": "mine", ...changes }, way))
+    const { headers, ...answer } = await short.answer()
+    // The framework ends some connections with such an answer.
+    const { date: _date, connection: _connection, "keep-alive": _keepAlive, ...same } = headers
+    told.push({ ...answer, same })
+  }
+  expect(told[0]).toMatchObject({ status })
+  expect(told[0]).toEqual(told[1])
+  expect(requests()).toBe(1)
+  expect(await payloads()).toEqual([])
+})
+
+test.each<[string, { readonly [name: string]: string | null }, number]>([
+  ["no key", { Authorization: null }, 401],
   ["another type of content", { "Content-Type": "text/plain" }, 415],
   ["a packed body", { "Content-Encoding": "gzip" }, 415],
+  ["a body that is too large", { "Content-Length": "99999999" }, 413],
 ])("%s goes to the HTTP server, and what follows on the connection too", async (_what, changes, status) => {
   const { client, request, payloads, requests } = await start()
   const short = client()
@@ -172,14 +198,45 @@ test.each<[string, { readonly [name: string]: string | null }, number]>([
   expect(refused.status).toBe(status)
   expect(JSON.parse(refused.text)).toHaveProperty("detail")
   expect(requests()).toBe(1)
-  // The framework ends some connections with such an answer.
-  const goesOn = refused.headers.connection === "keep-alive"
-  if (goesOn) {
+  if (status === 401) {
     await short.write(request(3))
     expect(await short.answer()).toMatchObject({ status: 202 })
     expect(requests()).toBe(2)
-  } else expect(await short.rest()).toBe("")
-  expect(await payloads()).toEqual(goesOn ? [1, 3] : [1])
+  }
+  expect(await payloads()).toEqual(status === 401 ? [1, 3] : [1])
+})
+
+test("a key beyond ASCII is the same on both ways", async () => {
+  const { client, request, payloads } = await start()
+  const ids: string[] = []
+  for (const way of WAYS) {
+    const short = client()
+    // In UTF-8 it ends in A0, which is a space to some.
+    await short.write(request(1, { "Idempotency-Key": Buffer.from("voilà").toString("latin1") }, way))
+    ids.push(JSON.parse((await short.answer()).text).id)
+  }
+  expect(ids[0]).toBe(ids[1])
+  expect(await payloads()).toEqual([1])
+})
+
+test("a key that cannot be looked up in time is told of, and keeps its place as long as it is looked for", async () => {
+  const opened = Promise.withResolvers<void>()
+  const wrapStore = (store: Store): Store =>
+    withMethod(store, "getEntry", async (...args) => {
+      await opened.promise
+      return store.getEntry(...args)
+    })
+  const timeouts = { headersMs: 10_000, requestMs: 10_000, handlerMs: 50 }
+  const { client, request, requests } = await start({ wrapStore, timeouts, maxRequests: 1 })
+  for (const code of ["timeout", "overloaded"]) {
+    const short = client()
+    await short.write(request(1))
+    const late = await short.answer()
+    expect(late).toMatchObject({ status: 503, headers: { "retry-after": "1" } })
+    expect(JSON.parse(late.text).code).toBe(code)
+  }
+  expect(requests()).toBe(0)
+  opened.resolve()
 })
 
 test.each<[string, string]>([
@@ -267,24 +324,26 @@ test("requests that do not wait for their answers are answered in their order", 
   expect(requests()).toBeGreaterThanOrEqual(3)
 })
 
+function withMethod<N extends keyof Store>(store: Store, name: N, method: Store[N]): Store {
+  return new Proxy(store, {
+    get: (target, asked) => {
+      if (asked === name) return method
+      const value = Reflect.get(target, asked)
+      return typeof value === "function" ? value.bind(target) : value
+    },
+  })
+}
+
 /** A store that takes messages when it is told to. */
 function gated() {
   const opened = Promise.withResolvers<void>()
   const reached = Promise.withResolvers<void>()
-  const wrapStore = (store: Store): Store => {
-    const accept: Store["accept"] = async (...args) => {
+  const wrapStore = (store: Store): Store =>
+    withMethod(store, "accept", async (...args) => {
       reached.resolve()
       await opened.promise
       return store.accept(...args)
-    }
-    return new Proxy(store, {
-      get: (target, name) => {
-        if (name === "accept") return accept
-        const value = Reflect.get(target, name)
-        return typeof value === "function" ? value.bind(target) : value
-      },
     })
-  }
   return { wrapStore, reached: reached.promise, open: opened.resolve }
 }
 
@@ -316,6 +375,21 @@ test("whoever has ended its side gets the answer, and then the end", async () =>
   expect(await short.rest()).toBe("")
 })
 
+test("an end behind a request that came too early is for the HTTP server as well", async () => {
+  const { wrapStore, reached, open } = gated()
+  const { client, request, requests } = await start({ wrapStore })
+  const short = client()
+  await short.write(request(1))
+  await reached
+  await short.write(request(2))
+  short.socket.end()
+  open()
+  expect(JSON.parse((await short.answer()).text).payload).toEqual({ n: 1 })
+  // Which answers nobody who has ended before.
+  await short.rest()
+  expect(requests()).toBe(1)
+})
+
 test("whoever ends an idle connection is not kept", async () => {
   const { client, request } = await start()
   const short = client()
@@ -334,7 +408,7 @@ test("whoever goes away meanwhile has sent the message all the same, and gives t
   short.socket.destroy()
   const turnedAway = client()
   await turnedAway.write(request(2))
-  expect(await turnedAway.answer()).toMatchObject({ status: 503 })
+  expect(await turnedAway.answer()).toMatchObject({ status: 503, headers: { "retry-after": "1" } })
   open()
   await expect.poll(payloads).toEqual([1])
   await turnedAway.write(request(3))
@@ -363,7 +437,9 @@ test("bodies of all ways share the bytes that there are for them", async () => {
   expect(await short.answer()).toMatchObject({ status: 202 })
   await short.write(request(2, { body: JSON.stringify({ eventType: "a", payload: "x".repeat(100) }) }))
   expect(await short.answer()).toMatchObject({ status: 503 })
-  expect(requests()).toBe(1)
+  await short.write(request(3))
+  expect(await short.answer()).toMatchObject({ status: 202 })
+  expect(requests()).toBe(0)
 })
 
 test("whoever says only a half is told so by the HTTP server, with the first request and later", async () => {

@@ -39,6 +39,7 @@ export async function postMessage({ messages, applications }: Tenant, posted: Po
   const { app, body, rawBody, idempotencyKey, withContent } = posted
   const payload = payloadOf(body, rawBody)
   const input = messageInput(body, payload, idempotencyKey)
+  // Not awaited for nothing: most have none.
   if (body.application) await ensureApplication(applications, app, body.application)
   const sent = await messages.send(app, input)
   return toJson(sentOut(sent, input, withContent ? payload : null))

@@ -1,124 +1,96 @@
-/** What is done about a request on the short way: by the same functions as on the ordinary one. */
+/** What is done about a request on the short way: by the same functions as on the ordinary one, and in the same order. */
 import type { Logger } from "../../observe/log.ts"
 import type { Posthorn } from "../../posthorn.ts"
 import { requireScope } from "../access.ts"
 import type { Identify } from "../auth.ts"
 import { parseJson } from "../body.ts"
 import type { Caller } from "../caller.ts"
-import { answerTo, logRefusal } from "../errors.ts"
-import { idOf } from "../logging.ts"
+import { answerTo, logRefusal, type Requested } from "../errors.ts"
+import { requestIdOf } from "../logging.ts"
 import { inTime, type Places, type Slot } from "../overload.ts"
-import { type Posted, postMessage, SENDING } from "../routes/messages.ts"
+import { postMessage, SENDING } from "../routes/messages.ts"
 import { plain } from "../schema.ts"
 import { MessageIn } from "../schemas/message.ts"
 import { compilerLoading, validatorCompiler } from "../validation.ts"
 import type { Answer } from "./answer.ts"
 import type { Head } from "./head.ts"
 
-export interface ClerkParts {
+interface Parts {
   readonly posthorn: Posthorn
   readonly identify: Identify
   readonly places: Places
   readonly logger: Logger
-  readonly bodyLimit: number
 }
 
-/** A request that will be answered here. */
-export interface Admitted {
-  readonly caller: Caller
-  readonly posted: Posted
-  readonly slot: Slot
-  readonly requestId: string
-  readonly url: string
-  readonly startedAt: number
+/** What is known of a request by and by. */
+interface Known extends Requested {
+  body: MessageIn | undefined
+  caller: Caller | null
+  slot: Slot | null
 }
 
 export class Clerk {
-  readonly #parts: ClerkParts
+  readonly #parts: Parts
   readonly #validate = validatorCompiler({ schema: plain(MessageIn) })
 
-  constructor(parts: ClerkParts) {
+  constructor(parts: Parts) {
     this.#parts = parts
   }
 
-  /** Null for one on which nothing is done here, whatever the reason. */
-  admit(head: Head, request: Buffer): Admitted | null | Promise<Admitted | null> {
-    const loading = compilerLoading()
-    try {
-      const caller = this.#parts.identify(head.authorization)
-      if (loading === undefined && !(caller instanceof Promise)) return this.#admit(head, request, caller)
-      return Promise.all([caller, loading]).then(
-        ([known]) => this.#admit(head, request, known),
-        () => null,
-      )
-    } catch {
-      return null
+  /** Never rejects. */
+  async answer(head: Head, rawBody: Buffer): Promise<Answer> {
+    const startedAt = performance.now()
+    const id = requestIdOf(head.requestId)
+    const known: Known = {
+      id,
+      params: { app_id: head.app },
+      query: {},
+      body: undefined,
+      caller: null,
+      slot: null,
     }
-  }
-
-  #admit(head: Head, request: Buffer, caller: Caller): Admitted | null {
-    const rawBody = request.subarray(head.bodyFrom, head.bodyTo)
-    const { places, bodyLimit } = this.#parts
-    if (rawBody.length > bodyLimit || !places.hasRoomFor(rawBody.length)) return null
-    let body: MessageIn
-    try {
-      requireScope(caller, "POST", SENDING)
-      body = parseJson(rawBody) as MessageIn
-    } catch {
-      return null
-    }
-    if ("error" in this.#validate(body)) return null
-    const slot = places.take()
-    if (slot === null) return null
-    slot.expectBody(rawBody.length)
-    const { app, idempotencyKey, url } = head
-    return {
-      caller,
-      posted: { app, body, rawBody, idempotencyKey, withContent: true },
-      slot,
-      requestId: idOf(head.requestId),
-      url,
-      startedAt: performance.now(),
-    }
-  }
-
-  async answer(admitted: Admitted): Promise<Answer> {
-    const { slot, posted, caller, requestId } = admitted
     let answer: Answer
     try {
-      const tenant = this.#parts.posthorn.tenant(caller.orgId)
-      const body = await inTime(admitted, postMessage(tenant, posted))
-      answer = { status: 202, requestId, retryAfterSeconds: null, body }
+      const body = await this.#post(head, rawBody, known)
+      answer = { status: 202, requestId: id, retryAfterSeconds: null, body }
     } catch (error) {
-      answer = this.#refuse(error, admitted)
+      answer = this.#refuse(error, known)
     }
-    slot.leave()
-    this.#log(admitted, answer.status)
+    known.slot?.leave()
+    this.#log(head, known, answer.status, startedAt)
     return answer
   }
 
-  #refuse(error: unknown, { posted, requestId }: Admitted): Answer {
-    const asked = { id: requestId, params: { app_id: posted.app }, query: {}, body: posted.body }
-    const refusal = answerTo(error, asked)
-    logRefusal(error, refusal, this.#parts.logger.child({ requestId }))
-    const { status, retryAfterSeconds, body } = refusal
-    return { status, requestId, retryAfterSeconds, body: JSON.stringify(body) }
+  async #post(head: Head, rawBody: Buffer, known: Known): Promise<string> {
+    const { places, identify, posthorn } = this.#parts
+    known.slot = places.take()
+    const identified = identify(head.authorization)
+    known.caller = identified instanceof Promise ? await inTime(known, identified) : identified
+    requireScope(known.caller, "POST", SENDING)
+    places.expectBody(known.slot, rawBody.length)
+    const loading = compilerLoading()
+    if (loading !== undefined) await loading
+    const verdict = this.#validate(parseJson(rawBody) as MessageIn)
+    if ("error" in verdict) throw verdict.error
+    const body = verdict.value as MessageIn
+    known.body = body
+    const { app, idempotencyKey } = head
+    const posted = { app, body, rawBody, idempotencyKey, withContent: true }
+    return inTime(known, postMessage(posthorn.tenant(known.caller.orgId), posted))
   }
 
-  #log({ url, caller, requestId, startedAt }: Admitted, status: number): void {
+  #refuse(error: unknown, known: Known): Answer {
+    const refusal = answerTo(error, known)
+    logRefusal(error, refusal, this.#parts.logger.child({ requestId: known.id }))
+    const { status, retryAfterSeconds, body } = refusal
+    return { status, requestId: known.id, retryAfterSeconds, body: JSON.stringify(body) }
+  }
+
+  #log({ url }: Head, { id, caller }: Known, status: number, startedAt: number): void {
     const { logger } = this.#parts
     if (!logger.isLevelEnabled("info")) return
-    logger.info(
-      {
-        requestId,
-        method: "POST",
-        url,
-        status,
-        durationMs: Math.round(performance.now() - startedAt),
-        organization: caller.orgId,
-        key: caller.keyId ?? undefined,
-      },
-      "request",
-    )
+    const durationMs = Math.round(performance.now() - startedAt)
+    const about = { method: "POST", url, status, durationMs, organization: caller?.orgId }
+    logger.info({ requestId: id, ...about, key: caller?.keyId ?? undefined }, "request")
   }
 }

@@ -5,11 +5,12 @@ import { type Answer, textOf } from "./answer.ts"
 import type { Clerk } from "./clerk.ts"
 import { type Head, readHead } from "./head.ts"
 
-export interface Patience {
+export interface Limits {
   /** For a connection's first bytes, and for the second piece of a request. */
   readonly headersMs: number
-  /** Between two requests. */
+  /** Between two requests, as clients are told. */
   readonly keepAliveMs: number
+  readonly bodyLimit: number
 }
 
 interface Owner {
@@ -18,6 +19,9 @@ interface Owner {
   /** It is no longer on the short way. */
   left(): void
 }
+
+/** As with Node's HTTP server: who uses a connection at the last moment is not to meet its end. */
+const KEEP_ALIVE_MARGIN_MS = 1000
 
 /** No longer head is looked at. */
 const MOST_HEAD_BYTES = 8192
@@ -28,14 +32,14 @@ const ANSWERED = new EndOfTurn<Client>((client) => client.write())
 export class Client {
   readonly #socket: Socket
   readonly #clerk: Clerk
-  readonly #patience: Patience
+  readonly #limits: Limits
   readonly #owner: Owner
   /** The first piece of a request. */
   #begun: Buffer | null = null
   #isBusy = false
   #answer: Answer | null = null
-  /** What came while a request was under way. */
-  #early: Buffer | null = null
+  /** More came while a request was under way. */
+  #hasMore = false
   /** No request comes after this one. */
   #isLast = false
   /** Between two requests, for which it has longer than for the second piece of one. */
@@ -49,65 +53,65 @@ export class Client {
     error: () => {},
   }
 
-  constructor(socket: Socket, clerk: Clerk, patience: Patience, owner: Owner) {
+  constructor(socket: Socket, clerk: Clerk, limits: Limits, owner: Owner) {
     this.#socket = socket
     this.#clerk = clerk
-    this.#patience = patience
+    this.#limits = limits
     this.#owner = owner
     for (const [event, listener] of Object.entries(this.#listeners)) socket.on(event, listener)
-    socket.setTimeout(patience.headersMs)
+    socket.setTimeout(limits.headersMs)
   }
 
   #take(chunk: Buffer): void {
-    if (this.#isBusy) {
-      this.#early = chunk
-      this.#socket.pause()
-      return
-    }
+    if (this.#isBusy) return this.#keepForLater(chunk)
     const begun = this.#begun
     this.#begun = null
     const bytes = begun === null ? chunk : Buffer.concat([begun, chunk])
     const head = readHead(bytes.toString("latin1", 0, MOST_HEAD_BYTES))
-    // Who does not read the answers is for the HTTP server, which then stops reading too.
-    if (head === null || bytes.length > head.bodyTo || this.#socket.writableLength > 0)
-      return this.#handOver(bytes)
+    if (head === null || !this.#isMine(head) || bytes.length > head.bodyTo) return this.#handOver(bytes)
     if (bytes.length === head.bodyTo) return void this.#serve(head, bytes)
     if (begun !== null) return this.#handOver(bytes)
     this.#begun = bytes
-    this.#rests(false)
+    this.#rest(false)
   }
 
-  #rests(rests: boolean): void {
-    if (this.#isResting === rests) return
-    this.#isResting = rests
-    this.#socket.setTimeout(rests ? this.#patience.keepAliveMs : this.#patience.headersMs)
+  /** Who does not read the answers is for the HTTP server, which then stops reading too. */
+  #isMine({ bodyFrom, bodyTo }: Head): boolean {
+    return bodyTo - bodyFrom <= this.#limits.bodyLimit && this.#socket.writableLength === 0
+  }
+
+  /** In the socket, where an end that follows waits behind it. */
+  #keepForLater(chunk: Buffer): void {
+    this.#hasMore = true
+    this.#socket.pause()
+    this.#socket.unshift(chunk)
   }
 
   async #serve(head: Head, bytes: Buffer): Promise<void> {
     this.#isBusy = true
-    let admitted = this.#clerk.admit(head, bytes)
-    if (admitted instanceof Promise) {
-      // What comes meanwhile, be it the end, is for whoever has the connection then.
-      this.#socket.pause()
-      admitted = await admitted
-      this.#socket.resume()
-    }
-    if (admitted === null) return this.#handOver(bytes)
-    this.#answer = await this.#clerk.answer(admitted)
+    this.#answer = await this.#clerk.answer(head, bytes.subarray(head.bodyFrom, head.bodyTo))
     ANSWERED.add(this)
   }
 
   /** The answer. */
   write(): void {
-    const text = textOf(this.#answer!, this.#isLast ? null : this.#patience.keepAliveMs)
+    const text = textOf(this.#answer!, this.#isLast ? null : this.#limits.keepAliveMs)
     this.#answer = null
     this.#isBusy = false
     this.#socket.write(text)
     if (this.#isLast) return this.#socket.destroySoon()
-    this.#rests(true)
-    if (this.#early !== null) this.#handOver(this.#early)
+    this.#rest(true)
+    if (this.#hasMore) this.#handOver(null)
   }
 
+  #rest(rests: boolean): void {
+    if (this.#isResting === rests) return
+    this.#isResting = rests
+    const { keepAliveMs, headersMs } = this.#limits
+    this.#socket.setTimeout(rests ? keepAliveMs + KEEP_ALIVE_MARGIN_MS : headersMs)
+  }
+
+  /** With what was read of the next request. Never with one that is worked on: nothing is done twice. */
   #handOver(bytes: Buffer | null): void {
     const socket = this.#socket
     if (socket.destroyed) return
@@ -135,7 +139,7 @@ export class Client {
   stop(): void {
     this.#isLast = true
     if (this.#isBusy) return
-    if (this.#begun === null) this.#socket.destroy()
+    if (this.#begun === null) this.#socket.destroySoon()
     else this.#handOver(this.#begun)
   }
 

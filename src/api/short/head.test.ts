@@ -138,6 +138,8 @@ test("what is read here, Node's HTTP server reads in the same way", async () => 
     "\0",
     "x",
     "é",
+    "\xa0",
+    "\x85",
     "2",
     "-",
     "chunked",

@@ -16,7 +16,7 @@ export interface Head {
 }
 
 const REQUEST_LINE = new RegExp(`^POST (${PREFIX}/app/([\\w.-]{1,256})/msg) HTTP/1\\.1$`)
-const JSON_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i
+const JSON_BODY = /^application\/json(?:; ?charset=utf-8)?$/i
 const LENGTH = /^\d{1,9}$/
 const MOST_FIELDS = 64
 
@@ -65,7 +65,7 @@ export function readHead(text: string): Head | null {
   if (
     connection.toLowerCase() !== "keep-alive" ||
     !LENGTH.test(contentLength) ||
-    !JSON_TYPE.test(contentType)
+    !JSON_BODY.test(contentType)
   )
     return null
   const bodyFrom = end + 4
@@ -88,7 +88,20 @@ function readFields(text: string, from: number, to: number): Fields | null {
     const field = MEANINGS.get(name)
     if (field === undefined) continue
     if (field === null || fields[field] !== undefined) return null
-    fields[field] = line.slice(colon + 1).trim()
+    fields[field] = withoutSpace(line, colon + 1)
   }
   return fields
+}
+
+/** Spaces and tabs alone: `trim` would take more, such as the byte A0, in which many letters of UTF-8 end. */
+function withoutSpace(line: string, start: number): string {
+  let from = start
+  let to = line.length
+  while (from < to && isSpace(line.charCodeAt(from))) from++
+  while (to > from && isSpace(line.charCodeAt(to - 1))) to--
+  return line.slice(from, to)
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09
 }

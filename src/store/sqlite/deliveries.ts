@@ -3,8 +3,8 @@ import { toDelivery } from "../rows.ts"
 import type { Delivery, DeliveryFilter, Page } from "../store.ts"
 import { asList, Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { IN_BOTH_PARTS, LIVE } from "./lanes.ts"
 import { oldestFirst, readPage } from "./page.ts"
+import { IN_BOTH_PARTS, LIVE } from "./schema.ts"
 
 const SELECT = "SELECT d.* FROM webhook_deliveries d"
 

@@ -6,6 +6,7 @@ import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
 import { readPage } from "./page.ts"
+import { IN_BOTH_PARTS, LIVE } from "./schema.ts"
 import { createTask } from "./tasks.ts"
 
 /** A policy by name and the application's limit are read with the endpoint, so that whoever sends knows all of it from one row. */
@@ -106,9 +107,9 @@ export function updateEndpoint(
   // What waits moves between the line and the queues; finished rows keep what they were.
   if (after.ordered !== before.ordered) {
     connection
-      .sql(
-        "UPDATE webhook_deliveries SET ordered = ? WHERE webhook_id = ? AND status IN ('pending', 'failed')",
-      )
+      .sql(`
+        UPDATE webhook_deliveries INDEXED BY deliveries_live SET ordered = ?
+         WHERE ${LIVE} AND ${IN_BOTH_PARTS} AND webhook_id = ?`)
       .run(Number(after.ordered), id)
   }
   context.forget()

@@ -2,8 +2,8 @@
 import type { DeliveryFilter, LaneStatus, Page } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { IN_BOTH_PARTS, LIVE } from "./lanes.ts"
 import { readPage } from "./page.ts"
+import { IN_BOTH_PARTS, LIVE } from "./schema.ts"
 
 /** One probe of the index for each endpoint, so that a lane with a million rows is passed over as fast as one with none. */
 const HAS_LIVE = `EXISTS (

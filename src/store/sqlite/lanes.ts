@@ -6,13 +6,11 @@ import type { ClaimedDelivery, LaneFetch, LaneWake, LaneWork } from "../store.ts
 import { insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 import { readEndpoint } from "./endpoints.ts"
+import { LIVE } from "./schema.ts"
 
-// The text is the one in the partial indexes: SQLite only uses them when a query says the same.
-export const LIVE = "status IN ('pending', 'failed')"
 const DUE = "coalesce(next_retry_at, 0)"
-/** Both parts of the index `deliveries_live`: what was handed over as it was accepted, which a crash may have left there, and what was not. */
+/** Of the index `deliveries_live`: what waits, and what was handed over as it was accepted, which a crash may have left there. */
 const PARTS = [0, 1]
-export const IN_BOTH_PARTS = "handed IN (0, 1)"
 
 const ORDERED_LINE = 0
 const ORDERED_DEFERRED = 1

@@ -64,6 +64,15 @@ test("what a lane has to do is found through its indexes, and nothing is sorted"
   expect(plans).not.toMatch(/TEMP B-TREE|SCAN (?!found)/)
 })
 
+test("what waits for an endpoint that becomes ordered is found past all that is finished", () => {
+  const store = open()
+  const [endpoint] = fill(store)
+  const [text] = store
+    .plan("updateEndpoint", endpoint!.id, { ordered: true }, NOW)
+    .filter((one) => one.includes("webhook_deliveries"))
+  expect(text).toContain("SEARCH webhook_deliveries USING INDEX deliveries_live (handed=? AND webhook_id=?)")
+})
+
 test("retention finds what it removes by an index of its own", () => {
   const plans = open().plan("purge", NOW, 500).join("\n")
   for (const index of ["deliveries_purge", "messages_purge", "messages_payload_until", "entries_expiry"])

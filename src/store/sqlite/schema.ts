@@ -12,6 +12,11 @@ import type { Connection } from "./connection.ts"
  */
 export const eraOf = (seq: string) => `${seq} >> 11`
 
+/** In the words of the partial indexes: SQLite only uses one when a query says the same. */
+export const LIVE = "status IN ('pending', 'failed')"
+/** Of the index `deliveries_live`, whose first column it is: to be said by whoever looks for what waits. */
+export const IN_BOTH_PARTS = "handed IN (0, 1)"
+
 const TABLES = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -302,9 +307,9 @@ SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, 
  * It says nothing but where the row is to be looked for: whoever looks for rows looks in both.
  */
 const HANDED = `
-ALTER TABLE webhook_deliveries ADD COLUMN handed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE webhook_deliveries ADD COLUMN handed INTEGER NOT NULL DEFAULT 0 CHECK (handed IN (0, 1));
 DROP INDEX deliveries_live;
-CREATE INDEX deliveries_live ON webhook_deliveries (handed, webhook_id, rank, coalesce(next_retry_at, 0), seq) WHERE status IN ('pending', 'failed');
+CREATE INDEX deliveries_live ON webhook_deliveries (handed, webhook_id, rank, coalesce(next_retry_at, 0), seq) WHERE ${LIVE};
 `
 
 export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED]
