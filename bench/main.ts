@@ -1,4 +1,5 @@
 /** `npm run bench`: every figure in one run, side by side, since machines differ. `docs/benchmarks.md` says how each is taken. */
+import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { Bench, type Part } from "./harness/bench.ts"
@@ -53,6 +54,7 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
     const label = names.join(", ")
     const partStartedAt = performance.now()
     console.error(`${label} …`)
+    settleDisk()
     try {
       const measured = await run(bench)
       await bench.receiver.checkNothingCame()
@@ -77,6 +79,11 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
   await bench.close()
   const seconds = Math.round((performance.now() - startedAt) / 1000)
   return { quick, seconds, ...machine, values, problems }
+}
+
+/** What the part before has written is on the disk before the next one waits for it. Where there is no such program, it is as it is. */
+function settleDisk(): void {
+  spawnSync("sync", { stdio: "ignore" })
 }
 
 const RESULTS = /(?<=<!-- results -->\n).*(?=\n<!-- end of results -->)/s

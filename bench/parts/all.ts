@@ -1,6 +1,7 @@
 /**
- * Every part, in the order in which they run: those that need a database server come last. One that is there, and has something to tidy up,
- * takes its time from whatever is measured meanwhile.
+ * Every part, in the order in which they run: what measures latencies before what makes large files, and those that need a database server
+ * last. A server that has something to tidy up, and a disk that is told to forget a gigabyte, take their time from whatever is measured
+ * meanwhile.
  */
 import type { Part } from "../harness/bench.ts"
 import { apiPart } from "./api.ts"
@@ -17,14 +18,14 @@ import { workersPart } from "./workers.ts"
 
 export const PARTS: readonly Part[] = [
   deliverToSqlite,
-  backlogPart,
   isolationPart,
   latencyPart,
-  startPart,
   retryPart,
   apiPart,
   guardPart,
   threadPart,
+  backlogPart,
+  startPart,
   ...deliverToServers,
   ...peerParts,
   workersPart,

@@ -3,7 +3,7 @@ import type { Bench, Part, Values } from "../harness/bench.ts"
 import { eventType, Library, type Traffic } from "../harness/library.ts"
 import { openLoop } from "../harness/open-loop.ts"
 import { byTurns } from "../harness/rounds.ts"
-import { percentile } from "../harness/statistics.ts"
+import { median, medianRatio, percentile } from "../harness/statistics.ts"
 import { VoidRun } from "../harness/void.ts"
 
 const ENDPOINTS = 100
@@ -27,11 +27,12 @@ async function measure(bench: Bench): Promise<Values> {
       },
       { ...bench.turns, warmups: 1 },
     )
-    const [besideHungP99ms, withoutP99ms] = [p99(windows.beside), p99(windows.without)]
+    const [besideHung, alone] = [windows.beside.map(p99), windows.without.map(p99)]
     return {
-      "isolation.p99ratio": besideHungP99ms / withoutP99ms,
-      "isolation.besideHungP99ms": besideHungP99ms,
-      "isolation.withoutP99ms": withoutP99ms,
+      "isolation.p99ratio": medianRatio(besideHung, alone),
+      "isolation.besideHungP99ms": median(besideHung),
+      "isolation.withoutP99ms": median(alone),
+      "isolation.togetherRatio": p99(windows.beside.flatMap(list)) / p99(windows.without.flatMap(list)),
       "isolation.perSecond": PER_SECOND,
     }
   } finally {
@@ -61,12 +62,10 @@ async function window(bench: Bench, traffic: Traffic, hangs: boolean): Promise<F
   return latenciesMs.filter((_, i) => (expected.from + i) % ENDPOINTS !== HUNG)
 }
 
-/** Of all windows together: the 99th percentile of one alone is made by a few messages. */
-function p99(windows: readonly Float64Array[]): number {
-  return percentile(
-    windows.flatMap((latenciesMs) => [...latenciesMs]),
-    99,
-  )
+function p99(latenciesMs: Iterable<number>): number {
+  return percentile(latenciesMs, 99)
 }
+
+const list = (latenciesMs: Float64Array) => [...latenciesMs]
 
 export const isolationPart: Part = { names: ["isolation.p99ratio"], run: measure }

@@ -40,13 +40,18 @@ export function readBodies(app: Api): void {
       request.rawBody = bytes
       let body: unknown
       try {
-        body = bytes.length === 0 ? undefined : parseJson(bytes)
+        body = readJson(bytes)
       } catch (error) {
         return done(error as Error)
       }
       done(null, body)
     },
   )
+}
+
+/** Undefined where there is nothing. */
+export function readJson(bytes: Buffer): unknown {
+  return bytes.length === 0 ? undefined : parseJson(bytes)
 }
 
 export function parseJson(bytes: Buffer): unknown {

@@ -8,6 +8,7 @@ import { ApiServer, type ApiServerOptions } from "./support/server.ts"
 
 interface Answer {
   readonly status: number
+  readonly reason: string
   readonly headers: { readonly [name: string]: string }
   readonly text: string
 }
@@ -57,7 +58,8 @@ class RawClient {
       if (end !== -1 && this.#received.length >= to) {
         const text = this.#received.slice(end + 4, to)
         this.#received = this.#received.slice(to)
-        return { status: Number(first.split(" ")[1]), headers, text }
+        const [, status, ...reason] = first.split(" ")
+        return { status: Number(status), reason: reason.join(" "), headers, text }
       }
       if (this.#hasEnded) throw new Error(`the server ended the connection after "${this.#received}"`)
       await Promise.race([once(this.socket, "data"), once(this.socket, "end")])
@@ -160,6 +162,7 @@ test.each<[string, { readonly [name: string]: string | null }, number]>([
   ["a key that nobody has", { Authorization: "Bearer ph_1_2" }, 401],
   ["what is no key", { Authorization: "Basic x" }, 401],
   ["no JSON", { body: "{" }, 422],
+  ["nothing", { body: "" }, 422],
   ["a field that nobody knows", { body: '{"eventType":"a","payload":{},"evenTid":"x"}' }, 422],
   ["no event type", { body: '{"payload":{}}' }, 422],
   ["no payload", { body: '{"eventType":"a"}' }, 422],
@@ -253,7 +256,7 @@ test.each<[string, string]>([
   const short = client()
   for (let n = 0; n < 2; n++) {
     await short.write(request(n, { Authorization: `Bearer ${token}` }))
-    expect(await short.answer()).toMatchObject({ status: 403 })
+    expect(await short.answer()).toMatchObject({ status: 403, reason: "Forbidden" })
   }
   expect(await payloads()).toEqual([])
 })

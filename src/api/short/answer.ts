@@ -13,6 +13,8 @@ export interface Answer {
 const REASONS: { readonly [status: number]: string } = {
   202: "Accepted",
   400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
   404: "Not Found",
   409: "Conflict",
   413: "Payload Too Large",

@@ -3,7 +3,7 @@ import type { Logger } from "../../observe/log.ts"
 import type { Posthorn } from "../../posthorn.ts"
 import { requireScope } from "../access.ts"
 import type { Identify } from "../auth.ts"
-import { parseJson } from "../body.ts"
+import { readJson } from "../body.ts"
 import type { Caller } from "../caller.ts"
 import { answerTo, logRefusal, type Requested } from "../errors.ts"
 import { requestIdOf } from "../logging.ts"
@@ -70,7 +70,8 @@ export class Clerk {
     places.expectBody(known.slot, rawBody.length)
     const loading = compilerLoading()
     if (loading !== undefined) await loading
-    const verdict = this.#validate(parseJson(rawBody) as MessageIn)
+    // As the framework does it: nothing is checked as null.
+    const verdict = this.#validate((readJson(rawBody) ?? null) as MessageIn)
     if ("error" in verdict) throw verdict.error
     const body = verdict.value as MessageIn
     known.body = body

@@ -64,6 +64,8 @@ export class Client {
 
   #take(chunk: Buffer): void {
     if (this.#isBusy) return this.#keepForLater(chunk)
+    // It was sent away: nobody would hear the answer.
+    if (this.#isLast) return
     const begun = this.#begun
     this.#begun = null
     const bytes = begun === null ? chunk : Buffer.concat([begun, chunk])
