@@ -5,7 +5,7 @@ import { Library, type Traffic } from "../harness/library.ts"
 import { openLoop } from "../harness/open-loop.ts"
 import { percentile } from "../harness/statistics.ts"
 import { inTime, VoidRun } from "../harness/void.ts"
-import { measureCapacity } from "./latency.ts"
+import { HALF_SECONDS, measureCapacity } from "./latency.ts"
 
 const FAILING_ENDPOINTS = 20
 /** One message in so many goes to an endpoint that answers 500. */
@@ -23,7 +23,7 @@ async function measure(bench: Bench): Promise<Values> {
     const run = (seconds: number) => fail(bench, library, { healthy, failing, perSecond, seconds })
     // What a failure leads to is compiled in the first second, as the rest was while the capacity was measured.
     await run(bench.size(1, 0.2))
-    const tookMs = await run(bench.size(8, 1))
+    const tookMs = await run(bench.size(HALF_SECONDS, 1))
     return {
       "retry.settle.p99ms": percentile(tookMs, 99),
       "retry.settle.p50ms": percentile(tookMs, 50),
