@@ -9,7 +9,8 @@ import { ON_OWN_SERVERS, Site } from "../many/site.ts"
 const ENDPOINTS = 10
 const ORDERED = 2
 const RESTARTS = 4
-const RECOVERED_MS = 5000
+const RECOVERED_SECONDS = 5
+const AS_FAST_AS_BEFORE = 0.7
 
 describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
   test("workers stay, nothing is lost or out of order, and it is as fast as before within five seconds", async () => {
@@ -18,6 +19,7 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
     const uids = Array.from({ length: ENDPOINTS }, (_, i) => `endpoint-${i}`)
     for (const [i, uid] of uids.entries()) await site.endpoint(uid, { ordered: i < ORDERED })
     const workers = await Promise.all([site.worker(), site.worker()])
+    const commitsBefore = await commitsPerSecond(site)
 
     const accepted = new Map(uids.map((uid) => [uid, [] as string[]]))
     let stopped = false
@@ -54,8 +56,9 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
       await postgres.restart("immediate")
       await pass(700 + Math.random() * 800)
     }
-    const upAt = performance.now()
-    while ((await rate()) < healthy * 0.7) expect(performance.now() - upAt).toBeLessThan(RECOVERED_MS)
+    let recovered = 0
+    for (let second = 0; second < RECOVERED_SECONDS && recovered < healthy * AS_FAST_AS_BEFORE; second++)
+      recovered = Math.max(recovered, await rate())
     stopped = true
     await sending
 
@@ -63,6 +66,9 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
     await expect
       .poll(() => site.sender.stats(), { timeout: 15_000 })
       .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
+    // Machines that are shared are half as fast from one minute to the next: what the server by itself commits tells how fast this one is.
+    const machine = Math.min(1, (await commitsPerSecond(site)) / commitsBefore)
+    expect(recovered).toBeGreaterThanOrEqual(healthy * AS_FAST_AS_BEFORE * machine)
     for (const { hasEnded, program } of workers) expect(hasEnded, program.stderr).toBe(false)
     for (const [i, uid] of uids.entries()) {
       const received = site.receiver.to(`/${uid}`).map(({ id }) => id)
@@ -75,6 +81,16 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
     }
   }, 60_000)
 })
+
+/** One after the other, while nothing else is done. */
+async function commitsPerSecond(site: Site): Promise<number> {
+  const client = await site.client()
+  await client.query("CREATE TABLE IF NOT EXISTS commits (n integer)")
+  const startedAt = performance.now()
+  let commits = 0
+  for (; performance.now() - startedAt < 500; commits++) await client.query("INSERT INTO commits VALUES (1)")
+  return (commits / (performance.now() - startedAt)) * 1000
+}
 
 /** The pace of the senders, and the time between two restarts: time itself is what passes here. */
 function pass(ms: number): Promise<void> {
