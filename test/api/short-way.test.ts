@@ -492,6 +492,27 @@ test("a stop ends idle connections at once, and the others with their answers", 
   await closed
 })
 
+test("a request that comes in while a stop sends its connection away is not worked on: nobody would hear of it", async () => {
+  let accepted = 0
+  const wrapStore = (store: Store): Store =>
+    withMethod(store, "accept", (...args) => {
+      accepted++
+      return store.accept(...args)
+    })
+  const { client, request, server } = await start({ wrapStore })
+  const idle = client()
+  await idle.write(request(1))
+  await idle.answer()
+  const peer = await idle.peer
+  const { bytesRead } = peer
+  const sendAway = peer.destroySoon.bind(peer)
+  // It takes a while, as with an answer that is still on its way.
+  peer.destroySoon = () => void idle.write(request(2)).then(sendAway)
+  await server.app.close()
+  expect(peer.bytesRead).toBe(2 * bytesRead)
+  expect(accepted).toBe(1)
+})
+
 test("a stop cuts off who is still there after its time", async () => {
   const { wrapStore, reached } = gated()
   const { client, request, server } = await start({ wrapStore, closeTimeoutMs: 50 })
