@@ -445,20 +445,31 @@ test("bodies of all ways share the bytes that there are for them", async () => {
   expect(requests()).toBe(0)
 })
 
-test("whoever says only a half is told so by the HTTP server, with the first request and later", async () => {
+test("whoever says nothing or only a head is told so by the HTTP server, with the first request and later", async () => {
   const timeouts = { headersMs: 100, requestMs: 100, handlerMs: 10_000 }
   const { client, request } = await start({ timeouts })
+  const headOf = (text: string) => text.slice(0, text.indexOf("\r\n\r\n") + 4)
+  expect(await client().answer()).toMatchObject({ status: 408 })
   const half = client()
-  await half.write(request(1).slice(0, -3))
+  await half.write(headOf(request(1)))
   expect(await half.answer()).toMatchObject({ status: 408 })
   const later = client()
   await later.write(request(2))
   expect(await later.answer()).toMatchObject({ status: 202 })
-  await later.write(request(3).slice(0, -3))
+  await later.write(headOf(request(3)))
   expect(await later.answer()).toMatchObject({ status: 408 })
 })
 
-test("whoever does not read its answers becomes the HTTP server's, which stops reading as well", async () => {
+test("half of a body is not kept: the HTTP server refuses whom it does not know before the rest has come", async () => {
+  const timeouts = { headersMs: 60_000, requestMs: 60_000, handlerMs: 60_000 }
+  const { client, request, requests } = await start({ timeouts })
+  const unknown = client()
+  await unknown.write(request(1, { Authorization: "Bearer ph_1_2", "Content-Length": "900000" }))
+  expect(await unknown.answer()).toMatchObject({ status: 401 })
+  expect(requests()).toBe(1)
+})
+
+test("whoever does not read its answers becomes the HTTP server's", async () => {
   const { client, request, requests } = await start()
   const deaf = client()
   deaf.socket.pause()

@@ -5,6 +5,7 @@ import { requireScope } from "../access.ts"
 import type { Identify } from "../auth.ts"
 import { readJson } from "../body.ts"
 import type { Caller } from "../caller.ts"
+import { PREFIX } from "../context.ts"
 import { answerTo, logRefusal, type Requested } from "../errors.ts"
 import { requestIdOf } from "../logging.ts"
 import { inTime, type Places, type Slot } from "../overload.ts"
@@ -87,10 +88,11 @@ export class Clerk {
     return { status, requestId: known.id, retryAfterSeconds, body: JSON.stringify(body) }
   }
 
-  #log({ url }: Head, { id, caller }: Known, status: number, startedAt: number): void {
+  #log({ app }: Head, { id, caller }: Known, status: number, startedAt: number): void {
     const { logger } = this.#parts
     if (!logger.isLevelEnabled("info")) return
     const durationMs = Math.round(performance.now() - startedAt)
+    const url = `${PREFIX}/app/${app}/msg`
     const about = { method: "POST", url, status, durationMs, organization: caller?.orgId }
     logger.info({ requestId: id, ...about, key: caller?.keyId ?? undefined }, "request")
   }

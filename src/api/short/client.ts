@@ -23,9 +23,6 @@ interface Owner {
 /** As with Node's HTTP server: who uses a connection at the last moment is not to meet its end. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 
-/** No longer head is looked at. */
-const MOST_HEAD_BYTES = 8192
-
 /** Answers of one moment are written one after the other: a client that reads one of them is awake for the next. */
 const ANSWERED = new EndOfTurn<Client>((client) => client.write())
 
@@ -34,7 +31,7 @@ export class Client {
   readonly #clerk: Clerk
   readonly #limits: Limits
   readonly #owner: Owner
-  /** The first piece of a request. */
+  /** A head, whose body comes behind it: many clients write them one after the other. */
   #begun: Buffer | null = null
   #isBusy = false
   #answer: Answer | null = null
@@ -69,10 +66,11 @@ export class Client {
     const begun = this.#begun
     this.#begun = null
     const bytes = begun === null ? chunk : Buffer.concat([begun, chunk])
-    const head = readHead(bytes.toString("latin1", 0, MOST_HEAD_BYTES))
+    const head = readHead(bytes)
     if (head === null || !this.#isMine(head) || bytes.length > head.bodyTo) return this.#handOver(bytes)
     if (bytes.length === head.bodyTo) return void this.#serve(head, bytes)
-    if (begun !== null) return this.#handOver(bytes)
+    // Nothing of a body is kept for somebody who is not known yet.
+    if (bytes.length > head.bodyFrom) return this.#handOver(bytes)
     this.#begun = bytes
     this.#rest(false)
   }

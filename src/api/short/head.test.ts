@@ -1,8 +1,13 @@
 import { createServer, type IncomingMessage } from "node:http"
 import { type AddressInfo, connect } from "node:net"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import fc from "fast-check"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { readHead } from "./head.ts"
+
+setFlagsFromString("--expose-gc")
+const gc = runInNewContext("gc") as () => void
 
 const LINE = "POST /api/v1/app/acme/msg HTTP/1.1"
 const FIELDS = {
@@ -21,6 +26,31 @@ function request(changes: Changes = {}, line = LINE): string {
   return `${[line, ...lines].join("\r\n")}\r\n\r\n{}`
 }
 
+function read(text: string) {
+  return readHead(Buffer.from(text, "latin1"))
+}
+
+test("what is remembered of a request does not keep the rest of it in memory", () => {
+  const count = 1000
+  const padded = (n: number) =>
+    request(
+      { Authorization: `Bearer ph_of_${n}`, "X-Padding": "x".repeat(7000) },
+      LINE.replace("acme", `acme-and-others-${n}`),
+    )
+  const heapUsed = () => {
+    gc()
+    return process.memoryUsage().heapUsed
+  }
+  read(padded(0))
+  const before = heapUsed()
+  const kept = Array.from({ length: count }, (_, n) => {
+    const { app, authorization } = read(padded(n))!
+    return [app, authorization]
+  })
+  expect((heapUsed() - before) / count).toBeLessThan(1000)
+  expect(kept.at(-1)).toEqual([`acme-and-others-${count - 1}`, `Bearer ph_of_${count - 1}`])
+})
+
 test("a request that sends a message is read as it stands", () => {
   const text = request({
     "idempotency-KEY": " k 1\t",
@@ -29,8 +59,7 @@ test("a request that sends a message is read as it stands", () => {
     Accept: ["*/*", "text/plain"],
     Connection: "Keep-Alive",
   })
-  expect(readHead(text)).toEqual({
-    url: "/api/v1/app/acme/msg",
+  expect(read(text)).toEqual({
     app: "acme",
     authorization: "Bearer ph_1_2",
     idempotencyKey: "k 1",
@@ -46,7 +75,7 @@ test.each([
   "application/json; charset=utf-8",
   "application/json;charset=UTF-8",
 ])("%s is JSON", (type) => {
-  expect(readHead(request({ "Content-Type": type }))).not.toBeNull()
+  expect(read(request({ "Content-Type": type }))).not.toBeNull()
 })
 
 describe("is the HTTP server's:", () => {
@@ -98,7 +127,7 @@ describe("is the HTTP server's:", () => {
     ["a NUL", request({ "X-A": "1\0" })],
     ["too many headers", request(Object.fromEntries(Array.from({ length: 61 }, (_, i) => [`X-${i}`, "1"])))],
   ])("%s", (_what, text) => {
-    expect(readHead(text)).toBeNull()
+    expect(read(text)).toBeNull()
   })
 })
 
@@ -166,11 +195,11 @@ test("what is read here, Node's HTTP server reads in the same way", async () => 
       const [first, ...rest] = request().slice(0, -6).split("\r\n")
       const lines = [...rest.slice(0, at), ...extra, ...rest.slice(at)]
       const text = `${[first, ...lines].join("\r\n")}\r\n\r\n{}`
-      const head = readHead(text)
+      const head = read(text)
       if (head === null) return
       const seen = await node(text)
       expect(seen).not.toBeNull()
-      expect(seen).toMatchObject({ url: head.url, method: "POST", httpVersion: "1.1" })
+      expect(seen).toMatchObject({ url: `/api/v1/app/${head.app}/msg`, method: "POST", httpVersion: "1.1" })
       expect(seen!.headers.authorization).toBe(head.authorization)
       expect(seen!.headers["idempotency-key"]).toBe(head.idempotencyKey)
       expect(seen!.headers["svix-req-id"]).toBe(head.requestId)

@@ -3,7 +3,6 @@ import { HEADER_NAME, NOT_IN_A_HEADER } from "../../core/header.ts"
 import { PREFIX } from "../context.ts"
 
 export interface Head {
-  readonly url: string
   /** As it stands in the path. */
   readonly app: string
   readonly authorization: string
@@ -15,9 +14,12 @@ export interface Head {
   readonly bodyTo: number
 }
 
-const REQUEST_LINE = new RegExp(`^POST (${PREFIX}/app/([\\w.-]{1,256})/msg) HTTP/1\\.1$`)
+const REQUEST_LINE = new RegExp(`^POST ${PREFIX}/app/([\\w.-]{1,256})/msg HTTP/1\\.1$`)
 const JSON_BODY = /^application\/json(?:; ?charset=utf-8)?$/i
 const LENGTH = /^\d{1,9}$/
+const END = Buffer.from("\r\n\r\n")
+/** No longer head is looked at. */
+const MOST_BYTES = 8192
 const MOST_FIELDS = 64
 
 /** What is asked of a header. */
@@ -51,14 +53,15 @@ const MEANINGS = new Map<string, keyof Fields | null>([
   ["upgrade", null],
 ])
 
-/** The text has one character for each byte. */
-export function readHead(text: string): Head | null {
-  const end = text.indexOf("\r\n\r\n")
-  if (end === -1) return null
+export function readHead(bytes: Buffer): Head | null {
+  const end = bytes.indexOf(END)
+  if (end === -1 || end > MOST_BYTES) return null
+  // One character for each byte.
+  const text = bytes.toString("latin1", 0, end + 2)
   const endOfFirst = text.indexOf("\r\n")
-  const [, url, app] = REQUEST_LINE.exec(text.slice(0, endOfFirst)) ?? []
-  if (url === undefined || app === undefined) return null
-  const fields = readFields(text, endOfFirst + 2, end)
+  const app = REQUEST_LINE.exec(text.slice(0, endOfFirst))?.[1]
+  if (app === undefined) return null
+  const fields = readFields(text, endOfFirst + 2)
   if (fields === null || fields.host === undefined || fields.authorization === undefined) return null
   const { authorization, idempotencyKey, requestId, connection = "keep-alive" } = fields
   const { contentLength = "", contentType = "" } = fields
@@ -68,16 +71,27 @@ export function readHead(text: string): Head | null {
     !JSON_BODY.test(contentType)
   )
     return null
-  const bodyFrom = end + 4
-  const bodyTo = bodyFrom + Number(contentLength)
-  return { url, app, authorization, idempotencyKey, requestId, bodyFrom, bodyTo }
+  const bodyFrom = end + END.length
+  return {
+    app: copied(app),
+    authorization: copied(authorization),
+    idempotencyKey: idempotencyKey && copied(idempotencyKey),
+    requestId: requestId && copied(requestId),
+    bodyFrom,
+    bodyTo: bodyFrom + Number(contentLength),
+  }
+}
+
+/** A part of a text keeps all of it in memory, and names and keys are remembered. */
+function copied(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1")
 }
 
 /** Null for what two readers could read differently, what is not understood, and what stands there twice. */
-function readFields(text: string, from: number, to: number): Fields | null {
+function readFields(text: string, from: number): Fields | null {
   const fields = new Fields()
   let count = 0
-  for (let at = from; at < to; ) {
+  for (let at = from; at < text.length; ) {
     const next = text.indexOf("\r\n", at)
     const line = text.slice(at, next)
     at = next + 2
