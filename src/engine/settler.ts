@@ -22,7 +22,7 @@ export interface Unwritten {
   refused(error: unknown): void
 }
 
-/** So many calls are on their way at once, unless there is enough for one more: they would only wait for the same commit. */
+/** So many calls are on their way at once, unless there is enough for one more, or a failure: they would only wait for the same commit. */
 const MOST_CALLS = 2
 const ENOUGH_TOGETHER = 64
 

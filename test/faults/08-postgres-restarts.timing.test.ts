@@ -67,7 +67,7 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
       .poll(() => site.sender.stats(), { timeout: 15_000 })
       .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
     // Machines that are shared are half as fast from one minute to the next: what the server by itself commits tells how fast this one is.
-    const machine = Math.min(1, (await commitsPerSecond(site)) / commitsBefore)
+    const machine = Math.min(1, Math.max(0.5, (await commitsPerSecond(site)) / commitsBefore))
     expect(recovered).toBeGreaterThanOrEqual(healthy * AS_FAST_AS_BEFORE * machine)
     for (const { hasEnded, program } of workers) expect(hasEnded, program.stderr).toBe(false)
     for (const [i, uid] of uids.entries()) {
@@ -82,14 +82,19 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
   }, 60_000)
 })
 
-/** One after the other, while nothing else is done. */
+/** One after the other, while nothing else is done; of three moments the second fastest. */
 async function commitsPerSecond(site: Site): Promise<number> {
   const client = await site.client()
   await client.query("CREATE TABLE IF NOT EXISTS commits (n integer)")
-  const startedAt = performance.now()
-  let commits = 0
-  for (; performance.now() - startedAt < 500; commits++) await client.query("INSERT INTO commits VALUES (1)")
-  return (commits / (performance.now() - startedAt)) * 1000
+  const rates: number[] = []
+  while (rates.length < 3) {
+    const startedAt = performance.now()
+    let commits = 0
+    for (; performance.now() - startedAt < 200; commits++)
+      await client.query("INSERT INTO commits VALUES (1)")
+    rates.push((commits / (performance.now() - startedAt)) * 1000)
+  }
+  return rates.sort((a, b) => a - b)[1]!
 }
 
 /** The pace of the senders, and the time between two restarts: time itself is what passes here. */

@@ -38,6 +38,17 @@ test("what is handed over stands in a part of its own until it is tried again", 
   expect(part()).toEqual([{ handed: 0 }])
 })
 
+test("what was handed over and delivered waits with the others when it comes back to life", async () => {
+  const { store, endpoint, send, sql } = await stage(0)
+  await store.fetch([laneFetch(endpoint.id, 7, { open: 10 })], NOW)
+  const [woken] = await send()
+  await store.settle([settlement(endpoint.id, 7, woken!.delivery!, 200)])
+  const row = () => sql("SELECT status, handed FROM webhook_deliveries")
+  expect(row()).toEqual([{ status: "delivered", handed: 1 }])
+  sql("UPDATE webhook_deliveries SET status = 'pending'")
+  expect(row()).toEqual([{ status: "pending", handed: 0 }])
+})
+
 test("the oldest goes first, in whichever part it is", async () => {
   const { fetch, sql } = await stage(6)
   sql("UPDATE webhook_deliveries SET handed = 1 WHERE seq IN (2, 3, 6)")

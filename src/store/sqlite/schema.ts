@@ -310,6 +310,16 @@ const HANDED = `
 ALTER TABLE webhook_deliveries ADD COLUMN handed INTEGER NOT NULL DEFAULT 0 CHECK (handed IN (0, 1));
 DROP INDEX deliveries_live;
 CREATE INDEX deliveries_live ON webhook_deliveries (handed, webhook_id, rank, coalesce(next_retry_at, 0), seq) WHERE ${LIVE};
+
+-- What comes back to life waits again.
+DROP TRIGGER deliveries_rejoin;
+CREATE TRIGGER deliveries_rejoin AFTER UPDATE OF status ON webhook_deliveries
+WHEN OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed')
+BEGIN
+  UPDATE webhook_deliveries
+     SET ordered = coalesce((SELECT ordered FROM endpoints WHERE id = NEW.webhook_id), ordered), handed = 0
+   WHERE seq = NEW.seq;
+END;
 `
 
 export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED]
