@@ -48,7 +48,7 @@ export class Bench {
   }
 
   get turns(): RaceTurns {
-    const [rounds, roundMs, mostMs] = this.quick ? [5, 100, 1800] : [9, 700, 30_000]
+    const [rounds, roundMs, mostMs] = this.quick ? [5, 100, 1200] : [9, 700, 30_000]
     return { warmups: 2, rounds, roundMs, mostMs }
   }
 
@@ -63,6 +63,6 @@ export class Bench {
 async function warmUp(receiver: Receiver): Promise<void> {
   const library = await Library.open(receiver)
   const traffic = await library.traffic("app", 100)
-  await traffic.run(WARMUP)
+  await traffic.run(WARMUP / 2)
   await library.close()
 }

@@ -25,7 +25,7 @@ async function measure(bench: Bench): Promise<Values> {
         beside: () => window(bench, traffic.beside, true),
         without: () => window(bench, traffic.without, false),
       },
-      { ...bench.turns, warmups: 1 },
+      { ...bench.turns, warmups: 1, mostMs: bench.size(30_000, 2300) },
     )
     const [besideHung, alone] = [windows.beside.map(p99), windows.without.map(p99)]
     return {

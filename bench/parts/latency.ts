@@ -18,7 +18,7 @@ async function measure(bench: Bench): Promise<Values> {
   try {
     const traffic = await library.traffic("app", 100)
     const capacity = await measureCapacity(bench, traffic)
-    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 2))
+    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1.5))
     const half = await latencies(bench, traffic, capacity / 2, bench.size(HALF_SECONDS, 1))
     const quiet = await quietLatencies(bench, library)
     return {

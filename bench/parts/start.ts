@@ -1,16 +1,14 @@
 /** A start with a million overdue deliveries: how soon the first arrives, and how much memory the process takes while it drains. */
-import { execFile } from "node:child_process"
 import { once } from "node:events"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { Program } from "../../test/support/process.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
 import { rowsIn } from "../harness/figures.ts"
 import { fill } from "../harness/fill.ts"
 import { Library, temporaryFolder } from "../harness/library.ts"
+import { builtFile } from "../harness/package.ts"
 import { EGRESS, NODE_OPTIONS } from "../harness/settings.ts"
 import { median } from "../harness/statistics.ts"
 import { VoidRun } from "../harness/void.ts"
@@ -18,9 +16,6 @@ import { VoidRun } from "../harness/void.ts"
 const ENDPOINTS = 100
 const YEAR_MS = 365 * 86_400_000
 const CHILD = new URL("../children/drain.js", import.meta.url)
-const ROOT = new URL("../../", import.meta.url)
-const PACKAGE = new URL("dist/index.js", ROOT)
-const COMPILER = fileURLToPath(new URL("node_modules/.bin/tsc", ROOT))
 
 /** What the program tells. */
 interface Drained {
@@ -37,8 +32,7 @@ interface Start extends Drained {
 
 async function measure(bench: Bench): Promise<Values> {
   const rows = rowsIn(bench.quick)
-  // As `npm run build` makes it, without the checks that take most of its time.
-  await promisify(execFile)(COMPILER, ["-p", "tsconfig.build.json", "--noCheck"], { cwd: ROOT })
+  const index = await builtFile("index.js")
   const folder = temporaryFolder()
   try {
     const path = join(folder, "overdue.db")
@@ -46,7 +40,7 @@ async function measure(bench: Bench): Promise<Values> {
     const drainsMs = bench.quick ? [0, 1000] : [1000, 1000, 1000, 10_000]
     const first = await makeOverdue(bench, path, rows)
     const starts: Start[] = []
-    for (const drainMs of drainsMs) starts.push(await start(bench, path, first, rows, drainMs))
+    for (const drainMs of drainsMs) starts.push(await start(bench, index, path, first, rows, drainMs))
     const counted = starts.slice(1)
     const last = counted.at(-1)!
     return {
@@ -80,6 +74,7 @@ async function makeOverdue(bench: Bench, path: string, rows: number): Promise<nu
 
 async function start(
   bench: Bench,
+  index: URL,
   path: string,
   first: number,
   rows: number,
@@ -87,7 +82,7 @@ async function start(
 ): Promise<Start> {
   const expected = await bench.receiver.expect(rows, { from: first, arrivals: rows })
   const startedAt = sharedNow()
-  const args = [PACKAGE.href, `sqlite:${path}`, `${drainMs}`, JSON.stringify(EGRESS)]
+  const args = [index.href, `sqlite:${path}`, `${drainMs}`, JSON.stringify(EGRESS)]
   const program = Program.start(CHILD, args, { talks: true, nodeOptions: NODE_OPTIONS })
   const ended = program.ended.then(() => {
     throw new Error(`the program that drains ended:\n${program.stderr}`)

@@ -3,24 +3,25 @@ import { Program } from "../../test/support/process.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
 import { Library } from "../harness/library.ts"
+import { builtFile } from "../harness/package.ts"
 import type { Expected } from "../harness/receiver.ts"
 import { CONNECTIONS, EGRESS, NODE_OPTIONS } from "../harness/settings.ts"
 import { VoidRun } from "../harness/void.ts"
 
-const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
 const READY = /worker \d+ delivers from/
 const BATCH = 500
 const COUNTS = { one: 1, two: 2, four: 4 }
 
 async function measure(bench: Bench): Promise<Values> {
   const store = await bench.servers.database("workers")
+  const main = await builtFile("cli/main.js")
   const library = await Library.open(bench.receiver, { store, deliver: false })
   const values: { [name: string]: number } = {}
   const workers: Program[] = []
   let last: Expected | null = null
   try {
     for (const [name, count] of Object.entries(COUNTS)) {
-      const more = Array.from({ length: count - workers.length }, () => startWorker(store))
+      const more = Array.from({ length: count - workers.length }, () => startWorker(main, store))
       workers.push(...more)
       await Promise.all(more.map((worker) => worker.line(READY)))
       const drained = await drain(bench, library)
@@ -38,9 +39,9 @@ async function measure(bench: Bench): Promise<Values> {
   return { "workers.scaling": scaling, "workers.duplicates": requests - distinct, ...values }
 }
 
-function startWorker(store: string): Program {
+function startWorker(main: URL, store: string): Program {
   const limits = ["--concurrency", `${CONNECTIONS}`, "--egress-allow", EGRESS.allow.join(",")]
-  return Program.start(MAIN, ["worker", "--store", store, ...limits], { nodeOptions: NODE_OPTIONS })
+  return Program.start(main, ["worker", "--store", store, ...limits], { nodeOptions: NODE_OPTIONS })
 }
 
 /** Deliveries per second, all of which were accepted before they come due at one moment. */

@@ -6,7 +6,7 @@ import type { Clerk } from "./clerk.ts"
 import { type Head, readHead } from "./head.ts"
 
 export interface Limits {
-  /** For a connection's first bytes, and for the second piece of a request. */
+  /** For a connection's first bytes, and for a body behind its head. */
   readonly headersMs: number
   /** Between two requests, as clients are told. */
   readonly keepAliveMs: number
@@ -39,7 +39,7 @@ export class Client {
   #hasMore = false
   /** No request comes after this one. */
   #isLast = false
-  /** Between two requests, for which it has longer than for the second piece of one. */
+  /** Between two requests, for which it has longer than for a body. */
   #isResting = false
   readonly #listeners: { readonly [event: string]: (chunk: Buffer) => void } = {
     data: (chunk) => this.#take(chunk),
