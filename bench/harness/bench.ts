@@ -62,7 +62,10 @@ export class Bench {
 /** What of Posthorn every part needs, on this thread; the store's own thread begins anew with each file. */
 async function warmUp(receiver: Receiver): Promise<void> {
   const library = await Library.open(receiver)
-  const traffic = await library.traffic("app", 100)
-  await traffic.run(WARMUP / 2)
-  await library.close()
+  try {
+    const traffic = await library.traffic("app", 100)
+    await traffic.run(WARMUP / 2)
+  } finally {
+    await library.close()
+  }
 }

@@ -24,7 +24,7 @@ export interface Turns {
   readonly mostMs: number
 }
 
-const LEAST_ROUNDS = 2
+const LEAST_ROUNDS = 3
 
 type Results<N extends string, T> = { readonly [name in N]: T[] }
 

@@ -21,6 +21,8 @@ async function measure(
   const library = await Library.open(bench.receiver, where)
   try {
     const traffic = await library.traffic("hundred", 100)
+    // As Posthorn has been when it comes to this.
+    await peer.run(bench.size(5000, 500), 1)
     const comparison = async (figure: string, batch: number) => {
       const { posthorn, other } = await race(
         { posthorn: (count) => traffic.run(count, batch), other: (count) => peer.run(count, batch) },

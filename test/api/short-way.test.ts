@@ -294,14 +294,21 @@ test("the same idempotency key gets the same answer, on whichever way", async ()
   expect(await payloads()).toEqual([1])
 })
 
+/** With the empty line. */
+function lengthOfHead(text: string): number {
+  return text.indexOf("\r\n\r\n") + 4
+}
+
 test("a request in two pieces stays on the short way; in more, or with its head cut, it does not", async () => {
   const { client, request, payloads, requests } = await start()
   const text = request(1)
-  const body = text.indexOf("\r\n\r\n") + 4
+  const body = lengthOfHead(text)
   const short = client()
-  await short.write(text.slice(0, body), text.slice(body))
-  expect(await short.answer()).toMatchObject({ status: 202 })
-  expect(requests()).toBe(0)
+  for (const cut of [body, body + 5]) {
+    await short.write(text.slice(0, cut), text.slice(cut))
+    expect(await short.answer()).toMatchObject({ status: 202 })
+    expect(requests()).toBe(0)
+  }
   await short.write(text.slice(0, body), text.slice(body, -3), text.slice(-3))
   expect(await short.answer()).toMatchObject({ status: 202 })
   expect(requests()).toBe(1)
@@ -309,7 +316,22 @@ test("a request in two pieces stays on the short way; in more, or with its head 
   await other.write(text.slice(0, 30), text.slice(30))
   expect(await other.answer()).toMatchObject({ status: 202 })
   expect(requests()).toBe(2)
-  expect(await payloads()).toEqual([1, 1, 1])
+  expect(await payloads()).toEqual([1, 1, 1, 1])
+})
+
+test("of a long request that is cut, the head alone stays on the short way", async () => {
+  const { client, request, payloads, requests } = await start()
+  const body = JSON.stringify({ eventType: "a", payload: { n: 1, long: "x".repeat(20_000) } })
+  const text = request(1, { body })
+  const cut = lengthOfHead(text)
+  const short = client()
+  await short.write(text.slice(0, cut), text.slice(cut))
+  expect(await short.answer()).toMatchObject({ status: 202 })
+  expect(requests()).toBe(0)
+  await short.write(text.slice(0, cut + 100), text.slice(cut + 100))
+  expect(await short.answer()).toMatchObject({ status: 202 })
+  expect(requests()).toBe(1)
+  expect(await payloads()).toEqual([1, 1])
 })
 
 test("requests that do not wait for their answers are answered in their order", async () => {
@@ -448,7 +470,7 @@ test("bodies of all ways share the bytes that there are for them", async () => {
 test("whoever says nothing or only a head is told so by the HTTP server, with the first request and later", async () => {
   const timeouts = { headersMs: 100, requestMs: 100, handlerMs: 10_000 }
   const { client, request } = await start({ timeouts })
-  const headOf = (text: string) => text.slice(0, text.indexOf("\r\n\r\n") + 4)
+  const headOf = (text: string) => text.slice(0, lengthOfHead(text))
   expect(await client().answer()).toMatchObject({ status: 408 })
   const half = client()
   await half.write(headOf(request(1)))
@@ -460,7 +482,7 @@ test("whoever says nothing or only a head is told so by the HTTP server, with th
   expect(await later.answer()).toMatchObject({ status: 408 })
 })
 
-test("half of a body is not kept: the HTTP server refuses whom it does not know before the rest has come", async () => {
+test("a part of a long body is not kept: the HTTP server refuses whom it does not know before the rest has come", async () => {
   const timeouts = { headersMs: 60_000, requestMs: 60_000, handlerMs: 60_000 }
   const { client, request, requests } = await start({ timeouts })
   const unknown = client()
@@ -490,7 +512,8 @@ test("a stop ends idle connections at once, and the others with their answers", 
   const idle = client()
   await once(idle.socket, "connect")
   const half = client()
-  await half.write(request(1).slice(0, -3))
+  const [first, second] = [request(1).slice(0, -3), request(1).slice(-3)]
+  await half.write(first)
   const busy = client()
   await busy.write(request(2))
   await reached
@@ -499,7 +522,8 @@ test("a stop ends idle connections at once, and the others with their answers", 
   open()
   expect(await busy.answer()).toMatchObject({ status: 202, headers: { connection: "close" } })
   expect(await busy.rest()).toBe("")
-  half.socket.destroy()
+  half.socket.write(second)
+  expect(await half.answer()).toMatchObject({ status: 503 })
   await closed
 })
 

@@ -18,8 +18,8 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
     const site = await Site.open(place)
     const uids = Array.from({ length: ENDPOINTS }, (_, i) => `endpoint-${i}`)
     for (const [i, uid] of uids.entries()) await site.endpoint(uid, { ordered: i < ORDERED })
-    const workers = await Promise.all([site.worker(), site.worker()])
     const commitsBefore = await commitsPerSecond(site)
+    const workers = await Promise.all([site.worker(), site.worker()])
 
     const accepted = new Map(uids.map((uid) => [uid, [] as string[]]))
     let stopped = false
@@ -66,10 +66,11 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, servers) => {
     await expect
       .poll(() => site.sender.stats(), { timeout: 15_000 })
       .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
+    for (const { hasEnded, program } of workers) expect(hasEnded, program.stderr).toBe(false)
+    await Promise.all(workers.map((worker) => worker.kill()))
     // Machines that are shared are half as fast from one minute to the next: what the server by itself commits tells how fast this one is.
     const machine = Math.min(1, Math.max(0.5, (await commitsPerSecond(site)) / commitsBefore))
     expect(recovered).toBeGreaterThanOrEqual(healthy * AS_FAST_AS_BEFORE * machine)
-    for (const { hasEnded, program } of workers) expect(hasEnded, program.stderr).toBe(false)
     for (const [i, uid] of uids.entries()) {
       const received = site.receiver.to(`/${uid}`).map(({ id }) => id)
       // A repeat, if there is one, follows what it repeats.

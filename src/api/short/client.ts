@@ -6,7 +6,7 @@ import type { Clerk } from "./clerk.ts"
 import { type Head, readHead } from "./head.ts"
 
 export interface Limits {
-  /** For a connection's first bytes, and for a body behind its head. */
+  /** For a connection's first bytes, and for the second piece of a request. */
   readonly headersMs: number
   /** Between two requests, as clients are told. */
   readonly keepAliveMs: number
@@ -23,6 +23,9 @@ interface Owner {
 /** As with Node's HTTP server: who uses a connection at the last moment is not to meet its end. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 
+/** A longer request is cut between its head and its body, or not at all: no more is kept for somebody who is not known yet. */
+const MOST_CUT_BYTES = 16_384
+
 /** Answers of one moment are written one after the other: a client that reads one of them is awake for the next. */
 const ANSWERED = new EndOfTurn<Client>((client) => client.write())
 
@@ -31,7 +34,7 @@ export class Client {
   readonly #clerk: Clerk
   readonly #limits: Limits
   readonly #owner: Owner
-  /** A head, whose body comes behind it: many clients write them one after the other. */
+  /** The first piece of a request: many clients write the head by itself. */
   #begun: Buffer | null = null
   #isBusy = false
   #answer: Answer | null = null
@@ -39,7 +42,7 @@ export class Client {
   #hasMore = false
   /** No request comes after this one. */
   #isLast = false
-  /** Between two requests, for which it has longer than for a body. */
+  /** Between two requests, for which it has longer than for the second piece of one. */
   #isResting = false
   readonly #listeners: { readonly [event: string]: (chunk: Buffer) => void } = {
     data: (chunk) => this.#take(chunk),
@@ -69,8 +72,8 @@ export class Client {
     const head = readHead(bytes)
     if (head === null || !this.#isMine(head) || bytes.length > head.bodyTo) return this.#handOver(bytes)
     if (bytes.length === head.bodyTo) return void this.#serve(head, bytes)
-    // Nothing of a body is kept for somebody who is not known yet.
-    if (bytes.length > head.bodyFrom) return this.#handOver(bytes)
+    const isHead = bytes.length === head.bodyFrom
+    if (begun !== null || !(isHead || head.bodyTo <= MOST_CUT_BYTES)) return this.#handOver(bytes)
     this.#begun = bytes
     this.#rest(false)
   }

@@ -51,6 +51,16 @@ test("what is remembered of a request does not keep the rest of it in memory", (
   expect(kept.at(-1)).toEqual([`acme-and-others-${count - 1}`, `Bearer ph_of_${count - 1}`])
 })
 
+test.each([
+  [8192, true],
+  [8193, false],
+])("a head of %i bytes is looked at: %s", (length, isRead) => {
+  const rest = request({ "X-Padding": "" }).length - "{}".length
+  const text = request({ "X-Padding": "x".repeat(length - rest) })
+  expect(text.indexOf("\r\n\r\n") + 4).toBe(length)
+  expect(read(text) !== null).toBe(isRead)
+})
+
 test("a request that sends a message is read as it stands", () => {
   const text = request({
     "idempotency-KEY": " k 1\t",

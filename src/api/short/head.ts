@@ -55,7 +55,7 @@ const MEANINGS = new Map<string, keyof Fields | null>([
 
 export function readHead(bytes: Buffer): Head | null {
   const end = bytes.indexOf(END)
-  if (end === -1 || end > MOST_BYTES) return null
+  if (end === -1 || end + END.length > MOST_BYTES) return null
   // One character for each byte.
   const text = bytes.toString("latin1", 0, end + 2)
   const endOfFirst = text.indexOf("\r\n")

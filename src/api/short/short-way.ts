@@ -3,8 +3,8 @@
  * than all that Posthorn does for a message.
  *
  * It is no second server. A connection is read here for as long as each request on it sends a message, is written as most are, and comes in
- * one piece, or its head in one and its body in another. The first that is anything else is given to the HTTP server, with its bytes and
- * the connection, for good: what is unusual, slow or large is dealt with there.
+ * one piece or two. The first that is anything else is given to the HTTP server, with its bytes and the connection, for good: what is
+ * unusual, slow or large is dealt with there.
  */
 import type { Server } from "node:http"
 import type { Socket } from "node:net"
