@@ -17,9 +17,6 @@ export interface Part {
   run(bench: Bench): Promise<Values>
 }
 
-/** Messages. */
-const WARMUP = 10_000
-
 export class Bench {
   readonly quick: boolean
   readonly receiver: Receiver
@@ -30,15 +27,15 @@ export class Bench {
     this.quick = quick
     this.receiver = receiver
     this.bare = new BareLoop(receiver, ceilingPerSecond)
-    this.servers = new Servers(this.size(512, 128))
+    this.servers = new Servers(this.size(512, 64))
   }
 
   static async open(quick: boolean): Promise<Bench> {
     const receiver = await Receiver.start()
     const bench = new Bench(quick, receiver, await measureCeiling(receiver))
     // The first rounds of each are half as fast as those after a second.
-    await bench.bare.run(WARMUP)
-    await warmUp(receiver)
+    await bench.bare.run(bench.size(10_000, 5000))
+    await warmUp(receiver, bench.size(10_000, 3000))
     return bench
   }
 
@@ -60,11 +57,11 @@ export class Bench {
 }
 
 /** What of Posthorn every part needs, on this thread; the store's own thread begins anew with each file. */
-async function warmUp(receiver: Receiver): Promise<void> {
+async function warmUp(receiver: Receiver, messages: number): Promise<void> {
   const library = await Library.open(receiver)
   try {
     const traffic = await library.traffic("app", 100)
-    await traffic.run(WARMUP / 2)
+    await traffic.run(messages)
   } finally {
     await library.close()
   }

@@ -12,11 +12,11 @@ const DELIVER = "from send to settled, 1 kB, 1 and 100 endpoints (the smaller) Ã
 
 /** A quick run has fewer rows. */
 export function rowsIn(quick: boolean): number {
-  return quick ? 50_000 : 1_000_000
+  return quick ? 30_000 : 1_000_000
 }
 
 export function figuresOf(quick: boolean): readonly Figure[] {
-  const rows = quick ? "50 000" : "1 000 000"
+  const rows = quick ? "30 000" : "1 000 000"
   return [
     { name: "deliver.sqlite.ratio", atLeast: 0.4, condition: DELIVER },
     { name: "deliver.postgres.ratio", atLeast: 0.25, condition: `${DELIVER}; database on the same cores` },

@@ -25,7 +25,7 @@ async function measure(bench: Bench): Promise<Values> {
         beside: () => window(bench, traffic.beside, true),
         without: () => window(bench, traffic.without, false),
       },
-      { ...bench.turns, warmups: 1, mostMs: bench.size(30_000, 2300) },
+      { ...bench.turns, warmups: 1, mostMs: bench.size(30_000, 1800) },
     )
     const [besideHung, alone] = [windows.beside.map(p99), windows.without.map(p99)]
     return {
@@ -52,7 +52,7 @@ async function beginToHang(bench: Bench, { posthorn }: Library): Promise<void> {
 
 /** The latencies of the 99 endpoints over some seconds, in milliseconds. */
 async function window(bench: Bench, traffic: Traffic, hangs: boolean): Promise<Float64Array> {
-  const count = PER_SECOND * bench.size(2, 0.3)
+  const count = PER_SECOND * bench.size(2, 0.2)
   const arrivals = hangs ? count - count / ENDPOINTS : count
   const expected = await bench.receiver.expect(count, { arrivals, timed: true })
   const send = (i: number) => traffic.send(expected.from + i)

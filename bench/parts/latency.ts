@@ -18,7 +18,7 @@ async function measure(bench: Bench): Promise<Values> {
   try {
     const traffic = await library.traffic("app", 100)
     const capacity = await measureCapacity(bench, traffic)
-    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1.5))
+    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1.2))
     const half = await latencies(bench, traffic, capacity / 2, bench.size(HALF_SECONDS, 1))
     const quiet = await quietLatencies(bench, library)
     return {
@@ -43,7 +43,7 @@ export async function measureCapacity(bench: Bench, traffic: Traffic): Promise<n
 
 /** Each goes to an endpoint of its own, whose lane nobody has opened: one that was used stays open for 10 s. */
 async function quietLatencies(bench: Bench, library: Library): Promise<Float64Array> {
-  const seconds = bench.size(10, 0.8)
+  const seconds = bench.size(10, 0.4)
   return latencies(bench, await library.traffic("quiet", IDLE_PER_SECOND * seconds), IDLE_PER_SECOND, seconds)
 }
 
