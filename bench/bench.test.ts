@@ -10,6 +10,7 @@ import { figuresOf, isWithin } from "./harness/figures.ts"
 import { fill } from "./harness/fill.ts"
 import { Ledger, mistakeIn } from "./harness/ledger.ts"
 import { Library, temporaryFolder } from "./harness/library.ts"
+import { processorTime, stolenShare } from "./harness/machine.ts"
 import { openLoop } from "./harness/open-loop.ts"
 import { bodyOf, PAYLOAD_BYTES, readOrdinal, writeOrdinal } from "./harness/payload.ts"
 import { Receiver } from "./harness/receiver.ts"
@@ -233,11 +234,20 @@ const report: Report = {
   quick: true,
   seconds: 1,
   machine: "a machine",
+  stolenShare: 0.0567,
   commit: null,
   versions: { node: "24" },
   values: { "deliver.sqlite.ratio": 0.39, "deliver.sqlite.one.perSecond": 12_345.6 },
   problems: [{ name: "peers.bullmq.ratio", kind: "void", reason: "1 came again" }],
 }
+
+test("what others took of the processors is told for the time of the run alone", () => {
+  const from = { all: 1000, stolen: 900 }
+  expect(stolenShare(from, { all: 1200, stolen: 910 })).toBe(0.05)
+  expect(stolenShare(null, from)).toBeNull()
+  const now = processorTime()
+  expect(now === null || (now.all > now.stolen && now.stolen >= 0)).toBe(true)
+})
 
 test("for programs the names are nested, and a void figure is null", () => {
   expect(toJson(report)).toMatchObject({
@@ -250,6 +260,7 @@ test("for programs the names are nested, and a void figure is null", () => {
 test("for people the table says whether a floor is met, and why a figure is void", () => {
   const figures = FIGURES.filter(({ name }) => /^(deliver\.sqlite|peers\.bullmq)/.test(name))
   const text = toTable(report, figures)
+  expect(text).toContain("on a machine, of which others took 5.7 %;")
   expect(text).toMatch(/^deliver\.sqlite\.ratio +0\.39 +≥ 0\.4 +no /m)
   expect(text).toMatch(/^peers\.bullmq\.ratio +– +≥ 2 +void /m)
   expect(text).toContain("peers.bullmq.ratio void: 1 came again")

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util"
 import { Bench, type Part } from "./harness/bench.ts"
 import { figuresOf, isWithin } from "./harness/figures.ts"
 import { problemOfTemporaryFolders } from "./harness/library.ts"
-import { describeMachine } from "./harness/machine.ts"
+import { describeMachine, processorTime, stolenShare } from "./harness/machine.ts"
 import { type Problem, type Report, toJson, toMarkdown, toTable } from "./harness/report.ts"
 import { NODE_OPTIONS } from "./harness/settings.ts"
 import { NotMeasured, VoidRun } from "./harness/void.ts"
@@ -47,6 +47,7 @@ function chooseParts(quick: boolean, only: string | undefined): readonly Part[] 
 
 async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> {
   const startedAt = performance.now()
+  const processors = processorTime()
   const bench = await Bench.open(quick)
   const values: { [name: string]: number } = {}
   const problems: Problem[] = []
@@ -78,7 +79,14 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
   const machine = describeMachine(bench.servers)
   await bench.close()
   const seconds = Math.round((performance.now() - startedAt) / 1000)
-  return { quick, seconds, ...machine, values, problems }
+  return {
+    quick,
+    seconds,
+    ...machine,
+    stolenShare: stolenShare(processors, processorTime()),
+    values,
+    problems,
+  }
 }
 
 /** What the part before has written is on the disk before the next one waits for it. Where there is no such program, it is as it is. */

@@ -1,5 +1,6 @@
 /** What the figures were taken on, and of which code. */
 import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { cpus, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
 import { peerVersions } from "../peers/install.ts"
@@ -26,6 +27,30 @@ export function describeMachine(servers: Servers): Machine {
       ...peerVersions(),
     },
   }
+}
+
+interface ProcessorTime {
+  readonly all: number
+  /** What a virtual machine was not given while it had something to do. */
+  readonly stolen: number
+}
+
+/** Since the system was started; null where it does not tell. */
+export function processorTime(): ProcessorTime | null {
+  try {
+    const [, ...fields] = readFileSync("/proc/stat", "utf8").split("\n", 1)[0]!.trim().split(/\s+/)
+    // The eighth is what was stolen; those behind it are counted in the first.
+    const times = fields.slice(0, 8).map(Number)
+    return { all: times.reduce((sum, time) => sum + time, 0), stolen: times[7] ?? 0 }
+  } catch {
+    return null
+  }
+}
+
+export function stolenShare(from: ProcessorTime | null, to: ProcessorTime | null): number | null {
+  return from === null || to === null || to.all === from.all
+    ? null
+    : (to.stolen - from.stolen) / (to.all - from.all)
 }
 
 function commit(): string | null {

@@ -11,6 +11,8 @@ export interface Problem {
 export interface Report extends Machine {
   readonly quick: boolean
   readonly seconds: number
+  /** Of the processors' time, what the host gave to others; null where the system does not tell. */
+  readonly stolenShare: number | null
   /** By dotted names. */
   readonly values: { readonly [name: string]: number }
   readonly problems: readonly Problem[]
@@ -82,9 +84,10 @@ function problemLines({ problems }: Report): string[] {
   return ["", ...problems.map(({ name, kind, reason }) => `- ${name} ${kind}: ${reason}`)]
 }
 
-function summary({ machine, commit, versions, quick, seconds }: Report): string {
+function summary({ machine, stolenShare, commit, versions, quick, seconds }: Report): string {
   const known = Object.entries(versions).filter(([, version]) => version !== null)
   const programs = known.map(([name, version]) => `${name} ${version}`).join(", ")
   const size = quick ? "A quick run, with smaller numbers" : "A full run"
-  return `${size}: ${seconds} s on ${machine}; ${programs}; commit ${commit ?? "unknown"}`
+  const stolen = stolenShare === null ? "" : `, of which others took ${(stolenShare * 100).toFixed(1)} %`
+  return `${size}: ${seconds} s on ${machine}${stolen}; ${programs}; commit ${commit ?? "unknown"}`
 }
