@@ -4,7 +4,7 @@ import { freshGround, ON } from "../support/combination.ts"
 import { torture } from "./torture.ts"
 
 /** On a server each takes longer: the lease of the one before has to run out. */
-const ROUNDS = ON === "sqlite" ? 12 : 5
+const ROUNDS = ON === "sqlite" ? 8 : 4
 
 test("kills at random moments: nothing accepted is missing, repeats carry the same id, lines stay in order", async () => {
   const ground = await freshGround({ migrated: false })

@@ -15,7 +15,7 @@ const SENDERS = 25
 const LEASE_MS = 2000
 /** Fewer than a quarter of the lanes: lanes go from hand to hand also while nothing happens. */
 const MOST_LANES = 40
-const ROUNDS = 5
+const ROUNDS = 4
 
 /** Answers after some milliseconds, now and then with a failure, and keeps what it answered to whom. */
 function answering(site: Site, uids: readonly string[], random: () => number): Request[] {
