@@ -158,7 +158,7 @@ test.each(Object.keys(FLOODS))("a healthy receiver beside %s is served as fast a
   onTestFinished(() => healthy.close())
   const http = transport()
   const ROUNDS = 21
-  const REQUESTS = 150
+  const REQUESTS = 100
   const medianMs = async (beside: boolean): Promise<number> => {
     const taken: number[] = []
     // Were it read until its deadline, it would last longer than all of them.

@@ -10,7 +10,7 @@ import type { Row } from "../support/ground.ts"
 import { allCommands, type Model } from "./commands.ts"
 import { World } from "./world.ts"
 
-const RUNS = Number(process.env.POSTHORN_MODEL_RUNS ?? 9)
+const RUNS = Number(process.env.POSTHORN_MODEL_RUNS ?? 7)
 const SEED = process.env.POSTHORN_MODEL_SEED
 
 test("nothing accepted is lost, whatever happens", { timeout: 16_000 * RUNS }, async () => {
