@@ -11,8 +11,9 @@ import { NODE_OPTIONS } from "../bench/harness/settings.ts"
 import { flagOf, NAMES, settingOf, variablesOf } from "../src/config/table.ts"
 import { scheduledDelay } from "../src/core/backoff.ts"
 import { PosthornError } from "../src/core/errors.ts"
+import { ID_PREFIXES } from "../src/core/ids.ts"
 import { FAILURE_CAUSES } from "../src/core/outcome.ts"
-import { parsePolicy } from "../src/core/policy.ts"
+import { DEAD_REASONS, parsePolicy } from "../src/core/policy.ts"
 import { PRESETS, type PresetName } from "../src/core/presets.ts"
 import { parseEgress } from "../src/transport/egress/settings.ts"
 import { vetUrl } from "../src/transport/egress/targets.ts"
@@ -139,6 +140,35 @@ test("the presets' delays in the table are the presets'", () => {
     const policy = PRESETS[name as PresetName]
     expect(seconds, name).toEqual(seconds.map((_, i) => scheduledDelay(policy.delays, i + 1)))
   }
+})
+
+test("the concepts page has every kind of id and every dead reason", () => {
+  const concepts = page("docs/concepts.md")
+  const ids = [...concepts.match(/^Ids say .*?followed by/ms)![0].matchAll(/`(\w+)_…`/g)].map(([, id]) => id)
+  expect(ids.sort()).toEqual([...ID_PREFIXES].sort())
+  const [, reasons] = concepts.split("| `dead_reason` | meaning |\n| --- | --- |\n")
+  const listed = [...reasons!.split("\n\n")[0]!.matchAll(/^\| `(\w+)`/gm)].map(([, reason]) => reason)
+  expect(listed.sort()).toEqual([...DEAD_REASONS].sort())
+})
+
+test("the concepts page has every field of every event", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint({}, "/ok")
+  harness.receiver.always("/down", 500)
+  await harness.endpoint({ retry: { delays: [60], maxAttempts: 1 } }, "/down")
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await harness.published("delivery.dead", 1)
+  const [, section] = page("docs/concepts.md").split("\n## Events\n")
+  const documented = new Set([...section!.split("\n## ")[0]!.matchAll(/`(\w+)`/g)].map(([, word]) => word))
+  const fields = new Set(harness.events.flatMap(Object.keys))
+  expect([...fields].filter((field) => !documented.has(field))).toEqual([])
+})
+
+test("only the page about the founding documents speaks of seeds", () => {
+  const others = PAGES.filter((name) => name !== "docs/seeds.md")
+  const found = others.filter((name) => /\bseeds?('|\u2019)|\bseed 00\d/i.test(page(name)))
+  expect(found).toEqual([])
 })
 
 /** The rows of the table under a heading of the security page that begins with these words. */

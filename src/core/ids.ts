@@ -1,6 +1,7 @@
 /** Ids in the 27-character KSUID form that sort by their time, and those of one process in the order in which it made them: `msg_2qY…`. */
 
-export type IdPrefix = "app" | "ep" | "msg" | "dlv" | "atmpt" | "qtask" | "evtype"
+export const ID_PREFIXES = ["app", "ep", "msg", "dlv", "atmpt", "qtask", "evtype"] as const
+export type IdPrefix = (typeof ID_PREFIXES)[number]
 
 /** Fills the buffer with random bytes. */
 export type RandomBytes = (into: Uint8Array) => void
