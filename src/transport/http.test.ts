@@ -140,6 +140,14 @@ test.each([
   })
 })
 
+test("an answer whose lines end in LF alone is refused while its connection stays open", async () => {
+  const url = await rawReceiver((socket) => void socket.write("HTTP/1.1 200 OK\ncontent-length: 2\n\nok"))
+  expect((await transport().send(request(url, 20_000))).outcome).toEqual({
+    kind: "failure",
+    cause: "invalid_response",
+  })
+})
+
 test("what is not modified points nowhere", async () => {
   const url = await rawReceiver(
     (socket) => void socket.end("HTTP/1.1 304 Not Modified\r\nlocation: http://x.example/\r\n\r\n"),

@@ -67,6 +67,12 @@ describe("an answer is read to its end", () => {
       200,
       "ok",
     ],
+    [
+      "with a thousand small headers",
+      `${OK}${"x: y\r\n".repeat(1000)}content-length: 2\r\n\r\nok`,
+      200,
+      "ok",
+    ],
     ["behind line breaks", `\r\n\r\n${OK}content-length: 2\r\n\r\nok`, 200, "ok"],
     ["before line breaks", `${OK}content-length: 2\r\n\r\nok\r\n\r\n`, 200, "ok"],
     [
@@ -136,6 +142,11 @@ test.each([
   ["a folded header", `${OK}x: y\r\n z\r\ncontent-length: 0\r\n\r\n`],
   ["a lone line feed", `${OK}x: y\ncontent-length: 0\r\n\r\n`],
   ["a lone carriage return", `${OK}x: y\rz\r\ncontent-length: 0\r\n\r\n`],
+  ["a head of lone line feeds", "HTTP/1.1 200 OK\ncontent-length: 2\n\nok"],
+  ["a status line that ends in a lone line feed", "HTTP/1.1 200 OK\n"],
+  ["a lone line feed in a head that does not end", `${OK}x: y\nz`],
+  ["a head of lone carriage returns", "HTTP/1.1 200 OK\rcontent-length: 2\r\rok"],
+  ["a lone line feed in an interim answer", `HTTP/1.1 103 Early\r\nlink: x\n\n`],
   ["a zero byte", `${OK}x: y\0\r\ncontent-length: 0\r\n\r\n`],
   ["two lengths", `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\nok`],
   ["a list of lengths", `${OK}content-length: 2, 2\r\n\r\nok`],
@@ -163,7 +174,7 @@ describe("there is an end to", () => {
   test.each([
     ["a head that does not end", `${OK}x: ${"y".repeat(20_000)}`],
     ["a head that ends late", `${OK}x: ${"y".repeat(20_000)}\r\n\r\n`],
-    ["headers", `${OK}${"x: y\r\n".repeat(300)}\r\n`],
+    ["headers", `${OK}${"a:\r\n".repeat(5000)}\r\n`],
     ["interim answers", "HTTP/1.1 103 Early\r\n\r\n".repeat(1001)],
     ["line breaks before an answer", "\r\n".repeat(300_000)],
     ["a chunk's extension", `${chunked}1;${"x".repeat(600_000)}`],

@@ -97,6 +97,7 @@ export class AnswerReader {
       return at + end + END_OF_HEAD.length - before
     }
     this.#refuseOtherProtocols()
+    this.#refuseLoneLineBreaks(before)
     if (copied === room) throw tooLarge(`more than ${MOST_HEAD_BYTES} bytes of headers`)
     return length
   }
@@ -106,6 +107,13 @@ export class AnswerReader {
     const known = Math.min(BEGINNING.length, this.#piecesLength)
     if (BEGINNING.compare(this.#pieces, 0, known, 0, known) !== 0)
       throw new EgressError("invalid_response", "what came is not HTTP/1")
+  }
+
+  /** A head of lone LFs has no end that the search for CR LF CR LF would find: the request would hang until its deadline. */
+  #refuseLoneLineBreaks(from: number): void {
+    for (let at = Math.max(1, from); at < this.#piecesLength; at++)
+      if ((this.#pieces[at] === LF) !== (this.#pieces[at - 1] === CR))
+        throw new EgressError("invalid_response", "a line of the head does not end in CR LF")
   }
 
   #readHead(text: string): void {
