@@ -2,6 +2,7 @@ import { getRandomValues } from "node:crypto"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { SteadyTime, systemClock } from "./clock.ts"
+import { httpDateMs } from "./http-date.ts"
 import { createIds, isId } from "./ids.ts"
 import { wants } from "./match.ts"
 import { retryAfterMs } from "./retry-after.ts"
@@ -67,6 +68,22 @@ describe("Retry-After", () => {
     ["120", 120_000],
     [" 7 ", 7000],
     ["Wed, 01 Jan 2031 12:00:30 GMT", 30_000],
+    ["Wednesday, 01-Jan-31 12:00:30 GMT", 30_000],
+    ["Wed Jan  1 12:00:30 2031", 30_000],
+    ["Wed Jan 01 12:00:30 2031", 30_000],
+    ["Wed Jan 1 12:00:30 2031", 0],
+    ["Wed Jan  1 12:00:30 2031 GMT", 0],
+    ["Wed, 01-Jan-31 12:00:30 GMT", 0],
+    ["Wednesday, 01-Jan-2031 12:00:30 GMT", 0],
+    ["Wednesday, 01-Jan-31 12:00:30 UTC", 0],
+    ["wednesday, 01-jan-31 12:00:30 gmt", 0],
+    ["Wed, 01 Jan 2031 12:00:30 CET", 0],
+    ["Wed, 01 Foo 2031 12:00:30 GMT", 0],
+    ["Mon, 31 Feb 2031 12:00:30 GMT", 0],
+    ["Wed, 01 Jan 2031 24:00:30 GMT", 0],
+    ["Wed, 01 Jan 2031 12:60:30 GMT", 0],
+    ["Wed, 01 Jan 2031 12:00:60 GMT", 60_000],
+    ["Wed, 01 Jan 2031 12:00:61 GMT", 0],
     ["315360000", 86_400_000],
     ["99999999999999999999999", 0],
     ["-5", 0],
@@ -82,6 +99,27 @@ describe("Retry-After", () => {
 
   test("is ignored where the policy says so", () => {
     expect(retryAfterMs("120", NOW, 0)).toBe(0)
+  })
+})
+
+describe("an HTTP date", () => {
+  const NOW = Date.UTC(2031, 0, 1, 12, 0, 0)
+  test.each([
+    ["Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.000Z"],
+    ["Sunday, 06-Nov-94 08:49:37 GMT", "1994-11-06T08:49:37.000Z"],
+    ["Sun Nov  6 08:49:37 1994", "1994-11-06T08:49:37.000Z"],
+    ["Wed Nov 16 08:49:37 1994", "1994-11-16T08:49:37.000Z"],
+    ["Thursday, 29-Feb-32 23:59:60 GMT", "2032-03-01T00:00:00.000Z"],
+    ["Monday, 01-Jan-80 00:00:00 GMT", "2080-01-01T00:00:00.000Z"],
+    ["Wednesday, 01-Jan-81 12:00:00 GMT", "2081-01-01T12:00:00.000Z"],
+    ["Thursday, 01-Jan-81 12:00:01 GMT", "1981-01-01T12:00:01.000Z"],
+  ])("%s is %s", (text, time) => {
+    expect(new Date(httpDateMs(text, NOW)).toISOString()).toBe(time)
+  })
+
+  test("of two digits may be of the next century", () => {
+    const nearTheEnd = Date.UTC(2099, 11, 31)
+    expect(new Date(httpDateMs("Friday, 01-Jan-00 00:00:00 GMT", nearTheEnd)).getUTCFullYear()).toBe(2100)
   })
 })
 
