@@ -1,7 +1,7 @@
 /** Compiles schemas, and says what does not fit them and where. */
 import { Ajv, type ErrorObject } from "ajv"
 import { ApiError, type Problem } from "./errors.ts"
-import type { Plain } from "./schema.ts"
+import { type Plain, SHOWN } from "./schema.ts"
 
 /** Null when the value fits. What the schema has a default for is filled in. */
 export type Check = (value: unknown) => ApiError | null
@@ -31,6 +31,7 @@ const ajv = new Ajv({
   verbose: true,
   formats: { "date-time": isTimestamp, uri: (text: string) => URL.canParse(text) },
 })
+ajv.addVocabulary([SHOWN])
 
 export function compileCheck(schema: Plain, httpPart: string): Check {
   const validate = ajv.compile(schema)

@@ -2,7 +2,7 @@
  * Names in the OpenAPI document. The generator names schemas that are inside others, but not those at the top of a body or an answer:
  * they are marked before it runs, and named after.
  */
-import type { Plain } from "./schema.ts"
+import { type Plain, SHOWN } from "./schema.ts"
 
 const MARK = "x-component"
 const STATUSES: { readonly [status: string]: string } = {
@@ -33,6 +33,7 @@ type Node = { [key: string]: unknown }
 export function nameComponents<D extends object>(document: D): D {
   const { components = {}, paths = {} } = document as { components?: Node; paths?: { [path: string]: Node } }
   const schemas: Node = { ...(components.schemas as Node) }
+  for (const [name, schema] of Object.entries(schemas)) schemas[name] = walk(schema, schemas)
   const named = walk(paths, schemas) as { [path: string]: { [method: string]: { responses: Node } } }
   for (const { responses } of Object.values(named).flatMap(Object.values)) {
     for (const [status, response] of Object.entries(responses))
@@ -45,8 +46,9 @@ export function nameComponents<D extends object>(document: D): D {
 function walk(node: unknown, schemas: Node): unknown {
   if (Array.isArray(node)) return node.map((one) => walk(one, schemas))
   if (typeof node !== "object" || node === null) return node
-  const { [MARK]: name, ...rest } = node as Node
-  const inside = Object.fromEntries(Object.entries(rest).map(([key, one]) => [key, walk(one, schemas)]))
+  const { [MARK]: name, [SHOWN]: shown, ...rest } = node as Node
+  const entries = Object.entries((shown as Node | undefined) ?? rest)
+  const inside = Object.fromEntries(entries.map(([key, one]) => [key, walk(one, schemas)]))
   if (typeof name !== "string") return inside
   schemas[name] ??= inside
   return { $ref: `#/components/schemas/${name}` }

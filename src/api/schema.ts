@@ -42,6 +42,8 @@ export interface Plain {
 }
 
 const OPTIONAL = Symbol("optional")
+/** Not a symbol: the generator of the OpenAPI document copies schemas and would lose one. */
+export const SHOWN = "x-shown"
 
 function make<T extends TSchema>(schema: Plain, options: TSchemaOptions = {}): T {
   return { ...schema, ...options } as unknown as T
@@ -105,6 +107,9 @@ export const Type = {
 
   /** A schema whose TypeScript type is said by hand. */
   Unsafe: <T>(schema: Plain) => schema as unknown as TUnsafe<T>,
+
+  /** Requests are checked with `schema`; the OpenAPI document shows `shown` in its place. */
+  Shown: <T extends TSchema>(schema: T, shown: TSchema): T => ({ ...schema, [SHOWN]: plain(shown) }),
 
   /** Has a name in the OpenAPI document, and is referred to by it. */
   Named: <T extends TSchema>(name: string, schema: T): T => ({ ...schema, $id: name }),

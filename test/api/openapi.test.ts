@@ -57,11 +57,24 @@ test("what it refers to is there, and nothing else is left over", async () => {
   const text = JSON.stringify(document)
   const names = new Set([...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name))
   expect([...names].sort()).toEqual(Object.keys(document.components.schemas).sort())
-  expect(text).not.toMatch(/x-component|\$id|def-\d/)
+  expect(text).not.toMatch(/x-component|x-shown|\$id|def-\d/)
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
   const ids = operations.map(({ operationId }) => operationId)
   expect(new Set(ids).size).toBe(ids.length)
   expect(operations.every(({ summary, tags }) => summary && tags?.length === 1)).toBe(true)
+})
+
+test("a policy is described field by field, and every policy that is given fits the description", async () => {
+  const server = await ApiServer.start()
+  const { PolicyIn, PolicyOut } = (await read(server)).components.schemas as {
+    [name: string]: { properties: { [field: string]: object } }
+  }
+  const { body: mistake } = await server.call("PUT", "/retry-policy/quick", { body: { known: true } })
+  const known = mistake.detail[0].msg.match(/known are (.*)$/)[1].split(", ")
+  expect(Object.keys(PolicyIn!.properties).sort()).toEqual(known.sort())
+  const { body } = await server.call("GET", "/retry-policy")
+  const given = new Set(body.data.flatMap(({ policy }: { policy: object }) => Object.keys(policy)))
+  expect(Object.keys(PolicyOut!.properties).sort()).toEqual([...given].sort())
 })
 
 test("an answer that it does not describe fails the test that got it", async () => {

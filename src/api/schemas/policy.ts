@@ -1,21 +1,92 @@
 /** Retry policies on the wire: what `core/policy.ts` takes and gives, and judges in full. */
-import { type Static, Timestamp, Type } from "../schema.ts"
+import { DEAD_REASONS, type PolicyInput } from "../../core/policy.ts"
+import { type Static, Timestamp, type TSchema, Type } from "../schema.ts"
+
+const Seconds = (description: string) => Type.Number({ minimum: 0, description })
+const Strategy = Type.Enum(["exponential", "linear", "fixed"])
+
+const RetentionRule = Type.Union(
+  [
+    Type.Enum(["never"]),
+    Type.Object({
+      after: Seconds("How long it is kept."),
+      from: Type.Optional(Type.Enum(["delivered_at", "last_attempted_at", "received_at"])),
+    }),
+  ],
+  { description: "`never` keeps it for ever." },
+)
+
+/** The fields that a policy is shown with; the spellings in snake case are read only. */
+const SHOWN_FIELDS = {
+  delays: Type.Union(
+    [
+      Type.Array(Type.Number({ minimum: 0 })),
+      Type.Object({
+        strategy: Strategy,
+        base: Type.Number({ minimum: 0 }),
+        factor: Type.Optional(Type.Number({ minimum: 1, description: "Of `exponential`; 2 unless set." })),
+        cap: Type.Optional(Seconds("The longest delay, jitter included; a day unless set.")),
+      }),
+    ],
+    { description: "Seconds after the n-th failure: a list, or a formula.", examples: [[5, 300, 1800]] },
+  ),
+  then: Type.Optional(Seconds("The delay after the end of a list; its last unless set.")),
+  maxAttempts: Type.Optional(
+    Type.Integer({ minimum: 1, description: "The most attempts, the first one counted." }),
+  ),
+  maxAge: Type.Optional(
+    Seconds("The oldest that a delivery may get. At least one of maxAttempts and maxAge is set."),
+  ),
+  jitter: Type.Optional(
+    Type.Union([Type.Enum(["none", "full"]), Type.Array(Type.Number(), { minItems: 2, maxItems: 2 })], {
+      description: "`none`, `full` (between 0 and the delay), or a factor `[min, max]`.",
+    }),
+  ),
+  retryable: Type.Optional(
+    Type.Enum(["non-2xx", "transient", "5xx"], { description: "Which failures are retried." }),
+  ),
+  retryAfter: Type.Optional(
+    Type.Union([Type.Boolean(), Type.Number({ minimum: 0 })], {
+      description: "Whether `Retry-After` is honoured (`true`: up to a day), or the longest wait in seconds.",
+    }),
+  ),
+  gone: Type.Optional(
+    Type.Boolean({ description: "Whether 410 ends the delivery and disables the endpoint." }),
+  ),
+  timeout: Type.Optional(Seconds("The deadline of a whole attempt; 30 unless set.")),
+  connectTimeout: Type.Optional(Seconds("The deadline for the connection; 10 unless set.")),
+  ordered: Type.Optional(
+    Type.Boolean({ description: "Whether an endpoint created with this policy is ordered unless it says." }),
+  ),
+  retention: Type.Optional(
+    Type.Object(
+      Object.fromEntries(
+        ["delivered", "dead", ...DEAD_REASONS].map((outcome) => [outcome, Type.Optional(RetentionRule)]),
+      ),
+      { description: "How long finished deliveries are kept, by outcome." },
+    ),
+  ),
+} satisfies { readonly [field in keyof PolicyInput]: TSchema }
+
+const READ_FIELDS = {
+  ...SHOWN_FIELDS,
+  delays: Type.Optional(SHOWN_FIELDS.delays),
+  max_retries: Type.Optional(Type.Integer({ minimum: 0, description: "Stands for maxAttempts − 1." })),
+  base_delay: Type.Optional(Seconds("The base of an exponential delay; stands for delays.base.")),
+  max_delay: Type.Optional(Seconds("Stands for delays.cap.")),
+  strategy: Type.Optional(Strategy),
+} satisfies { readonly [field in keyof Required<PolicyInput>]: TSchema }
+
+const Anything = Type.Object({}, { additionalProperties: true })
 
 /** Checked field by field where policies are parsed, with sentences that say what is wrong. */
 export const PolicyIn = Type.Named(
   "PolicyIn",
-  Type.Object(
-    {},
-    {
-      additionalProperties: true,
-      description:
-        "delays (seconds, or a strategy), then, maxAttempts, maxAge, jitter, retryable, retryAfter, gone, timeout, connectTimeout, retention; see docs/concepts.md.",
-    },
-  ),
+  Type.Shown(Anything, Type.Object(READ_FIELDS, { description: "A retry policy; times in seconds." })),
 )
 export const PolicyOut = Type.Named(
   "PolicyOut",
-  Type.Object({}, { additionalProperties: true, description: "The whole policy." }),
+  Type.Shown(Anything, Type.Object(SHOWN_FIELDS, { description: "The whole policy." })),
 )
 
 export const NamedPolicyOut = Type.Named(
