@@ -2,6 +2,7 @@
 import type { Check, compileCheck } from "./check.ts"
 import type { Api } from "./context.ts"
 import type { ApiError } from "./errors.ts"
+import { dropNulls } from "./nulls.ts"
 import { coerceQuery, type RawQuery } from "./query.ts"
 import type { Plain } from "./schema.ts"
 
@@ -41,6 +42,7 @@ export function validatorCompiler({ schema, httpPart = "body" }: RouteSchema) {
     if (takesNothing && Object.keys(data).length === 0) return { value: data }
     check ??= compile!(schema, httpPart)
     const value = isQuery ? coerceQuery(schema, data as RawQuery) : data
+    if (httpPart === "body") dropNulls(schema, value)
     const error = check(value)
     return error === null ? { value } : { error }
   }

@@ -12,7 +12,15 @@ const Secret = Type.String({
 
 const Basic = Type.Object({ type: Type.Enum(["basic"]), username: Type.String(), password: Type.String() })
 const Bearer = Type.Object({ type: Type.Enum(["bearer"]), token: Type.String() })
-const OAuth2 = Type.Object({ type: Type.Enum(["oauth2"]) }, { additionalProperties: true })
+const OAuth2 = Type.Object({
+  type: Type.Enum(["oauth2"]),
+  tokenUrl: Type.String(),
+  clientId: Type.String(),
+  clientSecret: Type.String(),
+  scope: Type.Optional(Type.String()),
+  audience: Type.Optional(Type.String()),
+})
+const Pem = Type.Optional(Type.String({ maxLength: 65_536 }))
 
 const updatable = {
   url: Type.String({ minLength: 1, maxLength: 4096, description: "http or https." }),
@@ -43,12 +51,8 @@ const updatable = {
   tls: Type.Optional(
     Type.Nullable(
       Type.Object(
-        {},
-        {
-          additionalProperties: true,
-          description:
-            "Client certificate (cert, key, passphrase) and authorities (ca) as PEM; never shown again.",
-        },
+        { cert: Pem, key: Pem, ca: Pem },
+        { description: "Client certificate (cert, key) and authorities (ca) as PEM; never shown again." },
       ),
     ),
   ),

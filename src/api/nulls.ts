@@ -1,0 +1,27 @@
+/** Clients of several languages write null for a field that has no value: such a field is as if it were left out. */
+import { type Plain, SHOWN } from "./schema.ts"
+
+/** Takes null out of the value's optional fields, in place, unless the schema gives null a meaning there. */
+export function dropNulls(schema: Plain, value: unknown): void {
+  if (typeof value !== "object" || value === null) return
+  const described = (schema[SHOWN] as Plain | undefined) ?? schema
+  const { anyOf = [], items = {}, properties = {}, required = [] } = described
+  for (const one of anyOf) dropNulls(one, value)
+  if (Array.isArray(value)) {
+    for (const one of value) dropNulls(items, one)
+    return
+  }
+  const fields = value as { [name: string]: unknown }
+  for (const name of Object.keys(fields)) {
+    // A client may call a field "constructor".
+    const field = Object.hasOwn(properties, name) ? properties[name]! : {}
+    if (fields[name] !== null) dropNulls(field, fields[name])
+    else if (!required.includes(name) && !takesNull(field)) delete fields[name]
+  }
+}
+
+function takesNull({ type, anyOf, enum: values }: Plain): boolean {
+  if (anyOf !== undefined) return anyOf.some(takesNull)
+  // A schema that names no type takes every value.
+  return type === undefined ? values === undefined : [type].flat().includes("null")
+}
