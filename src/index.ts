@@ -1,7 +1,9 @@
 /** Posthorn's public API. Everything else may change. */
 export type { Auth, ClientTls, OAuth2 } from "./core/auth.ts"
+export { type Random, retryDelay } from "./core/backoff.ts"
 export { type ErrorCode, PosthornError } from "./core/errors.ts"
-export type { DeadReason, Policy, PolicyInput } from "./core/policy.ts"
+export { type FailureCause, isRetryable } from "./core/outcome.ts"
+export { type DeadReason, type Policy, type PolicyInput, parsePolicy } from "./core/policy.ts"
 export { PRESETS, type PresetName } from "./core/presets.ts"
 export type { DeliveryStatus } from "./core/settle.ts"
 export { type ReceivedHeaders, type VerifyOptions, verifySignature } from "./core/signature.ts"

@@ -1,4 +1,5 @@
 /** How long to wait after the n-th failure. */
+import { wholeNumber } from "./input.ts"
 import type { Delays, Policy } from "./policy.ts"
 
 /** A source of uniform numbers in [0, 1), passed in so that jitter can be tested. */
@@ -45,4 +46,12 @@ export function previewSchedule(policy: Policy, most = 100): number[] {
     starts.push(start)
   }
   return starts
+}
+
+/** Seconds from the n-th failure (1, 2, …) to the next attempt. Jitter is drawn from `random`, and left out without it. */
+export function retryDelay(policy: Policy, failure: number, random?: Random): number {
+  wholeNumber(failure, "failure", 1, Number.MAX_SAFE_INTEGER)
+  return random === undefined
+    ? scheduledDelay(policy.delays, failure)
+    : delayMs(policy, failure, random) / 1000
 }

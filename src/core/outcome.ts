@@ -1,4 +1,6 @@
 /** What can come of an attempt, and what each outcome means for the policy. */
+import { invalid } from "./errors.ts"
+import { wholeNumber } from "./input.ts"
 import type { Policy } from "./policy.ts"
 
 /** Why no response came back: the closed list that a tenant sees. */
@@ -75,6 +77,15 @@ function judgeStatus(status: number, policy: Policy): Verdict {
     default:
       return policy.retryable satisfies never
   }
+}
+
+/** Whether an attempt that ended so is followed by another: with an HTTP status, or without an answer, for a cause. */
+export function isRetryable(policy: Policy, outcome: number | FailureCause): boolean {
+  if (typeof outcome === "number")
+    return judgeStatus(wholeNumber(outcome, "outcome", 100, 599), policy) === "retry"
+  if (!FAILURE_CAUSES.includes(outcome))
+    throw invalid("outcome", `must be an HTTP status or one of ${FAILURE_CAUSES.join(", ")}`)
+  return judge({ kind: "failure", cause: outcome }, policy) === "retry"
 }
 
 export function errorDetail(outcome: Outcome): string | null {

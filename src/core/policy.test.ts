@@ -1,7 +1,8 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { delayMs, previewSchedule, scheduledDelay } from "./backoff.ts"
+import { delayMs, previewSchedule, retryDelay, scheduledDelay } from "./backoff.ts"
 import { PosthornError } from "./errors.ts"
+import { isRetryable } from "./outcome.ts"
 import { type PolicyInput, parsePolicy } from "./policy.ts"
 import { PRESETS, preset } from "./presets.ts"
 
@@ -150,5 +151,75 @@ describe("a bad policy names the field", () => {
   test.each(bad)("%j", (input, field) => {
     expect(() => parsePolicy(input)).toThrow(PosthornError)
     expect(() => parsePolicy(input)).toThrow(expect.objectContaining({ code: "invalid_input", field }))
+  })
+})
+
+describe("other spellings", () => {
+  test("max_attempts, backoff_schedule and connect_timeout say what our own names say", () => {
+    const words = {
+      max_attempts: 6,
+      backoff_schedule: [1, 5, 30, 120, 600, 1800],
+      timeout: 20,
+      connect_timeout: 5,
+    }
+    expect(parsePolicy(words)).toEqual(
+      parsePolicy({
+        maxAttempts: 6,
+        delays: [1, 5, 30, 120, 600, 1800],
+        timeout: 20,
+        connectTimeout: 5,
+      }),
+    )
+  })
+
+  test.each([
+    [{ max_attempts: 0, delays: [1] }, "retry.max_attempts must be a whole number between 1 and 100000"],
+    [{ max_attempts: 2, backoff_schedule: [] }, "retry.backoff_schedule must not be an empty list"],
+    [
+      { max_attempts: 2, backoff_schedule: [1, -1] },
+      "retry.backoff_schedule[1] must be a number between 0 and 31536000",
+    ],
+    [{ max_attempts: 2, backoff_schedule: 5 }, "retry.backoff_schedule must be a list of seconds"],
+    [
+      { max_attempts: 2, delays: [1], connect_timeout: 0 },
+      "retry.connect_timeout must be a number between 0.001 and 600",
+    ],
+    [
+      { max_attempts: 2, maxAttempts: 2, delays: [1] },
+      "retry.max_attempts and maxAttempts say the same thing; give one of them",
+    ],
+    [
+      { max_attempts: 2, backoff_schedule: [1], base_delay: 1 },
+      "retry.backoff_schedule cannot be combined with strategy, base_delay or max_delay",
+    ],
+  ])("%j is refused in its own words", (policy, message) => {
+    expect(() => parsePolicy(policy as PolicyInput)).toThrow(message)
+  })
+})
+
+describe("a policy answers questions of its own", () => {
+  test("retryDelay is the delay after the n-th failure, with jitter only where it is drawn", () => {
+    const policy = parsePolicy({ delays: [30, 120], then: 600, maxAttempts: 9, jitter: [0.5, 1.5] })
+    expect([1, 2, 3, 8].map((failure) => retryDelay(policy, failure))).toEqual([30, 120, 600, 600])
+    expect(retryDelay(policy, 1, () => 0)).toBe(15)
+    expect(retryDelay(PRESETS.gateway, 5)).toBe(21_600)
+    expect(() => retryDelay(policy, 0)).toThrow("failure must be a whole number")
+  })
+
+  test.each([
+    ["standard", 500, true],
+    ["standard", 404, true],
+    ["standard", 410, false],
+    ["standard", 204, false],
+    ["enterprise", 404, false],
+    ["enterprise", 429, false],
+    ["enterprise", 503, true],
+    ["enterprise", "timeout", true],
+  ] as const)("under %s, %s is retryable: %s", (name, outcome, expected) => {
+    expect(isRetryable(PRESETS[name], outcome)).toBe(expected)
+  })
+
+  test.each([[99], [600], [1.5], ["lost"]])("%s is no outcome", (outcome) => {
+    expect(() => isRetryable(PRESETS.standard, outcome as number)).toThrow(/^outcome must be /)
   })
 })

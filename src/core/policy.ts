@@ -52,7 +52,7 @@ export interface Policy {
 
 export type RetentionInput = "never" | { after: number; from?: RetentionFrom }
 
-/** What a user writes; every time is in seconds. Seed 003's words are accepted beside ours. */
+/** What a user writes; every time is in seconds. The spellings in snake case are accepted beside ours. */
 export interface PolicyInput {
   delays?: readonly number[] | { strategy: Strategy; base: number; factor?: number; cap?: number }
   then?: number
@@ -66,11 +66,21 @@ export interface PolicyInput {
   connectTimeout?: number
   ordered?: boolean
   retention?: { [outcome in "delivered" | "dead" | DeadReason]?: RetentionInput }
+  max_attempts?: number
+  backoff_schedule?: readonly number[]
+  connect_timeout?: number
   max_retries?: number
   base_delay?: number
   max_delay?: number
   strategy?: Strategy
 }
+
+/** Another spelling of a field, with the same meaning. */
+const SPELLINGS = {
+  max_attempts: "maxAttempts",
+  backoff_schedule: "delays",
+  connect_timeout: "connectTimeout",
+} as const satisfies { readonly [spelling in keyof PolicyInput]: keyof PolicyInput }
 
 export const DAY = 86_400
 const LONGEST_DELAY = 365 * DAY
@@ -91,6 +101,9 @@ const FIELDS: { readonly [field in keyof Required<PolicyInput>]: true } = {
   connectTimeout: true,
   ordered: true,
   retention: true,
+  max_attempts: true,
+  backoff_schedule: true,
+  connect_timeout: true,
   max_retries: true,
   base_delay: true,
   max_delay: true,
@@ -98,17 +111,18 @@ const FIELDS: { readonly [field in keyof Required<PolicyInput>]: true } = {
 }
 
 /** Checks what a user wrote and fills in the defaults; the error names the field, below `at`. */
-export function parsePolicy(input: PolicyInput, at = "retry"): Policy {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+export function parsePolicy(given: PolicyInput, at = "retry"): Policy {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw invalid(
       at,
       "must be the name of a policy or an object such as { delays: [30, 120], maxAttempts: 3 }",
     )
   }
-  for (const field of Object.keys(input)) {
+  for (const field of Object.keys(given)) {
     if (!Object.hasOwn(FIELDS, field))
       throw invalid(`${at}.${field}`, `is unknown; known are ${Object.keys(FIELDS).join(", ")}`)
   }
+  const input = respelled(given, at)
   const maxAttempts = parseMaxAttempts(input, at)
   const maxAge = optionalNumber(input.maxAge, `${at}.maxAge`, 1, LONGEST_AGE)
   if (maxAttempts === null && maxAge === null) {
@@ -123,14 +137,32 @@ export function parsePolicy(input: PolicyInput, at = "retry"): Policy {
     retryAfter: parseRetryAfter(input.retryAfter ?? true, `${at}.retryAfter`),
     gone: boolean(input.gone ?? true, `${at}.gone`),
     timeout: number(input.timeout ?? 30, `${at}.timeout`, 0.001, 600),
-    connectTimeout: number(input.connectTimeout ?? 10, `${at}.connectTimeout`, 0.001, 600),
+    connectTimeout: number(input.connectTimeout ?? 10, fieldOf(input, at, "connect_timeout"), 0.001, 600),
     ordered: boolean(input.ordered ?? false, `${at}.ordered`),
     retention: parseRetention(input.retention, `${at}.retention`),
   }
 }
 
+/** The same policy with our own names only. */
+function respelled(given: PolicyInput, at: string): PolicyInput {
+  const input: { [field: string]: unknown } = { ...given }
+  for (const [spelling, field] of Object.entries(SPELLINGS)) {
+    if (input[spelling] === undefined) continue
+    if (input[field] !== undefined)
+      throw invalid(`${at}.${spelling}`, `and ${field} say the same thing; give one of them`)
+    input[field] = input[spelling]
+  }
+  return input
+}
+
+/** As the user spelled it: errors name what was written. */
+function fieldOf(input: PolicyInput, at: string, spelling: keyof typeof SPELLINGS): string {
+  return `${at}.${input[spelling] === undefined ? SPELLINGS[spelling] : spelling}`
+}
+
 function parseMaxAttempts(input: PolicyInput, at: string): number | null {
-  const maxAttempts = optionalNumber(input.maxAttempts, `${at}.maxAttempts`, 1, 100_000, true)
+  const field = fieldOf(input, at, "max_attempts")
+  const maxAttempts = optionalNumber(input.maxAttempts, field, 1, 100_000, true)
   const maxRetries = optionalNumber(input.max_retries, `${at}.max_retries`, 0, 99_999, true)
   if (maxRetries === null) return maxAttempts
   if (maxAttempts !== null)
@@ -139,10 +171,11 @@ function parseMaxAttempts(input: PolicyInput, at: string): number | null {
 }
 
 function parseDelays(input: PolicyInput, at: string): Delays {
+  const field = fieldOf(input, at, "backoff_schedule")
   const words = { strategy: input.strategy, base_delay: input.base_delay, max_delay: input.max_delay }
   const usesWords = Object.values(words).some((value) => value !== undefined)
   if (input.delays !== undefined && usesWords) {
-    throw invalid(`${at}.delays`, "cannot be combined with strategy, base_delay or max_delay")
+    throw invalid(field, "cannot be combined with strategy, base_delay or max_delay")
   }
   if (usesWords || input.max_retries !== undefined) {
     if (input.delays === undefined) {
@@ -158,6 +191,7 @@ function parseDelays(input: PolicyInput, at: string): Delays {
   if (input.delays === undefined)
     throw invalid(`${at}.delays`, "is required: a list of seconds or { strategy, base, factor, cap }")
   if (!Array.isArray(input.delays)) {
+    if (input.backoff_schedule !== undefined) throw invalid(field, "must be a list of seconds")
     if (input.then !== undefined)
       throw invalid(`${at}.then`, "follows a list of delays; a formula has no end")
     return parseFormula(
@@ -167,8 +201,8 @@ function parseDelays(input: PolicyInput, at: string): Delays {
       "cap",
     )
   }
-  if (input.delays.length === 0) throw invalid(`${at}.delays`, "must not be an empty list")
-  const list = input.delays.map((delay, i) => number(delay, `${at}.delays[${i}]`, 0, LONGEST_DELAY))
+  if (input.delays.length === 0) throw invalid(field, "must not be an empty list")
+  const list = input.delays.map((delay, i) => number(delay, `${field}[${i}]`, 0, LONGEST_DELAY))
   return { list, then: number(input.then ?? list.at(-1), `${at}.then`, 0, LONGEST_DELAY) }
 }
 

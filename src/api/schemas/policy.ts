@@ -71,6 +71,11 @@ const SHOWN_FIELDS = {
 const READ_FIELDS = {
   ...SHOWN_FIELDS,
   delays: Type.Optional(SHOWN_FIELDS.delays),
+  max_attempts: Type.Optional(Type.Integer({ minimum: 1, description: "Stands for maxAttempts." })),
+  backoff_schedule: Type.Optional(
+    Type.Array(Type.Number({ minimum: 0 }), { description: "Stands for delays." }),
+  ),
+  connect_timeout: Type.Optional(Seconds("Stands for connectTimeout.")),
   max_retries: Type.Optional(Type.Integer({ minimum: 0, description: "Stands for maxAttempts − 1." })),
   base_delay: Type.Optional(Seconds("The base of an exponential delay; stands for delays.base.")),
   max_delay: Type.Optional(Seconds("Stands for delays.cap.")),
