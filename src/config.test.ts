@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { flagOf, NAMES, SETTINGS, variablesOf } from "./config/table.ts"
+import { flagOf, NAMES, SETTINGS, unknownVariables, variablesOf } from "./config/table.ts"
 import { libraryOptions, loadConfig } from "./config.ts"
 import { parseOptions } from "./options.ts"
 
@@ -60,6 +60,22 @@ test("every kind of value is read from text", () => {
   expect(libraryOptions(load({ "egress-ports": "any" })).egress).toEqual({ ports: "any" })
 })
 
+test.each([
+  ["a variable", (policy: object) => load({}, { POSTHORN_RETRY: JSON.stringify(policy) })],
+  ["a flag", (policy: object) => load({ retry: JSON.stringify(policy) })],
+  ["the file", (policy: object) => load({ config: file({ retry: policy }) })],
+])("the retry policy of the engine can be written out in %s", (_where, given) => {
+  const policy = { max_attempts: 4, backoff_schedule: [1, 5, 30], timeout: 20, connect_timeout: 5 }
+  const config = given(policy)
+  expect(SETTINGS.retry.kind.show(config.values.retry)).toBe(JSON.stringify(policy))
+  expect(parseOptions(libraryOptions(config)).retry).toMatchObject({
+    maxAttempts: 4,
+    delays: { list: [1, 5, 30], then: 30 },
+    timeout: 20,
+    connectTimeout: 5,
+  })
+})
+
 test("what nobody says is what the library would take", () => {
   const config = load({})
   const {
@@ -81,6 +97,7 @@ test.each([
   [{}, { POSTHORN_DELIVER: "no" }, 'POSTHORN_DELIVER must be true or false, not "no"'],
   [{ "log-level": "wran" }, {}, /^--log-level must be one of .*, not "wran"; did you mean warn\?$/],
   [{ retry: "gatway" }, {}, /^--retry must be one of .*; did you mean gateway\?$/],
+  [{ retry: "{" }, {}, /^--retry is not JSON: /],
   [{ "public-url": "example.com" }, {}, /^--public-url must be an address such as/],
   [{ config: "/nowhere/posthorn.json" }, {}, /^the configuration \/nowhere\/posthorn.json cannot be read/],
 ])("%j with %j is refused by its name", (flags, environment, sentence) => {
@@ -96,6 +113,7 @@ test.each([
   [{ deliver: "yes" }, /^deliver in .*posthorn.json must be true or false$/],
   [{ egress: { allow: "10.0.0.0/8" } }, /^egress.allow in .*posthorn.json must be a list of texts$/],
   [{ egress: { ports: ["443"] } }, /^egress.ports in .*posthorn.json must be /],
+  [{ retry: [1] }, /^retry in .*posthorn.json must be one of /],
   [{ store: 5 }, /^store in .*posthorn.json must be a text$/],
 ])("a file with %j is refused by its name", (content, sentence) => {
   expect(() => load({ config: file(content) })).toThrow(sentence)
@@ -114,4 +132,22 @@ test("no two settings share a flag or a variable", () => {
   expect([new Set(flags).size, new Set(variables).size]).toEqual([flags.length, variables.length])
   expect(variables).toContain("POSTHORN_EGRESS_ALLOW")
   expect(variables).toContain("POSTHORN_MAX_IN_FLIGHT")
+})
+
+test("a variable that nothing reads is named, with the one that was probably meant", () => {
+  const environment = {
+    POSTHORN_EGRES_ALLOW: "127.0.0.0/8",
+    POSTHORN_DATABASE_URL: "postgres://db",
+    POSTHORN_STORE: "sqlite:x.db",
+    POSTHORN_SERVER: "http://localhost:8071",
+    POSTHORN_CONFIG: "posthorn.json",
+    POSTHORN_SERVICE_HOST: "10.0.0.1",
+    POSTHORN_PORT_8071_TCP_ADDR: "10.0.0.1",
+    PORT: "80",
+    PATH: "/bin",
+  }
+  expect(unknownVariables(environment)).toEqual([
+    "the variable POSTHORN_DATABASE_URL is unknown and has no effect; posthorn config lists the settings",
+    "the variable POSTHORN_EGRES_ALLOW is unknown and has no effect; did you mean POSTHORN_EGRESS_ALLOW?",
+  ])
 })

@@ -7,7 +7,10 @@ import { UsageError } from "./options.ts"
 export function asUsageError(error: unknown, names: { readonly [field: string]: string }): unknown {
   if (!(error instanceof PosthornError) || error.code !== "invalid_input") return error
   const { field = "", message } = error
-  const name = names[field]
-  const text = name !== undefined && message.startsWith(field) ? name + message.slice(field.length) : message
+  // A setting such as "egress.allow" has a name of its own; "retry.delays" is a part of the setting "retry".
+  const setting = names[field] === undefined ? (/^\w+/.exec(field)?.[0] ?? "") : field
+  const name = names[setting]
+  const text =
+    name !== undefined && message.startsWith(setting) ? name + message.slice(setting.length) : message
   return new UsageError(printable(text))
 }

@@ -1,5 +1,7 @@
 /** What a setting's value can be: read from text or from the file, and shown again. */
 import { nearest } from "../core/nearest.ts"
+import type { PolicyInput } from "../core/policy.ts"
+import { PRESETS, type PresetName } from "../core/presets.ts"
 import { printable } from "../core/text.ts"
 
 export interface Kind<T> {
@@ -69,6 +71,26 @@ export function oneOf<const T extends string>(known: readonly T[]): Kind<T> {
     throw new Misfit(`must be one of ${known.join(", ")}, not ${quoted(value)}${hint}`)
   }
   return { parse: read, read, show: (value) => value }
+}
+
+const presets = oneOf(Object.keys(PRESETS) as PresetName[])
+
+/** The name of a preset, or a whole policy: JSON in text, an object in the file. The library checks its fields. */
+export const policy: Kind<PresetName | PolicyInput> = {
+  parse(given) {
+    if (!given.startsWith("{")) return presets.parse(given)
+    try {
+      return JSON.parse(given)
+    } catch (error) {
+      throw new Misfit(`is not JSON: ${printable((error as Error).message)}`)
+    }
+  },
+  read: (value) => (isObject(value) ? value : presets.read(value)),
+  show: (value) => (typeof value === "string" ? value : JSON.stringify(value)),
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 /** In text, separated by commas or spaces. */

@@ -1,10 +1,12 @@
 /** Every setting of the programs: the one list that flags, variables, the file, `posthorn config` and the help are made from. */
-import { PRESETS, type PresetName } from "../core/presets.ts"
+import { nearest } from "../core/nearest.ts"
+import { printable } from "../core/text.ts"
 import { LOG_LEVELS } from "../observe/log.ts"
 import {
   address,
   type Kind,
   oneOf,
+  policy,
   ports,
   secret,
   text,
@@ -67,9 +69,9 @@ export const SETTINGS = {
     off: "no-deliver",
   }),
   retry: setting(
-    oneOf(Object.keys(PRESETS) as PresetName[]),
+    policy,
     "standard",
-    "the retry policy of endpoints that have none",
+    "the retry policy of endpoints that have none: a preset's name, or a policy as JSON",
   ),
   concurrency: setting(wholeNumber(), 32, "the most requests at once to an endpoint that does not say"),
   maxInFlight: setting(wholeNumber(), 2048, "the most requests at once in all"),
@@ -121,4 +123,27 @@ export function variablesOf(name: SettingName): readonly string[] {
   const own = name.replace(/[A-Z]/g, (letter) => `_${letter}`).replace(".", "_")
   const { otherVariable } = settingOf(name)
   return [`POSTHORN_${own.toUpperCase()}`, ...(otherVariable === undefined ? [] : [otherVariable])]
+}
+
+const PREFIX = "POSTHORN_"
+
+/** Read by the programs, and no settings: where the settings are, and which server a command asks. */
+const OTHER_VARIABLES = ["POSTHORN_CONFIG", "POSTHORN_SERVER"]
+
+/** Kubernetes sets these in every container for a service that is called posthorn. */
+const SERVICE_LINK = /^POSTHORN_(SERVICE_|PORT_\d)/
+
+/** A sentence for each variable that looks like one of ours and that nothing reads. */
+export function unknownVariables(environment: { readonly [name: string]: string | undefined }): string[] {
+  const known = [...NAMES.flatMap(variablesOf), ...OTHER_VARIABLES]
+  // Without the prefix, which would make every two of them look alike.
+  const words = known.map((name) => name.replace(PREFIX, ""))
+  return Object.keys(environment)
+    .filter((name) => name.startsWith(PREFIX) && !known.includes(name) && !SERVICE_LINK.test(name))
+    .sort()
+    .map((name) => {
+      const meant = nearest(name.slice(PREFIX.length), words)
+      const hint = meant === null ? "posthorn config lists the settings" : `did you mean ${PREFIX}${meant}?`
+      return `the variable ${printable(name)} is unknown and has no effect; ${hint}`
+    })
 }
