@@ -15,6 +15,8 @@ export interface BackendOptions {
   readonly schedule: unknown
   /** Whether this process delivers. */
   readonly deliver: boolean
+  /** Opens a SQLite file that was moved to PostgreSQL. */
+  readonly openMoved: boolean
   readonly encryptionKey: string | undefined
   readonly random: Random
   readonly logger: Logger
@@ -65,7 +67,12 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
   // By another name it is the same file: the lock and the key beside it must be the same too.
   const path = given !== ":memory:" && existsSync(given) ? realpathSync(given) : given
   const encryptionKey = encryptionKeyFor(path, options.encryptionKey)
-  const store = await openSqliteStore({ path, own: options.deliver, onLost: options.onLost })
+  const store = await openSqliteStore({
+    path,
+    own: options.deliver,
+    openMoved: options.openMoved,
+    onLost: options.onLost,
+  })
   return {
     store,
     bulletin: noBulletin,

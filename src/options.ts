@@ -15,6 +15,8 @@ export interface PosthornOptions {
   retry?: string | PolicyInput
   /** False opens the store beside the process that delivers, to look, send and operate; nothing is delivered from here. */
   deliver?: boolean
+  /** Opens a SQLite file that `posthorn migrate` has moved to PostgreSQL, and that is refused otherwise. What waits in both is sent twice. */
+  openMoved?: boolean
   /** How often the store is looked through for what no wake announced. 5000. */
   pollIntervalMs?: number
   /** At most so many deliveries between two polls, woken ones too. Not limited unless told. */
@@ -44,6 +46,7 @@ const KNOWN: readonly (keyof PosthornOptions)[] = [
   "schedule",
   "retry",
   "deliver",
+  "openMoved",
   "pollIntervalMs",
   "maxPerPoll",
   "maintenanceIntervalMs",
@@ -66,6 +69,7 @@ export function parseOptions(options: PosthornOptions) {
   return {
     retry: typeof retry === "string" ? preset(retry) : parsePolicy(retry),
     deliver: options.deliver === undefined ? true : requireBoolean(options.deliver, "deliver"),
+    openMoved: options.openMoved === undefined ? false : requireBoolean(options.openMoved, "openMoved"),
     pollIntervalMs: number("pollIntervalMs", 5000, 10, 86_400_000),
     maxPerPoll: options.maxPerPoll === undefined ? null : number("maxPerPoll", 1, 1, 1_000_000),
     maintenanceIntervalMs: number("maintenanceIntervalMs", 3_600_000, 10, 86_400_000),

@@ -1,7 +1,8 @@
 /** `posthorn migrate`: moves a store from an SQLite file to PostgreSQL. */
 
 import { column, columnRight } from "../core/text.ts"
-import { isEqual, type Migrated, migrate, type TableCount } from "../migrate/migrate.ts"
+import type { TableResult } from "../migrate/compare.ts"
+import { type Migrated, migrate } from "../migrate/migrate.ts"
 import { type Flags, UsageError } from "./options.ts"
 import { noProgress, progressOn } from "./progress.ts"
 import { asUsageError } from "./usage.ts"
@@ -10,19 +11,22 @@ export const options = {
   from: { type: "string" },
   to: { type: "string" },
   quiet: { type: "boolean" },
+  force: { type: "boolean" },
 } as const
 
-export const help = `posthorn migrate --from sqlite:FILE --to postgres://USER:PASSWORD@HOST:PORT/DATABASE [--quiet]
+export const help = `posthorn migrate --from sqlite:FILE --to postgres://USER:PASSWORD@HOST:PORT/DATABASE [--quiet] [--force]
 
 Moves everything in an SQLite file to an empty PostgreSQL database: applications, endpoints and their
-secrets, policies, messages, deliveries, attempts, tasks, idempotency keys. Stop every Posthorn on the file
-first; it is only read, and stays as it is. Killed at any moment and started again, it goes on where it
-was. Nothing can open the database before the move is finished. In the end the rows of every table are
-counted on both sides; the exit code is 1 if they differ.
+secrets, policies, keys, messages, deliveries, attempts, tasks, idempotency keys. Stop every Posthorn on the
+file first. Killed at any moment and started again, it goes on where it was. Nothing can open the database
+before the move is finished. In the end every column of every row is compared on both sides; if one differs
+the exit code is 1, and the file stays in use. If not, the file gets a mark: from then on Posthorn refuses to
+open it (posthorn serve and posthorn worker open it with --force).
 
   --from    the file, as sqlite:FILE
   --to      the database; its tables are made if they are not there
   --quiet   no progress
+  --force   moves a file that was moved to another database before; what waits in both is sent twice
 
   posthorn migrate --from sqlite:posthorn.db --to postgres://posthorn:secret@db.example.com/posthorn
   posthorn worker --store postgres://posthorn:secret@db.example.com/posthorn
@@ -30,23 +34,26 @@ counted on both sides; the exit code is 1 if they differ.
 The encryption key is POSTHORN_ENCRYPTION_KEY or, without that, FILE.key. A key from the file is stored in
 the database; one from the environment is not, and every process must go on being given it.`
 
-export async function run({ from, to, quiet }: Flags): Promise<number> {
+export async function run({ from, to, quiet, force }: Flags): Promise<number> {
   const path = pathOf(from)
   const url = urlOf(to)
   const progress = quiet ? noProgress : progressOn(process.stderr)
   let result: Migrated
   try {
-    result = await migrate(path, url, (what, done, total) => progress.show(what, done, total))
+    result = await migrate(path, url, {
+      watch: (what, done, total) => progress.show(what, done, total),
+      force: force === true,
+    })
   } catch (error) {
     throw asUsageError(error, { store: "--to" })
   } finally {
     progress.end()
   }
   for (const line of report(result)) console.log(line)
-  const different = result.counts.filter((count) => !isEqual(count)).map(({ table }) => table)
+  const different = result.tables.filter(({ isSame }) => !isSame).map(({ table }) => table)
   if (different.length === 0) return 0
   console.error(
-    `posthorn: the counts differ (${different.join(", ")}): something else writes to the database; begin again with an empty one`,
+    `posthorn: the contents of ${different.join(", ")} differ: something else writes to the database, or this is a fault of Posthorn's; the file is not moved, go on using it, or begin again with an empty database`,
   )
   return 1
 }
@@ -66,17 +73,18 @@ function urlOf(to: unknown): string {
   return to
 }
 
-function report({ counts, finishedBefore, needsKey }: Migrated): string[] {
+function report({ tables, finishedBefore, needsKey }: Migrated): string[] {
   if (finishedBefore !== null)
     return [`This file was moved to this database before, on ${finishedBefore.toISOString()}: nothing to do.`]
-  const lines = [row("", "SQLite", "PostgreSQL"), ...counts.map(countRow)]
-  if (!counts.every(isEqual)) return lines
+  const lines = [row("", "SQLite", "PostgreSQL"), ...tables.map(tableRow)]
+  if (!tables.every(({ isSame }) => isSame)) return lines
   const key = needsKey ? " Give every process on it the same POSTHORN_ENCRYPTION_KEY." : ""
-  return [...lines, `Moved. The database can be used now.${key} Do not start Posthorn on the file again.`]
+  return [...lines, `Moved. The database can be used now.${key} The file is not opened any more.`]
 }
 
-function countRow(count: TableCount): string {
-  return row(count.table, `${count.source}`, `${count.target}`) + (isEqual(count) ? "" : "   differs")
+function tableRow({ table, source, target, isSame, columns }: TableResult): string {
+  const where = columns.length === 0 ? "" : ` in ${columns.join(", ")}`
+  return row(table, `${source}`, `${target}`) + (isSame ? "" : `   differs${where}`)
 }
 
 function row(table: string, source: string, target: string): string {

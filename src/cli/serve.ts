@@ -10,10 +10,10 @@ import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
 import { adoptKey, makeFirstKey } from "./first-key.ts"
 import type { Flags } from "./options.ts"
-import { configFor, flagOptions, refused, settingsHelp } from "./settings.ts"
+import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
 
-export const options = flagOptions(NAMES)
+export const options = { ...flagOptions(NAMES), force: FORCE }
 
 export const help = `posthorn serve [flags]
 
@@ -36,7 +36,7 @@ export async function run(flags: Flags): Promise<number> {
   const { logLevel } = config.values
   const stopped = whenStopped()
   const logger = createLogger(logLevel)
-  const app = await start(config, logger)
+  const app = await start(config, logger, flags.force === true)
   const address = addressOf(app, config)
   const told = createLogger(logLevel === "silent" ? "silent" : "info")
   const store = withoutPassword(config.values.store)
@@ -48,7 +48,7 @@ export async function run(flags: Flags): Promise<number> {
   return 0
 }
 
-async function start(config: Config, logger: Logger): Promise<Api> {
+async function start(config: Config, logger: Logger, openMoved: boolean): Promise<Api> {
   const { values } = config
   let posthorn: Posthorn | null = null
   let app: Api | null = null
@@ -61,7 +61,12 @@ async function start(config: Config, logger: Logger): Promise<Api> {
     // The server is loaded while the store's thread starts.
     const loading = import("../api/server.ts")
     // What went wrong is in the log already, with its stack.
-    posthorn = await openPosthorn({ ...libraryOptions(config), logger, onFatal: () => process.exit(1) })
+    posthorn = await openPosthorn({
+      ...libraryOptions(config),
+      openMoved,
+      logger,
+      onFatal: () => process.exit(1),
+    })
     const { createServer } = await loading
     if (values.apiKey !== null) await adoptKey(posthorn.keys, values.apiKey)
     app = createServer(posthorn, { ...values, logger, readToken })

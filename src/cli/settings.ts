@@ -5,6 +5,9 @@ import { type Config, loadConfig } from "../config.ts"
 import type { Flags } from "./options.ts"
 import { asUsageError } from "./usage.ts"
 
+/** A flag and no setting: in the environment or a file it would stay on for good. */
+export const FORCE = { type: "boolean" } as const
+
 export function flagOptions(names: readonly SettingName[]): ParseArgsOptionsConfig {
   const options: ParseArgsOptionsConfig = { config: { type: "string" } }
   for (const name of names) {
@@ -22,6 +25,7 @@ export function settingsHelp(names: readonly SettingName[]): string {
     return [flag === null ? variablesOf(name)[0]! : `--${flag}`, about + says] as const
   })
   rows.push(["--config", "a JSON file with settings by name (posthorn.json, if there is one here)"])
+  rows.push(["--force", "opens a SQLite file that was moved to PostgreSQL: what waits in both is sent twice"])
   const widest = Math.max(...rows.map(([left]) => left.length))
   return rows.map(([left, right]) => `  ${left.padEnd(widest)}   ${right}`).join("\n")
 }

@@ -6,7 +6,7 @@ import { libraryOptions } from "../config.ts"
 import { openPosthorn, type Posthorn } from "../index.ts"
 import { createLogger } from "../observe/log.ts"
 import { type Flags, UsageError } from "./options.ts"
-import { configFor, flagOptions, refused, settingsHelp } from "./settings.ts"
+import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
 
 const USED: readonly SettingName[] = [
@@ -27,7 +27,7 @@ const USED: readonly SettingName[] = [
   "egress.dns",
 ]
 
-export const options = flagOptions(USED)
+export const options = { ...flagOptions(USED), force: FORCE }
 
 export const help = `posthorn worker --store URL [--schedule redis://HOST:PORT] [flags]
 
@@ -56,6 +56,7 @@ export async function run(flags: Flags): Promise<number> {
     posthorn = await openPosthorn({
       ...libraryOptions(config),
       deliver: true,
+      openMoved: flags.force === true,
       // It is in the log already, with its stack.
       onFatal: () => process.exit(1),
     })

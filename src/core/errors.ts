@@ -9,6 +9,7 @@ export type ErrorCode =
   | "limit_reached"
   | "closed"
   | "store_in_use"
+  | "store_moved"
   | "store_unavailable"
   | "store_full"
   | "store_failed"

@@ -4,7 +4,7 @@ import { type Column, Columns, Packed } from "../store/postgres/statement.ts"
 import type { SourceRow } from "./source.ts"
 
 /** A column's type in PostgreSQL; `list` is an array of text there and JSON in SQLite. */
-type Kind = "text" | "bigint" | "int" | "bool" | "bytea" | "list"
+export type Kind = "text" | "bigint" | "int" | "bool" | "bytea" | "list"
 /** What is not a column of SQLite's is made from the row. */
 type Derived = readonly ["int", (row: SourceRow) => number]
 export type Shape = { readonly [column: string]: Kind | Derived }
@@ -57,7 +57,7 @@ export class Bulk {
 }
 
 /** PostgreSQL's text cannot hold a NUL, which a description in SQLite can. */
-function toPostgres(kind: Kind, value: SQLOutputValue): unknown {
+export function toPostgres(kind: Kind, value: SQLOutputValue): unknown {
   if (typeof value === "string") return value.replaceAll("\0", "\ufffd")
   return kind === "bool" ? value === 1 : value
 }

@@ -1,8 +1,9 @@
 /** Moves everything from an SQLite file to PostgreSQL, chunk by chunk; killed at any moment and started again, it goes on where it was. */
 import type { SQLOutputValue } from "node:sqlite"
+import { withoutPassword } from "../config/kinds.ts"
 import { PosthornError } from "../core/errors.ts"
-import type { Runner } from "../store/postgres/connection.ts"
 import type { PostgresStore } from "../store/postgres/store.ts"
+import { Comparison, type TableResult } from "./compare.ts"
 import { Source, type SourceRow } from "./source.ts"
 import { type Step, stepsOf } from "./steps.ts"
 import * as target from "./target.ts"
@@ -11,16 +12,10 @@ import * as target from "./target.ts"
 const CHUNK_ROWS = 1000
 const CHUNK_BYTES = 4 * 1024 * 1024
 
-export interface TableCount {
-  readonly table: string
-  readonly source: number
-  readonly target: number
-}
-
 export interface Migrated {
   /** Empty when the move had been finished before. */
-  readonly counts: readonly TableCount[]
-  /** When that was; null when it was now, or when the counts differ. */
+  readonly tables: readonly TableResult[]
+  /** When that was; null when it was now, or when the contents differ. */
   readonly finishedBefore: Date | null
   /** Whether processes on the target must be given the encryption key, because it is not kept beside the data. */
   readonly needsKey: boolean
@@ -29,38 +24,46 @@ export interface Migrated {
 /** Told of rows that were copied, of all there are. */
 export type Watch = (table: string, done: number, total: number) => void
 
-export async function migrate(fromPath: string, toUrl: string, watch: Watch): Promise<Migrated> {
+export interface MigrateOptions {
+  readonly watch?: Watch
+  /** Moves a file that was moved to another database before. */
+  readonly force?: boolean
+}
+
+export async function migrate(fromPath: string, toUrl: string, options: MigrateOptions): Promise<Migrated> {
+  const { watch = () => {}, force = false } = options
   const source = Source.open(fromPath)
   try {
     const key = source.key()
     const store = await target.openTarget(toUrl)
     try {
-      const { startedAt, finishedAt, state } = await target.begin(store, source)
-      const result = { counts: [], finishedBefore: null, needsKey: key.kept === null }
-      if (finishedAt !== null) return { ...result, finishedBefore: new Date(finishedAt) }
-      const steps = stepsOf(source, startedAt)
+      const { startedAt, finishedAt, state } = await target.begin(store, source, force)
+      const needsKey = key.kept === null
+      if (finishedAt !== null) {
+        source.markMoved(withoutPassword(toUrl))
+        return { tables: [], finishedBefore: new Date(finishedAt), needsKey }
+      }
+      const steps = stepsOf(source, await target.readColumns(store), startedAt)
       await copyAll(store, source, steps, watch)
       await target.analyze(store)
+      const comparison = new Comparison(source, steps)
       if (source.state() !== state) throw changedMeanwhile(source.path)
-      return {
-        ...result,
-        counts: await store.database.transactionCalmly(async (runner) => {
-          const journal = (await target.readJournal(runner))!
-          const counts = await compare(runner, source, steps)
-          if (counts.every(isEqual)) await target.finish(runner, journal, key)
-          return counts
-        }),
-      }
+      const isSame = await store.database.transactionCalmly(async (runner) => {
+        const journal = (await target.readJournal(runner))!
+        if (!(await comparison.isSame(runner))) return false
+        await target.finish(runner, journal, key)
+        // Before the commit, so that there is no moment at which both could deliver; a run that ends in between is started again.
+        source.markMoved(withoutPassword(toUrl))
+        return true
+      })
+      if (!isSame) await store.database.transactionCalmly((runner) => comparison.findColumns(runner))
+      return { tables: comparison.results, finishedBefore: null, needsKey }
     } finally {
       await store.close()
     }
   } finally {
     source.close()
   }
-}
-
-export function isEqual({ source, target }: TableCount): boolean {
-  return source === target
 }
 
 async function copyAll(store: PostgresStore, source: Source, steps: readonly Step[], watch: Watch) {
@@ -107,16 +110,6 @@ function toKey(value: SQLOutputValue): target.KeyValue {
 
 function fromKey(value: target.KeyValue): string | number | Uint8Array {
   return typeof value === "object" ? Buffer.from(value.hex, "hex") : value
-}
-
-async function compare(runner: Runner, source: Source, steps: readonly Step[]): Promise<TableCount[]> {
-  const counts: TableCount[] = []
-  for (const [table, parts] of Map.groupBy(steps, ({ table }) => table)) {
-    const [row] = await runner.run({ name: "", text: parts[0]!.count }, [])
-    const rows = parts.reduce((sum, { select }) => sum + source.count(select), 0)
-    counts.push({ table, source: rows, target: row!.n as number })
-  }
-  return counts
 }
 
 function changedMeanwhile(path: string): PosthornError {

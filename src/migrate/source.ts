@@ -1,4 +1,4 @@
-/** The SQLite file that is moved: locked against a process that would deliver from it, and only read. */
+/** The SQLite file that is moved: locked against a process that would deliver from it, and read; in the end it gets a mark. */
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, realpathSync } from "node:fs"
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite"
@@ -6,6 +6,7 @@ import { describe, PosthornError } from "../core/errors.ts"
 import { createVault, parseEncryptionKey } from "../core/vault.ts"
 import { givenEncryptionKey } from "../key-file.ts"
 import { Connection } from "../store/sqlite/connection.ts"
+import { markMoved, refuseMoved } from "../store/sqlite/moved.ts"
 import { lockOut, type Ownership } from "../store/sqlite/owner.ts"
 import { MIGRATIONS } from "../store/sqlite/schema.ts"
 
@@ -68,13 +69,17 @@ export class Source {
   chunk(sql: string, values: readonly SQLInputValue[], mostBytes: number): SourceRow[] {
     const rows: SourceRow[] = []
     let bytes = 0
+    for (const row of this.each(sql, values)) {
+      rows.push(row)
+      for (const value of Object.values(row)) if (value instanceof Uint8Array) bytes += value.length
+      if (bytes >= mostBytes) break
+    }
+    return rows
+  }
+
+  *each(sql: string, values: readonly SQLInputValue[] = []): Generator<SourceRow> {
     try {
-      for (const row of this.#connection.sql(sql).iterate(...values)) {
-        rows.push(row)
-        for (const value of Object.values(row)) if (value instanceof Uint8Array) bytes += value.length
-        if (bytes >= mostBytes) break
-      }
-      return rows
+      yield* this.#connection.sql(sql).iterate(...values)
     } catch (error) {
       throw unavailable(`${this.path} cannot be read: ${describe(error)}`)
     }
@@ -82,6 +87,29 @@ export class Source {
 
   count(sql: string): number {
     return this.all(`SELECT count(*) AS n FROM (${sql})`)[0]!.n as number
+  }
+
+  columns(table: string): string[] {
+    return this.chunk("SELECT name FROM pragma_table_info(?)", [table], Number.POSITIVE_INFINITY).map(
+      ({ name }) => name as string,
+    )
+  }
+
+  /** Throws if it was moved before. */
+  refuseMoved(): void {
+    refuseMoved(this.path, this.#connection)
+  }
+
+  /** Nothing opens the file from here on. It is the only write: before it, a look at the file leaves it as it is. */
+  markMoved(to: string): void {
+    const connection = new Connection(this.path)
+    try {
+      markMoved(connection, to)
+    } catch (error) {
+      throw unavailable(`${this.path} cannot be marked as moved: ${describe(error)}`)
+    } finally {
+      connection.close()
+    }
   }
 
   /** Another after any change to the data. */

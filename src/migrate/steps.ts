@@ -5,18 +5,21 @@ import { DAY_MS, type Partitions, purgeDay } from "../store/postgres/partitions.
 import { KEPT_DAY, LIVE_DAY } from "../store/postgres/schema.ts"
 import type { Statement } from "../store/postgres/statement.ts"
 import { Bulk, type Shape } from "./bulk.ts"
-import { APPLICATION, ATTEMPT, DELIVERY, ENDPOINT, ENTRY, MESSAGE, POLICY, TASK } from "./shapes.ts"
+import { shapeOf } from "./columns.ts"
 import type { Source, SourceRow } from "./source.ts"
+import type { TargetColumns } from "./target.ts"
 
 export interface Step {
   readonly name: string
   /** What it is called in the comparison; the generations of idempotency keys are one there. */
   readonly table: string
+  readonly shape: Shape
   /** Its rows in SQLite, and the columns that order them. */
   readonly select: string
   readonly key: readonly string[]
   readonly insert: Statement
-  readonly count: string
+  /** Where its rows are in PostgreSQL: what stands behind FROM. */
+  readonly found: string
   values(rows: readonly SourceRow[]): unknown[]
   /** Makes the partitions that the rows go to. */
   prepare(partitions: Partitions, rows: readonly SourceRow[]): Promise<void>
@@ -27,47 +30,26 @@ interface Parts {
   readonly key?: readonly string[]
   readonly name?: string
   readonly select?: string
-  readonly count?: string
+  readonly found?: string
   /** Instead of an insert of all columns; `x` has the rows. */
-  readonly write?: string
+  readonly write?: (columns: string) => string
   prepare?(partitions: Partitions, rows: readonly SourceRow[]): Promise<void>
 }
 
 function step(table: string, parts: Parts): Step {
-  const { shape, key = ["seq"], name = table, select = `SELECT * FROM ${table}` } = parts
-  const { count = `SELECT count(*) AS n FROM ${table}`, prepare = async () => {} } = parts
+  const { shape, key = ["seq"], name = table, select = `SELECT * FROM ${table}`, found = table } = parts
+  const { prepare = async () => {} } = parts
   const bulk = new Bulk(shape)
   const columns = bulk.names.join(", ")
-  const write = parts.write ?? `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM x ORDER BY ord`
+  const write =
+    parts.write?.(columns) ?? `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM x ORDER BY ord`
   const insert = { name: `migrate.${table}`, text: `WITH x AS (${bulk.select})\n${write}` }
-  return { name, table, select, key, insert, count, prepare, values: (rows) => bulk.values(rows) }
+  return { name, table, shape, select, key, insert, found, prepare, values: (rows) => bulk.values(rows) }
 }
 
-const APPLICATIONS = step("applications", {
-  key: ["id"],
-  shape: APPLICATION,
-})
-
-const ENDPOINTS = step("endpoints", {
-  key: ["id"],
-  shape: ENDPOINT,
-  write: `, lane AS (INSERT INTO lanes (id, app_id) SELECT id, app_id FROM x)
-    INSERT INTO endpoints (${Object.keys(ENDPOINT)}) SELECT ${Object.keys(ENDPOINT)} FROM x`,
-})
-
-const POLICIES = step("policies", {
-  key: ["org_id", "name"],
-  shape: POLICY,
-})
-
-const ENTRIES = step("entries", {
-  key: ["kind", "name", "org_id"],
-  shape: ENTRY,
-})
-
-const MESSAGES = step("messages", {
-  shape: MESSAGE,
-})
+/** Each endpoint has a lane. */
+const withLanes = (columns: string) => `, lane AS (INSERT INTO lanes (id, app_id) SELECT id, app_id FROM x)
+  INSERT INTO endpoints (${columns}) SELECT ${columns} FROM x`
 
 /** The day of a finished delivery; what could have gone already lies in one table, and not in one for each day that was missed. */
 function dayOf(status: SQLOutputValue, purgeAt: SQLOutputValue, startedAt: number): number {
@@ -75,16 +57,16 @@ function dayOf(status: SQLOutputValue, purgeAt: SQLOutputValue, startedAt: numbe
   return Math.max(purgeDay(purgeAt as number | null, startedAt), Math.floor(startedAt / DAY_MS))
 }
 
-function deliveries(startedAt: number): Step {
+function deliveries(columns: ShapeOf, startedAt: number): Step {
   const day = (row: SourceRow) => dayOf(row.status!, row.purge_at!, startedAt)
   return step("webhook_deliveries", {
-    shape: { ...DELIVERY, purge_day: ["int", day] },
+    shape: columns("webhook_deliveries", { purge_day: ["int", day] }),
     prepare: (partitions, rows) => partitions.ensureDays(new Set(rows.map(day))),
   })
 }
 
 /** Each lies where its delivery lies. */
-function attempts(startedAt: number): Step {
+function attempts(columns: ShapeOf, startedAt: number): Step {
   const day = (row: SourceRow) => {
     const finished = dayOf(row.delivery_status!, row.delivery_purge_at!, startedAt)
     return row.delivery_status === "delivered" || row.delivery_status === "dead" ? finished : LIVE_DAY
@@ -93,33 +75,31 @@ function attempts(startedAt: number): Step {
     select: `
       SELECT a.*, d.status AS delivery_status, d.purge_at AS delivery_purge_at
         FROM attempts a LEFT JOIN webhook_deliveries d ON d.id = a.delivery_id`,
-    shape: { ...ATTEMPT, purge_day: ["int", day] },
+    shape: columns("attempts", { purge_day: ["int", day] }),
     prepare: (partitions, rows) =>
       partitions.ensureDays(new Set(rows.map(day).filter((one) => one !== LIVE_DAY))),
   })
 }
-
-const TASKS = step("tasks", {
-  shape: TASK,
-})
 
 /** As a crash would leave them: the lane's first claim finds them with a token below its own, and logs attempts of unknown outcome. */
 const IN_FLIGHT = step("in_flight", {
   select:
     "SELECT f.seq, f.started_at, d.webhook_id FROM in_flight f JOIN webhook_deliveries d ON d.seq = f.seq",
   shape: { seq: "bigint", started_at: "bigint", webhook_id: "text" },
-  write: `
+  write: () => `
     UPDATE lanes SET sending = sending || g.seqs, since = lanes.since || g.since
       FROM (
         SELECT webhook_id, array_agg(seq ORDER BY ord) AS seqs, array_agg(started_at ORDER BY ord) AS since
           FROM x GROUP BY webhook_id
       ) g
      WHERE lanes.id = g.webhook_id`,
-  count: "SELECT coalesce(sum(cardinality(sending)), 0)::bigint AS n FROM lanes",
+  found: `(
+    SELECT f.seq, f.started_at, l.id AS webhook_id FROM lanes l, unnest(l.sending, l.since) AS f(seq, started_at)
+  ) AS in_flight`,
 })
 
 /** The generations that are still honoured. */
-function idempotency(source: Source, startedAt: number): Step[] {
+function idempotency(source: Source, columns: ShapeOf, startedAt: number): Step[] {
   const oldest = Math.floor(startedAt / GENERATION_MS) - KEPT_GENERATIONS + 1
   const tables = source.all(
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idempotency_[0-9]*' ORDER BY name",
@@ -132,30 +112,29 @@ function idempotency(source: Source, startedAt: number): Step[] {
         name: `idempotency_${generation}`,
         select: `SELECT * FROM idempotency_${generation}`,
         key: ["key", "app_id"],
-        shape: {
-          generation: ["int", () => generation],
-          app_id: "text",
-          key: "bytea",
-          message_id: "text",
-          digest: "bytea",
-        },
-        count: `SELECT count(*) AS n FROM idempotency WHERE generation >= ${oldest}`,
+        shape: columns("idempotency", { generation: ["int", () => generation] }, `idempotency_${generation}`),
+        found: `idempotency WHERE generation = ${generation}`,
         prepare: (partitions) => partitions.ensureGeneration(generation),
       }),
     )
 }
 
-export function stepsOf(source: Source, startedAt: number): Step[] {
+type ShapeOf = (table: string, derived?: Shape, inFile?: string) => Shape
+
+export function stepsOf(source: Source, target: TargetColumns, startedAt: number): Step[] {
+  const columns: ShapeOf = (table, derived = {}, inFile = table) =>
+    shapeOf(table, { source: source.columns(inFile), target: target.get(table) ?? [] }, derived)
+  const plain = (table: string, more: Partial<Parts> = {}) => step(table, { shape: columns(table), ...more })
   return [
-    APPLICATIONS,
-    ENDPOINTS,
-    POLICIES,
-    ENTRIES,
-    MESSAGES,
-    deliveries(startedAt),
-    attempts(startedAt),
-    TASKS,
-    ...idempotency(source, startedAt),
+    plain("applications", { key: ["id"] }),
+    plain("endpoints", { key: ["id"], write: withLanes }),
+    plain("policies", { key: ["org_id", "name"] }),
+    plain("entries", { key: ["kind", "name", "org_id"] }),
+    plain("messages"),
+    deliveries(columns, startedAt),
+    attempts(columns, startedAt),
+    plain("tasks"),
+    ...idempotency(source, columns, startedAt),
     IN_FLIGHT,
   ]
 }

@@ -8,7 +8,11 @@ import { toPosthornError } from "../store/postgres/errors.ts"
 import { UNFINISHED_MOVE } from "../store/postgres/operations.ts"
 import type { Statement } from "../store/postgres/statement.ts"
 import { openPostgresStore, type PostgresStore } from "../store/postgres/store.ts"
+import type { Row } from "../store/rows.ts"
 import type { Source, SourceKey } from "./source.ts"
+
+/** By table, with `name` and `type`. */
+export type TargetColumns = ReadonlyMap<string, readonly Row[]>
 
 export type KeyValue = string | number | { readonly hex: string }
 
@@ -40,6 +44,14 @@ const FIND_DATA = unnamed(`
   SELECT EXISTS (SELECT FROM applications) OR EXISTS (SELECT FROM messages) OR EXISTS (SELECT FROM policies)
       OR EXISTS (SELECT FROM tasks) OR EXISTS (SELECT FROM entries) AS found`)
 const FIND_WORKER = unnamed("SELECT name FROM workers WHERE lease_until > clock_timestamp() LIMIT 1")
+/** Generated ones are left out: the database makes them. */
+const COLUMNS = unnamed(`
+  SELECT c.relname AS "table", a.attname AS name, t.typname AS type
+    FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    JOIN pg_type t ON t.oid = a.atttypid
+   WHERE c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
+   ORDER BY c.oid, a.attnum`)
 const SET_SEQUENCE = unnamed("SELECT setval($1::regclass, $2)")
 const READ: Statement = {
   name: "migrate.read",
@@ -69,14 +81,19 @@ export async function writeJournal(runner: Runner, journal: Journal): Promise<vo
   await runner.run(PUT, ["migration", JSON.stringify(journal)])
 }
 
+export async function readColumns({ database }: PostgresStore): Promise<TargetColumns> {
+  return Map.groupBy(await database.run(COLUMNS, []), (row) => row.table as string)
+}
+
 /** Begins a move, or finds the one that was begun. */
-export function begin({ database }: PostgresStore, source: Source): Promise<Journal> {
+export function begin({ database }: PostgresStore, source: Source, force: boolean): Promise<Journal> {
   const state = source.state()
   return database.transactionCalmly(async (runner) => {
     await runner.run(LOCK, [])
     const begun = await readJournal(runner)
     if (begun?.state === state) return begun
     if (begun !== null) throw refused(otherMove(begun, source.path))
+    if (!force) source.refuseMoved()
     await refuseUsed(runner)
     // At once, and not at the end: a send from a process that was open before cannot take a number that a row of the source has.
     for (const [sequence, table] of Object.entries(SEQUENCES)) {

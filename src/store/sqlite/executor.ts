@@ -8,6 +8,7 @@ import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
 import { Copier } from "./copier.ts"
 import { isFileTrouble, toPosthornError } from "./errors.ts"
+import { refuseMoved } from "./moved.ts"
 import { OPERATIONS, type OperationName } from "./operations.ts"
 import { type Ownership, takeOwnership } from "./owner.ts"
 import { migrate } from "./schema.ts"
@@ -18,6 +19,8 @@ export interface ExecutorOptions {
   readonly role: "owner" | "guest" | "reader"
   /** Between a writer and the reader that copies its log into the file. */
   readonly copying?: MessagePort
+  /** Opens a file that was moved to PostgreSQL all the same. */
+  readonly openMoved?: boolean
 }
 
 export type Call = readonly [name: OperationName, args: readonly unknown[]]
@@ -127,10 +130,13 @@ export class Executor {
   }
 }
 
-function openFile({ path, role, copying }: ExecutorOptions) {
+function openFile({ path, role, copying, openMoved = false }: ExecutorOptions) {
   const connection = new Connection(path, { readOnly: role === "reader" })
   try {
-    if (role !== "reader") migrate(connection)
+    if (role !== "reader") {
+      migrate(connection)
+      if (!openMoved) refuseMoved(path, connection)
+    }
     const ownership = role === "owner" ? takeOwnership(path, connection) : null
     if (role !== "reader") connection.syncItself()
     return {

@@ -5,12 +5,15 @@ import { MessageChannel } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
 import type { Store } from "../store.ts"
 import { Channel } from "./channel.ts"
+import type { ExecutorOptions } from "./executor.ts"
 import { LISTS, OPERATIONS, type OperationName, READS } from "./operations.ts"
 
 export interface SqliteStoreOptions {
   readonly path: string
   /** False opens the file beside the process that owns it, for reading and operators' actions. */
   readonly own: boolean
+  /** Opens a file that was moved to PostgreSQL all the same. */
+  readonly openMoved?: boolean
   /** Told once, when the file can no longer be trusted. */
   onLost(error: PosthornError): void
 }
@@ -22,7 +25,8 @@ export interface SqliteStore extends Store {
   kill(): Promise<void>
 }
 
-export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions): Promise<SqliteStore> {
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
+  const { path, own, openMoved = false, onLost } = options
   if (path !== ":memory:") makeFolder(path)
   let told = false
   const tellOnce = (error: PosthornError) => {
@@ -30,7 +34,7 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
     told = true
   }
   const [writer, reader] = await bothOrNeither(
-    ...openWriterAndReader(path, own ? "owner" : "guest", tellOnce),
+    ...openWriterAndReader({ path, role: own ? "owner" : "guest", openMoved }, tellOnce),
   )
   let closed = false
   let opened: Promise<Channel> | null = null
@@ -68,17 +72,17 @@ export async function openSqliteStore({ path, own, onLost }: SqliteStoreOptions)
 
 /** A database in memory belongs to its connection: everything runs on the one thread there. */
 function openWriterAndReader(
-  path: string,
-  role: "owner" | "guest",
+  writing: ExecutorOptions,
   onLost: (error: PosthornError) => void,
 ): [Promise<Channel>, Promise<Channel>] {
+  const { path } = writing
   if (path === ":memory:") {
-    const both = Channel.open({ path, role }, onLost)
+    const both = Channel.open(writing, onLost)
     return [both, both]
   }
   const { port1, port2 } = new MessageChannel()
   return [
-    Channel.open({ path, role, copying: port1 }, onLost),
+    Channel.open({ ...writing, copying: port1 }, onLost),
     Channel.open({ path, role: "reader", copying: port2 }, onLost),
   ]
 }

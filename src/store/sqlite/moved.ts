@@ -1,0 +1,28 @@
+/**
+ * The mark of a file that was moved to PostgreSQL. What waits in it waits there too and would be sent twice; what is sent into it
+ * would never be seen there. So nothing opens it unless told.
+ */
+import { PosthornError } from "../../core/errors.ts"
+import type { Connection } from "./connection.ts"
+
+interface Move {
+  /** The database's URL, without its password. */
+  readonly to: string
+  readonly at: string
+}
+
+export function markMoved({ db }: Connection, to: string): void {
+  const move: Move = { to, at: new Date().toISOString() }
+  db.prepare("INSERT INTO meta VALUES ('moved', ?) ON CONFLICT DO NOTHING").run(JSON.stringify(move))
+}
+
+export function refuseMoved(path: string, { db }: Connection): void {
+  const row = db.prepare("SELECT value FROM meta WHERE key = 'moved'").get()
+  if (row === undefined) return
+  const { to, at } = JSON.parse(row.value as string) as Move
+  throw new PosthornError(
+    "store_moved",
+    `${path} was moved to ${to} on ${at}: use that database; the option openMoved (--force) opens the file all the same, and what waits in both is sent twice`,
+    { field: "store" },
+  )
+}
