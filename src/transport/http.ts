@@ -82,12 +82,12 @@ export class HttpTransport implements Transport {
   }
 }
 
-/** A request until its answer, with nothing of what was sent: so many are kept at once that the collector would copy it again and again. */
+/** A request until its answer, with nothing of its bytes: hundreds are kept at once, and the collector would copy them again and again. */
 class UnderWay implements Limited, Asker {
   readonly timeoutMs: number
   readonly #deadlines: Deadlines<UnderWay>
-  readonly #connection: Connection
   readonly #resolve: (result: TransportResult) => void
+  #connection: Connection
   #isOver = false
 
   constructor(
@@ -105,6 +105,10 @@ class UnderWay implements Limited, Asker {
 
   cut(reason: Error): void {
     this.#connection.cut(reason)
+  }
+
+  moved(to: Connection): void {
+    this.#connection = to
   }
 
   /** A response may wait unread when our own event loop was held up; it gets one turn before the deadline counts. */

@@ -73,7 +73,7 @@ test("a changed endpoint leaves the connection to its token server too", async (
   const tokens = await Site.start()
   tokens.answer = (_visit, response) => {
     response.socket!.once("close", gone.resolve)
-    // Else it would be idle for too long in ten seconds, and dropped for that.
+    // Else it would be idle for too long in four seconds, and dropped for that.
     response.setHeader("keep-alive", "timeout=300")
     response.end('{"access_token":"a"}')
   }

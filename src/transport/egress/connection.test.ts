@@ -22,13 +22,24 @@ async function open() {
   let receive: OnBytes = () => {}
   const opened = Promise.withResolvers<Socket>()
   const told: string[] = []
-  const owner = { freed: () => void told.push("freed"), ended: () => void told.push("ended") }
+  /** The one that a request goes to which was never written here. */
+  const other = new Connection(() => new Promise(() => {}), {
+    freed: () => {},
+    ended: () => {},
+    another: () => other,
+  })
+  const owner = {
+    freed: () => void told.push("freed"),
+    ended: () => void told.push("ended"),
+    another: () => other,
+  }
   const connection = new Connection((onBytes) => {
     receive = onBytes
     return opened.promise
   }, owner)
   const asker = {
     ended: (_answer: unknown, error: Error | null) => void told.push(error?.message ?? "answered"),
+    moved: (to: Connection) => void told.push(to === other ? "moved" : "moved elsewhere"),
   }
   const request = () => connection.request("HEAD", "BODY", asker)
   const isOpen = async () => {
@@ -82,12 +93,17 @@ test("one that is cut off before that is not written", async () => {
   expect(told).toEqual(["freed", "ended", "too late"])
 })
 
-test("an answer to what was not written yet is none", async () => {
-  const { socket, told, request, isOpen, receive } = await open()
+test.each<[string, (stage: Awaited<ReturnType<typeof open>>) => void]>([
+  ["ends", ({ socket }) => socket.emit("end")],
+  ["breaks", ({ socket }) => socket.destroy(new Error("reset"))],
+  ["answers before it was asked", ({ receive }) => receive(ANSWER)],
+])("a request that is not written yet when its connection %s goes to another", async (_what, end) => {
+  const stage = await open()
+  const { socket, told, request, isOpen } = stage
   await isOpen()
   request()
-  receive(ANSWER)
-  expect(told).toEqual(["freed", "ended", "bytes that nobody asked for"])
+  end(stage)
   await nextTurn()
   expect(socket.bytesWritten).toBe(0)
+  expect(told).toEqual(["freed", "ended", "moved"])
 })

@@ -16,6 +16,8 @@ const NOT_NEEDED = new Error("the connection is not needed any more")
 export interface Asker {
   /** Told once, when the request is over: with what came of the answer, and with an error if that is not all. */
   ended(answer: AnswerReader, error: Error | null): void
+  /** The request is on this connection from now on. */
+  moved(to: Connection): void
 }
 
 /** What a connection tells its pool. */
@@ -24,10 +26,12 @@ interface Owner {
   freed(connection: Connection): void
   /** Of no use any more, whether a request was under way or not. */
   ended(connection: Connection): void
+  /** Opens a connection for the request that was on one that ended. */
+  another(): Connection
 }
 
-/** What is written of a request: let go as soon as it is, since many are under way at once. */
-interface Unsent {
+/** What is written of a request: let go as soon as possible, since many are under way at once. */
+interface Written {
   readonly head: string
   readonly body: Bytes
 }
@@ -40,7 +44,9 @@ export class Connection {
   /** What came of its answer; null until something has. */
   #answer: AnswerReader | null = null
   /** Of the request, while the connection is being opened, and until the end of the turn. */
-  #unsent: Unsent | null = null
+  #unsent: Written | null = null
+  /** Of a request on a reused connection, until the first byte of its answer. */
+  #resendable: Written | null = null
   #isOver = false
   /** How long the receiver said that it keeps an idle connection. */
   keepAliveSeconds: number | null = null
@@ -59,7 +65,9 @@ export class Connection {
   request(head: string, body: Bytes, asker: Asker): void {
     this.#asker = asker
     this.#unsent = { head, body }
-    if (this.#socket !== null) UNWRITTEN.add(this)
+    if (this.#socket === null) return
+    this.#resendable = this.#unsent
+    UNWRITTEN.add(this)
   }
 
   /** The request that waits to be written, if it still does. */
@@ -81,6 +89,7 @@ export class Connection {
     this.#asker = null
     this.#answer = null
     this.#unsent = null
+    this.#resendable = null
     asker?.ended(answer ?? new AnswerReader(), error)
   }
 
@@ -94,7 +103,7 @@ export class Connection {
     socket
       .on("error", (error) => this.#receiverEnded(error))
       .on("end", () => this.#receiverEnded(CLOSED))
-      .on("close", () => this.#end(CLOSED))
+      .on("close", () => this.#receiverEnded(CLOSED))
     // Nothing will tell of an end that came before this.
     if (socket.destroyed) return this.#end(CLOSED)
     if (this.#unsent === null) this.#owner.freed(this)
@@ -103,7 +112,8 @@ export class Connection {
 
   #take(bytes: Buffer, length: number): void {
     if (this.#asker === null || this.#unsent !== null)
-      return this.#end(new EgressError("invalid_response", "bytes that nobody asked for"))
+      return this.#receiverEnded(new EgressError("invalid_response", "bytes that nobody asked for"))
+    this.#resendable = null
     this.#answer ??= new AnswerReader()
     try {
       if (this.#answer.take(bytes, length)) this.#answered(this.#answer)
@@ -122,7 +132,21 @@ export class Connection {
 
   /** A body that ends with the connection has come, also where a receiver that left bytes unread ends it with a reset. */
   #receiverEnded(reason: Error): void {
-    this.#end(this.#answer?.end() ? null : reason)
+    if (this.#resendable === null || this.#asker === null)
+      return this.#end(this.#answer?.end() ? null : reason)
+    this.#move(this.#resendable, this.#asker)
+  }
+
+  /**
+   * A receiver may close an idle connection at any time, and many do it without notice (uvicorn after 5 s). A request that meets the close
+   * says nothing about the receiver. The other connection is a fresh one, so the request moves at most once.
+   */
+  #move({ head, body }: Written, asker: Asker): void {
+    this.#asker = null
+    this.#end(null)
+    const other = this.#owner.another()
+    asker.moved(other)
+    other.request(head, body, asker)
   }
 
   #end(error: Error | null): void {
@@ -136,7 +160,7 @@ export class Connection {
 
 const UNWRITTEN = new EndOfTurn<Connection>((connection) => connection.write())
 
-function write(socket: Socket, { head, body }: Unsent): void {
+function write(socket: Socket, { head, body }: Written): void {
   // Goes to the socket from the stack, with no buffer made of it.
   if (typeof body === "string") return void socket.write(head + body, "latin1")
   if (body.length > MOST_COPIED_BYTES) {

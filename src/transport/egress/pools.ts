@@ -10,9 +10,9 @@ import type { Guard } from "./guard.ts"
 
 const IDLE_MS = 30_000
 const MOST_AGE_MS = 300_000
-/** A connection that was free for so long is closed; sooner if the receiver says that it will close it. */
-const KEEP_ALIVE_MS = 10_000
-/** Before the receiver does: a request that meets its end on the way is lost. */
+/** A connection that was idle for this long is closed; sooner if the receiver says that it will close it. Uvicorn closes after 5 s without saying so. */
+const KEEP_ALIVE_MS = 4000
+/** Before the receiver does: a request that meets the close on the way is sent twice. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 const SWEEP_MS = 5000
 /** So many are closed in one turn of the event loop: a thousand at once held it up for 70 ms. */
@@ -54,18 +54,22 @@ export class Pools {
     const now = this.#clock.now()
     const entry = this.#entryFor(request, origin, now)
     entry.usedAt = now
-    const connection = this.#takeFresh(entry.free, now) ?? this.#open(entry)
+    const connection = this.#takeFresh(entry.free, now)
+    if (connection === undefined) return this.#open(entry)
     entry.busy.add(connection)
     return connection
   }
 
   #open(entry: Entry): Connection {
-    return new Connection(entry.open, {
+    const connection = new Connection(entry.open, {
       freed: (connection) => this.#rest(entry, connection),
       ended: (connection) => {
         if (!entry.busy.delete(connection)) remove(entry.free, connection)
       },
+      another: () => this.#open(entry),
     })
+    entry.busy.add(connection)
+    return connection
   }
 
   #takeFresh(free: Connection[], now: number): Connection | undefined {
