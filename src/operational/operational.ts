@@ -37,6 +37,8 @@ export interface OperationalParts {
 export class Operational {
   readonly #parts: OperationalParts
   readonly #without = new Map<string, number>()
+  /** How often `open` made an application: a lookup from before that must not be remembered. */
+  #made = 0
   readonly #underWay = new Set<Promise<void>>()
 
   constructor(parts: OperationalParts) {
@@ -59,6 +61,7 @@ export class Operational {
     } catch (error) {
       if (!(error instanceof PosthornError && error.code === "conflict")) throw error
     }
+    this.#made++
     this.#without.delete(orgId)
     return tenant
   }
@@ -103,8 +106,9 @@ export class Operational {
 
   async #wantedBy(orgId: string): Promise<Tenant | null> {
     if (performance.now() - (this.#without.get(orgId) ?? Number.NEGATIVE_INFINITY) < BELIEVED_MS) return null
+    const made = this.#made
     const tenant = await this.find(orgId)
-    if (tenant !== null) return tenant
+    if (tenant !== null || made !== this.#made) return tenant
     if (this.#without.size >= MOST_REMEMBERED) this.#without.clear()
     this.#without.set(orgId, performance.now())
     return null

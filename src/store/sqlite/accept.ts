@@ -143,13 +143,13 @@ function recipientsOf(context: Context, orgId: string, app: string): Recipients 
     recipients = loadRecipients(context, orgId, app)
     byApp.set(app, recipients)
   }
-  if (recipients === null) throw notFound("application", app)
   return recipients
 }
 
-function loadRecipients(context: Context, orgId: string, app: string): Recipients | null {
+/** Throws where there is no application, so that its absence is never cached: it may be created at any moment. */
+function loadRecipients(context: Context, orgId: string, app: string): Recipients {
   const application = getApplication(context, orgId, app)
-  if (application === null) return null
+  if (application === null) throw notFound("application", app)
   const appId = application.id
   const subscribers = context.connection
     .sql(

@@ -23,7 +23,7 @@ export class Context {
   readonly attempts: Inserts
   readonly #gathered: readonly Inserts[]
   /** The endpoints of each application that messages were sent to, by tenant and then by the key that was used. */
-  readonly recipients = new Map<string, Map<string, Recipients | null>>()
+  readonly recipients = new Map<string, Map<string, Recipients>>()
   readonly openLanes = new OpenLanes()
   /** The idempotency generations that have a table; null until looked up. */
   idempotencyGenerations: readonly number[] | null = null
