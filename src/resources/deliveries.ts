@@ -39,6 +39,8 @@ export interface DeliveryQuery extends ContentQuery {
   /** A message, by id; or by event id together with `app`. */
   message?: string
   status?: DeliveryStatus
+  /** True: only those that are not finished, `pending` and `failed`. */
+  live?: boolean
   deadReason?: DeadReason
   /** Of the dead: those that somebody called off (`cancelled`, `expunged`), or those that were given up. */
   calledOff?: boolean
@@ -51,6 +53,7 @@ const FIELDS = [
   "endpoint",
   "message",
   "status",
+  "live",
   "deadReason",
   "calledOff",
   "responseClass",
@@ -174,6 +177,7 @@ export async function parseQuery(core: Core, query: DeliveryQuery): Promise<Deli
     messageId:
       appId === undefined || message === undefined ? message : await messageIdOf(core, appId, message),
     status: oneOf(query.status, "status", STATUSES),
+    live: query.live === undefined ? undefined : requireBoolean(query.live, "live"),
     calledOff: query.calledOff === undefined ? undefined : requireBoolean(query.calledOff, "calledOff"),
     deadReason: oneOf(query.deadReason, "deadReason", DEAD_REASONS),
     responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),

@@ -18,6 +18,8 @@ import { startTask, type Task } from "./tasks.ts"
 
 export interface ReplayQuery extends ContentQuery {
   status?: DeliveryStatus
+  /** True: only those that are not finished. */
+  live?: boolean
   calledOff?: boolean
   responseClass?: ResponseClass
 }
@@ -97,10 +99,11 @@ export class Replays {
 
   async #retry(app: string, endpoint: string, type: string, query: ReplayQuery): Promise<Task> {
     requireObject(query, "query")
-    refuseUnknown(query, [...CONTENT_FIELDS, "status", "calledOff", "responseClass"], "")
+    refuseUnknown(query, [...CONTENT_FIELDS, "status", "live", "calledOff", "responseClass"], "")
     if (query.since === undefined) throw invalid("since", "is required")
     const filter = {
       ...parseContent(query),
+      live: query.live,
       calledOff: query.calledOff,
       status: oneOf(query.status, "status", STATUSES),
       responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),

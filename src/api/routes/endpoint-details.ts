@@ -14,6 +14,7 @@ import {
   EndpointStatsOut,
 } from "../schemas/endpoint.ts"
 import { EndpointId } from "../schemas/fields.ts"
+import { countsOut } from "../views/status.ts"
 
 const tags = ["Endpoint"]
 const params = Type.Object(EndpointId)
@@ -143,14 +144,7 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
       const since = new Date(request.query.since ?? until.getTime() - LONGEST_STATS_MS)
       if (until < since || until.getTime() - since.getTime() > LONGEST_STATS_MS)
         throw ApiError.of(400, "invalid_range", "since must be before until, and at most 28 days before it")
-      const counts = await tenant(request).endpoints.stats(app_id, endpoint_id, { since, until })
-      return {
-        success: counts.delivered,
-        pending: counts.failed,
-        sending: counts.pending,
-        fail: counts.dead - counts.calledOff,
-        canceled: counts.calledOff,
-      }
+      return countsOut(await tenant(request).endpoints.stats(app_id, endpoint_id, { since, until }))
     },
   )
 }

@@ -1,7 +1,7 @@
 /** Svix's numbers for what became of a message at an endpoint. */
 import type { DeadReason } from "../../core/policy.ts"
 import type { DeliveryStatus } from "../../core/settle.ts"
-import type { DeliveryFilter } from "../../store/store.ts"
+import type { DeliveryFilter, StatusCounts } from "../../store/store.ts"
 import { MESSAGE_STATUSES } from "../schemas/endpoint.ts"
 
 export const SUCCESS = 0
@@ -15,7 +15,10 @@ export interface StatusOut {
   readonly statusText: (typeof MESSAGE_STATUSES)[number]
 }
 
-/** Who does not know that messages can be called off sees them as sent, as Svix has it. */
+/**
+ * As Svix has it: `sending` from the moment a message is accepted until its last attempt, so that `pending` is never shown. A caller that
+ * does not know `canceled` sees those messages as sent.
+ */
 export function statusOf(
   { status, deadReason }: { readonly status: DeliveryStatus; readonly deadReason: DeadReason | null },
   expanded: boolean,
@@ -23,7 +26,7 @@ export function statusOf(
   const calledOff = deadReason === "cancelled" || deadReason === "expunged"
   const number = {
     pending: SENDING,
-    failed: PENDING,
+    failed: SENDING,
     delivered: SUCCESS,
     dead: calledOff ? (expanded ? CANCELED : SUCCESS) : FAIL,
   }[status]
@@ -34,17 +37,31 @@ export function numbered(status: number): StatusOut {
   return { status, statusText: MESSAGE_STATUSES[status]! }
 }
 
+/** Counts of deliveries, by the words that they are shown with. */
+export function countsOut({ delivered, pending, failed, dead, calledOff }: StatusCounts) {
+  return {
+    success: delivered,
+    pending: 0,
+    sending: pending + failed,
+    fail: dead - calledOff,
+    canceled: calledOff,
+  }
+}
+
 /** The deliveries that are shown with this number. */
-export function filterOf(status: number | undefined): Pick<DeliveryFilter, "status" | "calledOff"> {
+export function filterOf(
+  status: number | undefined,
+): Pick<DeliveryFilter, "status" | "calledOff" | "live"> {
   switch (status) {
     case SUCCESS:
       return { status: "delivered" }
     case PENDING:
-      return { status: "failed" }
+      // Nothing is shown as pending: no delivery is both.
+      return { status: "delivered", live: true }
     case FAIL:
       return { status: "dead", calledOff: false }
     case SENDING:
-      return { status: "pending" }
+      return { live: true }
     case CANCELED:
       return { status: "dead", calledOff: true }
     default:

@@ -108,6 +108,38 @@ test("messages of an endpoint and endpoints of a message say what became of them
   })
 })
 
+test("a message is sending from the moment it is accepted until its last attempt", async () => {
+  const { svix, server, receiver } = await start()
+  await server.call("PATCH", "/app/acme/endpoint/hook", { body: { retry: { delays: [3600], maxAttempts: 2 } } })
+  receiver.queue("/hook", 500)
+  const failed = new Promise<void>((resolve) => server.posthorn.on("delivery.attempt", () => resolve()))
+  const { id: retrying } = await svix.message.create("acme", { eventType: "a", payload: {} })
+  await failed
+  const { id: later } = await svix.message.create("acme", {
+    eventType: "a",
+    payload: {},
+    deliverAt: new Date("2031-05-18T10:00:00Z"),
+  })
+  const found = async (options: { status?: 0 | 1 | 2 | 3 } = {}) =>
+    (await svix.messageAttempt.listAttemptedMessages("acme", "hook", options)).data
+  expect((await found()).map(({ id, status, statusText }) => [id, status, statusText])).toEqual([
+    [later, 3, "sending"],
+    [retrying, 3, "sending"],
+  ])
+  expect((await found({ status: 3 })).map(({ id }) => id)).toEqual([later, retrying])
+  for (const status of [0, 1, 2] as const) expect(await found({ status })).toEqual([])
+  const [destination] = (await svix.messageAttempt.listAttemptedDestinations("acme", retrying)).data
+  expect(destination).toMatchObject({ status: 3, statusText: "sending", nextAttempt: expect.any(Date) })
+  expect(await svix.endpoint.getStats("acme", "hook")).toMatchObject({ pending: 0, sending: 2 })
+  const replayed = async (status: 1 | 3) => {
+    const { id } = await svix.endpoint.bulkReplay("acme", "hook", { since: new Date(0), status })
+    await expect.poll(async () => (await svix.backgroundTask.get(id)).status).toBe("finished")
+    return (await svix.backgroundTask.get(id)).data
+  }
+  expect(await replayed(1)).toMatchObject({ total: 0 })
+  expect(await replayed(3)).toMatchObject({ total: 2, changed: 2 })
+})
+
 test("one that was called off is canceled for those who know the word, and a success for the others", async () => {
   const { svix, server } = await start()
   await svix.endpoint.patch("acme", "hook", {})
