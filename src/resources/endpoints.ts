@@ -172,11 +172,11 @@ export class Endpoints {
     return this.#show(await requireEndpoint(this.#core, app, endpoint))
   }
 
-  /** Null when there is none. */
-  async find(app: string, endpoint: string): Promise<Endpoint | null> {
-    const { id } = await requireApplication(this.#core, app)
-    const row = await this.#core.store.getEndpoint(id, endpoint)
-    return row === null ? null : this.#show(row)
+  /** Those of the tenant, by id, deleted or not. */
+  async getMany(ids: readonly string[]): Promise<Map<string, Endpoint>> {
+    const rows = await this.#core.store.getEndpoints([...new Set(ids)])
+    const own = rows.filter(({ orgId }) => orgId === this.#core.orgId)
+    return new Map(own.map((row) => [row.id, this.#show(row)]))
   }
 
   /** Whether a message of this kind would go anywhere now. */

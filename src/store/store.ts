@@ -57,6 +57,8 @@ export interface Store {
   createEndpoint(endpoint: Endpoint): Promise<void>
   /** By id or uid within the application. */
   getEndpoint(appId: string, key: string): Promise<Endpoint | null>
+  /** By id, deleted or not, in any order. */
+  getEndpoints(ids: readonly string[]): Promise<Endpoint[]>
   /** By id, of an application or of all that a tenant has. */
   listEndpoints(of: Pick<DeliveryFilter, "orgId" | "appId">, page: Page<string>): Promise<Endpoint[]>
   /** Refused with `conflict` when `ifVersion` is given and no longer the newest. */

@@ -173,13 +173,9 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
       const { id } = await messages.get(app_id, msg_id)
       const page = { ...pageAsked(request.query), order: "ascending" as const }
       const list = await deliveries.list({ app: app_id, message: id, ...page })
-      const found = await Promise.all(list.data.map((one) => endpoints.find(app_id, one.endpointId)))
-      const rows = list.data.flatMap((delivery, i) => {
-        const endpoint = found[i]!
-        return endpoint === null ? [] : [{ delivery, endpoint }]
-      })
-      return listOut({ ...list, data: rows }, ({ endpoint, delivery }) =>
-        messageEndpointOut(endpoint, delivery, wishesOf(request.query)),
+      const found = await endpoints.getMany(list.data.map(({ endpointId }) => endpointId))
+      return listOut(list, (delivery) =>
+        messageEndpointOut(found.get(delivery.endpointId)!, delivery, wishesOf(request.query)),
       )
     },
   )

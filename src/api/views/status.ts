@@ -49,9 +49,7 @@ export function countsOut({ delivered, pending, failed, dead, calledOff }: Statu
 }
 
 /** The deliveries that are shown with this number. */
-export function filterOf(
-  status: number | undefined,
-): Pick<DeliveryFilter, "status" | "calledOff" | "live"> {
+export function filterOf(status: number | undefined): Pick<DeliveryFilter, "status" | "calledOff" | "live"> {
   switch (status) {
     case SUCCESS:
       return { status: "delivered" }

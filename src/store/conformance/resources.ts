@@ -54,6 +54,19 @@ export function resources(name: string, setUp: SetUp): void {
       )
     })
 
+    test("endpoints are found by their ids, deleted or not", async () => {
+      const { store, application, endpoint } = await setUp()
+      const other = sample.endpoint(application.id)
+      await store.createEndpoint(other)
+      const filter = { endpointId: endpoint.id, live: true }
+      await store.deleteEndpoint(endpoint.id, sample.task({ action: "cancel", filter }))
+      const found = await store.getEndpoints([endpoint.id, other.id, "ep_nobody"])
+      expect(found.map(({ id, url }) => [id, url]).sort()).toEqual(
+        [endpoint, other].map(({ id, url }) => [id, url]).sort(),
+      )
+      expect(await store.getEndpoints([])).toEqual([])
+    })
+
     test("an endpoint made ordered lines up what already waits", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       const first = await send()

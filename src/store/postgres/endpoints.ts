@@ -87,6 +87,12 @@ export async function getEndpoint(
   return row === undefined ? null : toEndpoint(row)
 }
 
+const GET_MANY: Statement = { name: "endpoints.get-many", text: `${SELECT} WHERE e.id = ANY ($1)` }
+
+export async function getEndpoints({ database }: Context, ids: readonly string[]): Promise<Endpoint[]> {
+  return (await database.runCalmly(GET_MANY, [ids])).map(toEndpoint)
+}
+
 export async function listEndpoints(
   context: Context,
   { orgId, appId }: Pick<DeliveryFilter, "orgId" | "appId">,

@@ -51,6 +51,7 @@ const OPERATIONS = {
   deleteApplication: applications.deleteApplication,
   createEndpoint: endpoints.createEndpoint,
   getEndpoint: endpoints.getEndpoint,
+  getEndpoints: endpoints.getEndpoints,
   listEndpoints: endpoints.listEndpoints,
   updateEndpoint: endpoints.updateEndpoint,
   deleteEndpoint: endpoints.deleteEndpoint,

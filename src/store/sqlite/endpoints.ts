@@ -2,7 +2,7 @@
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { toEndpoint, toJson } from "../rows.ts"
 import type { DeliveryFilter, Endpoint, EndpointPatch, Page, Task } from "../store.ts"
-import { Conditions } from "./conditions.ts"
+import { asList, Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
 import { readPage } from "./page.ts"
@@ -60,6 +60,13 @@ export function getEndpoint({ connection }: Context, appId: string, key: string)
     )
     .get(appId, key)
   return row === undefined ? null : toEndpoint(row)
+}
+
+export function getEndpoints({ connection }: Context, ids: readonly string[]): Endpoint[] {
+  return connection
+    .sql(`${SELECT} WHERE e.id IN (SELECT value FROM json_each(?))`)
+    .all(asList(ids)!)
+    .map(toEndpoint)
 }
 
 /** By id alone, deleted or not. */

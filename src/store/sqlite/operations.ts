@@ -25,6 +25,7 @@ import * as tasks from "./tasks.ts"
 const LOOKUPS = {
   getApplication: applications.getApplication,
   getEndpoint: endpoints.getEndpoint,
+  getEndpoints: endpoints.getEndpoints,
   getPolicy: policies.getPolicy,
   getEntry: entries.getEntry,
   scanLanes: lanes.scanLanes,

@@ -187,6 +187,7 @@ test("one row is found by its name, whoever it belongs to", () => {
     ...plan("getApplication", "o", "uid"),
     ...plan("getEntry", "key", null, "name", NOW),
     ...plan("getEntry", "key", "o", "name", NOW),
+    ...plan("getEndpoints", ["e"]),
     ...plan("getDelivery", "o", "d"),
     ...plan("getMessage", "a", "event"),
     ...plan("getMessages", ["m"], true),

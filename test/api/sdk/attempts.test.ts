@@ -110,7 +110,9 @@ test("messages of an endpoint and endpoints of a message say what became of them
 
 test("a message is sending from the moment it is accepted until its last attempt", async () => {
   const { svix, server, receiver } = await start()
-  await server.call("PATCH", "/app/acme/endpoint/hook", { body: { retry: { delays: [3600], maxAttempts: 2 } } })
+  await server.call("PATCH", "/app/acme/endpoint/hook", {
+    body: { retry: { delays: [3600], maxAttempts: 2 } },
+  })
   receiver.queue("/hook", 500)
   const failed = new Promise<void>((resolve) => server.posthorn.on("delivery.attempt", () => resolve()))
   const { id: retrying } = await svix.message.create("acme", { eventType: "a", payload: {} })
@@ -138,6 +140,16 @@ test("a message is sending from the moment it is accepted until its last attempt
   }
   expect(await replayed(1)).toMatchObject({ total: 0 })
   expect(await replayed(3)).toMatchObject({ total: 2, changed: 2 })
+})
+
+test("an endpoint that was deleted stays among the destinations of its messages", async () => {
+  const { svix, send } = await start()
+  const id = await send("a")
+  const destinations = async () => (await svix.messageAttempt.listAttemptedDestinations("acme", id)).data
+  const before = await destinations()
+  expect(before).toMatchObject([{ uid: "hook", statusText: "success" }])
+  await svix.endpoint.delete("acme", "hook")
+  expect(await destinations()).toEqual(before)
 })
 
 test("one that was called off is canceled for those who know the word, and a success for the others", async () => {
