@@ -36,7 +36,7 @@ export const DEFAULTS = {
 } as const
 
 /** Whoever can read an endpoint cannot read what it authenticates with. */
-const SENSITIVE = /^(authorization|cookie|proxy-authorization)$|(auth|token|secret|password|api-?key)/
+const SENSITIVE = /^cookie$|auth|token|secret|password|api-?key/i
 
 export function headersOut(headers: { readonly [name: string]: string }) {
   const entries = Object.entries(headers)

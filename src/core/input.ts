@@ -123,23 +123,30 @@ const RESERVED_HEADERS = new Set(
   ).split(" "),
 )
 
-/** Custom headers of an endpoint, names in lower case. What the transport or the signature owns is refused. */
+/** Svix refuses these too: its own, and those that proxies of the large clouds add and trust. */
+const FOREIGN_HEADERS = /^x-(svix|amzn?|goog(le)?|gfe|azure|fd)-/
+
+/** Custom headers of an endpoint, with the case of their names. What the transport or the signature owns is refused. */
 export function requireHeaders(value: unknown, field: string): { readonly [name: string]: string } {
   if (value === undefined) return {}
   requireObject(value, field)
-  const headers = new Map<string, string>()
-  for (const [given, text] of Object.entries(value as object)) {
+  const headers = Object.entries(value as object)
+  const names = new Set<string>()
+  for (const [given, text] of headers) {
     const name = given.toLowerCase()
-    if (!HEADER_NAME.test(name)) throw invalid(`${field}.${given}`, "is not a header name")
+    if (!HEADER_NAME.test(given)) throw invalid(`${field}.${given}`, "is not a header name")
+    if (names.has(name)) throw invalid(`${field}.${given}`, "is given twice; case makes no difference")
+    names.add(name)
     if (RESERVED_HEADERS.has(name) || /^(proxy|webhook|svix)-/.test(name)) {
       throw invalid(`${field}.${given}`, "is set by Posthorn and cannot be replaced")
     }
+    if (FOREIGN_HEADERS.test(name))
+      throw invalid(`${field}.${given}`, "begins with the name of a service that sets such headers itself")
     if (typeof text !== "string" || text.length > 8192 || NOT_IN_A_HEADER.test(text)) {
       throw invalid(`${field}.${given}`, "must be a text without line breaks or control characters")
     }
-    headers.set(name, text)
   }
-  if (headers.size > 50) throw invalid(field, "must have at most 50 entries")
+  if (headers.length > 50) throw invalid(field, "must have at most 50 entries")
   return Object.fromEntries(headers)
 }
 

@@ -53,15 +53,7 @@ export class Target {
     this.#secrets = signing.map(({ key, expiresAt }) => ({ signing: parseSigningKey(key), expiresAt }))
     this.#tls = tls ?? {}
     this.oauth = auth?.type === "oauth2" ? auth : null
-    // What each request says of itself is not the endpoint's to say.
-    const { "content-type": _type, authorization: own, ...headers } = endpoint.headers
-    this.#fixedHeaders = {
-      "user-agent": userAgent,
-      accept: "*/*",
-      ...headers,
-      ...(auth === null && own !== undefined ? { authorization: own } : {}),
-      ...(auth === null || auth.type === "oauth2" ? {} : { authorization: authorization(auth) }),
-    }
+    this.#fixedHeaders = fixedHeaders(endpoint.headers, auth, userAgent)
   }
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
@@ -97,5 +89,21 @@ export class Target {
       connectTimeoutMs: Math.min(this.policy.connectTimeout, this.policy.timeout) * 1000,
       tls: this.#tls,
     }
+  }
+}
+
+/** The endpoint's own headers, by name in any case, replace the defaults. The content type is the message's; credentials replace a header. */
+function fixedHeaders(
+  own: Endpoint["headers"],
+  auth: Auth | null,
+  userAgent: string,
+): { readonly [name: string]: string } {
+  const replaced = auth === null ? ["content-type"] : ["content-type", "authorization"]
+  const kept = Object.entries(own).filter(([name]) => !replaced.includes(name.toLowerCase()))
+  const names = new Set(kept.map(([name]) => name.toLowerCase()))
+  const defaults = Object.entries({ "user-agent": userAgent, accept: "*/*" })
+  return {
+    ...Object.fromEntries([...defaults.filter(([name]) => !names.has(name)), ...kept]),
+    ...(auth === null || auth.type === "oauth2" ? {} : { authorization: authorization(auth) }),
   }
 }

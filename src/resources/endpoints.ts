@@ -229,11 +229,9 @@ export class Endpoints {
   ): Promise<Endpoint> {
     return readAndSave(async () => {
       const row = await requireEndpoint(this.#core, app, endpoint)
-      const merged = new Map(Object.entries(row.headers))
-      for (const [name, value] of Object.entries(patch)) {
-        if (value === null) merged.delete(name.toLowerCase())
-        else merged.set(name.toLowerCase(), value)
-      }
+      const named = new Set(Object.keys(patch).map((name) => name.toLowerCase()))
+      const merged = Object.entries(row.headers).filter(([name]) => !named.has(name.toLowerCase()))
+      merged.push(...Object.entries(patch).filter((one): one is [string, string] => one[1] !== null))
       const headers = requireHeaders(Object.fromEntries(merged), "headers")
       return this.#change(row, { headers }, row.version)
     })

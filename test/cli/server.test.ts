@@ -255,7 +255,7 @@ test("an endpoint is changed field by field, also to nothing", PATIENCE, async (
     eventTypes: ["invoice.paid"],
   })
   const headers = () => server.call("GET", "/app/acme/endpoint/main/headers")
-  expect((await headers()).body.headers).toEqual({ "x-team": "billing" })
+  expect((await headers()).body.headers).toEqual({ "X-Team": "billing" })
   desk.write("more.json", '{"auth": {"type": "bearer", "token": "t"}, "concurrency": 3}')
   const clear = ["--channel=", "--rate-limit=", "--type=", "--unordered", "--disable", "--from", "more.json"]
   expect((await update(...clear, "--remove-header", "X-Team")).code).toBe(0)

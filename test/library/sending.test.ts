@@ -30,6 +30,19 @@ test("JSON and bytes arrive exactly, with their content type and the endpoint's 
   expect(json!.headers["svix-signature"]).toBe(json!.headers["webhook-signature"])
 })
 
+test("an endpoint's headers go out in the case in which they were given, and replace the defaults in any", async () => {
+  const harness = await Harness.start()
+  const headers = { "X-Tenant": "acme", "User-Agent": "Acme/1", Authorization: "hidden" }
+  const auth = { type: "bearer", token: "shown" } as const
+  await harness.endpoint({ headers, auth })
+  await harness.send({})
+  const [request] = await harness.receiver.arrived("/", 1)
+  const names = request!.rawHeaders.filter((_, i) => i % 2 === 0)
+  expect(names).toContain("X-Tenant")
+  expect(names.filter((name) => /^user-agent$/i.test(name))).toEqual(["User-Agent"])
+  expect(request!.headers).toMatchObject({ "user-agent": "Acme/1", authorization: "Bearer shown" })
+})
+
 test("channels and event types choose the endpoints, and a message says how many", async () => {
   const harness = await Harness.start()
   await harness.endpoint({ channels: ["eu"] }, "/eu")

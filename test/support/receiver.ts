@@ -5,6 +5,8 @@ import type { AddressInfo } from "node:net"
 export interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
+  /** Name, value, name, value …, with the case of the names. */
+  readonly rawHeaders: readonly string[]
   readonly body: Buffer
   /** `webhook-id`. */
   readonly id: string
@@ -29,6 +31,7 @@ export class Receiver {
         const received: Received = {
           path: request.url ?? "/",
           headers: request.headers,
+          rawHeaders: request.rawHeaders,
           body: Buffer.concat(chunks),
           id: String(request.headers["webhook-id"]),
           at: performance.now(),

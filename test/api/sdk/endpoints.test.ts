@@ -36,7 +36,7 @@ test("an endpoint is created, read, replaced, changed and deleted", async () => 
   })
   expect(await svix.endpoint.get("acme", "hook")).toEqual(made)
   expect(await svix.endpoint.getHeaders("acme", "hook")).toEqual({
-    headers: { "x-team": "billing" },
+    headers: { "X-Team": "billing" },
     sensitive: [],
   })
   const patched = await svix.endpoint.patch("acme", "hook", { disabled: true, eventTypes: null })
@@ -114,16 +114,20 @@ test("headers are replaced and merged, and credentials are not shown", async () 
   await svix.endpoint.create("acme", { url: URL, uid: "hook" })
   await svix.endpoint.setHeaders("acme", "hook", { headers: { "X-A": "1", "X-Api-Key": "hidden" } })
   expect(await svix.endpoint.getHeaders("acme", "hook")).toEqual({
-    headers: { "x-a": "1" },
-    sensitive: ["x-api-key"],
+    headers: { "X-A": "1" },
+    sensitive: ["X-Api-Key"],
   })
   await svix.endpoint.patchHeaders("acme", "hook", { headers: { "X-B": "2" }, deleteHeaders: ["x-a"] })
   expect(await svix.endpoint.getHeaders("acme", "hook")).toEqual({
-    headers: { "x-b": "2" },
-    sensitive: ["x-api-key"],
+    headers: { "X-B": "2" },
+    sensitive: ["X-Api-Key"],
   })
-  const reserved = svix.endpoint.setHeaders("acme", "hook", { headers: { "webhook-id": "mine" } })
-  expect(await refusal(reserved)).toMatchObject({ status: 422 })
+  await svix.endpoint.patchHeaders("acme", "hook", { headers: { "x-b": "3" }, deleteHeaders: ["X-API-KEY"] })
+  expect(await svix.endpoint.getHeaders("acme", "hook")).toEqual({ headers: { "x-b": "3" }, sensitive: [] })
+  for (const name of ["webhook-id", "x-svix-id", "X-Amzn-Trace-Id"]) {
+    const reserved = svix.endpoint.setHeaders("acme", "hook", { headers: { [name]: "mine" } })
+    expect(await refusal(reserved)).toMatchObject({ status: 422 })
+  }
 })
 
 test("headers that are patched at the same moment are all there, and a patch with a bad secret changes nothing", async () => {

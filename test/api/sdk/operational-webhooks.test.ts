@@ -71,11 +71,11 @@ test("its secret is shown and rotated, its headers are set, and credentials amon
   expect(key).not.toBe(secret)
   await endpoint.rotateSecret(id, { key: secret, gracePeriodSeconds: 60 })
   expect(await endpoint.getSecret(id)).toEqual({ key: secret })
-  expect(await endpoint.getHeaders(id)).toEqual({ headers: { "x-first": "1" }, sensitive: [] })
+  expect(await endpoint.getHeaders(id)).toEqual({ headers: { "X-First": "1" }, sensitive: [] })
   await endpoint.setHeaders(id, { headers: { "x-second": "2", Authorization: "hunter2" } })
   expect(await endpoint.getHeaders(id)).toEqual({
     headers: { "x-second": "2" },
-    sensitive: ["authorization"],
+    sensitive: ["Authorization"],
   })
 })
 
