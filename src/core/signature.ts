@@ -49,9 +49,10 @@ export function encodeSecret(random: Uint8Array): string {
   return SYMMETRIC + Buffer.from(random).toString("base64")
 }
 
-/** The `whpk_…` that a receiver verifies `v1a` signatures with; null for a symmetric secret. */
-export function publicKeyOf(signingKey: SigningKey): string | null {
-  if (signingKey.version === "v1") return null
+/** What a receiver verifies with, the only form of a secret that is shown: the secret itself, or of an ed25519 key the `whpk_…`. */
+export function verificationKeyOf(secret: string): string {
+  const signingKey = parseSigningKey(secret)
+  if (signingKey.version === "v1") return secret
   const der = createPublicKey(signingKey.key).export({ format: "der", type: "spki" })
   return PUBLIC + der.subarray(SPKI_ED25519.length).toString("base64")
 }

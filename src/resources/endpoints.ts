@@ -18,7 +18,7 @@ import {
 import { wants } from "../core/match.ts"
 import { type Policy, type PolicyInput, parsePolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
-import { encodeSecret, parseSigningKey, publicKeyOf } from "../core/signature.ts"
+import { encodeSecret, parseSigningKey, verificationKeyOf } from "../core/signature.ts"
 import {
   openSecrets,
   policyOf,
@@ -269,14 +269,11 @@ export class Endpoints {
     this.#announce("endpoint.deleted", row)
   }
 
-  /** The secret that a receiver verifies with; for ed25519 also its public key. */
-  async secret(
-    app: string,
-    endpoint: string,
-  ): Promise<{ readonly key: string; readonly publicKey: string | null }> {
+  /** What a receiver verifies with: the secret, or of an ed25519 key its public half. A private key is never given out. */
+  async secret(app: string, endpoint: string): Promise<{ readonly key: string }> {
     const row = await requireEndpoint(this.#core, app, endpoint)
     const { key } = openSecrets(this.#core.vault, row).signing[0]!
-    return { key, publicKey: publicKeyOf(parseSigningKey(key)) }
+    return { key: verificationKeyOf(key) }
   }
 
   /** A new secret signs first; the old one signs beside it until the grace period ends. */

@@ -19,6 +19,7 @@ export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
       schema: {
         operationId: "v1.environment.export",
         summary: "Every event type, also the archived ones, and every retry policy of yours",
+        description: "Applications, endpoints, keys and secrets are not part of it.",
         tags,
         response: { 200: EnvironmentOut },
       },

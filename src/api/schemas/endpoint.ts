@@ -141,10 +141,10 @@ export type MessageEndpointOut = Static<typeof MessageEndpointOut>
 export const EndpointSecretOut = Type.Named(
   "EndpointSecretOut",
   Type.Object({
-    key: Type.String(),
-    publicKey: Type.Optional(
-      Type.Nullable(Type.String({ description: "Of an ed25519 key: what receivers verify with." })),
-    ),
+    key: Type.String({
+      description:
+        "What receivers verify with: `whsec_…`, or `whpk_…`, the public half of an ed25519 key. A private key is never given out.",
+    }),
   }),
 )
 export const EndpointSecretRotateIn = Type.Named(

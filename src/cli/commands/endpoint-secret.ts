@@ -7,16 +7,15 @@ import { APP, ENDPOINT } from "./shared.ts"
 
 interface Secret {
   readonly key: string
-  readonly publicKey?: string | null
 }
 
 export const secret = action({
-  summary: "show the secret that the receiver verifies with",
+  summary: "show what the receiver verifies with: whsec_…, or whpk_… of an ed25519 key",
   args: [APP, ENDPOINT],
   examples: ["posthorn endpoints secret acme main"],
   async run({ api, out, args }) {
     const found = await api.get<Secret>(path`/app/${args.app}/endpoint/${args.endpoint}/secret`)
-    out.say(found, [found.key, found.publicKey].filter(Boolean).join("\n"))
+    out.say(found, found.key)
   },
 })
 
@@ -32,6 +31,6 @@ export const rotate = action({
     const route = path`/app/${args.app}/endpoint/${args.endpoint}/secret`
     await api.post(`${route}/rotate`, fields)
     const found = await api.get<Secret>(route)
-    out.say(found, [found.key, found.publicKey].filter(Boolean).join("\n"))
+    out.say(found, found.key)
   },
 })
