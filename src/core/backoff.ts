@@ -15,8 +15,8 @@ export function scheduledDelay(delays: Delays, failure: number): number {
     case "linear":
       return Math.min(base * failure, cap)
     case "exponential":
-      // 2 ** 1000 is Infinity, and 0 * Infinity is NaN: the exponent stops long before.
-      return Math.min(base * factor ** Math.min(failure - 1, 64), cap)
+      // 2 ** 1024 is Infinity, which the cap bounds; 0 * Infinity would be NaN.
+      return base === 0 ? 0 : Math.min(base * factor ** (failure - 1), cap)
     default:
       return strategy satisfies never
   }

@@ -85,6 +85,37 @@ describe("backoff", () => {
     )
   })
 
+  test("exponential delays never shrink, and reach the cap where the formula does", () => {
+    const formulas = fc.record({
+      base: fc.double({ min: 0.001, max: 1000, noNaN: true }),
+      factor: fc.double({ min: 1.001, max: 100, noNaN: true }),
+      stretch: fc.double({ min: 1, max: 1_000_000, noNaN: true }),
+    })
+    fc.assert(
+      fc.property(formulas, fc.integer({ min: 1, max: 100_000 }), ({ base, factor, stretch }, n) => {
+        const cap = Math.min(base * stretch, 365 * 86_400)
+        const { delays } = parsePolicy({
+          delays: { strategy: "exponential", base, factor, cap },
+          maxAttempts: 9,
+        })
+        expect(scheduledDelay(delays, n + 1)).toBeGreaterThanOrEqual(scheduledDelay(delays, n))
+        const reached = Math.ceil(Math.log(cap / base) / Math.log(factor)) + 2
+        expect(scheduledDelay(delays, reached)).toBe(cap)
+        expect(scheduledDelay(delays, reached + n)).toBe(cap)
+      }),
+    )
+  })
+
+  test("a factor close to one reaches the cap too, in the preview as well", () => {
+    const slow = parsePolicy({
+      delays: { strategy: "exponential", base: 1, factor: 1.05, cap: 3600 },
+      maxAttempts: 2000,
+    })
+    expect(retryDelay(slow, 1000)).toBe(3600)
+    const starts = previewSchedule(slow, 1000)
+    expect(starts.at(-1)! - starts.at(-2)!).toBe(3600)
+  })
+
   test("relay does not overflow at attempt 1000", () => {
     expect(scheduledDelay(PRESETS.relay.delays, 1000)).toBe(3600)
     expect(scheduledDelay(PRESETS.enterprise.delays, 1000)).toBe(3600)
@@ -118,6 +149,16 @@ describe("seed 003's words", () => {
       maxAttempts: 6,
       delays: { strategy: "exponential", base: 2, factor: 2, cap: 60 },
     })
+  })
+
+  test.each([
+    { max_retries: 5, delays: [1] },
+    { base_delay: 1, maxAttempts: 3 },
+    { max_delay: 60, maxAttempts: 3 },
+    { strategy: "fixed", maxAttempts: 3 },
+  ] as const)("%j brings the classifier: 4xx is rejected, unless retryable says otherwise", (words) => {
+    expect(parsePolicy(words).retryable).toBe("5xx")
+    expect(parsePolicy({ ...words, retryable: "non-2xx" }).retryable).toBe("non-2xx")
   })
 })
 

@@ -110,6 +110,9 @@ const FIELDS: { readonly [field in keyof Required<PolicyInput>]: true } = {
   strategy: true,
 }
 
+/** Words that come with a classifier of their own: 5xx and no answer are retried, every 4xx is rejected. */
+const CLASSIFYING = ["max_retries", "base_delay", "max_delay", "strategy"] as const
+
 /** Checks what a user wrote and fills in the defaults; the error names the field, below `at`. */
 export function parsePolicy(given: PolicyInput, at = "retry"): Policy {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
@@ -123,6 +126,7 @@ export function parsePolicy(given: PolicyInput, at = "retry"): Policy {
       throw invalid(`${at}.${field}`, `is unknown; known are ${Object.keys(FIELDS).join(", ")}`)
   }
   const input = respelled(given, at)
+  const retryable = CLASSIFYING.some((word) => input[word] !== undefined) ? "5xx" : "non-2xx"
   const maxAttempts = parseMaxAttempts(input, at)
   const maxAge = optionalNumber(input.maxAge, `${at}.maxAge`, 1, LONGEST_AGE)
   if (maxAttempts === null && maxAge === null) {
@@ -133,7 +137,7 @@ export function parsePolicy(given: PolicyInput, at = "retry"): Policy {
     maxAttempts,
     maxAge,
     jitter: parseJitter(input.jitter ?? "none", `${at}.jitter`),
-    retryable: oneOf(input.retryable ?? "non-2xx", ["non-2xx", "transient", "5xx"], `${at}.retryable`),
+    retryable: oneOf(input.retryable ?? retryable, ["non-2xx", "transient", "5xx"], `${at}.retryable`),
     retryAfter: parseRetryAfter(input.retryAfter ?? true, `${at}.retryAfter`),
     gone: boolean(input.gone ?? true, `${at}.gone`),
     timeout: number(input.timeout ?? 30, `${at}.timeout`, 0.001, 600),

@@ -37,7 +37,6 @@ export const PRESETS = {
       base_delay: 1,
       max_delay: 3600,
       jitter: [0.5, 1.5],
-      retryable: "5xx",
     }),
     retention: STANDARD_RETENTION,
   },

@@ -103,3 +103,19 @@ test("validation refuses a bad RetryConfig, names the field and changes nothing"
   }
   expect(await harness.posthorn.endpoints.get("acme", endpointId)).toMatchObject({ retry: "enterprise" })
 })
+
+test("is_retryable: a RetryConfig gives up at a 4xx and retries a 5xx", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/missing", 404)
+  harness.receiver.always("/broken", 503)
+  const retry = { max_retries: 5, base_delay: 10 }
+  await harness.endpoint({ retry }, "/missing")
+  await harness.endpoint({ retry }, "/broken")
+  await harness.send()
+  await harness.published("delivery.attempt", 2)
+  const rows = await harness.sql("SELECT status, dead_reason FROM webhook_deliveries ORDER BY target_url")
+  expect(rows).toEqual([
+    { status: "failed", dead_reason: null },
+    { status: "dead", dead_reason: "rejected" },
+  ])
+})

@@ -43,7 +43,10 @@ const SHOWN_FIELDS = {
     }),
   ),
   retryable: Type.Optional(
-    Type.Enum(["non-2xx", "transient", "5xx"], { description: "Which failures are retried." }),
+    Type.Enum(["non-2xx", "transient", "5xx"], {
+      description:
+        "Which failures are retried; `non-2xx` unless set, or `5xx` in a policy with max_retries, base_delay, max_delay or strategy.",
+    }),
   ),
   retryAfter: Type.Optional(
     Type.Union([Type.Boolean(), Type.Number({ minimum: 0 })], {
