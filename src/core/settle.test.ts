@@ -131,14 +131,18 @@ describe("how it ends", () => {
     const change = settled({ ageFrom: NOW - 7 * DAY + 5000, attemptCount: 30 }, response(500), PRESETS.relay)
     expect(change).toMatchObject({ status: "failed", nextRetryAt: NOW + 5000 })
     const due = { ...fresh, attemptCount: 31, ageFrom: change.ageFrom, nextRetryAt: change.nextRetryAt }
-    expect(isOverdue(due, PRESETS.relay, NOW + 4999)).toBe(false)
-    expect(isOverdue(due, PRESETS.relay, NOW + 5000)).toBe(true)
+    expect(isOverdue(due, PRESETS.relay, NOW + 4999, NOW)).toBe(false)
+    expect(isOverdue(due, PRESETS.relay, NOW + 5000, NOW)).toBe(true)
   })
 
-  test("one that something kept from being tried gets its attempt, however old", () => {
+  test("one that was held when its age ended gets its attempt, however old, and one that was not does not", () => {
     const held = { ...fresh, ageFrom: NOW - 30 * DAY, nextRetryAt: NOW - 25 * DAY }
-    expect(isOverdue(held, PRESETS.relay, NOW)).toBe(false)
-    expect(isOverdue({ ...held, nextRetryAt: null }, PRESETS.relay, NOW)).toBe(false)
+    for (const nextRetryAt of [null, NOW - 25 * DAY, NOW - 23 * DAY, NOW]) {
+      const delivery = { ...held, nextRetryAt }
+      expect(isOverdue(delivery, PRESETS.relay, NOW, NOW - 23 * DAY)).toBe(false)
+      expect(isOverdue(delivery, PRESETS.relay, NOW, NOW)).toBe(false)
+      expect(isOverdue(delivery, PRESETS.relay, NOW, NOW - 23 * DAY - 1)).toBe(true)
+    }
     expect(settled(held, response(500), PRESETS.relay).deadReason).toBe("expired")
     expect(settled(held, response(200), PRESETS.relay).status).toBe("delivered")
   })

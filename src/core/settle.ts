@@ -103,12 +103,18 @@ export function settle(
 }
 
 /**
- * Whether a due delivery is too old to be tried. One whose due time came before its age ran out was kept from being tried
- * by something that is not its fault (a pause, our own downtime, the line before it): it gets an attempt first.
+ * Whether a due delivery is too old to be tried. `unheldSince`: the end of the last hold of ours or of the operator's (a pause, a
+ * disabled endpoint, our own downtime). A delivery whose age ended by then was kept from being tried, and gets one attempt first.
+ * Waiting behind another delivery, for a receiver that hangs or for its Retry-After is no such hold.
  */
-export function isOverdue(delivery: LiveDelivery, policy: Policy, nowMs: number): boolean {
+export function isOverdue(
+  delivery: LiveDelivery,
+  policy: Policy,
+  nowMs: number,
+  unheldSince: number,
+): boolean {
   const endsAt = ageEndsAt(delivery.ageFrom, policy)
-  return endsAt !== null && nowMs >= endsAt && delivery.nextRetryAt !== null && delivery.nextRetryAt >= endsAt
+  return endsAt !== null && nowMs >= endsAt && endsAt > unheldSince
 }
 
 function ageEndsAt(ageFrom: number | null, policy: Policy): number | null {

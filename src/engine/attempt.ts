@@ -30,7 +30,7 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
   const startedAt = crew.clock.now()
   const { target } = lane
   try {
-    const unsent = whyNotSent(lane, delivery, startedAt)
+    const unsent = whyNotSent(lane, delivery, startedAt, crew.uptime.since)
     if (unsent !== null) return { outcome: unsent, result: null, target, startedAt }
     const { oauth, endpoint, policy } = target!
     let timeoutMs = policy.timeout * 1000
@@ -71,12 +71,14 @@ function whyNotSent(
   { target, targetError, deleted }: LaneState,
   delivery: ClaimedDelivery,
   now: number,
+  upSince: number,
 ): Outcome | null {
   if (delivery.stalls >= MOST_STALLS) return { kind: "stalled" }
   if (deleted) return { kind: "cancelled" }
   if (delivery.payload === null) return { kind: "expunged" }
   if (target === null) return { kind: "fault", detail: targetError }
-  return isOverdue(delivery, target.policy, now) ? { kind: "overdue" } : null
+  const unheldSince = Math.max(upSince, target.endpoint.resumedAt ?? 0)
+  return isOverdue(delivery, target.policy, now, unheldSince) ? { kind: "overdue" } : null
 }
 
 /** The token was not to be had: the receiver was never asked, but the attempt counts as one that failed. */

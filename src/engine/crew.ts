@@ -26,6 +26,7 @@ export interface Crew {
   readonly slots: Slots
   readonly load: Load
   readonly budget: PollBudget
+  readonly uptime: Uptime
   readonly defaultPolicy: Policy
   /** The most requests under way to one endpoint that does not say. */
   readonly laneConcurrency: number
@@ -69,5 +70,24 @@ export class PollBudget {
 
   refill(): void {
     this.#left = this.#perPoll
+  }
+}
+
+/** Since when this process has been able to work: from its start, or from the end of the store's last outage. */
+export class Uptime {
+  #since = 0
+  #isDown = true
+
+  get since(): number {
+    return this.#since
+  }
+
+  reached(now: number): void {
+    if (this.#isDown) this.#since = now
+    this.#isDown = false
+  }
+
+  failed(): void {
+    this.#isDown = true
   }
 }

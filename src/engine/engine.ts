@@ -12,7 +12,7 @@ import type { Logger } from "../observe/log.ts"
 import type { LaneClaim, Schedule } from "../schedule/schedule.ts"
 import type { ClaimedDelivery, Store, Task } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
-import { type Crew, PollBudget } from "./crew.ts"
+import { type Crew, PollBudget, Uptime } from "./crew.ts"
 import type { Woken } from "./handed.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
@@ -94,6 +94,7 @@ export class Engine {
       slots,
       load: new Load(clock, slots, () => this.#working()),
       budget: new PollBudget(options.maxPerPoll),
+      uptime: new Uptime(),
       laneConcurrency: options.laneConcurrency,
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
       stopping: () => this.#state !== "running",
@@ -251,6 +252,7 @@ export class Engine {
       this.#tellIfIdle()
     } catch (error) {
       this.#pumping = false
+      this.#crew.uptime.failed()
       this.#tellIfIdle()
       if (this.#state !== "running") return
       this.#parts.logger.warn({ err: error }, "Lanes could not be claimed; trying again")
@@ -264,6 +266,7 @@ export class Engine {
     // Without room too: what is given back goes with the claim, and so does the news of lanes that we have.
     const room = this.#crew.budget.isSpent ? 0 : Math.max(0, this.#options.maxInFlight - this.#working())
     const claims = await schedule.claim(room, clock.now())
+    this.#crew.uptime.reached(clock.now())
     // Claimed while the process began to stop: given back with everything else.
     if (this.#state === "running") for (const claim of claims) this.#run(claim)
   }

@@ -4,7 +4,7 @@ import { TestClock } from "../../test/support/clock.ts"
 import { createLogger } from "../observe/log.ts"
 import type { ClaimedDelivery, LaneFetch, Settlement } from "../store/store.ts"
 import type { Tried } from "./attempt.ts"
-import { type Crew, PollBudget } from "./crew.ts"
+import { type Crew, PollBudget, Uptime } from "./crew.ts"
 import { Ending } from "./ending.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
@@ -53,6 +53,7 @@ async function start(
     },
     clock,
     budget: new PollBudget(null),
+    uptime: new Uptime(),
     logger: createLogger("silent"),
     laneConcurrency: 1,
     stopping: () => stopping,

@@ -279,6 +279,7 @@ export class LaneRun implements EndingListener {
         ],
         clock.now(),
       )
+      this.#crew.uptime.reached(clock.now())
       found = work!.deliveries.length
       for (const delivery of work!.deliveries) this.#inHand.add(delivery)
       if (work!.lost) return this.#finish()
@@ -287,6 +288,7 @@ export class LaneRun implements EndingListener {
       if (round === this.#round) this.#take(work!, beside)
       else void this.#putBack(work!.deliveries)
     } catch (error) {
+      this.#crew.uptime.failed()
       this.#crew.logger.warn(
         { err: error, endpoint_id: this.claim.endpointId },
         "Due deliveries could not be read; trying again",

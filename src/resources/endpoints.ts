@@ -42,6 +42,7 @@ export interface Endpoint
     | "retryPolicy"
     | "secrets"
     | "version"
+    | "resumedAt"
     | "holdUntil"
     | "createdAt"
     | "updatedAt"
@@ -152,6 +153,7 @@ export class Endpoints {
       appRateLimit: application.rateLimit,
       disabled: false,
       paused: false,
+      resumedAt: null,
       holdUntil: null,
       ...patch,
       secrets: sealSecrets(vault, id, { signing: [{ key: secret, expiresAt: null }], auth, tls }),
@@ -399,6 +401,7 @@ export class Endpoints {
       retryPolicy: _policy,
       secrets: _secrets,
       version: _version,
+      resumedAt: _resumed,
       ...shown
     } = row
     return {

@@ -39,6 +39,8 @@ export interface Endpoint {
   readonly appRateLimit: number | null
   readonly disabled: boolean
   readonly paused: boolean
+  /** When it was last paused or disabled no more; null if it never was either. */
+  readonly resumedAt: number | null
   /** Retry-After: nothing goes out before this time. */
   readonly holdUntil: number | null
   /** Its signing keys, sealed by the caller. */

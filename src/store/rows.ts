@@ -8,6 +8,7 @@ import type {
   ClaimedDelivery,
   Delivery,
   Endpoint,
+  EndpointPatch,
   Entry,
   EntryKind,
   Message,
@@ -77,12 +78,20 @@ export function toEndpoint(row: Row): Endpoint {
     appRateLimit: intOrNull(row.app_rate_limit),
     disabled: bool(row.disabled),
     paused: bool(row.paused),
+    resumedAt: intOrNull(row.resumed_at),
     holdUntil: intOrNull(row.hold_until),
     secrets: new Uint8Array(row.secrets as Uint8Array),
     version: int(row.version),
     createdAt: int(row.created_at),
     updatedAt: int(row.updated_at),
   }
+}
+
+/** A change of an endpoint, as both stores write it. */
+export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: number): Endpoint {
+  const after = { ...before, ...patch, version: before.version + 1, updatedAt: now }
+  const isResumed = (before.disabled || before.paused) && !(after.disabled || after.paused)
+  return { ...after, resumedAt: isResumed ? now : before.resumedAt }
 }
 
 export function toPolicy(row: Row): NamedPolicy {

@@ -1,5 +1,9 @@
-/** Seed 002, work order 05: what a pause, downtime or the line kept from being tried gets an attempt before its seven days count. */
+/**
+ * Seed 002, work order 05: a webhook whose seven days end while it is paused, disabled, or while Posthorn is down gets one attempt
+ * first. Waiting behind another webhook, or for a receiver that hangs, earns none.
+ */
 import { expect, test } from "vitest"
+import { START } from "../support/clock.ts"
 import { Harness } from "../support/harness.ts"
 
 const DAY_MS = 86_400_000
@@ -51,28 +55,121 @@ test("a webhook whose retry fell into 8 days of downtime gets one attempt first"
   expect((await harness.rows())[0]).toMatchObject({ status: "delivered", attempt_count: 2 })
 })
 
-test("a webhook that waited 7 days in line behind another gets one attempt when its turn comes", async () => {
+test("a webhook whose 7 days ended while its endpoint was disabled gets one attempt first", async () => {
+  const harness = await Harness.start()
+  const endpointId = await harness.endpoint({ retry: "relay" })
+  await harness.posthorn.endpoints.pause("acme", endpointId)
+  await harness.send()
+  await harness.posthorn.endpoints.update("acme", endpointId, { disabled: true })
+  await harness.posthorn.endpoints.resume("acme", endpointId)
+  harness.clock.advance(8 * DAY_MS)
+  await harness.posthorn.endpoints.update("acme", endpointId, { disabled: false })
+  await harness.published("delivery.delivered", 1)
+})
+
+test("a webhook whose 7 days ended while the store could not be read gets one attempt first", async () => {
+  let down = false
+  const harness = await Harness.start({
+    wrapStore: (store) =>
+      new Proxy(store, {
+        get(target, name) {
+          if (name === "fetch" && down) return () => Promise.reject(new Error("the store is down"))
+          const value = Reflect.get(target, name)
+          return typeof value === "function" ? value.bind(target) : value
+        },
+      }),
+  })
+  harness.receiver.queue("/", 500)
+  await harness.endpoint({ retry: { delays: [3600], maxAge: 5400 } })
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  down = true
+  for (let minutes = 0; minutes < 100; minutes++) {
+    harness.clock.advance(60_000)
+    await harness.calm()
+  }
+  down = false
+  harness.clock.advance(60_000)
+  await harness.published("delivery.delivered", 1)
+})
+
+test("webhooks that wait in line behind one that fails are dead letters when their 7 days end, without being sent", async () => {
   const harness = await Harness.start()
   harness.receiver.always("/", 500)
-  await harness.endpoint({ retry: "relay" })
+  await harness.endpoint({ ordered: true, retry: { delays: [3600], maxAge: 7 * 86_400 } })
+  const ids: string[] = []
+  for (let n = 0; n < 5; n++) {
+    ids.push(await harness.send({ n }))
+    await harness.published("delivery.attempt", 1)
+    await harness.quiet()
+    harness.clock.advance(60_000)
+  }
+  for (let hours = 1; hours < 7 * 24; hours++) await attemptAt(harness, hours * 3_600_000)
+  harness.clock.advance(START + 7 * DAY_MS + 4 * 60_000 - harness.clock.now())
+  const dead = await harness.published("delivery.dead", 5)
+  expect(dead.map(({ message_id, reason }) => [message_id, reason])).toEqual(ids.map((id) => [id, "expired"]))
+  expect(new Set(harness.receiver.to("/").map(({ id }) => id))).toEqual(new Set([ids[0]]))
+  expect(dead.slice(1).every(({ attempt_count }) => attempt_count === 0)).toBe(true)
+})
+
+/** Moves the clock to so long after its start, when an attempt is due. */
+async function attemptAt(harness: Harness, ms: number): Promise<void> {
+  const before = harness.events.filter(({ type }) => type === "delivery.attempt").length
+  harness.clock.advance(START + ms - harness.clock.now())
+  await harness.published("delivery.attempt", before + 1)
+  await harness.quiet()
+}
+
+test.each([
+  true,
+  false,
+])("the backlog of a receiver that hangs shrinks as ages end, without being sent (ordered: %s)", async (ordered) => {
+  const harness = await Harness.start()
+  harness.receiver.hold("/")
+  await harness.endpoint({
+    ordered,
+    concurrency: 1,
+    retry: { delays: [10], maxAge: 60, timeout: 100, connectTimeout: 100 },
+  })
+  for (let n = 0; n < 5; n++) await harness.send({ n })
+  await harness.receiver.arrived("/", 1)
+  harness.clock.advance(100_000)
+  const dead = await harness.published("delivery.dead", 5)
+  expect(dead.map(({ reason, attempt_count }) => [reason, attempt_count])).toEqual([
+    ["expired", 1],
+    ...Array.from({ length: 4 }, () => ["expired", 0]),
+  ])
+  expect(harness.receiver.to("/")).toHaveLength(1)
+})
+
+test("a Retry-After is the receiver's wish, not a hold of ours: what it outlasts is not sent", async () => {
+  const harness = await Harness.start()
+  harness.receiver.queue("/", (_, response) => response.writeHead(503, { "retry-after": "7200" }).end())
+  await harness.endpoint({ concurrency: 1, retry: { delays: [10], maxAge: 3600, retryAfter: 86_400 } })
+  await harness.send({ n: 1 })
+  await harness.published("delivery.attempt", 1)
+  await harness.send({ n: 2 })
+  harness.clock.advance(7_200_000)
+  const dead = await harness.published("delivery.dead", 2)
+  expect(dead.map(({ reason }) => reason)).toEqual(["expired", "expired"])
+  expect(harness.receiver.to("/")).toHaveLength(1)
+})
+
+test("a webhook that waited 7 days in line, and was paused when they ended, gets one attempt when its turn comes", async () => {
+  const harness = await Harness.start()
+  harness.receiver.always("/", 500)
+  const endpointId = await harness.endpoint({ retry: "relay" })
   const [first, second] = [await harness.send({ n: 1 }), await harness.send({ n: 2 })]
   await harness.published("delivery.attempt", 1)
-  await harness.close()
-  // As after a week of failures: the head's next step is the end of its age.
-  const endsAt = harness.clock.now() + 7 * DAY_MS
-  await harness.sql(
-    "UPDATE webhook_deliveries SET attempt_count = 180, next_retry_at = ? WHERE message_id = ?",
-    endsAt,
-    first,
-  )
-  await harness.open()
-  harness.clock.advance(7 * DAY_MS)
+  await harness.posthorn.endpoints.pause("acme", endpointId)
+  harness.clock.advance(8 * DAY_MS)
+  await harness.posthorn.endpoints.resume("acme", endpointId)
   const dead = await harness.published("delivery.dead", 2)
   expect(dead).toMatchObject([
-    { message_id: first, reason: "expired", attempt_count: 180 },
+    { message_id: first, reason: "expired", attempt_count: 2 },
     { message_id: second, reason: "expired", attempt_count: 1 },
   ])
-  expect(harness.receiver.to("/").map(({ id }) => id)).toEqual([first, second])
+  expect(harness.receiver.to("/").map(({ id }) => id)).toEqual([first, first, second])
 })
 
 test("the seven days run from deliverAt when that is later", async () => {

@@ -58,6 +58,7 @@ export const sample = {
       appRateLimit: null,
       disabled: false,
       paused: false,
+      resumedAt: null,
       holdUntil: null,
       secrets: Buffer.from("sealed"),
       version: 1,

@@ -1,6 +1,6 @@
 /** Endpoints: where webhooks go. With each there is a lane, which is woken by every change: it may have been held. */
 import { notFound, PosthornError } from "../../core/errors.ts"
-import { toEndpoint, toJson } from "../rows.ts"
+import { patchEndpoint, toEndpoint, toJson } from "../rows.ts"
 import type { DeliveryFilter, Endpoint, EndpointPatch, Page, Task } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
@@ -19,11 +19,11 @@ const SELECT = `
 const CREATE: Statement = {
   name: "endpoints.create",
   text: `
-    WITH lane AS (INSERT INTO lanes (id, app_id) VALUES ($1, $20))
+    WITH lane AS (INSERT INTO lanes (id, app_id) VALUES ($1, $21))
     INSERT INTO endpoints (
       id, uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit,
-      disabled, paused, hold_until, secrets, version, updated_at, app_id, org_id, created_at
-    ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+      disabled, paused, hold_until, resumed_at, secrets, version, updated_at, app_id, org_id, created_at
+    ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 }
 
 /** Held until the end of the transaction, so that a policy is not deleted while an endpoint begins to use it. */
@@ -65,6 +65,7 @@ function changeable(endpoint: Endpoint): unknown[] {
     endpoint.disabled,
     endpoint.paused,
     endpoint.holdUntil,
+    endpoint.resumedAt,
     endpoint.secrets,
     endpoint.version,
     endpoint.updatedAt,
@@ -123,7 +124,7 @@ const UPDATE: Statement = {
     UPDATE endpoints
        SET uid = $2, url = $3, description = $4, event_types = $5, channels = $6, headers = $7, metadata = $8, retry_name = $9,
            retry_policy = $10, ordered = $11, concurrency = $12, rate_limit = $13, disabled = $14, paused = $15, hold_until = $16,
-           secrets = $17, version = $18, updated_at = $19
+           resumed_at = $17, secrets = $18, version = $19, updated_at = $20
      WHERE id = $1`,
 }
 /** What waits moves between the line and the queues; finished rows keep what they were. */
@@ -149,7 +150,7 @@ export function updateEndpoint(
       if (ifVersion !== undefined && ifVersion !== before.version) {
         throw new PosthornError("conflict", `endpoint "${id}" was changed by somebody else; read it again`)
       }
-      const after: Endpoint = { ...before, ...patch, version: before.version + 1, updatedAt: now }
+      const after = patchEndpoint(before, patch, now)
       // Before the endpoint: what takes long holds up nobody who changes another of the application's endpoints.
       if (after.ordered !== before.ordered) await runner.run(LINE_UP, [id, after.ordered])
       await runner.run(UPDATE, changeable(after))

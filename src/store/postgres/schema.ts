@@ -306,4 +306,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: SUBSCRIPTIONS, additive: true },
   // What comes back to life is in nobody's hands.
   { sql: HANDING + revive("CREATE OR REPLACE", "\n  NEW.handed_token := NULL;"), additive: true },
+  // An age that ended before this time, while the endpoint was paused or disabled, gives its delivery an attempt first.
+  { sql: "ALTER TABLE endpoints ADD COLUMN resumed_at bigint", additive: true },
 ]

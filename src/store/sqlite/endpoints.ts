@@ -1,6 +1,6 @@
 /** Endpoints: where webhooks go. */
 import { notFound, PosthornError } from "../../core/errors.ts"
-import { toEndpoint, toJson } from "../rows.ts"
+import { patchEndpoint, toEndpoint, toJson } from "../rows.ts"
 import type { DeliveryFilter, Endpoint, EndpointPatch, Page, Task } from "../store.ts"
 import { asList, Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
@@ -22,8 +22,8 @@ export function createEndpoint(context: Context, endpoint: Endpoint): void {
       .sql(`
         INSERT INTO endpoints (
           uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit,
-          disabled, paused, hold_until, secrets, version, updated_at, id, org_id, app_id, created_at
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+          disabled, paused, hold_until, resumed_at, secrets, version, updated_at, id, org_id, app_id, created_at
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
       .run(...changeable(endpoint), endpoint.id, endpoint.orgId, endpoint.appId, endpoint.createdAt),
   )
   context.forget()
@@ -47,6 +47,7 @@ function changeable(endpoint: Endpoint) {
     Number(endpoint.disabled),
     Number(endpoint.paused),
     endpoint.holdUntil,
+    endpoint.resumedAt,
     endpoint.secrets,
     endpoint.version,
     endpoint.updatedAt,
@@ -100,13 +101,14 @@ export function updateEndpoint(
   if (ifVersion !== undefined && ifVersion !== before.version) {
     throw new PosthornError("conflict", `endpoint "${id}" was changed by somebody else; read it again`)
   }
-  const after: Endpoint = { ...before, ...patch, version: before.version + 1, updatedAt: now }
+  const after = patchEndpoint(before, patch, now)
   orConflict("uid", `the application has an endpoint with uid "${after.uid}" already`, () => {
     const { changes } = connection
       .sql(`
         UPDATE endpoints
            SET uid = ?, url = ?, description = ?, event_types = ?, channels = ?, headers = ?, metadata = ?, retry_name = ?, retry_policy = ?,
-               ordered = ?, concurrency = ?, rate_limit = ?, disabled = ?, paused = ?, hold_until = ?, secrets = ?, version = ?, updated_at = ?
+               ordered = ?, concurrency = ?, rate_limit = ?, disabled = ?, paused = ?, hold_until = ?, resumed_at = ?,
+               secrets = ?, version = ?, updated_at = ?
          WHERE id = ? AND deleted_at IS NULL`)
       .run(...changeable(after), id)
     if (changes === 0) throw notFound("endpoint", id)

@@ -322,7 +322,10 @@ BEGIN
 END;
 `
 
-export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED]
+/** An age that ended before this time, while the endpoint was paused or disabled, gives its delivery an attempt first. */
+const RESUMED = "ALTER TABLE endpoints ADD COLUMN resumed_at INTEGER"
+
+export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED, RESUMED]
 
 /** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */
 export function migrate({ db }: Connection): void {
