@@ -18,8 +18,8 @@ class OpenGuard extends Guard {
     return target
   }
 
-  override async vet({ hostname }: URL): Promise<string> {
-    return hostname
+  override async vet({ hostname }: URL): Promise<readonly string[]> {
+    return [hostname]
   }
 
   override allows(): boolean {

@@ -1,11 +1,11 @@
-/** Opens vetted connections: resolve, judge, connect to that very address, look again at where the socket really went. */
+/** Opens vetted connections: resolve, judge, connect to one of these very addresses, look again at where the socket really went. */
 import { connect, isIP, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
 import type { ClientTls } from "../../core/auth.ts"
 import type { Clock } from "../../core/clock.ts"
-import { endWith } from "./ending.ts"
 import { EgressError, type Guard } from "./guard.ts"
 import { openTunnel } from "./proxy.ts"
+import { race } from "./race.ts"
 
 /** What every connection reads into, so that a read makes no buffer: what came is taken before anything else is read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(16_384)
@@ -35,6 +35,7 @@ export function guardedOpener(options: OpenerOptions): Open {
   const port = url.port === "" ? (isSecure ? 443 : 80) : Number(url.port)
   const { proxy } = guard.settings
   const secure = isSecure ? tlsOptions(url, options.tls) : null
+  const ready = isSecure ? "secureConnect" : "connect"
   /** The last TLS session, which the next connection resumes. */
   let session: Buffer | undefined
 
@@ -49,10 +50,22 @@ export function guardedOpener(options: OpenerOptions): Open {
     })
   }
 
+  const connected = (
+    addresses: readonly string[],
+    beginOne: (address: string) => Socket,
+    objection: (socket: Socket) => EgressError | null,
+  ) => race({ addresses, begin: beginOne, ready, objection, timeoutMs, clock, signal })
+
   return async (onBytes) => {
-    const address = await guard.vet(url, endpointId)
+    const addresses = await guard.vet(url, endpointId)
     signal.throwIfAborted()
-    if (proxy === null) return opened(begin(address, onBytes), (socket) => lookAgain(guard, socket))
+    if (proxy === null)
+      return connected(
+        addresses,
+        (address) => begin(address, onBytes),
+        (socket) => objectionTo(guard, socket),
+      )
+    const address = addresses[0]!
     const tunnel = await openTunnel({ proxy, address, port, timeoutMs, clock, signal })
     const socket = isSecure ? await secured(address, onBytes, tunnel) : tunnel
     // What reads into the buffer is decided when a socket is made.
@@ -61,35 +74,16 @@ export function guardedOpener(options: OpenerOptions): Open {
 
   async function secured(address: string, onBytes: OnBytes, tunnel: Socket): Promise<Socket> {
     try {
-      return await opened(begin(address, onBytes, tunnel), () => {})
+      return await connected(
+        [address],
+        () => begin(address, onBytes, tunnel),
+        () => null,
+      )
     } catch (error) {
       // A key that cannot be read is found before anything owns the tunnel.
       tunnel.destroy()
       throw error
     }
-  }
-
-  /** Resolves when bytes can be written. */
-  function opened(socket: Socket, onConnect: (socket: Socket) => void): Promise<Socket> {
-    return new Promise((resolve, reject) => {
-      const deadline = clock.setTimer(timeoutMs, () =>
-        socket.destroy(new EgressError("timeout", `no connection within ${timeoutMs} ms`)),
-      )
-      const closed = () => {
-        deadline.cancel()
-        reject(new EgressError("connection_reset", "closed before it was open"))
-      }
-      endWith(signal, socket)
-        .once("connect", () => onConnect(socket))
-        .on("error", reject)
-        .once("close", closed)
-        .once(isSecure ? "secureConnect" : "connect", () => {
-          deadline.cancel()
-          if (socket.destroyed) return
-          socket.off("close", closed)
-          resolve(socket)
-        })
-    })
   }
 }
 
@@ -111,7 +105,9 @@ function intoTheBuffer(onBytes: OnBytes) {
   }
 }
 
-function lookAgain(guard: Guard, socket: Socket): void {
-  if (guard.allows(socket.remoteAddress)) return
-  socket.destroy(new EgressError("target_forbidden", `the socket went to ${socket.remoteAddress}`))
+/** Looks again, at where the socket really went. */
+function objectionTo(guard: Guard, { remoteAddress }: Socket): EgressError | null {
+  return guard.allows(remoteAddress)
+    ? null
+    : new EgressError("target_forbidden", `the socket went to ${remoteAddress}`)
 }

@@ -16,14 +16,25 @@ async function setUp(input: EgressInput = {}, random?: () => number) {
   return { dns, clock, guard }
 }
 
-test("one of a name's addresses is taken by chance, IPv4 where there is any", async () => {
-  let chance = 0
+test.each([
+  [0, ["8.8.8.8", "2606:4700::1111", "8.8.4.4", "1.1.1.1"]],
+  [0.5, ["8.8.4.4", "2606:4700::1111", "1.1.1.1", "8.8.8.8"]],
+  [0.999, ["1.1.1.1", "2606:4700::1111", "8.8.8.8", "8.8.4.4"]],
+])("a name's addresses are tried by turns of the families, IPv4 first, from one drawn by chance (%d)", async (chance, order) => {
   const { dns, guard } = await setUp({}, () => chance)
-  dns.answer("both.example", { a: ["8.8.8.8", "8.8.4.4"], aaaa: ["2606:4700::1111"] })
-  const url = new URL("https://both.example/")
-  const first = await guard.vet(url, "ep_1")
-  chance = 0.999
-  expect([first, await guard.vet(url, "ep_1")].sort()).toEqual(["8.8.4.4", "8.8.8.8"])
+  dns.answer("both.example", { a: ["8.8.8.8", "8.8.4.4", "1.1.1.1"], aaaa: ["2606:4700::1111"] })
+  expect(await guard.vet(new URL("https://both.example/"), "ep_1")).toEqual(order)
+})
+
+test.each([
+  [
+    ["127.0.0.0/8", "::1/128"],
+    ["127.0.0.1", "::1"],
+  ],
+  [["::1/128"], ["::1"]],
+])("localhost is what is open of loopback: %j", async (allow, addresses) => {
+  const { guard } = await setUp({ allow, ports: "any" })
+  expect(await guard.vet(new URL("http://localhost/"), "ep_1")).toEqual(addresses)
 })
 
 test("a long URL is judged as a short one is", async () => {
@@ -47,7 +58,7 @@ test("URLs that are only being judged have 64 lookups in all, and wait for nobod
   const judged = names.map((name) => guard.objection(`https://${name}/`))
   for (const name of names) await dns.asked(name, 2)
   const last = guard.objection("https://last.example/")
-  expect(await guard.vet(new URL("https://healthy.example/"), "ep_1")).toBe("8.8.8.8")
+  expect(await guard.vet(new URL("https://healthy.example/"), "ep_1")).toEqual(["8.8.8.8"])
   expect(dns.about("last.example")).toEqual([])
   // Whoever creates an endpoint waits a second; the name is judged again before every connection.
   clock.advance(1000)

@@ -1,6 +1,6 @@
 /**
  * Decides where a connection may go. A URL is judged when it is given and again before every connection; a name is resolved once
- * for a connection, every address that it has must be allowed, and the connection goes to one of these and no other.
+ * for a connection, every address that it has must be allowed, and the connection goes to one of these and to no other address.
  */
 import type { Clock } from "../../core/clock.ts"
 import { invalid } from "../../core/errors.ts"
@@ -60,7 +60,7 @@ export class Guard {
   }
 
   #forbids(name: string): Promise<boolean> {
-    return this.#addressOf(name, null).then(
+    return this.#addressesOf(name, null).then(
       () => false,
       (error) => error instanceof EgressError && error.failure === "target_forbidden",
     )
@@ -74,13 +74,13 @@ export class Guard {
     })
   }
 
-  /** The address that a connection to this URL goes to; rejects with an EgressError. */
-  async vet(url: URL, endpointId: string): Promise<string> {
+  /** The addresses that a connection to this URL may go to, at least one, in the order in which they are tried. Rejects with an EgressError. */
+  async vet(url: URL, endpointId: string): Promise<readonly string[]> {
     const verdict = vetUrl(url.href, this.settings.rules)
     if (!verdict.ok) throw new EgressError("target_forbidden", `${url.host} ${verdict.reason}`)
     const { hostname } = verdict.url
     // `URL` writes IPv6 addresses in brackets, sockets take them without.
-    return verdict.literal ? hostname.replace(/^\[|\]$/g, "") : this.#addressOf(hostname, endpointId)
+    return verdict.literal ? [hostname.replace(/^\[|\]$/g, "")] : this.#addressesOf(hostname, endpointId)
   }
 
   /** Where a request to this URL goes, or null when it must not: what can be said without resolving its name. */
@@ -97,18 +97,27 @@ export class Guard {
     return target
   }
 
-  async #addressOf(name: string, endpointId: string | null): Promise<string> {
+  async #addressesOf(name: string, endpointId: string | null): Promise<readonly string[]> {
     // The one name that no name server knows; it passes only where the operator opened loopback.
-    if (name === "localhost") return this.allows("127.0.0.1") ? "127.0.0.1" : "::1"
+    if (name === "localhost") return ["127.0.0.1", "::1"].filter((address) => this.allows(address))
     const answer = await this.#resolver.resolve(name, endpointId)
     if ("problem" in answer) throw new EgressError(answer.problem, `${name}: ${answer.detail}`)
     // One bad address among good ones is how a guard is talked past: the lot is refused.
     const forbidden = answer.addresses.filter((address) => !this.allows(address))
     if (forbidden.length > 0) throw new EgressError("target_forbidden", `${name} has ${forbidden.join(", ")}`)
-    const four = answer.addresses.filter((address) => !address.includes(":"))
-    const usable = four.length > 0 ? four : answer.addresses
-    if (usable.length === 0) throw new EgressError("dns_error", `${name} has no address`)
-    return usable[Math.floor(this.#random() * usable.length)]!
+    if (answer.addresses.length === 0) throw new EgressError("dns_error", `${name} has no address`)
+    return this.#inOrder(answer.addresses)
+  }
+
+  /** The families by turns, IPv4 first: many machines have IPv6 addresses and no way out over IPv6. Each begins at an address drawn by chance. */
+  #inOrder(addresses: readonly string[]): readonly string[] {
+    const [four, six] = [false, true].map((isSix) => {
+      const family = addresses.filter((address) => address.includes(":") === isSix)
+      const first = Math.floor(this.#random() * family.length)
+      return [...family.slice(first), ...family.slice(0, first)]
+    }) as [string[], string[]]
+    const longer = Math.max(four.length, six.length)
+    return Array.from({ length: longer }, (_, i) => [...four.slice(i, i + 1), ...six.slice(i, i + 1)]).flat()
   }
 
   allows(address: string | undefined): boolean {

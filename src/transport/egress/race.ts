@@ -1,0 +1,123 @@
+/**
+ * Connects to the first of several addresses that answers, in the spirit of RFC 8305: the next address is tried when one fails, or a
+ * quarter of a second after the one before. The first socket to connect wins, and the others are destroyed. One deadline covers all of it.
+ */
+import type { Socket } from "node:net"
+import type { Clock, Timer } from "../../core/clock.ts"
+import { endWith } from "./ending.ts"
+import { EgressError } from "./guard.ts"
+
+const STAGGER_MS = 250
+/** Says more about our own network than about the receiver: a machine without IPv6 has it for every IPv6 address. */
+const NO_ROUTE = new Set(["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"])
+
+export interface RaceOptions {
+  /** At least one, in the order in which they are tried. */
+  readonly addresses: readonly string[]
+  readonly begin: (address: string) => Socket
+  /** What the socket emits when bytes can be written. */
+  readonly ready: "connect" | "secureConnect"
+  /** Null, or why a socket that has connected must not be used. That ends the race. */
+  readonly objection: (socket: Socket) => EgressError | null
+  readonly timeoutMs: number
+  readonly clock: Clock
+  /** Ends every socket, also the winner later on. */
+  readonly signal: AbortSignal
+}
+
+/** Resolves when bytes can be written. */
+export function race(options: RaceOptions): Promise<Socket> {
+  return new Race(options).result
+}
+
+class Race {
+  readonly result: Promise<Socket>
+  readonly #options: RaceOptions
+  readonly #end: PromiseWithResolvers<Socket> = Promise.withResolvers()
+  readonly #untried: string[]
+  readonly #running = new Set<Socket>()
+  readonly #deadline: Timer
+  #failures: Error[] = []
+  #next: Timer | null = null
+
+  constructor(options: RaceOptions) {
+    const { addresses, clock, timeoutMs } = options
+    this.#options = options
+    this.result = this.#end.promise
+    this.#untried = [...addresses]
+    const late = `no connection to ${addresses.join(", ")} within ${timeoutMs} ms`
+    this.#deadline = clock.setTimer(timeoutMs, () => this.#fail(new EgressError("timeout", late)))
+    this.#tryNext()
+  }
+
+  #tryNext(): void {
+    const { addresses, begin, ready, clock, timeoutMs, signal } = this.#options
+    this.#next?.cancel()
+    const address = signal.aborted ? undefined : this.#untried.shift()
+    if (address === undefined) {
+      if (this.#running.size === 0) this.#fail(this.#cause())
+      return
+    }
+    // Shorter where the last address would not have its turn before the deadline.
+    const staggerMs = Math.min(STAGGER_MS, timeoutMs / addresses.length)
+    if (this.#untried.length > 0) this.#next = clock.setTimer(staggerMs, () => this.#tryNext())
+    try {
+      const socket = begin(address)
+      this.#running.add(socket)
+      socket
+        .once("connect", () => this.#connected(socket))
+        .once(ready, () => this.#ready(socket))
+        .on("error", (error) => this.#lost(socket, error))
+        .once("close", () =>
+          this.#lost(socket, new EgressError("connection_reset", "closed before it was open")),
+        )
+      endWith(signal, socket)
+    } catch (error) {
+      // A client key that cannot be read.
+      this.#fail(error as Error)
+    }
+  }
+
+  #connected(socket: Socket): void {
+    if (!this.#running.has(socket)) return
+    const objection = this.#options.objection(socket)
+    if (objection !== null) return this.#fail(objection)
+    this.#next?.cancel()
+    this.#untried.length = 0
+    this.#failures = []
+    this.#running.delete(socket)
+    this.#destroyRunning()
+    this.#running.add(socket)
+  }
+
+  #ready(socket: Socket): void {
+    if (!this.#running.delete(socket)) return
+    this.#deadline.cancel()
+    this.#end.resolve(socket)
+  }
+
+  #lost(socket: Socket, error: Error): void {
+    if (!this.#running.delete(socket)) return
+    this.#failures.push(error)
+    this.#tryNext()
+  }
+
+  #cause(): Error {
+    const reached = this.#failures.find(({ code }: NodeJS.ErrnoException) => !NO_ROUTE.has(String(code)))
+    return reached ?? this.#failures[0] ?? new Error("closed by shutdown")
+  }
+
+  #fail(error: Error): void {
+    this.#deadline.cancel()
+    this.#next?.cancel()
+    this.#untried.length = 0
+    this.#destroyRunning()
+    this.#end.reject(error)
+  }
+
+  #destroyRunning(): void {
+    const losers = [...this.#running]
+    this.#running.clear()
+    for (const socket of losers) socket.destroy()
+  }
+}
