@@ -70,6 +70,24 @@ test("F1: the operator's manual reset, typed as SQL, re-enables retries at the n
   expect(harness.receiver.to("/")).toHaveLength(6)
 })
 
+test("F1: a reset that sets next_retry_at too is due at that time, and not before", async () => {
+  const { harness, id } = await startWithDeadRow()
+  harness.receiver.always("/", 200)
+  const dueAt = harness.clock.now() + 60_000
+  await harness.sql(
+    "UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0, next_retry_at = ? WHERE id = ?",
+    dueAt,
+    id,
+  )
+  expect((await harness.rows())[0]).toMatchObject({ status: "pending", next_retry_at: dueAt })
+  harness.clock.advance(30_000)
+  await harness.poll()
+  await harness.quiet()
+  expect(harness.receiver.to("/")).toHaveLength(5)
+  await harness.attemptAfter(30_000)
+  expect((await harness.rows())[0]).toMatchObject({ status: "delivered", delivered_at: dueAt })
+})
+
 test("F1: a row that was reset goes through the whole schedule again", async () => {
   const { harness, id } = await startWithDeadRow()
   await harness.sql(RESET, id)

@@ -86,6 +86,29 @@ test("a job that the worker has claimed is running, and completed when the answe
   expect(await job()).toEqual({ status: "completed", attempts: 1, locked_at: null, locked_by: null })
 })
 
+test("a job that is finished has a result_json of its last attempt", async () => {
+  const harness = await Harness.start()
+  harness.receiver.queue("/", 500)
+  await harness.endpoint({ retry: { delays: [1], maxAttempts: 2 } })
+  const result = async () => (await harness.sql("SELECT result_json FROM jobs"))[0]!.result_json
+  expect(await harness.sql("SELECT result_json FROM jobs")).toEqual([])
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  expect(await result()).toBeNull()
+  const answer = harness.receiver.hold("/")
+  harness.clock.advance(1000)
+  await harness.receiver.arrived("/", 2)
+  harness.clock.advance(120)
+  answer(503)
+  await harness.published("delivery.dead", 1)
+  expect(JSON.parse((await result()) as string)).toEqual({
+    status_code: 503,
+    body: expect.any(String),
+    error: "HTTP 503",
+    duration_ms: 120,
+  })
+})
+
 test("claiming is atomic: however often the queue is polled, no job is done twice", async () => {
   const harness = await Harness.start()
   await harness.endpoint({ retry: "jobs" })

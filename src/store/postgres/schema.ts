@@ -11,7 +11,7 @@
 import { scheduleFunctions } from "../../schedule/postgres/functions.ts"
 import { HANDING } from "./handing.ts"
 import { SUBSCRIPTIONS } from "./subscriptions.ts"
-import { VIEWS } from "./views.ts"
+import { VIEWS, VIEWS_WITH_RESULT } from "./views.ts"
 
 /** Finished and kept for good. */
 export const KEPT_DAY = 1_000_000
@@ -19,7 +19,8 @@ export const KEPT_DAY = 1_000_000
 export const NEVER = "9223372036854775807"
 export const LIVE_DAY = 0
 
-const revive = (create: string, more: string) => `
+/** `dueAt` is what a typed reset makes of next_retry_at. */
+const revive = (create: string, more: string, dueAt = "NULL") => `
 -- However a finished delivery comes back to life, by Posthorn's retry or by the seeds' reset typed by an operator, it stands where its
 -- endpoint has it now, its attempts stay with it, and its lane is woken. A typed reset (age_from left alone) also sheds what the
 -- finished life left behind, and its age starts anew.
@@ -28,7 +29,7 @@ BEGIN
   IF NEW.age_from IS NOT DISTINCT FROM OLD.age_from THEN
     NEW.dead_reason := NULL;
     NEW.delivered_at := NULL;
-    NEW.next_retry_at := NULL;
+    NEW.next_retry_at := ${dueAt};
     NEW.age_from := NULL;
     NEW.stalls := 0;
     NEW.purge_at := NULL;
@@ -41,6 +42,10 @@ BEGIN
   RETURN NEW;
 END $$;
 `
+
+/** Set in the same statement, it stays. */
+const GIVEN_DUE = "CASE WHEN NEW.next_retry_at IS DISTINCT FROM OLD.next_retry_at THEN NEW.next_retry_at END"
+const NOT_HANDED = "\n  NEW.handed_token := NULL;"
 
 const TABLES = `
 CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text NOT NULL);
@@ -305,7 +310,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: scheduleFunctions(NEVER), additive: true },
   { sql: SUBSCRIPTIONS, additive: true },
   // What comes back to life is in nobody's hands.
-  { sql: HANDING + revive("CREATE OR REPLACE", "\n  NEW.handed_token := NULL;"), additive: true },
+  { sql: HANDING + revive("CREATE OR REPLACE", NOT_HANDED), additive: true },
   // An age that ended before this time, while the endpoint was paused or disabled, gives its delivery an attempt first.
   { sql: "ALTER TABLE endpoints ADD COLUMN resumed_at bigint", additive: true },
+  { sql: revive("CREATE OR REPLACE", NOT_HANDED, GIVEN_DUE) + VIEWS_WITH_RESULT, additive: true },
 ]

@@ -1,7 +1,7 @@
 /** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
 
-/** `isSent` says whether a delivery is in a worker's hands, `sentAt` since when. */
-const ofDeliveries = (create: string, isSent: string, sentAt: string) => `
+/** `isSent` says whether a delivery is in a worker's hands, `sentAt` since when. A view that is replaced takes new columns at its end only. */
+const ofDeliveries = (create: string, isSent: string, sentAt: string, moreOfJobs = "") => `
 ${create} VIEW jobs AS
 SELECT d.id,
        'webhook_delivery' AS type,
@@ -23,7 +23,7 @@ SELECT d.id,
        posthorn_time(${sentAt}) AS locked_at,
        d.error_detail AS error_text,
        posthorn_time(d.received_at) AS created_at,
-       posthorn_time(coalesce(d.last_attempted_at, d.received_at)) AS updated_at
+       posthorn_time(coalesce(d.last_attempted_at, d.received_at)) AS updated_at${moreOfJobs}
   FROM webhook_deliveries d
   LEFT JOIN endpoints e ON e.id = d.webhook_id
   LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
@@ -69,9 +69,19 @@ SELECT d.id,
   LEFT JOIN LATERAL (SELECT * FROM attempts WHERE delivery_id = d.id ORDER BY seq DESC LIMIT 1) a ON true;
 ${ofDeliveries("CREATE", FETCHED, FETCHED_AT)}`
 
+const SENT_OR_HANDED = `(${FETCHED} OR ${HANDED})`
+const SENT_OR_HANDED_AT = `coalesce(${FETCHED_AT}, CASE WHEN ${HANDED} THEN d.received_at END)`
+
 /** With what was handed over as it was accepted. */
-export const VIEWS_OF_HANDED = ofDeliveries(
-  "CREATE OR REPLACE",
-  `(${FETCHED} OR ${HANDED})`,
-  `coalesce(${FETCHED_AT}, CASE WHEN ${HANDED} THEN d.received_at END)`,
-)
+export const VIEWS_OF_HANDED = ofDeliveries("CREATE OR REPLACE", SENT_OR_HANDED, SENT_OR_HANDED_AT)
+
+/** A subquery and not a join: a query that leaves the column out does not pay for it. */
+const RESULT = `,
+       CASE WHEN d.status IN ('delivered', 'dead') THEN (
+         SELECT json_build_object(
+                  'status_code', a.response_status, 'body', encode(a.response_body, 'escape'), 'error', a.error, 'duration_ms', a.duration_ms
+                )::text
+           FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1
+       ) END AS result_json`
+
+export const VIEWS_WITH_RESULT = ofDeliveries("CREATE OR REPLACE", SENT_OR_HANDED, SENT_OR_HANDED_AT, RESULT)

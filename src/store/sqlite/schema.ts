@@ -241,7 +241,7 @@ function tellOfEras(db: Connection["db"]): void {
 }
 
 /** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
-const VIEWS = `
+const jobsView = (moreColumns: string) => `
 CREATE VIEW jobs AS
 SELECT d.id,
        'webhook_delivery' AS type,
@@ -263,12 +263,14 @@ SELECT d.id,
        datetime(abs(f.started_at) / 1000, 'unixepoch') AS locked_at,
        d.error_detail AS error_text,
        datetime(d.received_at / 1000, 'unixepoch') AS created_at,
-       datetime(coalesce(d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS updated_at
+       datetime(coalesce(d.last_attempted_at, d.received_at) / 1000, 'unixepoch') AS updated_at${moreColumns}
   FROM webhook_deliveries d
   LEFT JOIN endpoints e ON e.id = d.webhook_id
   LEFT JOIN policies p ON p.org_id = e.org_id AND p.name = e.retry_name
   LEFT JOIN in_flight f ON f.seq = d.seq;
+`
 
+const VIEWS = `${jobsView("")}
 CREATE VIEW webhook_logs AS
 SELECT d.id,
        d.webhook_id AS subscriber_id,
@@ -325,7 +327,28 @@ END;
 /** An age that ended before this time, while the endpoint was paused or disabled, gives its delivery an attempt first. */
 const RESUMED = "ALTER TABLE endpoints ADD COLUMN resumed_at INTEGER"
 
-export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED, RESUMED]
+/** A reset may say when the delivery is due; and a finished job has its result. */
+const RESET_AND_RESULT = `
+DROP TRIGGER deliveries_revived;
+CREATE TRIGGER deliveries_revived AFTER UPDATE OF status ON webhook_deliveries
+WHEN OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed') AND NEW.age_from IS OLD.age_from
+BEGIN
+  UPDATE webhook_deliveries
+     SET dead_reason = NULL, delivered_at = NULL, age_from = NULL, stalls = 0, purge_at = NULL, discarded_at = NULL,
+         next_retry_at = CASE WHEN NEW.next_retry_at IS NOT OLD.next_retry_at THEN NEW.next_retry_at END
+   WHERE seq = NEW.seq;
+END;
+
+DROP VIEW jobs;
+${jobsView(`,
+       CASE WHEN d.status IN ('delivered', 'dead') THEN (
+         SELECT json_object(
+                  'status_code', a.response_status, 'body', CAST(a.response_body AS TEXT), 'error', a.error, 'duration_ms', a.duration_ms
+                )
+           FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1
+       ) END AS result_json`)}`
+
+export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED, RESUMED, RESET_AND_RESULT]
 
 /** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */
 export function migrate({ db }: Connection): void {
