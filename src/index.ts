@@ -7,6 +7,7 @@ export { type DeadReason, type Policy, type PolicyInput, parsePolicy } from "./c
 export { PRESETS, type PresetName } from "./core/presets.ts"
 export type { DeliveryStatus } from "./core/settle.ts"
 export { type ReceivedHeaders, type VerifyOptions, verifySignature } from "./core/signature.ts"
+export type { TaskType } from "./core/task-types.ts"
 export {
   type AttemptEvent,
   type DeadEvent,

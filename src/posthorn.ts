@@ -15,7 +15,7 @@ import { EventExchange } from "./observe/exchange.ts"
 import { Operational } from "./operational/operational.ts"
 import { watchDeliveries } from "./operational/watch.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
-import type { Core } from "./resources/core.ts"
+import { announceFinished, type Core } from "./resources/core.ts"
 import type { Store } from "./store/store.ts"
 import { Tenant } from "./tenant.ts"
 import { Guard } from "./transport/egress/guard.ts"
@@ -88,12 +88,7 @@ export async function openPosthorn(
             random,
             bus,
             logger,
-            taskFinished: ({ orgId, ...task }) =>
-              void operational.announce(orgId, "background_task.finished", () => ({
-                taskId: task.id,
-                task: task.type,
-                status: "finished",
-              })),
+            taskFinished: (task) => announceFinished(core, task),
           },
           { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
         )

@@ -14,6 +14,7 @@ import { DEFAULT_ORG } from "../core/org.ts"
 import { TaskRunner } from "../engine/tasks.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
+import { announceFinished } from "../resources/core.ts"
 import type { Answer, Call, Client, Whom } from "./client.ts"
 import { queryText } from "./client.ts"
 import { configFor, refused } from "./settings.ts"
@@ -100,12 +101,7 @@ class LocalClient implements Client {
       ...core,
       random: Math.random,
       logger: this.#logger,
-      taskFinished: ({ orgId, id, type }) =>
-        core.announce(orgId, "background_task.finished", () => ({
-          taskId: id,
-          task: type,
-          status: "finished",
-        })),
+      taskFinished: (task) => announceFinished(core, task),
       wake: (lanes) => core.wake(lanes),
     })
     this.#tasks.start()

@@ -24,7 +24,7 @@ const LONGEST_MS = 1000
 /** A process that delivers from a file looks for tasks every few seconds. */
 const PATIENCE_MS = 30_000
 
-export const taskPath = (id: string) => path`/background-task/${id}`
+export const taskPath = (id: string) => path`/task/${id}`
 
 /** To its end, unless told not to wait. */
 export async function followTask(

@@ -3,6 +3,7 @@ import type { Clock } from "../core/clock.ts"
 import { notFound, PosthornError } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
+import { isSvixTask, type SvixTaskType, type TaskType } from "../core/task-types.ts"
 import type { Vault } from "../core/vault.ts"
 import type { Woken } from "../engine/handed.ts"
 import type { Reporter } from "../engine/reporter.ts"
@@ -61,7 +62,7 @@ export async function madeOnce<T>(create: () => Promise<T>, find: () => Promise<
 export async function newTask(
   core: Core,
   action: TaskAction,
-  type: string,
+  type: TaskType,
   filter: DeliveryFilter,
 ): Promise<Task> {
   const { store } = core
@@ -72,8 +73,21 @@ export async function newTask(
   return { ...blankTask(core), action, type, filter, total }
 }
 
+/** Told by operational webhook, unless Svix's clients could not read the task's kind. */
+export function announceFinished(
+  { announce }: Pick<Core, "announce">,
+  task: Pick<Task, "orgId" | "id" | "type">,
+): void {
+  if (!isSvixTask(task.type)) return
+  announce(task.orgId, "background_task.finished", () => ({
+    taskId: task.id,
+    task: task.type,
+    status: "finished",
+  }))
+}
+
 /** A task that has nothing left to do: it keeps what was found out. */
-export function newReport(core: Core, type: string, data: object): Task {
+export function newReport(core: Core, type: SvixTaskType, data: object): Task {
   return { ...blankTask(core), action: "report", type, status: "finished", data: JSON.stringify(data) }
 }
 

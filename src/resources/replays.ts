@@ -2,6 +2,7 @@
 import { invalid, PosthornError } from "../core/errors.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { DeliveryStatus } from "../core/settle.ts"
+import type { TaskType } from "../core/task-types.ts"
 import type { Endpoint } from "../store/store.ts"
 import { type Core, newTask, requireEndpoint } from "./core.ts"
 import type { Deliveries, Delivery } from "./deliveries.ts"
@@ -97,7 +98,7 @@ export class Replays {
     return task
   }
 
-  async #retry(app: string, endpoint: string, type: string, query: ReplayQuery): Promise<Task> {
+  async #retry(app: string, endpoint: string, type: TaskType, query: ReplayQuery): Promise<Task> {
     requireObject(query, "query")
     refuseUnknown(query, [...CONTENT_FIELDS, "status", "live", "calledOff", "responseClass"], "")
     if (query.since === undefined) throw invalid("since", "is required")

@@ -1,13 +1,15 @@
 /** Tasks: durable work on many deliveries, with progress. */
 import { notFound } from "../core/errors.ts"
 import { refuseUnknown, requireObject, requireText } from "../core/input.ts"
+import { TASK_TYPES, type TaskType } from "../core/task-types.ts"
 import type { Task as Row, TaskStatus } from "../store/store.ts"
 import { type Core, date, madeOnce } from "./core.ts"
 import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
-import { oneOf, optionalText } from "./query.ts"
+import { oneOf } from "./query.ts"
 
 export interface Task
-  extends Omit<Row, "seq" | "orgId" | "data" | "cursor" | "upTo" | "createdAt" | "updatedAt"> {
+  extends Omit<Row, "seq" | "orgId" | "type" | "data" | "cursor" | "upTo" | "createdAt" | "updatedAt"> {
+  readonly type: TaskType
   /** What it found out, when that is what it was for. */
   readonly data: { readonly [key: string]: unknown } | null
   readonly createdAt: Date
@@ -16,8 +18,8 @@ export interface Task
 
 export interface TaskQuery extends PageInput {
   status?: TaskStatus
-  /** What the caller called it. */
-  type?: string
+  /** Of one kind, or of any of several. */
+  type?: TaskType | readonly TaskType[]
 }
 
 const STATUSES: readonly TaskStatus[] = ["running", "finished", "cancelled"]
@@ -40,8 +42,9 @@ export class Tasks {
     const { store, orgId } = this.#core
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "status", "type"], "")
-    const filter = { status: oneOf(query.status, "status", STATUSES), type: query.type }
-    optionalText(query.type, "type")
+    const types = query.type === undefined ? undefined : [query.type].flat()
+    for (const type of types ?? []) oneOf(type, "type", TASK_TYPES)
+    const filter = { status: oneOf(query.status, "status", STATUSES), types }
     return listPage(
       pageBySeq(query),
       (read) => store.listTasks(orgId, read, filter),
@@ -69,6 +72,7 @@ export async function startTask(core: Core, task: Row): Promise<Task> {
 export function show({ seq: _seq, orgId: _org, cursor: _cursor, upTo: _upTo, ...row }: Row): Task {
   return {
     ...row,
+    type: row.type as TaskType,
     data: row.data === null ? null : JSON.parse(row.data),
     createdAt: date(row.createdAt),
     updatedAt: date(row.updatedAt),

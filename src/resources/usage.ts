@@ -1,8 +1,9 @@
 /** What a tenant makes use of: how much its applications send, and what their endpoints ask for. */
 import { invalid } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
+import type { SvixTaskType } from "../core/task-types.ts"
 import type { Application, Endpoint, Page } from "../store/store.ts"
-import { type Core, newReport } from "./core.ts"
+import { announceFinished, type Core, newReport } from "./core.ts"
 import { type ContentQuery, parseContent } from "./query.ts"
 import { startTask, type Task } from "./tasks.ts"
 
@@ -72,13 +73,9 @@ export class Usage {
     return active.size
   }
 
-  async #report(type: string, data: object): Promise<Task> {
+  async #report(type: SvixTaskType, data: object): Promise<Task> {
     const task = await startTask(this.#core, newReport(this.#core, type, data))
-    this.#core.announce(this.#core.orgId, "background_task.finished", () => ({
-      taskId: task.id,
-      task: type,
-      status: task.status,
-    }))
+    announceFinished(this.#core, { ...task, orgId: this.#core.orgId })
     return task
   }
 

@@ -397,7 +397,8 @@ export interface Task {
 
 export interface TaskFilter {
   readonly status?: TaskStatus | undefined
-  readonly type?: string | undefined
+  /** Of one of these kinds. */
+  readonly types?: readonly string[] | undefined
 }
 
 /** A change to one delivery that did not come from an attempt: an operator's, or the end of its endpoint. */

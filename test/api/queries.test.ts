@@ -15,6 +15,7 @@ test("an iterator that no list gave is refused", async () => {
     "/lane",
     "/delivery",
     "/background-task",
+    "/task",
   ])
     for (const iterator of ["z z", "-", "%00"])
       expect(await server.call("GET", `${list}?iterator=${iterator}`), list).toMatchObject(

@@ -1,39 +1,94 @@
-/** Durable work on many deliveries or messages, and what it found: `/background-task`. */
-import type { TaskQuery } from "../../resources/tasks.ts"
+/** Durable work on many deliveries or messages, and what it found: `/task`; `/background-task` has the tasks that Svix's clients know. */
+import { notFound } from "../../core/errors.ts"
+import { isSvixTask, SVIX_TASK_TYPES } from "../../core/task-types.ts"
+import type { Task, TaskQuery } from "../../resources/tasks.ts"
 import { given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { Type } from "../schema.ts"
-import { TaskOut, TaskStatus } from "../schemas/delivery.ts"
+import {
+  type BackgroundTaskOut as BackgroundOut,
+  BackgroundTaskOut,
+  SvixTaskType,
+  TaskOut,
+  TaskStatus,
+  TaskType,
+} from "../schemas/delivery.ts"
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { listOut, taskOut } from "../views/views.ts"
 
-const tags = ["Background Task"]
 const params = Type.Object({ task_id: Type.String({ minLength: 1, maxLength: 256 }) })
+const query = { ...PageQuery, order: Type.Optional(Order), status: Type.Optional(TaskStatus) }
+
+const statusAsked = (status: "running" | "finished" | "failed" | undefined) =>
+  status === "failed" ? "cancelled" : status
 
 export const taskRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    "/task",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.task.list",
+        summary: "List tasks of every kind, the newest first",
+        tags: ["Task"],
+        querystring: Type.Object({ ...query, task: Type.Optional(TaskType) }),
+        response: { 200: ListResponse("ListResponseTaskOut", TaskOut) },
+      },
+    },
+    async (request) => {
+      const { status, task } = request.query
+      const filter = given<TaskQuery>({ status: statusAsked(status), type: task })
+      return listOut(await tenant(request).tasks.list({ ...pageAsked(request.query), ...filter }), taskOut)
+    },
+  )
+
+  app.get(
+    "/task/:task_id",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.task.get",
+        summary: "Get a task, with its progress and what it found",
+        tags: ["Task"],
+        params,
+        response: { 200: TaskOut },
+      },
+    },
+    async (request) => taskOut(await tenant(request).tasks.get(request.params.task_id)),
+  )
+
+  app.post(
+    "/task/:task_id/cancel",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.task.cancel",
+        summary: "Stop a task; what it has done stays done, and a finished one stays as it is",
+        tags: ["Task"],
+        params,
+        response: { 200: TaskOut },
+      },
+    },
+    async (request) => taskOut(await tenant(request).tasks.cancel(request.params.task_id)),
+  )
+
   app.get(
     "/background-task",
     {
       config: { auth: "org" },
       schema: {
         operationId: "v1.background-task.list",
-        summary: "List tasks, the newest first",
-        tags,
-        querystring: Type.Object({
-          ...PageQuery,
-          order: Type.Optional(Order),
-          status: Type.Optional(TaskStatus),
-          task: Type.Optional(
-            Type.String({ maxLength: 256, description: "What it does, such as endpoint.recover." }),
-          ),
-        }),
-        response: { 200: ListResponse("ListResponseBackgroundTaskOut", TaskOut) },
+        summary: "List tasks of the kinds that Svix has, the newest first; `/task` lists all",
+        tags: ["Background Task"],
+        querystring: Type.Object({ ...query, task: Type.Optional(SvixTaskType) }),
+        response: { 200: ListResponse("ListResponseBackgroundTaskOut", BackgroundTaskOut) },
       },
     },
     async (request) => {
-      const { status, task } = request.query
-      const filter = given<TaskQuery>({ status: status === "failed" ? "cancelled" : status, type: task })
-      return listOut(await tenant(request).tasks.list({ ...pageAsked(request.query), ...filter }), taskOut)
+      const { status, task = SVIX_TASK_TYPES } = request.query
+      const filter = given<TaskQuery>({ status: statusAsked(status), type: task })
+      const list = await tenant(request).tasks.list({ ...pageAsked(request.query), ...filter })
+      return listOut(list, backgroundTaskOut)
     },
   )
 
@@ -43,27 +98,18 @@ export const taskRoutes: Routes = (app, { tenant }) => {
       config: { auth: "org" },
       schema: {
         operationId: "v1.background-task.get",
-        summary: "Get a task, with its progress and what it found",
-        tags,
+        summary: "Get a task of a kind that Svix has",
+        tags: ["Background Task"],
         params,
-        response: { 200: TaskOut },
+        response: { 200: BackgroundTaskOut },
       },
     },
-    async (request) => taskOut(await tenant(request).tasks.get(request.params.task_id)),
+    async (request) => backgroundTaskOut(await tenant(request).tasks.get(request.params.task_id)),
   )
+}
 
-  app.post(
-    "/background-task/:task_id/cancel",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.background-task.cancel",
-        summary: "Stop a task; what it has done stays done, and a finished one stays as it is",
-        tags,
-        params,
-        response: { 200: TaskOut },
-      },
-    },
-    async (request) => taskOut(await tenant(request).tasks.cancel(request.params.task_id)),
-  )
+function backgroundTaskOut(task: Task): BackgroundOut {
+  const { type } = task
+  if (!isSvixTask(type)) throw notFound("task", task.id)
+  return { ...taskOut(task), task: type }
 }

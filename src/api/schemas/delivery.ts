@@ -1,6 +1,7 @@
 /** Deliveries, dead letters, lanes and tasks on the wire: what Svix has no word for. */
 
 import { DEAD_REASONS } from "../../core/policy.ts"
+import { SVIX_TASK_TYPES, TASK_TYPES } from "../../core/task-types.ts"
 import { RESPONSE_CLASSES } from "../../resources/query.ts"
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { Id } from "./fields.ts"
@@ -69,18 +70,20 @@ export const LaneOut = Type.Named(
 )
 
 export const TaskStatus = Type.Named("BackgroundTaskStatus", Type.Enum(["running", "finished", "failed"]))
+export const TaskType = Type.Named("TaskType", Type.Enum(TASK_TYPES, { description: "What the task does." }))
+export const SvixTaskType = Type.Named("BackgroundTaskType", Type.Enum(SVIX_TASK_TYPES))
 const task = {
   id: Id("qtask", "The task's id."),
   status: TaskStatus,
-  task: Type.String({ description: "What it does, such as endpoint.recover." }),
+  task: TaskType,
   updatedAt: Timestamp,
 }
+const data = Type.Object({}, { additionalProperties: true, description: "Its progress, and what it found." })
 export const TaskStartedOut = Type.Named("TaskStartedOut", Type.Object(task))
-export const TaskOut = Type.Named(
-  "BackgroundTaskOut",
-  Type.Object({
-    ...task,
-    data: Type.Object({}, { additionalProperties: true, description: "Its progress, and what it found." }),
-  }),
-)
+export const TaskOut = Type.Named("TaskOut", Type.Object({ ...task, data }))
 export type TaskOut = Static<typeof TaskOut>
+export const BackgroundTaskOut = Type.Named(
+  "BackgroundTaskOut",
+  Type.Object({ ...task, task: SvixTaskType, data }),
+)
+export type BackgroundTaskOut = Static<typeof BackgroundTaskOut>

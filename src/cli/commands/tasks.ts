@@ -42,7 +42,7 @@ export const table: Group = {
       examples: ["posthorn tasks list", "posthorn tasks list --status running"],
       run: (run) =>
         showList(run, {
-          route: "/background-task",
+          route: "/task",
           query: run.fields,
           columns: COLUMNS,
           none: "There are no such tasks.",

@@ -79,8 +79,10 @@ export function tasks(name: string, setUp: SetUp): void {
         (await store.listTasks(ORG, newest(9), filter)).map(({ id }) => id)
       expect(await ids({})).toEqual([other.id, cancelled.id, recover.id])
       expect(await ids({ status: "running" })).toEqual([other.id, recover.id])
-      expect(await ids({ type: "endpoint.recover" })).toEqual([cancelled.id, recover.id])
-      expect(await ids({ status: "cancelled", type: "endpoint.replay" })).toEqual([])
+      expect(await ids({ types: ["endpoint.recover"] })).toEqual([cancelled.id, recover.id])
+      expect(await ids({ types: ["endpoint.replay", "endpoint.recover"] })).toHaveLength(3)
+      expect(await ids({ types: [] })).toEqual([])
+      expect(await ids({ status: "cancelled", types: ["endpoint.replay"] })).toEqual([])
     })
 
     test("a report is finished when it is made, and nobody works on it", async () => {

@@ -172,7 +172,7 @@ test("lists of applications, endpoints, messages, entries and tasks follow an in
       await plan(() => store.listEndpoints({ orgId: "org_7" }, names)),
       await plan(() => store.listEntries("key", "org_7", names, NOW)),
       await plan(() => store.listApplications("org_7", names)),
-      await plan(() => store.listTasks("org_7", seqs, { status: "running", type: "t" })),
+      await plan(() => store.listTasks("org_7", seqs, { status: "running", types: ["t"] })),
       await plan(() => store.listRunningTasks(10)),
       await plan(() => store.listEntries("key", "org_keys", names, NOW, "app_7")),
     ]

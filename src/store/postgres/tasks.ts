@@ -58,12 +58,12 @@ export async function listTasks(
   context: Context,
   orgId: string,
   page: Page,
-  { status, type }: TaskFilter = {},
+  { status, types }: TaskFilter = {},
 ): Promise<Task[]> {
   const where = new Conditions()
     .narrow("org_id = ?", orgId)
     .narrow("status = ?", status)
-    .narrow("type = ?", type)
+    .narrow("type = ANY (?)", types)
   return (await readPage(context, "SELECT * FROM tasks", where, "seq", page)).map(toTask)
 }
 

@@ -154,7 +154,7 @@ test("every other list is a piece of an index, too", () => {
     messages_app: plan("listMessages", { appId: "a", tag: "t", eventTypes: ["e"], since: 1 }, next, false),
     attempts_endpoint: plan("listAttempts", { endpointId: "e", orgId: "o", tag: "t" }, next),
     attempts_delivery: plan("listAttempts", { deliveryId: "d", responseClass: 500 }, next),
-    tasks_org: plan("listTasks", "o", next, { status: "finished", type: "t" }),
+    tasks_org: plan("listTasks", "o", next, { status: "finished", types: ["t"] }),
   }
   for (const [index, [text]] of Object.entries(plans)) {
     expect(text).toContain(`INDEX ${index}`)

@@ -14,7 +14,7 @@ import type {
 } from "../store.ts"
 import { add } from "./add.ts"
 import { amend } from "./amend.ts"
-import { Conditions } from "./conditions.ts"
+import { asList, Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { frontOfLanes, rangeOfDeliveries } from "./deliveries.ts"
 import { expungeMany, rangeOfMessages } from "./messages.ts"
@@ -70,12 +70,12 @@ export function listTasks(
   context: Context,
   orgId: string,
   page: Page,
-  { status, type }: TaskFilter = {},
+  { status, types }: TaskFilter = {},
 ): Task[] {
   const where = new Conditions()
     .narrow("org_id = ?", orgId)
     .narrow("status = ?", status)
-    .narrow("type = ?", type)
+    .narrow("type IN (SELECT value FROM json_each(?))", asList(types))
   return readPage(context, "SELECT * FROM tasks", where, "seq", page).map(toTask)
 }
 

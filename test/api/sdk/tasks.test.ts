@@ -1,6 +1,7 @@
 /** Svix's client and our tasks. */
 import { BackgroundTaskStatus, BackgroundTaskType, Ordering } from "svix"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
+import { Receiver } from "../../support/receiver.ts"
 import { refusal, svixFor } from "../support/sdk.ts"
 import { ApiServer } from "../support/server.ts"
 
@@ -24,7 +25,7 @@ test("tasks are listed, the newest first, by status and by kind", async () => {
   expect(await list()).toEqual([missing, ...[...replayed].reverse()])
   expect(await list({ order: Ordering.Ascending })).toEqual([...replayed, missing])
   expect(await list({ task: BackgroundTaskType.EndpointReplay })).toEqual([missing])
-  await server.call("POST", `/background-task/${replayed[1]}/cancel`)
+  await server.call("POST", `/task/${replayed[1]}/cancel`)
   expect(await list({ status: BackgroundTaskStatus.Failed })).toEqual([replayed[1]])
   expect(await list({ status: BackgroundTaskStatus.Running })).toEqual([missing, replayed[2], replayed[0]])
   expect(await list({ status: BackgroundTaskStatus.Finished })).toEqual([])
@@ -47,11 +48,60 @@ test("a task is read and cancelled; what is over stays as it is", async () => {
   })
   expect(task.updatedAt).toBeInstanceOf(Date)
   const cancelled = { status: 200, body: { id, status: "failed", data: { cancelled: true } } }
-  for (let i = 0; i < 2; i++)
-    expect(await server.call("POST", `/background-task/${id}/cancel`)).toMatchObject(cancelled)
+  for (let i = 0; i < 2; i++) expect(await server.call("POST", `/task/${id}/cancel`)).toMatchObject(cancelled)
   expect(await svix.backgroundTask.get(id)).toMatchObject(cancelled.body)
   const { id: report } = await svix.statistics.aggregateEventTypes()
-  expect((await server.call("POST", `/background-task/${report}/cancel`)).body.status).toBe("finished")
+  expect((await server.call("POST", `/task/${report}/cancel`)).body.status).toBe("finished")
+})
+
+test("tasks of our own kinds are in a list of their own: Svix's clients cannot read them", async () => {
+  const { server, svix, replay } = await start()
+  const replayed = await replay()
+  await svix.endpoint.create("acme", { url: "https://example.com/hook", uid: "other" })
+  const until = { createdBefore: new Date() }
+  await server.call("POST", "/app/acme/endpoint/other/cancel-msgs", { body: until })
+  await svix.endpoint.delete("acme", "other")
+  await svix.application.create({ name: "Gone", uid: "gone" })
+  await svix.application.delete("gone")
+  const retried = (await server.call("POST", "/dead-letter/retry", { body: {} })).body.id
+  const discarded = (await server.call("POST", "/dead-letter/discard", { body: {} })).body.id
+  const list = async (path: string) => (await server.call("GET", path)).body.data
+  const kinds = (await list("/task")).map(({ task }: { task: string }) => task)
+  expect(kinds).toEqual([
+    "dead.discard",
+    "dead.retry",
+    "application.delete",
+    "endpoint.delete",
+    "endpoint.cancel",
+    "endpoint.bulk-replay",
+  ])
+  expect((await list("/task?task=dead.retry")).map(({ id }: { id: string }) => id)).toEqual([retried])
+  expect((await svix.backgroundTask.list()).data.map(({ id }) => id)).toEqual([replayed])
+  expect(await server.call("GET", "/background-task?task=dead.retry")).toMatchObject({ status: 422 })
+  for (const id of [retried, discarded]) {
+    expect(await refusal(svix.backgroundTask.get(id))).toMatchObject({ status: 404 })
+    expect(await server.call("GET", `/task/${id}`)).toMatchObject({ status: 200, body: { id } })
+  }
+})
+
+test("only the end of a task of Svix's kinds is told by operational webhook", async () => {
+  const receiver = await Receiver.start()
+  onTestFinished(() => receiver.close())
+  const server = await ApiServer.start()
+  const svix = svixFor(server)
+  await svix.operationalWebhook.endpoint.create({
+    url: receiver.url("/operations"),
+    eventTypes: ["background_task.finished"],
+  })
+  await svix.application.create({ name: "Acme", uid: "acme" })
+  for (const uid of ["hook", "gone"])
+    await svix.endpoint.create("acme", { url: "https://example.com/hook", uid, disabled: uid === "gone" })
+  await svix.endpoint.delete("acme", "gone")
+  const ours = async () => (await server.call("GET", "/task?task=endpoint.delete")).body.data
+  await expect.poll(ours).toMatchObject([{ status: "finished" }])
+  const { id } = await svix.endpoint.recover("acme", "hook", { since: new Date(Date.now() - 60_000) })
+  const [told] = await receiver.arrived("/operations", 1)
+  expect(JSON.parse(`${told!.body}`)).toMatchObject({ data: { taskId: id, task: "endpoint.recover" } })
 })
 
 test("a task of nobody's, or of another tenant's, is not there", async () => {
@@ -61,6 +111,6 @@ test("a task of nobody's, or of another tenant's, is not there", async () => {
   const other = svixFor(server, token)
   for (const one of [id, "qtask_nobody"])
     expect(await refusal(other.backgroundTask.get(one))).toMatchObject({ status: 404 })
-  expect((await server.call("POST", `/background-task/${id}/cancel`, { key: token })).status).toBe(404)
+  expect((await server.call("POST", `/task/${id}/cancel`, { key: token })).status).toBe(404)
   expect((await other.backgroundTask.list()).data).toEqual([])
 })
