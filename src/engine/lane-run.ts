@@ -456,10 +456,10 @@ export class LaneRun implements EndingListener {
     const { endpointId, appId } = this.claim
     this.#crew.load.wrote(this.#crew.clock.now() - settledAt)
     this.#comeBackAt(result === "applied" ? change.nextRetryAt : this.#crew.clock.now())
-    if (result === "applied") {
-      const detail = tried.result?.detail ?? null
-      this.#crew.reporter.settled({ delivery, endpointId, appId, change, attempt, detail }, settledAt)
-    }
+    const detail = tried.result?.detail ?? null
+    const settled = { delivery, endpointId, appId, change, attempt, detail }
+    if (result === "applied") this.#crew.reporter.settled(settled, settledAt)
+    else if (result === "superseded") this.#crew.reporter.late(settled, settledAt)
     if (change.disableEndpoint) this.#crew.transport.forget(endpointId)
   }
 

@@ -36,39 +36,47 @@ export class Reporter {
     this.settled({ delivery, endpointId, appId, change, attempt: null, detail: null }, now)
   }
 
+  /** The answer came after somebody changed or finished the delivery: an attempt, from which nothing follows. */
+  late(settled: Settled, now: number): void {
+    if (settled.attempt === null) return
+    this.#publishAttempt(settled, settled.attempt, null, now)
+    this.#logger.info(
+      {
+        endpoint_id: settled.endpointId,
+        delivery_id: settled.delivery.id,
+        message_id: settled.delivery.messageId,
+        http_code: settled.attempt.responseStatus,
+        error: settled.attempt.error,
+      },
+      "Webhook answered after its delivery was changed or had ended",
+    )
+  }
+
+  #publishAttempt(settled: Settled, attempt: NewAttempt, nextRetryAt: number | null, now: number): void {
+    this.#bus.publish({
+      ...common(settled, now),
+      type: "delivery.attempt",
+      attempt_id: attempt.id,
+      success: attempt.status === "succeeded",
+      response_status: attempt.responseStatus,
+      error: attempt.error,
+      duration_ms: attempt.durationMs,
+      next_retry_at: nextRetryAt,
+    })
+  }
+
   settled(settled: Settled, now: number): void {
     const { delivery, change, attempt } = settled
-    const common = {
-      webhook_delivery_id: delivery.id,
-      webhook_id: settled.endpointId,
-      app_id: settled.appId,
-      message_id: delivery.messageId,
-      session_id: delivery.sessionId,
-      event_type: delivery.eventType,
-      attempt_count: change.attemptCount,
-      at: now,
-    }
-    if (attempt !== null) {
-      this.#bus.publish({
-        ...common,
-        type: "delivery.attempt",
-        attempt_id: attempt.id,
-        success: attempt.status === "succeeded",
-        response_status: attempt.responseStatus,
-        error: attempt.error,
-        duration_ms: attempt.durationMs,
-        next_retry_at: change.nextRetryAt,
-      })
-    }
+    if (attempt !== null) this.#publishAttempt(settled, attempt, change.nextRetryAt, now)
     if (change.status === "delivered") {
       this.#bus.publish({
-        ...common,
+        ...common(settled, now),
         type: "delivery.delivered",
         response_status: attempt?.responseStatus ?? null,
       })
     } else if (change.status === "dead") {
       this.#bus.publish({
-        ...common,
+        ...common(settled, now),
         type: "delivery.dead",
         reason: change.deadReason!,
         last_error: change.errorDetail ?? delivery.errorDetail,
@@ -110,5 +118,18 @@ export class Reporter {
       }
       this.#logger.info({ ...fields, ...next }, "Webhook delivery scheduled for retry")
     }
+  }
+}
+
+function common({ delivery, endpointId, appId, change }: Settled, now: number) {
+  return {
+    webhook_delivery_id: delivery.id,
+    webhook_id: endpointId,
+    app_id: appId,
+    message_id: delivery.messageId,
+    session_id: delivery.sessionId,
+    event_type: delivery.eventType,
+    attempt_count: change.attemptCount,
+    at: now,
   }
 }

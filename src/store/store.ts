@@ -107,7 +107,10 @@ export interface Store {
   fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]>
   /** Outcomes of all lanes share a transaction, and may share a call. Where they do not, a lane's would wait for, and fail with, another's. */
   readonly settlesTogether: boolean
-  /** Applies changes with their attempts. Only a claim that still stands can settle. */
+  /**
+   * Applies changes with their attempts. Only a claim that still stands can settle. A row that somebody changed or finished meanwhile
+   * keeps its status, and its `attemptCount` goes up by the attempt.
+   */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>
   /** Gives back what was fetched and not sent, or cut off by a shutdown: the delivery is as if it had not been fetched. */
   giveBack(claims: readonly GivenBack[]): Promise<void>

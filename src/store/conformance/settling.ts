@@ -50,14 +50,16 @@ export function settling(name: string, setUp: SetUp): void {
 
     test.each([
       200, 500,
-    ])("leaves a row that is no longer what HTTP %i was computed from, and keeps the attempt", async (status) => {
+    ])("leaves a row that is no longer what HTTP %i was computed from, and counts the attempt", async (status) => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(7)).deliveries
       const outcome = { ...settlement(endpoint.id, 7, claimed!, status), expectedAttemptCount: 3 }
       expect(await store.settle([outcome])).toEqual(["superseded"])
-      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ status: "pending", attemptCount: 0 })
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ status: "pending", attemptCount: 1 })
       expect(await store.listAttempts({ deliveryId: claimed!.id }, newest(9))).toHaveLength(1)
+      expect(await store.settle([outcome])).toEqual(["stale"])
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ attemptCount: 1 })
     })
 
     test("refuses a claim that was lost to another, and one that was written before", async () => {
@@ -77,18 +79,37 @@ export function settling(name: string, setUp: SetUp): void {
       })
     })
 
-    test("leaves a row that an operator changed meanwhile as it is, and keeps the attempt", async () => {
+    test.each([
+      200, 500,
+    ])("leaves a delivery that an operator called off as it is, and counts the attempt that ended with HTTP %i", async (status) => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(7)).deliveries
       const row = (await store.getDelivery(ORG, claimed!.id))!
       expect(await store.amend([calledOff(row)])).toEqual([true])
-      expect(await store.settle([settlement(endpoint.id, 7, claimed!, 200)])).toEqual(["superseded"])
+      const outcome = settlement(endpoint.id, 7, claimed!, status)
+      expect(await store.settle([outcome])).toEqual(["superseded"])
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
         status: "dead",
         deadReason: "cancelled",
+        attemptCount: 1,
+        lastAttemptedAt: NOW,
       })
       expect(await store.listAttempts({ deliveryId: claimed!.id }, newest(9))).toHaveLength(1)
+      expect(await store.settle([outcome])).toEqual(["stale"])
+      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ attemptCount: 1 })
+    })
+
+    test("settles outcomes that fit and outcomes that came late in one call", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      for (let i = 0; i < 4; i++) await send()
+      const { deliveries } = await fetch(7)
+      for (const i of [0, 2])
+        await store.amend([calledOff((await store.getDelivery(ORG, deliveries[i]!.id))!)])
+      const outcomes = deliveries.map((one, i) => settlement(endpoint.id, 7, one, i === 2 ? 200 : 500))
+      expect(await store.settle(outcomes)).toEqual(["superseded", "applied", "superseded", "applied"])
+      const counts = deliveries.map(async ({ id }) => (await store.getDelivery(ORG, id))!.attemptCount)
+      expect(await Promise.all(counts)).toEqual([1, 1, 1, 1])
     })
 
     test("what was given back is fetched again as if it had not been", async () => {

@@ -122,13 +122,31 @@ test("one that is given back is fetched again, as if it had not been handed over
   expect(await attempts()).toEqual([])
 })
 
-test("an attempt for one that somebody called off meanwhile is in the log", async () => {
+test("an attempt for one that somebody called off meanwhile is in the log, and is counted once", async () => {
   const { handed, store, outcome, attempts, query } = await start()
   const { seq } = (await handed())!
   const settled = await outcome(seq, 200)
   await query("UPDATE webhook_deliveries SET status = 'dead', dead_reason = 'cancelled'")
   expect(await store.settle([settled])).toEqual(["superseded"])
+  expect(await store.settle([settled])).toEqual(["stale"])
   expect(await attempts()).toEqual(["succeeded"])
+  expect(
+    await query(
+      "SELECT attempt_count, a.purge_day = d.purge_day AS together FROM attempts a, webhook_deliveries d",
+    ),
+  ).toEqual([{ attempt_count: 1, together: true }])
+})
+
+test("an attempt for one that somebody reset meanwhile is counted, and the reset stands", async () => {
+  const { handed, store, outcome, attempts, fetch, query } = await start()
+  const { seq } = (await handed())!
+  const settled = { ...(await outcome(seq, 500)), expectedAttemptCount: 3 }
+  expect(await store.settle([settled])).toEqual(["superseded"])
+  expect(await attempts()).toEqual(["failed"])
+  expect(await query("SELECT status, attempt_count, handed_token FROM webhook_deliveries")).toEqual([
+    { status: "pending", attempt_count: 1, handed_token: null },
+  ])
+  expect((await fetch()).deliveries).toMatchObject([{ seq, attemptCount: 1 }])
 })
 
 test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<unknown>]>([

@@ -71,34 +71,41 @@ const SETTLED = new Columns<Ending>({
 })
 
 /**
- * Only what nobody else's transaction holds is settled now: a lane that waited for such a delivery would hold up every lane that is
- * settled with it.
+ * Only rows that nobody else's transaction holds are settled now: a lane that waited for such a row would hold up every lane that is
+ * settled with it. `fits` says which of the settlements a statement is for.
  */
-const asked = (columns: Columns<Ending>) => `
-asked AS MATERIALIZED (SELECT * FROM ${columns.unnest("asked")}, ${patience(2000)}),
+const asked = (fits: string) => `
+asked AS MATERIALIZED (SELECT * FROM ${SETTLED.unnest("asked")}, ${patience(2000)}),
 ours AS MATERIALIZED (
-  SELECT d.seq, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
+  SELECT d.seq, d.attempt_count, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
    WHERE d.seq IN (SELECT seq FROM asked) FOR NO KEY UPDATE SKIP LOCKED
 ),
 x AS MATERIALIZED (
   SELECT asked.*,
          (seq, token) IN (SELECT seq, handed_token FROM ours WHERE handed_token IS NOT NULL) AS marked
     FROM asked
-   WHERE seq IN (SELECT seq FROM ours)
-      OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq)
+   WHERE ${fits}
 )`
+
+/** The row is as the change expects it. */
+const UNCHANGED = "(seq, expected_count) IN (SELECT seq, attempt_count FROM ours)"
+/** Somebody changed or finished it. A row that is live and not ours is locked. */
+const CHANGED =
+  "(seq IN (SELECT seq FROM ours) OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq))"
+
+const IN_HAND = "x.seq = ANY (l.sending)"
 
 /**
  * The claims of `x` that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and
  * let go of what ends here.
  */
-export const FENCED = `
+const fenced = (isClaimed: string) => `
 locked AS MATERIALIZED (
   SELECT l.id, l.token, l.sending, l.since FROM lanes l
    WHERE l.id IN (SELECT lane FROM x WHERE NOT marked) ORDER BY l.id FOR NO KEY UPDATE
 ),
 standing AS MATERIALIZED (
-  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND x.seq = ANY (l.sending) WHERE NOT x.marked
+  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND ${isClaimed} WHERE NOT x.marked
   UNION ALL
   SELECT x.* FROM x WHERE x.marked
 ),
@@ -111,6 +118,8 @@ let_go AS (
     FROM locked l JOIN (SELECT lane, array_agg(seq) AS seqs FROM standing GROUP BY lane) g ON g.lane = l.id
    WHERE lanes.id = l.id
 )`
+
+export const FENCED = fenced(IN_HAND)
 
 /** What was tried before goes where its delivery goes. */
 export const moved = (finished: string) => `
@@ -130,10 +139,22 @@ SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.at
   FROM ${of} x
  WHERE x.attempt_id IS NOT NULL ORDER BY x.ord`
 
+/** What the receiver said of the whole lane. */
+const HELD = `
+held AS (
+  UPDATE endpoints e
+     SET disabled = e.disabled OR h.disables, version = e.version + h.disables::int, hold_until = greatest(e.hold_until, h.until)
+    FROM (
+      SELECT lane, bool_or(disables) AS disables, max(hold_until) AS until
+        FROM standing WHERE disables OR hold_until IS NOT NULL GROUP BY lane
+    ) h
+   WHERE e.id = h.lane
+)`
+
 export const SETTLE: Statement = {
   name: "deliveries.settle",
   text: `
-WITH ${asked(SETTLED)},
+WITH ${asked(UNCHANGED)},
 ${FENCED},
 applied AS (
   UPDATE webhook_deliveries d
@@ -150,23 +171,46 @@ ${moved("x.status IN ('delivered', 'dead')")},
 logged AS (
   ${insertAttempts(
     SETTLED,
-    `CASE WHEN x.status IN ('delivered', 'dead') AND x.ord IN (SELECT ord FROM applied) THEN x.purge_day ELSE ${LIVE_DAY} END`,
+    `CASE WHEN x.status IN ('delivered', 'dead') THEN x.purge_day ELSE ${LIVE_DAY} END`,
     "standing",
   )}
 ),
-held AS (
-  UPDATE endpoints e
-     SET disabled = e.disabled OR h.disables, version = e.version + h.disables::int, hold_until = greatest(e.hold_until, h.until)
-    FROM (
-      SELECT lane, bool_or(disables) AS disables, max(hold_until) AS until
-        FROM standing WHERE disables OR hold_until IS NOT NULL GROUP BY lane
-    ) h
-   WHERE e.id = h.lane
-)
+${HELD}
 -- Looked up and not joined: the planner expects one row, and compared every row with every other, which was half of the time.
 SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
-            WHEN ord IN (SELECT ord FROM standing) THEN 'superseded'
-            WHEN was_handed AND seq NOT IN (SELECT seq FROM ours) AND ord IN (SELECT ord FROM x) THEN 'gone'
+            WHEN ord IN (SELECT ord FROM x) THEN 'stale'
+            WHEN ${CHANGED} THEN 'changed'
+            ELSE 'busy' END AS result
+  FROM asked ORDER BY ord`,
+}
+
+/**
+ * Answers that came after somebody changed or finished the delivery: the attempt is logged and counted, and the delivery stays as it is.
+ * A row that was handed over and is live no more has no mark to go by, so the lane's claim stands for it; and what was written before, by a
+ * call whose answer got lost, is not written again. A statement of its own, since it looks through every day of finished deliveries.
+ */
+const SETTLE_LATE: Statement = {
+  name: "deliveries.settle-late",
+  text: `
+WITH ${asked(CHANGED)},
+${fenced(`(
+    ${IN_HAND} OR x.was_handed AND x.seq NOT IN (SELECT seq FROM ours) AND NOT EXISTS (
+      SELECT FROM attempts a WHERE a.delivery_id = x.delivery_id AND a.id = x.attempt_id OFFSET 0
+    )
+  )`)},
+counted AS (
+  UPDATE webhook_deliveries d
+     SET attempt_count = d.attempt_count + (x.attempt_id IS NOT NULL)::int, handed_token = NULL,
+         last_attempted_at = CASE WHEN x.attempt_id IS NULL THEN d.last_attempted_at ELSE x.last_attempted_at END
+    FROM standing x
+   WHERE d.seq = x.seq AND d.seq = ANY ($1::bigint[])
+  RETURNING x.ord, CASE WHEN d.status IN ('delivered', 'dead') THEN d.purge_day ELSE ${LIVE_DAY} END AS day
+),
+logged AS (
+  ${insertAttempts(SETTLED, "x.day", "(SELECT standing.*, counted.day FROM standing JOIN counted USING (ord))")}
+),
+${HELD}
+SELECT CASE WHEN ord IN (SELECT ord FROM standing) THEN 'superseded'
             WHEN ord IN (SELECT ord FROM x) THEN 'stale'
             ELSE 'busy' END AS result
   FROM asked ORDER BY ord`,
@@ -196,11 +240,7 @@ woken AS (
 SELECT ord::int FROM x WHERE was_handed AND NOT marked`,
 }
 
-/**
- * The attempts for what was handed over and is live no more: somebody else finished it meanwhile. It has no mark to go by, so the lane's
- * claim stands for it; and what was written before, by a call whose answer got lost, is not written again. By itself, since it looks
- * through every day.
- */
+/** The interrupted attempts of deliveries that were handed over and that somebody finished meanwhile; see SETTLE_LATE. */
 const LOG_GONE: Statement = {
   name: "deliveries.log-gone",
   text: `
@@ -221,25 +261,12 @@ logged AS (
 SELECT ord::int FROM gone`,
 }
 
-/** Whatever became of them. */
 export async function settle(context: Context, settlements: readonly Settlement[]): Promise<SettleResult[]> {
-  const rows = await inItsDay(context, settlements, SETTLE, settleValues(context.hands, settlements))
-  const gone = settlements.filter((_, i) => rows[i]!.result === "gone")
-  const logged = new Set(await logGone(context, gone))
-  return rows.map(({ result }, i) => {
-    if (result !== "gone") return result as SettleResult
-    return logged.has(settlements[i]!) ? "superseded" : "stale"
-  })
-}
-
-/** Those whose attempts were written. */
-async function logGone<C extends GivenBack>(
-  { database, hands }: Context,
-  claims: readonly C[],
-): Promise<C[]> {
-  if (claims.length === 0) return []
-  const rows = await database.run(LOG_GONE, endingValues(GIVEN_BACK, hands, claims))
-  return rows.map(({ ord }) => claims[(ord as number) - 1]!)
+  const { database, hands } = context
+  const rows = await inItsDay(context, settlements, SETTLE, settleValues(hands, settlements))
+  const changed = settlements.filter((_, i) => rows[i]!.result === "changed")
+  const late = changed.length === 0 ? [] : await database.run(SETTLE_LATE, settleValues(hands, changed))
+  return rows.map(({ result }) => (result === "changed" ? late.shift()! : { result }).result as SettleResult)
 }
 
 /** Runs what moves deliveries to where finished ones lie, which is made first if need be. */
@@ -265,10 +292,8 @@ export async function giveBack(context: Context, claims: readonly GivenBack[]): 
   const { database, hands } = context
   const rows = await database.run(GIVE_BACK, endingValues(GIVEN_BACK, hands, claims))
   const unmarked = rows.map(({ ord }) => claims[(ord as number) - 1]!)
-  await logGone(
-    context,
-    unmarked.filter(({ attempt }) => attempt !== null),
-  )
+  const gone = unmarked.filter(({ attempt }) => attempt !== null)
+  if (gone.length > 0) await database.run(LOG_GONE, endingValues(GIVEN_BACK, hands, gone))
   // Before anything is fetched: it is no longer in hand. And no lane is open: it would pass over the marks that are left.
   for (const { endpointId, token, seq } of claims) {
     hands.giveBack(endpointId, token, seq)

@@ -18,10 +18,22 @@ function settleOne(context: Context, settlement: Settlement): SettleResult {
       ? applyDelivered(context, seq, change, url, expectedAttemptCount)
       : applyChange(context, seq, change, url, ["pending", "failed"], expectedAttemptCount)
   if (attempt !== null && applied) addAttempt(context, settlement, attempt)
-  else if (attempt !== null) insertAttempt(context, seq, attempt)
+  else if (attempt !== null) {
+    insertAttempt(context, seq, attempt)
+    countLate(context, seq, change.lastAttemptedAt)
+  }
   if (change.disableEndpoint) disable(context, settlement.endpointId)
   if (change.holdLaneUntil !== null) hold(context, settlement.endpointId, change.holdLaneUntil)
   return applied ? "applied" : "superseded"
+}
+
+/** The answer came after somebody changed or finished the delivery: a finished attempt all the same. */
+function countLate({ connection }: Context, seq: number, lastAttemptedAt: number | null): void {
+  connection
+    .sql(
+      "UPDATE webhook_deliveries SET attempt_count = attempt_count + 1, last_attempted_at = ? WHERE seq = ?",
+    )
+    .run(lastAttemptedAt, seq)
 }
 
 export function giveBack(context: Context, claims: readonly GivenBack[]): void {
