@@ -10,6 +10,7 @@ import { Keys } from "./resources/keys.ts"
 import { Lanes } from "./resources/lanes.ts"
 import { type MessageInput, Messages, type SendOptions, type SendResult } from "./resources/messages.ts"
 import { Policies } from "./resources/policies.ts"
+import { parseSpan, type SpanQuery } from "./resources/query.ts"
 import { Replays } from "./resources/replays.ts"
 import { Tasks } from "./resources/tasks.ts"
 import { Usage } from "./resources/usage.ts"
@@ -60,10 +61,11 @@ export class Tenant {
     return this.messages.sendBatch(app, messages, options)
   }
 
-  /** How many deliveries there are in each state, in all or of one application. */
-  async stats(app?: string): Promise<StatusCounts> {
+  /** How many deliveries there are in each state, in all or of one application; of the messages received in a span, if it is given. */
+  async stats(app?: string, span: SpanQuery = {}): Promise<StatusCounts> {
     const { store, orgId } = this.core
-    if (app === undefined) return store.countByStatus({ orgId })
-    return store.countByStatus({ appId: (await requireApplication(this.core, app)).id })
+    const received = parseSpan(span)
+    if (app === undefined) return store.countByStatus({ orgId, ...received })
+    return store.countByStatus({ appId: (await requireApplication(this.core, app)).id, ...received })
   }
 }

@@ -31,7 +31,7 @@ import type { EndpointPatch, Endpoint as Row, StatusCounts } from "../store/stor
 import { type Core, date, madeOnce, newTask, requireApplication, requireEndpoint } from "./core.ts"
 import { readAndSave } from "./optimistic.ts"
 import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
-import { type ContentQuery, parseContent } from "./query.ts"
+import { parseSpan, type SpanQuery } from "./query.ts"
 
 export interface Endpoint
   extends Omit<
@@ -313,17 +313,11 @@ export class Endpoints {
     return [{ key, expiresAt: null }, ...old]
   }
 
-  /** Of the messages received in that time; of all that are kept unless told. */
-  async stats(
-    app: string,
-    endpoint: string,
-    { since, until }: { readonly since?: Date | number; readonly until?: Date | number } = {},
-  ): Promise<StatusCounts> {
+  /** Of the messages received in a span; of all that are kept without one. */
+  async stats(app: string, endpoint: string, span: SpanQuery = {}): Promise<StatusCounts> {
+    const received = parseSpan(span)
     const { id } = await requireEndpoint(this.#core, app, endpoint)
-    return this.#core.store.countByStatus({
-      endpointId: id,
-      ...parseContent({ since, until } as ContentQuery),
-    })
+    return this.#core.store.countByStatus({ endpointId: id, ...received })
   }
 
   #changeSecrets(row: Row, secrets: StoredSecrets, patch: EndpointPatch = {}): Promise<Endpoint> {

@@ -1,6 +1,14 @@
 /** What lists of messages, deliveries and attempts can be narrowed by. */
 import { invalid } from "../core/errors.ts"
-import { nameList, requireChannel, requireTag, requireText, requireTime } from "../core/input.ts"
+import {
+  nameList,
+  refuseUnknown,
+  requireChannel,
+  requireObject,
+  requireTag,
+  requireText,
+  requireTime,
+} from "../core/input.ts"
 import type { Content, Span } from "../store/store.ts"
 
 export interface ContentQuery {
@@ -14,16 +22,30 @@ export interface ContentQuery {
   until?: Date | number
 }
 
+export type SpanQuery = Pick<ContentQuery, "since" | "until">
+
+export function parseSpan(span: SpanQuery): Span {
+  requireObject(span, "span")
+  refuseUnknown(span, ["since", "until"], "")
+  return toSpan(span)
+}
+
+function toSpan({ since, until }: SpanQuery): Span {
+  return {
+    since: since === undefined ? undefined : requireTime(since, "since"),
+    until: until === undefined ? undefined : requireTime(until, "until"),
+  }
+}
+
 export const CONTENT_FIELDS = ["eventType", "channel", "tag", "since", "until"] as const
 
-export function parseContent({ eventType, channel, tag, since, until }: ContentQuery): Content & Span {
+export function parseContent({ eventType, channel, tag, ...span }: ContentQuery): Content & Span {
   const types = typeof eventType === "string" ? [requireText(eventType, "eventType", 256)] : eventType
   return {
     eventTypes: types === undefined ? undefined : (nameList(types, "eventType", 1000) ?? undefined),
     channel: channel === undefined ? undefined : requireChannel(channel, "channel"),
     tag: tag === undefined ? undefined : requireTag(tag, "tag"),
-    since: since === undefined ? undefined : requireTime(since, "since"),
-    until: until === undefined ? undefined : requireTime(until, "until"),
+    ...toSpan(span),
   }
 }
 

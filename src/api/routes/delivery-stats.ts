@@ -1,6 +1,9 @@
 /** How many deliveries are in each state: `/stats/delivery`. */
+import type { SpanQuery } from "../../resources/query.ts"
+import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
-import { Type } from "../schema.ts"
+import { ApiError } from "../errors.ts"
+import { Timestamp, Type } from "../schema.ts"
 import { HttpErrorOut } from "../shapes.ts"
 import { which } from "./deliveries.ts"
 
@@ -8,9 +11,9 @@ const DeliveryStatsOut = Type.Named(
   "DeliveryStatsOut",
   Type.Object({
     pending: Type.Integer({ description: "Not tried yet." }),
-    failed: Type.Integer({ description: "Failed, and tried again." }),
+    failed: Type.Integer({ description: "The last attempt failed, and another is due." }),
     delivered: Type.Integer(),
-    dead: Type.Integer({ description: "Given up, for whatever reason." }),
+    dead: Type.Integer({ description: "No further attempt, for any reason." }),
     calledOff: Type.Integer({ description: "Those of the dead that somebody cancelled or expunged." }),
   }),
 )
@@ -22,13 +25,27 @@ export const deliveryStatsRoutes: Routes = (app, { tenant }) => {
       config: { auth: "org" },
       schema: {
         operationId: "v1.statistics.deliveries",
-        summary: "How many deliveries are in each state, in all or of one application",
+        summary: "How many deliveries are in each state, in all, of one application or of one endpoint",
         description: "It counts rows: with many millions of them it takes its time.",
         tags: ["Statistics"],
-        querystring: Type.Object({ app_id: which.app_id }),
+        querystring: Type.Object({
+          app_id: which.app_id,
+          endpoint_id: which.endpoint_id,
+          since: Type.Optional(Timestamp),
+          until: Type.Optional(Timestamp),
+        }),
         response: { 200: DeliveryStatsOut, 404: HttpErrorOut },
       },
     },
-    async (request) => tenant(request).stats(request.query.app_id),
+    async (request) => {
+      const { app_id: appId, endpoint_id: endpointId, since, until } = request.query
+      const time = (text: Date | string | undefined) => (text === undefined ? undefined : new Date(text))
+      const span = given<SpanQuery>({ since: time(since), until: time(until) })
+      if (endpointId === undefined) return tenant(request).stats(appId, span)
+      if (appId !== undefined) return tenant(request).endpoints.stats(appId, endpointId, span)
+      throw ApiError.invalid([
+        { loc: ["query", "app_id"], msg: "app_id is required with endpoint_id", type: "value_error" },
+      ])
+    },
   )
 }
