@@ -107,6 +107,17 @@ test("a schema comes with what it refers to, each once, also when that refers to
 })
 const OWNER = "#/components/schemas/Owner"
 
+test("bounds that OpenAPI 3.0 calls exclusive are as JSON schemas have them", () => {
+  const properties = {
+    a: { minimum: 1, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false },
+    b: { exclusiveMinimum: 1, maximum: 9 },
+    exclusiveMinimum: { type: "boolean" },
+  }
+  expect(schemaOf(webhook({ requestBody: body({ properties }) }))).toEqual({
+    properties: { ...properties, a: { exclusiveMinimum: 1, maximum: 5 } },
+  })
+})
+
 test("two that are called the same in different places keep apart, and data that look like a reference stay", () => {
   const schema = schemaOf({
     ...webhook({

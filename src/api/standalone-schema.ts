@@ -48,7 +48,7 @@ export function standalone(schema: Json, { find, wrong }: Surroundings): Json {
       if (key === "$ref" && typeof value === "string") return [key, `#/definitions/${define(value)}`]
       return [key, DATA.has(key) ? value : walk(value, depth + 1, NAMED.has(key))]
     })
-    return Object.fromEntries(entries)
+    return named ? Object.fromEntries(entries) : withExclusiveBounds(Object.fromEntries(entries))
   }
 
   const walked = walk(schema, 0, false) as Json
@@ -56,4 +56,15 @@ export function standalone(schema: Json, { find, wrong }: Surroundings): Json {
   for (let reference = unread.pop(); reference !== undefined; reference = unread.pop())
     definitions[names.get(reference)!] = walk(find(reference), 0, false)
   return names.size === 0 ? walked : { ...walked, definitions }
+}
+
+/** OpenAPI 3.0 says with a boolean that a bound is exclusive; JSON schemas have had a number there since. */
+function withExclusiveBounds(schema: { [key: string]: unknown }): Json {
+  for (const bound of ["minimum", "maximum"] as const) {
+    const exclusive = bound === "minimum" ? "exclusiveMinimum" : "exclusiveMaximum"
+    const { [exclusive]: isExclusive, [bound]: value, ...rest } = schema
+    if (typeof isExclusive !== "boolean") continue
+    schema = value === undefined ? rest : { ...rest, [isExclusive ? exclusive : bound]: value }
+  }
+  return schema
 }

@@ -41,7 +41,7 @@ export class EventTypes {
     requireObject(input, "event type")
     const { name, ...fields } = input
     requireName(name, "name")
-    const body = parseWhole(fields)
+    const body = await parseWhole(fields)
     const id = this.#newId()
     const before = await this.#read(name)
     if (before !== null && bodyOf(before).id === id) return show(before)
@@ -97,7 +97,7 @@ export class EventTypes {
 
   async update(name: string, input: Partial<Omit<EventTypeInput, "name">>): Promise<EventType> {
     requireObject(input, "event type")
-    const patch = parsePatch(input)
+    const patch = await parsePatch(input)
     return readAndSave(async () => {
       const before = await this.#require(name)
       return this.#save(name, { ...bodyOf(before), ...patch }, before)
@@ -139,7 +139,7 @@ export class EventTypes {
     requireObject(input, "event type")
     const { name, ...fields } = input
     requireName(name, "name")
-    const body = parseWhole(fields)
+    const body = await parseWhole(fields)
     const before = await this.#read(name)
     return { name, body: { ...body, id: before === null ? this.#newId() : bodyOf(before).id }, before }
   }

@@ -2,6 +2,42 @@ import { expect, test } from "vitest"
 import { seededIds } from "../../src/core/seeded-ids.ts"
 import { Harness } from "../support/harness.ts"
 
+test("a broken JSON schema is refused, with its version and what is wrong in it", async () => {
+  const { eventTypes } = (await Harness.start()).posthorn
+  const create = (schema: unknown) =>
+    eventTypes.create({ name: "a", description: "", schemas: { "1": {}, "2": schema } })
+  for (const broken of [
+    { readOnly: 15 },
+    { type: "objekt" },
+    { properties: { n: { minimum: "1" } } },
+    null,
+    [],
+    7,
+  ])
+    await expect(create(broken)).rejects.toMatchObject({
+      code: "invalid_input",
+      field: "schemas.2",
+      message: expect.stringContaining("is not a JSON schema"),
+    })
+  await expect(eventTypes.put("a", { description: "", schemas: { "1": { type: 1 } } })).rejects.toThrow(
+    "schemas.1",
+  )
+  const good = [
+    true,
+    { type: "object", nullable: true, "x-own": 1, $ref: "https://example.com/elsewhere.json" },
+    // Draft 7 and 2020-12 differ in what they call a tuple.
+    { type: "array", items: [{ type: "string" }] },
+    { type: "array", prefixItems: [{ type: "string" }], items: false },
+    { $schema: "http://json-schema.org/draft-04/schema#", minimum: 1, exclusiveMinimum: true },
+    { $schema: "https://json-schema.org/draft/2020-12/schema", $defs: { n: { pattern: "(?i)a" } } },
+  ]
+  for (const [i, schema] of good.entries())
+    await eventTypes.create({ name: `good-${i}`, description: "", schemas: { "1": schema } })
+  await expect(eventTypes.update("good-0", { schemas: { "1": { readOnly: 15 } } })).rejects.toThrow(
+    "schemas.1",
+  )
+})
+
 test("event types are created, read, changed, archived and removed", async () => {
   const { posthorn, clock } = await Harness.start()
   const { eventTypes } = posthorn

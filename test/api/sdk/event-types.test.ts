@@ -43,6 +43,16 @@ test("the client creates, reads, replaces, changes, archives and expunges event 
   expect(await refusal(eventType.delete("invoice.paid"))).toMatchObject({ status: 404 })
 })
 
+test("a broken JSON schema is a 422 that says where", async () => {
+  const server = await ApiServer.start()
+  const body = type("bad", { schemas: { "1": { readOnly: 15 } } })
+  const refused = { status: 422, body: { detail: [{ loc: ["body", "schemas", "1"] }] } }
+  expect(await server.call("POST", "/event-type", { body })).toMatchObject(refused)
+  const { name: _name, ...rest } = body
+  expect(await server.call("PUT", "/event-type/bad", { body: rest })).toMatchObject(refused)
+  expect((await server.call("GET", "/event-type/bad")).status).toBe(404)
+})
+
 test("PUT says whether it created", async () => {
   const server = await ApiServer.start()
   const body = { description: "x" }
