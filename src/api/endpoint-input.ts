@@ -1,19 +1,17 @@
 /** Endpoints as they come over the wire, in the library's words; and their headers, without showing what is secret. */
 import type { EndpointInput } from "../resources/endpoints.ts"
-import { ApiError } from "./errors.ts"
 import type { EndpointIn } from "./schemas/endpoint.ts"
 
 /** Newer and older names of the same; null takes a value away, or leaves the making of a secret to us. */
 export function endpointInput(body: Partial<EndpointIn>): Partial<EndpointInput> {
   const { throttleRate, rateLimit, eventTypes, filterTypes, version, secret, headers, ...rest } = body
-  if (version !== undefined && version !== null && version !== 1)
-    throw ApiError.invalid([{ loc: ["body", "version"], msg: "only 1 is known", type: "value_error" }])
   const rate = throttleRate === undefined ? rateLimit : throttleRate
   const types = eventTypes === undefined ? filterTypes : eventTypes
   return {
     ...(rest as Partial<EndpointInput>),
     ...(rate === undefined ? {} : { rateLimit: rate }),
     ...(types === undefined ? {} : { eventTypes: types }),
+    ...(version === undefined || version === null ? {} : { apiVersion: version }),
     ...(secret === undefined || secret === null ? {} : { secret: prefixed(secret) }),
     ...(headers === undefined || headers === null ? {} : { headers }),
   }
@@ -33,6 +31,7 @@ export const DEFAULTS = {
   metadata: {},
   rateLimit: null,
   disabled: false,
+  apiVersion: 1,
 } as const
 
 /** Whoever can read an endpoint cannot read what it authenticates with. */

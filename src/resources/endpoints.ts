@@ -82,6 +82,8 @@ export interface EndpointInput {
   auth?: Auth | null
   /** Client certificate and authorities, as PEM; kept encrypted and never shown again. */
   tls?: ClientTls | null
+  /** A number of your own, 1 unless told: Svix's `version`, which has no effect. */
+  apiVersion?: number
   /** `whsec_…` or `whsk_…`; made for you when left out. */
   secret?: string
 }
@@ -101,6 +103,7 @@ const FIELDS = [
   "disabled",
   "auth",
   "tls",
+  "apiVersion",
 ] as const
 
 const SECRET_BYTES = 32
@@ -154,6 +157,7 @@ export class Endpoints {
       disabled: false,
       paused: false,
       resumedAt: null,
+      apiVersion: 1,
       holdUntil: null,
       ...patch,
       secrets: sealSecrets(vault, id, { signing: [{ key: secret, expiresAt: null }], auth, tls }),
@@ -370,6 +374,8 @@ export class Endpoints {
     if (input.rateLimit !== undefined)
       patch.rateLimit = optionalWholeNumber(input.rateLimit, "rateLimit", 1, 65_535)
     if (input.disabled !== undefined) patch.disabled = requireBoolean(input.disabled, "disabled")
+    if (input.apiVersion !== undefined)
+      patch.apiVersion = wholeNumber(input.apiVersion, "apiVersion", 1, 65_535)
     return input.retry === undefined ? patch : { ...patch, ...(await this.#parseRetry(input.retry)) }
   }
 

@@ -47,6 +47,8 @@ export interface Endpoint {
   readonly secrets: Uint8Array
   /** Goes up with every change that an attempt must know of. */
   readonly version: number
+  /** Svix's `version`: the caller's own number, without an effect. */
+  readonly apiVersion: number
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -70,6 +72,7 @@ export type EndpointPatch = Partial<
     | "paused"
     | "holdUntil"
     | "secrets"
+    | "apiVersion"
   >
 >
 

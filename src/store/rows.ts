@@ -82,6 +82,7 @@ export function toEndpoint(row: Row): Endpoint {
     holdUntil: intOrNull(row.hold_until),
     secrets: new Uint8Array(row.secrets as Uint8Array),
     version: int(row.version),
+    apiVersion: int(row.api_version),
     createdAt: int(row.created_at),
     updatedAt: int(row.updated_at),
   }

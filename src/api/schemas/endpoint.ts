@@ -30,7 +30,12 @@ const updatable = {
   uid: Type.Optional(Type.Nullable(Uid)),
   version: Type.Optional(
     Type.Nullable(
-      Type.Integer({ minimum: 1, deprecated: true, description: "Of the wire format; only 1 is known." }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 65_535,
+        deprecated: true,
+        description: "A number of your own: kept, and without an effect.",
+      }),
     ),
   ),
   disabled: Type.Optional(Type.Boolean()),

@@ -50,7 +50,7 @@ function endpointFields(endpoint: Endpoint) {
     throttleRate: rateLimit,
     rateLimit,
     uid,
-    version: 1,
+    version: endpoint.apiVersion,
     disabled,
     eventTypes,
     filterTypes: eventTypes,

@@ -62,6 +62,7 @@ export const sample = {
       holdUntil: null,
       secrets: Buffer.from("sealed"),
       version: 1,
+      apiVersion: 1,
       createdAt: NOW,
       updatedAt: NOW,
       ...more,

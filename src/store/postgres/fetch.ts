@@ -135,7 +135,7 @@ taken AS (
 SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
        coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
-       e.resumed_at, e.secrets, e.version, e.created_at, e.updated_at,
+       e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
        -- Looked up, and only for an endpoint: joined, it could be every application for each fetch.
        (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,
        d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, octet_length(m.payload) AS payload_length,

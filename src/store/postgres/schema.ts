@@ -314,4 +314,6 @@ export const MIGRATIONS: readonly Migration[] = [
   // An age that ended before this time, while the endpoint was paused or disabled, gives its delivery an attempt first.
   { sql: "ALTER TABLE endpoints ADD COLUMN resumed_at bigint", additive: true },
   { sql: revive("CREATE OR REPLACE", NOT_HANDED, GIVEN_DUE) + VIEWS_WITH_RESULT, additive: true },
+  // Svix's `version` of an endpoint: kept for its clients, and without an effect.
+  { sql: "ALTER TABLE endpoints ADD COLUMN api_version int NOT NULL DEFAULT 1", additive: true },
 ]

@@ -22,8 +22,8 @@ export function createEndpoint(context: Context, endpoint: Endpoint): void {
       .sql(`
         INSERT INTO endpoints (
           uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit,
-          disabled, paused, hold_until, resumed_at, secrets, version, updated_at, id, org_id, app_id, created_at
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+          disabled, paused, hold_until, resumed_at, secrets, version, updated_at, api_version, id, org_id, app_id, created_at
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
       .run(...changeable(endpoint), endpoint.id, endpoint.orgId, endpoint.appId, endpoint.createdAt),
   )
   context.forget()
@@ -51,6 +51,7 @@ function changeable(endpoint: Endpoint) {
     endpoint.secrets,
     endpoint.version,
     endpoint.updatedAt,
+    endpoint.apiVersion,
   ]
 }
 
@@ -108,7 +109,7 @@ export function updateEndpoint(
         UPDATE endpoints
            SET uid = ?, url = ?, description = ?, event_types = ?, channels = ?, headers = ?, metadata = ?, retry_name = ?, retry_policy = ?,
                ordered = ?, concurrency = ?, rate_limit = ?, disabled = ?, paused = ?, hold_until = ?, resumed_at = ?,
-               secrets = ?, version = ?, updated_at = ?
+               secrets = ?, version = ?, updated_at = ?, api_version = ?
          WHERE id = ? AND deleted_at IS NULL`)
       .run(...changeable(after), id)
     if (changes === 0) throw notFound("endpoint", id)

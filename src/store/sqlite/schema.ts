@@ -348,7 +348,10 @@ ${jobsView(`,
            FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1
        ) END AS result_json`)}`
 
-export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED, RESUMED, RESET_AND_RESULT]
+/** Svix's `version` of an endpoint: kept for its clients, and without an effect. */
+const API_VERSION = "ALTER TABLE endpoints ADD COLUMN api_version INTEGER NOT NULL DEFAULT 1"
+
+export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED, RESUMED, RESET_AND_RESULT, API_VERSION]
 
 /** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */
 export function migrate({ db }: Connection): void {

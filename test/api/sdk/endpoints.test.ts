@@ -183,8 +183,15 @@ test("older spellings are understood, and both are answered", async () => {
     throttleRate: 3,
     version: 1,
   })
-  const second = await server.call("POST", "/app/acme/endpoint", { body: { ...body, version: 2 } })
-  expect(second.status).toBe(422)
+  const path = `/app/acme/endpoint/${made.id}`
+  expect((await server.call("PATCH", path, { body: { version: 2 } })).body.version).toBe(2)
+  expect((await server.call("PATCH", path, { body: { disabled: true } })).body.version).toBe(2)
+  expect((await server.call("GET", path)).body.version).toBe(2)
+  expect((await server.call("PUT", path, { body: { url: URL } })).body.version).toBe(1)
+  expect((await server.call("PATCH", path, { body: { version: 0 } })).status).toBe(422)
+  expect(
+    (await server.call("POST", "/app/acme/endpoint", { body: { ...body, version: 2 } })).body,
+  ).toMatchObject({ version: 2 })
 })
 
 test("our own fields go in and come out, and pausing holds", async () => {
