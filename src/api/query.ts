@@ -18,6 +18,9 @@ export function parseQuery(text: string): RawQuery {
   return query
 }
 
+/** As Rust's chrono writes a time, and Svix's server reads it. */
+const UTC_TIME = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) UTC$/
+
 /** What does not fit is left as it is, for the schema to refuse. */
 export function coerceQuery(schema: Plain, raw: RawQuery): { [name: string]: unknown } {
   const query: { [name: string]: unknown } = Object.create(null)
@@ -41,6 +44,7 @@ function scalar(wanted: Plain, text: string): unknown {
   if ((types.includes("integer") || types.includes("number")) && /^-?\d{1,15}(\.\d{1,15})?$/.test(text))
     return Number(text)
   if (types.includes("boolean") && (text === "true" || text === "false")) return text === "true"
+  if (wanted.format === "date-time") return text.replace(UTC_TIME, "$1T$2Z")
   return text
 }
 

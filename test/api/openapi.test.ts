@@ -51,6 +51,18 @@ test("every route is in it, with its names, its errors and its key", async () =>
   expect(Object.keys(open.responses)).not.toContain("401")
 })
 
+test("it is at both places where clients look for it, as plain JSON", async () => {
+  const server = await ApiServer.start({ routes: [probeRoutes()] })
+  const texts = await Promise.all(
+    ["/openapi.json", "/api/v1/openapi.json"].map(async (path) => {
+      const response = await fetch(server.url + path)
+      expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"])
+      return response.text()
+    }),
+  )
+  expect(texts[0]).toBe(texts[1])
+})
+
 test("what it refers to is there, and nothing else is left over", async () => {
   const server = await ApiServer.start()
   const document = await read(server)

@@ -89,3 +89,20 @@ test("a day that does not exist is no time", async () => {
   ] as const)
     expect(await server.call("GET", `/dead-letter?after=${day}T00:00:00Z`), day).toMatchObject({ status })
 })
+
+test("a time may be written as Svix's clients for Rust write it", async () => {
+  const server = await ApiServer.start({ options: { deliver: false } })
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  await server.posthorn.send("acme", { eventType: "a", payload: {} })
+  const found = async (query: string) => {
+    const { status, body } = await server.call("GET", `/app/acme/msg?${query}`)
+    return status === 200 ? body.data.length : status
+  }
+  const at = (ms: number) => new Date(Date.now() + ms).toISOString().slice(0, 19).replace("T", "%20")
+  const [before, after] = [at(-3_600_000), at(3_600_000)]
+  expect(await found(`after=${before}%20UTC&before=${after}%20UTC`)).toBe(1)
+  expect(await found(`after=${before}.123456789+UTC`)).toBe(1)
+  expect(await found(`before=${before}.5%20UTC`)).toBe(0)
+  for (const wrong of [`${before}%20CET`, `${before}%20utc`, `${before}`, "2026-02-30%2000:00:00%20UTC"])
+    expect(await found(`after=${wrong}`), wrong).toBe(422)
+})

@@ -1,7 +1,6 @@
 /** The API described by itself: for programs and for people. */
 import { type Api, PREFIX } from "../context.ts"
 import type { OpenApi } from "../docs/document.ts"
-import { JSON_TYPE } from "../shapes.ts"
 
 const PAGE_TYPE = "text/html; charset=utf-8"
 /** The page runs nothing and loads nothing. */
@@ -12,9 +11,11 @@ export function docsRoutes(app: Api, describe: () => Promise<OpenApi>): void {
   const hidden = { config: { auth: "none" }, schema: { hide: true } } as const
   const document = once(async () => JSON.stringify(await describe()))
   const page = once(async () => (await import("../docs/page.ts")).docsPage(JSON.parse(await document())))
-  app.get(`${PREFIX}/openapi.json`, hidden, async (_request, reply) =>
-    reply.type(JSON_TYPE).send(await document()),
-  )
+  // As bytes: the framework would add a charset, which JSON does not have and clients that compare the type do not expect.
+  for (const path of [`${PREFIX}/openapi.json`, "/openapi.json"])
+    app.get(path, hidden, async (_request, reply) =>
+      reply.header("content-type", "application/json").send(Buffer.from(await document())),
+    )
   app.get("/docs", hidden, async (_request, reply) =>
     reply
       .type(PAGE_TYPE)

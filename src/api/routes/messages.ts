@@ -166,7 +166,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
         params: Type.Object(AppId),
         body: Type.Named(
           "BulkExpungeContentsIn",
-          Type.Object({ ids: Type.Array(Uid, { maxItems: 250, uniqueItems: true }) }),
+          Type.Object({ ids: Type.Optional(Type.Array(Uid, { maxItems: 250, uniqueItems: true })) }),
         ),
         response: {
           200: Type.Named(
@@ -181,7 +181,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
       const { id: app } = await applications.get(request.params.app_id)
       // An id may be any word, also one that objects inherit.
       const results: { [id: string]: "expunged" | "not-found" } = Object.create(null)
-      for (const id of request.body.ids)
+      for (const id of request.body.ids ?? [])
         results[id] = await messages.expunge(app, id).then(() => "expunged" as const, notFound)
       return { results }
     },

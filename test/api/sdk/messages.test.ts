@@ -173,6 +173,11 @@ test("payloads are expunged one by one, some, and all", async () => {
   expect(Object.entries(bulk.body.results)).toEqual(
     ids.map((id) => [id, id === two ? "expunged" : "not-found"]),
   )
+  for (const body of [{}, { ids: null }, { ids: [] }])
+    expect(await server.call("POST", "/app/acme/msg/bulk-expunge", { body })).toMatchObject({
+      status: 200,
+      body: { results: {} },
+    })
   const task = await svix.message.expungeAllContents("acme")
   expect(task).toMatchObject({ task: "application.purge_content" })
   await expect
