@@ -13,6 +13,7 @@ import type { Store } from "./store/store.ts"
 export interface BackendOptions {
   readonly store: unknown
   readonly schedule: unknown
+  readonly schema: unknown
   /** Whether this process delivers. */
   readonly deliver: boolean
   /** Opens a SQLite file that was moved to PostgreSQL. */
@@ -35,10 +36,12 @@ export interface Backend {
 }
 
 export function openBackend(options: BackendOptions): Promise<Backend> {
-  const { store, schedule } = options
+  const { store, schedule, schema } = options
   if (typeof store === "string" && /^sqlite:./.test(store)) {
     if (schedule !== undefined)
       throw invalid("schedule", "cannot be given with SQLite: the one process that owns the file keeps it")
+    if (schema !== undefined)
+      throw invalid("schema", "cannot be given with SQLite: it is for a store on PostgreSQL")
     return openSqlite(options, store.slice("sqlite:".length))
   }
   if (typeof store === "string" && /^postgres(ql)?:\/\//.test(store)) {
@@ -61,6 +64,11 @@ function requireRedisUrl(url: unknown): string {
     const spelling = "in the password, write characters such as # / ? @ % as %23 %2F %3F %40 %25"
     throw invalid("schedule", `${problem}; ${spelling}`)
   }
+}
+
+function parseSchema(schema: unknown): string | null {
+  if (schema === undefined || typeof schema === "string") return schema ?? null
+  throw invalid("schema", "must be the name of a schema on PostgreSQL")
 }
 
 async function openSqlite(options: BackendOptions, given: string): Promise<Backend> {
@@ -86,7 +94,7 @@ async function openPostgres(options: BackendOptions, url: string, schedule?: str
   const { openPostgresStore } = await import("./store/postgres/store.ts")
   const { PostgresBulletin } = await import("./store/postgres/bulletin.ts")
   const name = `posthorn ${process.pid}`
-  const store = await openPostgresStore({ url, name })
+  const store = await openPostgresStore({ url, schema: parseSchema(options.schema), name })
   try {
     const { database } = store
     const encryptionKey =

@@ -68,6 +68,7 @@ export function libraryOptions({ values }: Config): PosthornOptions {
   return {
     store: values.store,
     ...given("schedule", values.schedule),
+    ...given("schema", values.schema),
     ...given("encryptionKey", values.encryptionKey),
     retry: values.retry,
     deliver: values.deliver,

@@ -11,6 +11,11 @@ export interface PosthornOptions {
   store: string
   /** `redis://…` as the delay queue of a store on PostgreSQL, which keeps it by itself unless told. */
   schedule?: string
+  /**
+   * The PostgreSQL schema of the tables; also a parameter of the URL, `?schema=…`. Unless told, the schema on the connection's search path
+   * that has them already, else `posthorn`.
+   */
+  schema?: string
   /** The policy of endpoints that have none: a preset's name or a policy. `standard` unless told. */
   retry?: string | PolicyInput
   /** False opens the store beside the process that delivers, to look, send and operate; nothing is delivered from here. */
@@ -44,6 +49,7 @@ export interface PosthornOptions {
 const KNOWN: readonly (keyof PosthornOptions)[] = [
   "store",
   "schedule",
+  "schema",
   "retry",
   "deliver",
   "openMoved",

@@ -57,11 +57,12 @@ export async function openPosthorn(
     posthorn?.abandon()
     settings.onFatal(error)
   }
-  const { encryptionKey, schedule } = options
+  const { encryptionKey, schedule, schema } = options
   const backend = await openBackend({
     ...settings,
     store: options.store,
     schedule,
+    schema,
     encryptionKey,
     random,
     leaseMs: replacements.leaseMs,

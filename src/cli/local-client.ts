@@ -8,6 +8,7 @@ import { callerFromClaims, unauthenticated } from "../api/caller.ts"
 import type { Api } from "../api/context.ts"
 import { createServer } from "../api/server.ts"
 import { withoutPassword } from "../config/kinds.ts"
+import type { Settings } from "../config/table.ts"
 import { type Config, libraryOptions } from "../config.ts"
 import { PosthornError } from "../core/errors.ts"
 import { DEFAULT_ORG } from "../core/org.ts"
@@ -24,13 +25,14 @@ export type Missing = "refuse" | "create" | "empty"
 
 export async function openLocalClient(flags: Whom, missing: Missing): Promise<Client> {
   const config = configFor({ ...flags } as { [name: string]: string })
-  const store = await storeOf(config, missing)
+  const values = await withStore(config, missing)
   // Whatever goes wrong is said in a sentence; the log is for what nobody expects.
   const logger = createLogger(config.sources.logLevel === null ? "error" : config.values.logLevel)
   const onFatal = () => process.exit(1)
   let posthorn: Posthorn
   try {
-    posthorn = await openPosthorn({ ...libraryOptions(config), store, deliver: false, logger, onFatal })
+    const options = libraryOptions({ ...config, values })
+    posthorn = await openPosthorn({ ...options, deliver: false, logger, onFatal })
   } catch (error) {
     throw refused(error, config)
   }
@@ -47,9 +49,10 @@ export async function openLocalClient(flags: Whom, missing: Missing): Promise<Cl
 }
 
 /** A store is made by those who write into it, not by a look. */
-async function storeOf({ values: { store }, sources }: Config, missing: Missing): Promise<string> {
-  if (missing === "create" || (await isThere(store))) return store
-  if (missing === "empty") return "sqlite::memory:"
+async function withStore({ values, sources }: Config, missing: Missing): Promise<Settings> {
+  const { store, schema } = values
+  if (missing === "create" || (await isThere(store, schema))) return values
+  if (missing === "empty") return { ...values, store: "sqlite::memory:", schedule: null, schema: null }
   const from = sources.store === null ? "" : ` (${sources.store})`
   throw new PosthornError(
     "store_unavailable",
@@ -57,12 +60,12 @@ async function storeOf({ values: { store }, sources }: Config, missing: Missing)
   )
 }
 
-async function isThere(store: string): Promise<boolean> {
+async function isThere(store: string, schema: string | null): Promise<boolean> {
   const [, file] = /^sqlite:(.+)$/s.exec(store) ?? []
   if (file !== undefined) return file === ":memory:" || existsSync(file)
   if (!/^postgres(ql)?:/.test(store)) return true
-  const { isStore } = await import("../store/postgres/is-store.ts")
-  return isStore(store)
+  const { isStore } = await import("../store/postgres/locate.ts")
+  return isStore(store, schema)
 }
 
 class LocalClient implements Client {

@@ -5,6 +5,7 @@ import type { TableResult } from "../migrate/compare.ts"
 import { type Migrated, migrate } from "../migrate/migrate.ts"
 import { type Flags, UsageError } from "./options.ts"
 import { noProgress, progressOn } from "./progress.ts"
+import { configFor, flagOptions } from "./settings.ts"
 import { asUsageError } from "./usage.ts"
 
 export const options = {
@@ -12,9 +13,10 @@ export const options = {
   to: { type: "string" },
   quiet: { type: "boolean" },
   force: { type: "boolean" },
+  ...flagOptions(["schema"]),
 } as const
 
-export const help = `posthorn migrate --from sqlite:FILE --to postgres://USER:PASSWORD@HOST:PORT/DATABASE [--quiet] [--force]
+export const help = `posthorn migrate --from sqlite:FILE --to postgres://USER:PASSWORD@HOST:PORT/DATABASE [--schema NAME] [--quiet] [--force]
 
 Moves everything in an SQLite file to an empty PostgreSQL database: applications, endpoints and their
 secrets, policies, keys, messages, deliveries, attempts, tasks, idempotency keys. Stop every Posthorn on the
@@ -25,6 +27,7 @@ open it (posthorn serve and posthorn worker open it with --force).
 
   --from    the file, as sqlite:FILE
   --to      the database; its tables are made if they are not there
+  --schema  the schema of the database's tables (posthorn); also POSTHORN_SCHEMA, or ?schema= in the URL
   --quiet   no progress
   --force   moves a file that was moved to another database before; what waits in both is sent twice
 
@@ -34,18 +37,19 @@ open it (posthorn serve and posthorn worker open it with --force).
 The encryption key is POSTHORN_ENCRYPTION_KEY or, without that, FILE.key. A key from the file is stored in
 the database; one from the environment is not, and every process must go on being given it.`
 
-export async function run({ from, to, quiet, force }: Flags): Promise<number> {
+export async function run(flags: Flags): Promise<number> {
+  const { from, to, quiet, force } = flags
   const path = pathOf(from)
-  const url = urlOf(to)
+  const target = { url: urlOf(to), schema: configFor(flags).values.schema }
   const progress = quiet ? noProgress : progressOn(process.stderr)
   let result: Migrated
   try {
-    result = await migrate(path, url, {
+    result = await migrate(path, target, {
       watch: (what, done, total) => progress.show(what, done, total),
       force: force === true,
     })
   } catch (error) {
-    throw asUsageError(error, { store: "--to" })
+    throw asUsageError(error, { store: "--to", schema: "--schema" })
   } finally {
     progress.end()
   }

@@ -12,6 +12,7 @@ import { whenStopped } from "./signals.ts"
 const USED: readonly SettingName[] = [
   "store",
   "schedule",
+  "schema",
   "concurrency",
   "maxInFlight",
   "maxPerPoll",

@@ -49,6 +49,7 @@ export const SETTINGS = {
     "sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE",
   ),
   schedule: setting(address, null, "redis://HOST:PORT as the delay queue of a store on PostgreSQL"),
+  schema: setting(text, null, "the PostgreSQL schema of the tables: where they are, else posthorn"),
   encryptionKey: setting(
     secret,
     null,

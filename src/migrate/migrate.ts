@@ -30,17 +30,24 @@ export interface MigrateOptions {
   readonly force?: boolean
 }
 
-export async function migrate(fromPath: string, toUrl: string, options: MigrateOptions): Promise<Migrated> {
+export interface Target {
+  readonly url: string
+  /** Of its tables, as an option of the library. */
+  readonly schema: string | null
+}
+
+export async function migrate(fromPath: string, to: Target, options: MigrateOptions): Promise<Migrated> {
   const { watch = () => {}, force = false } = options
   const source = Source.open(fromPath)
   try {
     const key = source.key()
-    const store = await target.openTarget(toUrl)
+    const store = await target.openTarget(to.url, to.schema)
+    const place = `${withoutPassword(to.url)}?schema=${store.database.schema.name}`
     try {
       const { startedAt, finishedAt, state } = await target.begin(store, source, force)
       const needsKey = key.kept === null
       if (finishedAt !== null) {
-        source.markMoved(withoutPassword(toUrl))
+        source.markMoved(place)
         return { tables: [], finishedBefore: new Date(finishedAt), needsKey }
       }
       const steps = stepsOf(source, await target.readColumns(store), startedAt)
@@ -53,7 +60,7 @@ export async function migrate(fromPath: string, toUrl: string, options: MigrateO
         if (!(await comparison.isSame(runner))) return false
         await target.finish(runner, journal, key)
         // Before the commit, so that there is no moment at which both could deliver; a run that ends in between is started again.
-        source.markMoved(withoutPassword(toUrl))
+        source.markMoved(place)
         return true
       })
       if (!isSame) await store.database.transactionCalmly((runner) => comparison.findColumns(runner))

@@ -39,7 +39,6 @@ const SEQUENCES = {
 }
 
 const unnamed = (text: string): Statement => ({ name: "", text })
-const LOCK = unnamed("SELECT pg_advisory_xact_lock(hashtext('posthorn migrate'))")
 const FIND_DATA = unnamed(`
   SELECT EXISTS (SELECT FROM applications) OR EXISTS (SELECT FROM messages) OR EXISTS (SELECT FROM policies)
       OR EXISTS (SELECT FROM tasks) OR EXISTS (SELECT FROM entries) AS found`)
@@ -50,7 +49,8 @@ const COLUMNS = unnamed(`
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
     JOIN pg_type t ON t.oid = a.atttypid
-   WHERE c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
+   WHERE c.relkind IN ('r', 'p')
+     AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'messages'::regclass)
    ORDER BY c.oid, a.attnum`)
 const SET_SEQUENCE = unnamed("SELECT setval($1::regclass, $2)")
 const READ: Statement = {
@@ -65,10 +65,18 @@ const PUT: Statement = {
 const WAKE = unnamed(`
   INSERT INTO lane_wakes (lane_id, due_at)
   SELECT webhook_id, min(coalesce(next_retry_at, 0)) FROM webhook_deliveries_live GROUP BY webhook_id`)
-const ANALYZE = "ANALYZE applications, endpoints, lanes, messages, webhook_deliveries, attempts, idempotency"
+const FILLED = [
+  "applications",
+  "endpoints",
+  "lanes",
+  "messages",
+  "webhook_deliveries",
+  "attempts",
+  "idempotency",
+]
 
-export async function openTarget(url: string): Promise<PostgresStore> {
-  return openPostgresStore({ url, name: `posthorn migrate ${process.pid}` })
+export async function openTarget(url: string, schema: string | null): Promise<PostgresStore> {
+  return openPostgresStore({ url, schema, name: `posthorn migrate ${process.pid}` })
 }
 
 /** Locked until the end of the transaction: what an earlier run was just committing when it was killed is waited for. */
@@ -89,7 +97,7 @@ export async function readColumns({ database }: PostgresStore): Promise<TargetCo
 export function begin({ database }: PostgresStore, source: Source, force: boolean): Promise<Journal> {
   const state = source.state()
   return database.transactionCalmly(async (runner) => {
-    await runner.run(LOCK, [])
+    await runner.run(unnamed(`SELECT pg_advisory_xact_lock(${database.schema.lock("migrate")})`), [])
     const begun = await readJournal(runner)
     if (begun?.state === state) return begun
     if (begun !== null) throw refused(otherMove(begun, source.path))
@@ -98,7 +106,7 @@ export function begin({ database }: PostgresStore, source: Source, force: boolea
     // At once, and not at the end: a send from a process that was open before cannot take a number that a row of the source has.
     for (const [sequence, table] of Object.entries(SEQUENCES)) {
       const [row] = source.all(`SELECT max(seq) AS most FROM ${table}`)
-      if (row!.most !== null) await runner.run(SET_SEQUENCE, [sequence, row!.most])
+      if (row!.most !== null) await runner.run(SET_SEQUENCE, [database.schema.of(sequence), row!.most])
     }
     const journal = { from: source.path, state, startedAt: Date.now(), finishedAt: null, progress: {} }
     await runner.run(PUT, ["encryption_key", UNFINISHED_MOVE])
@@ -127,7 +135,7 @@ function otherMove(begun: Journal, path: string): string {
 export async function analyze({ database }: PostgresStore): Promise<void> {
   const client = await database.connect(() => {})
   try {
-    await client.query(ANALYZE)
+    await client.query(`ANALYZE ${FILLED.map((table) => database.schema.of(table)).join(", ")}`)
   } catch (error) {
     throw toPosthornError(error)
   } finally {

@@ -8,10 +8,11 @@ import { openPosthorn, type PosthornOptions } from "../../src/index.ts"
 import { migrate as move } from "../../src/migrate/migrate.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { addressOf, serve, start } from "../api/support/serving.ts"
+import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
 
-const migrate = (file: string, url: string) => move(file, url, {})
+const migrate = (file: string, url: string) => move(file, { url, schema: null }, {})
 const WHEN = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
 
 async function open(options: PosthornOptions) {
@@ -86,7 +87,7 @@ test("a column that both have is moved, whoever added it", async () => {
   const { file } = await servedFile()
   const url = await freshDatabase()
   await (await openPostgresStore({ url, name: "test" })).close()
-  const client = new pg.Client(url)
+  const client = new pg.Client({ connectionString: url, options: SEARCH_PATH })
   await client.connect()
   onTestFinished(() => client.end())
   await client.query("ALTER TABLE applications ADD COLUMN novel bytea, ADD COLUMN sure boolean")
@@ -132,7 +133,7 @@ test("the moved file says where it went and when, and opens by force alone", asy
   url.password = "hush"
   await migrate(file, url.href)
   const { host, pathname, username } = url
-  const where = `postgres://${username === "" ? "" : `${username}@`}${host}${pathname}`
+  const where = `postgres://${username === "" ? "" : `${username}@`}${host}${pathname}?schema=posthorn`
   for (const deliver of [true, false]) {
     const refused = await open({ store: `sqlite:${file}`, deliver }).catch((error) => error)
     expect(refused).toMatchObject({ code: "store_moved" })

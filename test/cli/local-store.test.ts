@@ -178,6 +178,10 @@ test("a store on PostgreSQL is asked in the same way", PATIENCE, async () => {
   expect((await desk.posthorn(["apps", "create", "Acme", "--uid", "acme"])).code).toBe(0)
   const { stdout } = await desk.posthorn(["apps", "get", "acme", "--json"])
   expect(JSON.parse(stdout)).toMatchObject({ uid: "acme", name: "Acme" })
+  const elsewhere = { POSTHORN_STORE: url, POSTHORN_SCHEMA: "red" }
+  expect((await new Desk(elsewhere).posthorn(["apps", "list"])).stderr).toContain("there is no store at")
+  const preview = ["policies", "preview", "gateway"]
+  expect(await new Desk(elsewhere).posthorn(preview)).toMatchObject({ code: 0, stderr: "" })
 })
 
 test("a change from here is announced as one by a server is", PATIENCE, async () => {

@@ -12,6 +12,7 @@ import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts"
 import { openSqliteStore } from "../../src/store/sqlite/store.ts"
 import type { Store } from "../../src/store/store.ts"
+import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
 import { NOW } from "../support/postgres-store.ts"
 import type { Ending } from "../support/process.ts"
@@ -36,7 +37,7 @@ async function run(...args: string[]): Promise<Ending & { stdout: string; stderr
 }
 
 async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
+  const client = new pg.Client({ connectionString: url, options: SEARCH_PATH })
   client.on("error", () => {})
   await client.connect()
   onTestFinished(() => client.end())
@@ -367,6 +368,22 @@ test("a file that was used again after its move began is refused, and so is anot
   expect(await run("--from", `sqlite:${await smallStore(1)}`, "--to", url)).toMatchObject({
     code: 1,
     stderr: `posthorn: the target has data already, moved there from ${file}: give an empty database\n`,
+  })
+})
+
+test("it moves into the schema that it is told of", async () => {
+  const file = await smallStore(3)
+  const url = await freshDatabase()
+  const to = `${url}?schema=red`
+  expect(await run("--from", `sqlite:${file}`, "--to", url, "--schema", "red")).toMatchObject({ code: 0 })
+  const { rows } = await (await connect(url)).query("SELECT count(*)::int AS n FROM red.messages")
+  expect(rows).toEqual([{ n: 3 }])
+  expect(await (await openTarget(to)).stats()).toMatchObject({ pending: 3 })
+  // The sequences of that schema, too, stand behind the rows that were moved.
+  await (await openTarget(to)).send("acme", { eventType: "a", payload: {} })
+  expect(await run("--from", `sqlite:${file}`, "--to", to, "--schema", "blue")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--schema is "blue", and the URL of the store says "red"'),
   })
 })
 

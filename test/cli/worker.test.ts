@@ -5,6 +5,7 @@ import pg from "pg"
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { openPosthorn, type Posthorn } from "../../src/index.ts"
 import { MIGRATIONS } from "../../src/store/postgres/schema.ts"
+import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
 import { Program } from "../support/process.ts"
 import { Receiver } from "../support/receiver.ts"
@@ -46,7 +47,7 @@ async function sender(store: string): Promise<{ posthorn: Posthorn; receiver: Re
 const send = (posthorn: Posthorn, n = 1) => posthorn.send("acme", { eventType: "a", payload: { n } })
 
 async function query(url: string, sql: string): Promise<void> {
-  const client = new pg.Client(url)
+  const client = new pg.Client({ connectionString: url, options: SEARCH_PATH })
   await client.connect()
   await client.query(sql)
   await client.end()
@@ -120,6 +121,20 @@ test("with Redis as the schedule it delivers, and names it", async () => {
   await receiver.arrived("/hook", 1)
   worker.process.kill("SIGTERM")
   expect(await worker.ended).toEqual({ code: 0, signal: null })
+})
+
+test("it works in the schema that it is told of", async () => {
+  const store = await freshDatabase()
+  const inSchema = `${store}?schema=red`
+  const { posthorn, receiver } = await sender(inSchema)
+  vi.stubEnv("POSTHORN_SCHEMA", "red")
+  await start("--store", store).line(READY)
+  await send(posthorn)
+  await receiver.arrived("/hook", 1)
+  expect(await run("--store", store, "--schema", "no good")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--schema must be a name"),
+  })
 })
 
 test("on SQLite the worker is the one process that delivers", async () => {
@@ -239,12 +254,12 @@ test("a wrong password", async () => {
   )
 })
 
-test("a user that may not create tables", async () => {
+test("a user that may not create the schema", async () => {
   const store = await freshDatabase()
   const name = `guest_${new URL(store).pathname.slice(1)}`
-  await query(store, `CREATE USER ${name}; REVOKE CREATE ON SCHEMA public FROM PUBLIC`)
+  await query(store, `CREATE USER ${name}`)
   onTestFinished(() => query(process.env.POSTHORN_TEST_POSTGRES_URL!, `DROP USER ${name}`))
-  const sentence = /the user may not create tables here; grant it CREATE on the schema$/m
+  const sentence = /grant it CREATE on the database, or make it the owner of the schema$/m
   await expectRefused(sentence, "--store", change(store, { username: name }))
 })
 

@@ -3,6 +3,7 @@ import pg from "pg"
 import { describe, expect, test } from "vitest"
 import { proxied } from "../many/proxied.ts"
 import { ON_SHARED_SERVERS, open, type Place, Site } from "../many/site.ts"
+import { SEARCH_PATH } from "../support/ground.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
 
 /** A sender behind a proxy, and a worker that is not. */
@@ -15,7 +16,7 @@ async function openThroughProxy(place: Place) {
   // Once before: the statement is then known by its name alone, and the table for the keys is made.
   await sender.send("acme", { eventType: "nobody", payload: {}, idempotencyKey: "first" })
   // The next one is made in the background, with a COMMIT of its own.
-  const client = new pg.Client(place.store)
+  const client = new pg.Client({ connectionString: place.store, options: SEARCH_PATH })
   await client.connect()
   const tables = async () =>
     (await client.query("SELECT FROM pg_inherits WHERE inhparent = 'idempotency'::regclass")).rowCount

@@ -9,13 +9,13 @@ import type { WorkerProcess } from "../support/workers.ts"
 const AUDIT = `
   CREATE TABLE audit_settles (attempt_id text PRIMARY KEY, token bigint, owner bigint);
   CREATE TABLE audit_workers (id bigint PRIMARY KEY, name text);
-  CREATE FUNCTION audit_settle() RETURNS trigger LANGUAGE plpgsql AS $$
+  CREATE FUNCTION audit_settle() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   BEGIN
     -- An attempt that moves to another partition comes here a second time.
     INSERT INTO audit_settles SELECT NEW.id, token, owner FROM lanes WHERE id = NEW.webhook_id ON CONFLICT DO NOTHING;
     RETURN NULL;
   END $$;
-  CREATE FUNCTION audit_worker() RETURNS trigger LANGUAGE plpgsql AS $$
+  CREATE FUNCTION audit_worker() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   BEGIN
     INSERT INTO audit_workers VALUES (NEW.id, NEW.name);
     RETURN NULL;

@@ -4,6 +4,7 @@ import { onTestFinished } from "vitest"
 import type { PosthornOptions } from "../../src/options.ts"
 import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
 import type { EndpointInput } from "../../src/resources/endpoints.ts"
+import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK } from "../support/harness.ts"
 import { Receiver } from "../support/receiver.ts"
 import { freshDatabase, ownPostgres } from "../support/servers/postgres.ts"
@@ -13,7 +14,7 @@ import type { RedisServer } from "../support/servers/redis-server.ts"
 import { type WorkerOptions, WorkerProcess } from "../support/workers.ts"
 
 /** The URLs that every process of the test opens. */
-export type Place = Pick<PosthornOptions, "store" | "schedule">
+export type Place = Pick<PosthornOptions, "store" | "schedule" | "schema">
 
 /** A database of its own on the run's servers, with the schedule in PostgreSQL or in Redis. */
 export const ON_SHARED_SERVERS: readonly (readonly [name: string, place: () => Promise<Place>])[] = [
@@ -100,7 +101,7 @@ export async function open(options: Partial<PosthornOptions> & Place): Promise<P
 }
 
 export async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
+  const client = new pg.Client({ connectionString: url, options: SEARCH_PATH })
   // Servers are restarted under it.
   client.on("error", () => {})
   await client.connect()

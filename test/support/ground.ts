@@ -4,6 +4,11 @@ import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
 import type { PosthornOptions } from "../../src/options.ts"
 
+/**
+ * For connections that type SQL as an operator does. Posthorn's own have none, so that a statement that does not name its schema fails.
+ */
+export const SEARCH_PATH = "-c search_path=posthorn,public"
+
 export type Value = string | number | null
 export type Row = Record<string, unknown>
 
@@ -62,7 +67,11 @@ const types: pg.CustomTypesConfig = {
 export function postgresGround(options: Ground["options"]): Ground {
   let connecting: Promise<pg.Client> | null = null
   const connect = async () => {
-    const client = new pg.Client({ connectionString: options.store, types, options: "-c timezone=UTC" })
+    const client = new pg.Client({
+      connectionString: options.store,
+      types,
+      options: `-c timezone=UTC ${SEARCH_PATH}`,
+    })
     await client.connect()
     return client
   }

@@ -4,6 +4,7 @@ import { onTestFinished, vi } from "vitest"
 import { sample, settlement } from "../../src/store/conformance.ts"
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres/store.ts"
 import type { Delivery, Endpoint, LaneFetch, NewMessage } from "../../src/store/store.ts"
+import { SEARCH_PATH } from "./ground.ts"
 import { freshDatabase } from "./servers/postgres.ts"
 
 export const NOW = 1_900_000_000_000
@@ -16,7 +17,7 @@ export async function openStore(url: string): Promise<PostgresStore> {
 
 /** A connection of an operator's own. */
 export async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
+  const client = new pg.Client({ connectionString: url, options: SEARCH_PATH })
   client.on("error", () => {})
   await client.connect()
   onTestFinished(() => client.end())

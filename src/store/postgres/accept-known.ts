@@ -70,7 +70,7 @@ WITH known AS MATERIALIZED (
     ) a ON true
 ),
 alive AS MATERIALIZED (
-  SELECT id FROM ${patience(500)}, workers
+  SELECT id FROM ${patience(500)} CROSS JOIN workers
    WHERE id = ANY ($${OWNERS}::bigint[]) AND lease_until > '-infinity' FOR SHARE OF workers
 ),
 i AS MATERIALIZED (

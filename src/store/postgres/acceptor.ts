@@ -237,8 +237,9 @@ export class Acceptor {
       })
     await this.#context.partitions.ensureGeneration(generationOf(messages))
     const client = tx as Client
-    const run = async ({ text }: Statement, values: readonly unknown[]) =>
-      (await client.query({ text, values: [...values] })).rows
+    const { schema } = this.#context.database
+    const run = async (statement: Statement, values: readonly unknown[]) =>
+      (await client.query({ text: schema.bind(statement).text, values: [...values] })).rows
     try {
       await client.query({ text: "SAVEPOINT posthorn_send", values: [] })
     } catch (error) {

@@ -71,12 +71,7 @@ test("what somebody else says on the channel harms nobody", async () => {
 
 test("two installations in one database do not hear each other", async () => {
   const url = await freshDatabase()
-  const client = await connect(url)
-  const inSchema = async (name: string) => {
-    await client.query(`CREATE SCHEMA ${name}`)
-    return `${url}?options=${encodeURIComponent(`-c search_path=${name}`)}`
-  }
-  const [red, blue] = [await inSchema("red"), await inSchema("blue")]
+  const [red, blue] = [`${url}?schema=red`, `${url}?schema=blue`]
   const [sender, reader, stranger] = [await join(red), await join(red), await join(blue)]
   sender.bulletin.post(changed(1))
   await expect.poll(() => reader.heard).toEqual([changed(1)])

@@ -113,7 +113,7 @@ export class PostgresBulletin implements Bulletin {
     client = await this.#database.connect(() => this.#lost(client), TIMEOUT_MS)
     try {
       client.on("notification", ({ payload }) => this.#hear(payload ?? ""))
-      const { rows } = await client.query(`SELECT ${CHANNEL} AS channel`)
+      const { rows } = await client.query(this.#database.schema.bindText(`SELECT ${CHANNEL} AS channel`))
       await client.query(`LISTEN ${pg.escapeIdentifier(rows[0].channel)}`)
     } catch (error) {
       await disconnect(client)

@@ -11,7 +11,7 @@ import { Database, HOT_CONNECTIONS } from "./connection.ts"
 import type { Statement } from "./statement.ts"
 
 const AT_ONCE_MS = 1000
-const LOCK = "pg_advisory_xact_lock(hashtext('posthorn partitions'))"
+const LOCK = "pg_advisory_xact_lock(hashtext('posthorn partitions in posthorn'))"
 const sql = (text: string): Statement => ({ name: "", text })
 const ONE = sql("SELECT 1 AS one")
 

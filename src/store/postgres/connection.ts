@@ -16,6 +16,7 @@ import {
   toPosthornError,
 } from "./errors.ts"
 import { Outage } from "./outage.ts"
+import { PgSchema } from "./pg-schema.ts"
 import type { Statement } from "./statement.ts"
 
 /** For what reads or removes much. */
@@ -44,6 +45,7 @@ export interface Runner {
 }
 
 export class Database implements Runner {
+  readonly schema: PgSchema
   readonly #clients: Clients
   /** What deliveries wait for: a few connections that no list or count can take. */
   readonly #hot: pg.Pool
@@ -57,7 +59,8 @@ export class Database implements Runner {
   /** The disk was full when something was last written; a small write says nothing of large ones then. */
   wasFull = false
 
-  constructor(url: string, applicationName: string) {
+  constructor(url: string, applicationName: string, schema = new PgSchema()) {
+    this.schema = schema
     this.#clients = new Clients(url, applicationName)
     this.#hot = this.#clients.pool(HOT_CONNECTIONS, TIMEOUT_MS)
     this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS)
@@ -163,7 +166,7 @@ export class Database implements Runner {
 
   async #query(pool: pg.Pool, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     this.statements++
-    return (await pool.query({ ...statement, values: values as unknown[] })).rows
+    return (await pool.query({ ...this.schema.bind(statement), values: values as unknown[] })).rows
   }
 
   async #transact<T>(pool: pg.Pool, begin: string, work: (runner: Runner) => Promise<T>): Promise<T> {
@@ -180,7 +183,9 @@ export class Database implements Runner {
     }
     try {
       await run({ text: begin })
-      const result = await work({ run: (statement, values) => run({ ...statement, values: [...values] }) })
+      const result = await work({
+        run: (statement, values) => run({ ...this.schema.bind(statement), values: [...values] }),
+      })
       await run({ text: "COMMIT" })
       return result
     } catch (error) {

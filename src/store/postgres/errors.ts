@@ -7,6 +7,7 @@ const TEXT_WITH_NUL = "22021"
 const LOCK_TIMEOUT = "55P03"
 const TRY_AGAIN = ["40001", "40P01"]
 const NO_SUCH_TABLE = "42P01"
+const NO_SUCH_SCHEMA = "3F000"
 const NOT_LET_IN = "28000"
 
 /** Of SQLSTATE: connection exceptions, insufficient resources, and of operator intervention what ends the connection. */
@@ -19,7 +20,8 @@ const AT_OPENING: { readonly [code: string]: string } = {
   [READ_ONLY]: "the server takes no writes, it is read-only (a standby?); give the URL of the primary",
   "28P01": "the password is wrong",
   "3D000": "there is no such database; create it first",
-  "42501": "the user may not create tables here; grant it CREATE on the schema",
+  "42501":
+    "the user may not make or use Posthorn's schema here; grant it CREATE on the database, or make it the owner of the schema",
   "57P03": "the server is starting up or shutting down; try again",
   "53300": "the server has no connection left; raise max_connections or put PgBouncer before it",
 }
@@ -114,8 +116,8 @@ export function toPosthornError(error: unknown): PosthornError {
     return new PosthornError("invalid_input", "text cannot contain the character NUL (\\u0000)", {
       cause: error,
     })
-  if (code === NO_SUCH_TABLE) {
-    const text = `Posthorn's tables are not where this connection looks (${message}): use the same database and search_path`
+  if (code === NO_SUCH_TABLE || code === NO_SUCH_SCHEMA) {
+    const text = `Posthorn's tables are not in the database of this connection (${message}): use the same database`
     return new PosthornError("store_unavailable", text, { cause: error })
   }
   if (code === READ_ONLY) {

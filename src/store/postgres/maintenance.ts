@@ -4,21 +4,20 @@ import { EXPUNGED } from "./messages.ts"
 import { retire } from "./retire.ts"
 import type { Statement } from "./statement.ts"
 
-/** Without a name: prepared, it would hold on to its snapshot, and to take out a table is to wait for every snapshot. */
-const LOCK: Statement = {
-  name: "",
-  text: "SELECT pg_try_advisory_xact_lock(hashtext('posthorn maintenance')) AS ours",
-}
-
 /** One process at a time; the others have nothing to do. */
 export function purge(context: Context, now: number, limit: number): Promise<number> {
+  // Without a name or a parameter: prepared, it would keep its snapshot, and detaching a partition waits for every snapshot.
+  const tryLock: Statement = {
+    name: "",
+    text: `SELECT pg_try_advisory_xact_lock(${context.database.schema.lock("maintenance")}) AS ours`,
+  }
   return context.database.transactionCalmly(async (runner) => {
-    const [lock] = await runner.run(LOCK, [])
+    const [lock] = await runner.run(tryLock, [])
     if (!lock!.ours) return 0
     let removed = 0
     while (removed < limit) {
       // Held already: a sign of life, since a transaction that seems abandoned is ended.
-      await runner.run(LOCK, [])
+      await runner.run(tryLock, [])
       // On other connections, while this one holds the lock.
       const tables = await retire(context.database, now)
       if (tables.length === 0) break

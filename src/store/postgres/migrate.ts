@@ -3,20 +3,24 @@ import { PosthornError } from "../../core/errors.ts"
 import type { Row } from "../rows.ts"
 import type { Database, Runner } from "./connection.ts"
 import { isMissingTable } from "./errors.ts"
+import type { PgSchema } from "./pg-schema.ts"
 import { MIGRATIONS, type Migration } from "./schema.ts"
 import type { Statement } from "./statement.ts"
 
 /** Before 14 an update over many partitions was planned once for each of them, and none could be detached beside readers. */
 const OLDEST_SERVER = 14
 
+const unnamed = (text: string): Statement => ({ name: "", text })
+
 const APPLIED: Statement = {
   name: "",
   text: "SELECT number, additive, current_setting('server_version') AS server FROM posthorn_migrations",
 }
 const SERVER: Statement = { name: "", text: "SELECT current_setting('server_version') AS server" }
-const LOCK: Statement = { name: "", text: "SELECT pg_advisory_xact_lock(hashtext('posthorn migrations'))" }
+const FIND_SCHEMA: Statement = { name: "", text: "SELECT FROM pg_namespace WHERE nspname = $1" }
 const CREATE: Statement = {
   name: "",
+  isMigration: true,
   text: `
     CREATE TABLE IF NOT EXISTS posthorn_migrations (
       number     integer PRIMARY KEY,
@@ -27,6 +31,29 @@ const CREATE: Statement = {
 const RECORD: Statement = {
   name: "",
   text: "INSERT INTO posthorn_migrations (number, additive) VALUES ($1, $2)",
+}
+
+/**
+ * A function runs in the schema that it is in, whatever the caller's search_path is. Done after every migration, since CREATE OR REPLACE
+ * drops the setting. Temporary tables come last: by default they would come first, and a user's could stand in for ours.
+ */
+const PIN_FUNCTIONS: Statement = {
+  name: "",
+  isMigration: true,
+  text: `
+    DO $$
+    DECLARE
+      pinned regprocedure;
+    BEGIN
+      FOR pinned IN
+        SELECT p.oid FROM pg_proc p
+          JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
+          JOIN pg_namespace n ON n.oid = p.pronamespace AND n.nspname = current_schema()
+         WHERE starts_with(p.proname, 'posthorn_')
+      LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path FROM CURRENT', pinned);
+      END LOOP;
+    END $$`,
 }
 
 /** One statement when there is nothing to do. */
@@ -41,7 +68,7 @@ export async function migrate(database: Database): Promise<void> {
   refuseNewerSchema(applied)
   for (const [i, migration] of MIGRATIONS.entries()) {
     if (!isAmong(i + 1, applied))
-      await database.transactionCalmly((runner) => apply(runner, i + 1, migration))
+      await database.transactionCalmly((runner) => apply(runner, database.schema, i + 1, migration))
   }
 }
 
@@ -55,13 +82,23 @@ async function readApplied(database: Database): Promise<Row[] | null> {
 }
 
 /** Under the lock it is looked at again: another process may have run it meanwhile. */
-async function apply(runner: Runner, number: number, { sql, additive }: Migration): Promise<void> {
-  await runner.run(LOCK, [])
+async function apply(
+  runner: Runner,
+  schema: PgSchema,
+  number: number,
+  { sql, additive }: Migration,
+): Promise<void> {
+  await runner.run(unnamed(`SELECT pg_advisory_xact_lock(${schema.lock("migrations")})`), [])
+  // CREATE SCHEMA IF NOT EXISTS needs a right on the database even where the schema exists.
+  if ((await runner.run(FIND_SCHEMA, [schema.name])).length === 0)
+    await runner.run(unnamed(`CREATE SCHEMA ${schema.quoted}`), [])
+  await runner.run(unnamed(`SET LOCAL search_path TO ${schema.quoted}, pg_temp`), [])
   await runner.run(CREATE, [])
   const applied = await runner.run(APPLIED, [])
   refuseNewerSchema(applied)
   if (isAmong(number, applied)) return
-  await runner.run({ name: "", text: sql }, [])
+  await runner.run({ name: "", text: sql, isMigration: true }, [])
+  await runner.run(PIN_FUNCTIONS, [])
   await runner.run(RECORD, [number, additive])
 }
 

@@ -2,7 +2,8 @@
  * The partitions that rows go to: a day of finished deliveries with their attempts, twelve hours of idempotency keys. When the first row
  * needs one, the one after it is made as well, so that hardly any row has to wait for its own.
  */
-import type { Database } from "./connection.ts"
+import type { Database, Runner } from "./connection.ts"
+import type { PgSchema } from "./pg-schema.ts"
 import { KEPT_DAY } from "./schema.ts"
 import type { Statement } from "./statement.ts"
 
@@ -28,8 +29,10 @@ export function asideName(parent: string, value: number): string {
 
 const unnamed = (text: string): Statement => ({ name: "", text })
 
-/** Held by whoever makes partitions or takes some out. */
-export const LOCK_PARTITIONS = unnamed("SELECT pg_advisory_xact_lock(hashtext('posthorn partitions'))")
+/** Taken by a transaction that makes partitions or takes some out. */
+export async function lockPartitions(runner: Runner, schema: PgSchema): Promise<void> {
+  await runner.run(unnamed(`SELECT pg_advisory_xact_lock(${schema.lock("partitions")})`), [])
+}
 const ATTACHED = unnamed("SELECT FROM pg_inherits WHERE inhrelid = to_regclass($1) AND NOT inhdetachpending")
 const FIND = unnamed("SELECT relispartition FROM pg_class WHERE oid = to_regclass($1)")
 
@@ -75,15 +78,15 @@ export class Partitions {
     const name = `${parent}_${value}`
     if (this.#known.has(name)) return
     // Without the lock, which somebody may hold for long.
-    const isThere = (await this.#database.run(ATTACHED, [name])).length > 0
+    const isThere = (await this.#database.run(ATTACHED, [this.#database.schema.of(name)])).length > 0
     if (!isThere) await this.#make(parent, value, name)
     this.#known.add(name)
   }
 
   #make(parent: string, value: number, name: string): Promise<void> {
     return this.#database.transaction(async (runner) => {
-      await runner.run(LOCK_PARTITIONS, [])
-      const [found] = await runner.run(FIND, [name])
+      await lockPartitions(runner, this.#database.schema)
+      const [found] = await runner.run(FIND, [this.#database.schema.of(name)])
       if (found?.relispartition) return
       // Taken out by a purge that was stopped before it gave it another name.
       if (found !== undefined)

@@ -6,7 +6,7 @@ import { GENERATION_MS, KEPT_GENERATIONS } from "./accept.ts"
 import { disconnect } from "./client.ts"
 import type { Database, Runner } from "./connection.ts"
 import { isCanceled, isLockTimeout } from "./errors.ts"
-import { asideName, DAY_MS, LOCK_PARTITIONS } from "./partitions.ts"
+import { asideName, DAY_MS, lockPartitions } from "./partitions.ts"
 import type { Statement } from "./statement.ts"
 
 /**
@@ -51,7 +51,7 @@ const FIND: Statement = {
 export function retire(database: Database, now: number): Promise<string[]> {
   return database.transactionCalmly(async (runner) => {
     await runner.run(HOLD, [])
-    await runner.run(LOCK_PARTITIONS, [])
+    await lockPartitions(runner, database.schema)
     const tables = (await runner.run(FIND, [])) as unknown as Table[]
     const aside = tables.filter(isSetAside).map(({ name }) => name)
     const due = aside.length > 0 ? [] : tables.filter((table) => isDue(table, now))
@@ -76,8 +76,8 @@ async function takeOut(database: Database, lock: Runner, tables: readonly Table[
   const client = await database.connect(() => {}, LONGEST_MS + PATIENCE_MS)
   const run = async (text: string) => {
     // Held already: a sign of life.
-    await lock.run(LOCK_PARTITIONS, [])
-    await client.query(text)
+    await lockPartitions(lock, database.schema)
+    await client.query(database.schema.bindText(text))
   }
   try {
     await client.query(`SET lock_timeout = ${PATIENCE_MS}; SET statement_timeout = ${LONGEST_MS}`)

@@ -316,4 +316,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: revive("CREATE OR REPLACE", NOT_HANDED, GIVEN_DUE) + VIEWS_WITH_RESULT, additive: true },
   // Svix's `version` of an endpoint: kept for its clients, and without an effect.
   { sql: "ALTER TABLE endpoints ADD COLUMN api_version int NOT NULL DEFAULT 1", additive: true },
+  // Nothing but what follows every migration: the functions are bound to their schema.
+  { sql: "", additive: true },
 ]

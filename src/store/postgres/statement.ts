@@ -8,6 +8,8 @@ export interface Statement {
   /** Prepared once in each connection, under this name. */
   readonly name: string
   readonly text: string
+  /** Runs as typed, in the schema that its transaction's `search_path` names. */
+  readonly isMigration?: boolean
 }
 
 /**

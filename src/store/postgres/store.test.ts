@@ -52,7 +52,7 @@ test("a database that a newer program changed is refused and left as it is; one 
 test("a migration that fails leaves nothing behind, and the next start runs it", async () => {
   const url = await freshDatabase()
   const client = await connect(url)
-  await client.query("CREATE VIEW jobs AS SELECT 1")
+  await client.query("CREATE SCHEMA posthorn; CREATE VIEW jobs AS SELECT 1")
   await expect(openStore(url)).rejects.toMatchObject({ message: expect.stringContaining('"jobs"') })
   await client.query("DROP VIEW jobs")
   await (await openStore(url)).check()
@@ -134,18 +134,19 @@ test("a user who does not exist, and a certificate that does not, are told of by
   })
 })
 
-test("a user who may not create tables is told so", async () => {
+test("a user who may not create the schema is told so, and may use one that is made for it", async () => {
   const url = new URL(await freshDatabase())
   const client = await connect(url.href)
   const role = `posthorn_guest_${process.pid}`
   await client.query(`CREATE ROLE ${role} LOGIN`)
-  await client.query("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
-  onTestFinished(async () => void (await client.query(`DROP ROLE ${role}`)))
+  onTestFinished(async () => void (await client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)))
   url.username = role
   await expect(openStore(url.href)).rejects.toMatchObject({
     code: "store_unavailable",
-    message: expect.stringContaining("grant it CREATE on the schema"),
+    message: expect.stringContaining("grant it CREATE on the database, or make it the owner of the schema"),
   })
+  await client.query(`CREATE SCHEMA posthorn AUTHORIZATION ${role}`)
+  await (await openStore(url.href)).check()
 })
 
 test.each([

@@ -18,11 +18,13 @@ import { toOpeningError } from "./errors.ts"
 import { Hands } from "./hands.ts"
 import { listLanes } from "./lane-status.ts"
 import * as lanes from "./lanes.ts"
+import { locate } from "./locate.ts"
 import * as maintenance from "./maintenance.ts"
 import * as messages from "./messages.ts"
 import { migrate } from "./migrate.ts"
 import * as operations from "./operations.ts"
 import { Partitions } from "./partitions.ts"
+import { PgSchema } from "./pg-schema.ts"
 import { Pipelines } from "./pipeline.ts"
 import * as policies from "./policies.ts"
 import { RouteBook } from "./routes.ts"
@@ -30,6 +32,8 @@ import * as tasks from "./tasks.ts"
 
 export interface PostgresStoreOptions {
   readonly url: string
+  /** Of the tables; unless told, the one that the URL names, then the one that has them, then `posthorn`. */
+  readonly schema?: string | null
   /** What the server shows as the name of our connections. */
   readonly name: string
 }
@@ -106,16 +110,8 @@ type WithContext<S> = {
 type Batched = "accept" | "fetch" | "settlesTogether" | "settle" | "giveBack"
 OPERATIONS satisfies WithContext<Omit<Store, Batched | "close">>
 
-export async function openPostgresStore({ url, name }: PostgresStoreOptions): Promise<PostgresStore> {
-  const where = withoutPassword(url)
-  const database = new Database(url, name)
-  try {
-    await migrate(database)
-  } catch (error) {
-    await database.close()
-    const isPlain = error instanceof PosthornError && error.code === "store_unavailable"
-    throw toOpeningError(isPlain ? (error.cause ?? error) : error, where)
-  }
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const database = await openDatabase(options)
   const partitions = new Partitions(database)
   const context: Context = {
     database,
@@ -145,6 +141,20 @@ export async function openPostgresStore({ url, name }: PostgresStoreOptions): Pr
       await database.close()
     },
     kill: () => database.kill(),
+  }
+}
+
+async function openDatabase({ url, name, schema = null }: PostgresStoreOptions): Promise<Database> {
+  const where = withoutPassword(url)
+  let database: Database | null = null
+  try {
+    database = new Database(url, name, new PgSchema((await locate(url, schema)).schema))
+    await migrate(database)
+    return database
+  } catch (error) {
+    await database?.close()
+    const isPlain = error instanceof PosthornError && error.code === "store_unavailable"
+    throw toOpeningError(isPlain ? (error.cause ?? error) : error, where)
   }
 }
 
