@@ -106,6 +106,15 @@ export function requireTime(value: unknown, field: string): number {
   return Math.round(ms)
 }
 
+const LONGEST_DELAY_SECONDS = 3650 * 86_400
+
+/** A delay in seconds, as milliseconds. */
+export function requireDelayMs(seconds: unknown, field: string): number {
+  if (typeof seconds !== "number" || !(seconds >= 0 && seconds <= LONGEST_DELAY_SECONDS))
+    throw invalid(field, `must be a number between 0 and ${LONGEST_DELAY_SECONDS}`)
+  return Math.round(seconds * 1000)
+}
+
 /** Metadata: a flat object of texts. */
 export function requireMetadata(value: unknown, field: string): { readonly [key: string]: string } {
   if (value === undefined) return {}

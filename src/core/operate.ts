@@ -31,6 +31,28 @@ export function revive(delivery: AnyDelivery, nowMs: number): Change {
   }
 }
 
+/**
+ * Due at another time. It stays what it is: no attempt is counted, its age goes on, and an ordered delivery keeps its place. Only a
+ * delivery that is not finished can be.
+ */
+export function reschedule(delivery: AnyDelivery, dueAt: number, nowMs: number): Change {
+  return {
+    status: delivery.status,
+    deadReason: null,
+    attemptCount: delivery.attemptCount,
+    nextRetryAt: dueAt,
+    lastAttemptedAt: delivery.lastAttemptedAt,
+    deliveredAt: null,
+    errorDetail: null,
+    ageFrom: delivery.ageFrom ?? nowMs,
+    stalls: delivery.stalls,
+    purgeAt: null,
+    manual: true,
+    disableEndpoint: false,
+    holdLaneUntil: null,
+  }
+}
+
 /** Its payload is gone: dead, with the reason `expunged`. Only a delivery that is not finished can be. */
 export function expunge(delivery: AnyDelivery, policy: Policy, nowMs: number): Change {
   return settle(delivery as LiveDelivery, { kind: "expunged" }, policy, nowMs, () => 0)

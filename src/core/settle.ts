@@ -117,7 +117,8 @@ export function isOverdue(
   return endsAt !== null && nowMs >= endsAt && endsAt > unheldSince
 }
 
-function ageEndsAt(ageFrom: number | null, policy: Policy): number | null {
+/** When a delivery is too old to be tried again; null is never. */
+export function ageEndsAt(ageFrom: number | null, policy: Policy): number | null {
   return policy.maxAge === null || ageFrom === null ? null : ageFrom + Math.round(policy.maxAge * 1000)
 }
 

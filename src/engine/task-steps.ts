@@ -1,6 +1,6 @@
 /** What each kind of task makes of the deliveries or messages that it comes to. */
 import { wants } from "../core/match.ts"
-import { cancel, expunge, revive } from "../core/operate.ts"
+import { cancel, expunge, reschedule, revive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
 import type {
   Addition,
@@ -31,6 +31,7 @@ export async function planStep(desk: Desk, task: Task, size: number, now: number
     case "retry":
     case "discard":
     case "cancel":
+    case "send-now":
       return planDeliveries(desk, task.id, task.action, size, now)
     case "replay":
       return planReplay(desk, task, await desk.store.readTaskMessages(task.id, size), size)
@@ -51,15 +52,30 @@ async function planDeliveries(
   now: number,
 ): Promise<Planned> {
   const deliveries = await desk.store.readTask(taskId, size)
-  const amended = action === "retry" ? await withWhatItTakes(desk, deliveries) : deliveries
-  const amendments = amended.map((delivery) => {
-    if (action === "discard") return amend(delivery, { discardedAt: now })
-    return amend(
-      delivery,
-      action === "retry" ? revive(delivery, now) : cancel(delivery, desk.defaultPolicy, now),
-    )
-  })
+  const amended = await toAmend(desk, action, deliveries, now)
+  const amendments = amended.map((delivery) => amend(delivery, changeBy(action, delivery, desk, now)))
   return { ...NOTHING, amended, amendments, ...progress(deliveries, size) }
+}
+
+async function toAmend(desk: Desk, action: DeliveryAction, deliveries: readonly Delivery[], now: number) {
+  if (action === "retry") return withWhatItTakes(desk, deliveries)
+  // One that is due already goes out by itself.
+  return action === "send-now" ? deliveries.filter(({ nextRetryAt }) => (nextRetryAt ?? 0) > now) : deliveries
+}
+
+function changeBy(action: DeliveryAction, delivery: Delivery, desk: Desk, now: number): Amendment["change"] {
+  switch (action) {
+    case "retry":
+      return revive(delivery, now)
+    case "discard":
+      return { discardedAt: now }
+    case "cancel":
+      return cancel(delivery, desk.defaultPolicy, now)
+    case "send-now":
+      return reschedule(delivery, now, now)
+    default:
+      return action satisfies never
+  }
 }
 
 /** Without those whose endpoint or payload is gone: sent again they would only be called off, and their reason lost. */

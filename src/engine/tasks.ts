@@ -1,6 +1,7 @@
 /** Works off durable tasks, a few hundred deliveries or messages at a time. */
 import type { Random } from "../core/backoff.ts"
 import type { Clock, Timer } from "../core/clock.ts"
+import { isLive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Logger } from "../observe/log.ts"
 import type { LaneWake, Store, Task } from "../store/store.ts"
@@ -105,7 +106,7 @@ export class TaskRunner {
     for (const [i, delivery] of amended.entries()) {
       const { change } = planned.amendments[i]!
       if (!made.amended[i] || "discardedAt" in change) continue
-      if (change.status === "pending") this.#wake(delivery, now)
+      if (isLive(change)) this.#wake(delivery, now)
       else reporter.amended(delivery, change, now)
     }
     const { appId, endpointId } = task.filter

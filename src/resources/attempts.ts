@@ -2,7 +2,7 @@
 import { notFound } from "../core/errors.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { AttemptStatus, Attempt as Row } from "../store/store.ts"
-import { type Core, date } from "./core.ts"
+import { type Core, date, requireApplication } from "./core.ts"
 import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
 import {
   CONTENT_FIELDS,
@@ -20,6 +20,8 @@ export interface Attempt extends Omit<Row, "seq" | "startedAt"> {
 
 /** Times are those at which the attempt began. */
 export interface AttemptQuery extends ContentQuery, PageInput {
+  /** An application, by id or uid. */
+  app?: string
   delivery?: string
   endpoint?: string
   message?: string
@@ -30,6 +32,7 @@ export interface AttemptQuery extends ContentQuery, PageInput {
 
 const STATUSES: readonly AttemptStatus[] = ["succeeded", "failed", "unknown"]
 const FIELDS = [
+  "app",
   "delivery",
   "endpoint",
   "message",
@@ -50,11 +53,12 @@ export class Attempts {
   async list(query: AttemptQuery = {}): Promise<List<Attempt>> {
     requireObject(query, "query")
     refuseUnknown(query, FIELDS, "")
-    for (const field of ["delivery", "endpoint", "message"] as const) optionalText(query[field], field)
+    for (const field of ["app", "delivery", "endpoint", "message"] as const) optionalText(query[field], field)
     const { store, orgId } = this.#core
     const filter = {
       ...parseContent(query),
       orgId,
+      appId: query.app === undefined ? undefined : (await requireApplication(this.#core, query.app)).id,
       deliveryId: query.delivery,
       endpointId: query.endpoint,
       messageId: query.message,

@@ -1,10 +1,11 @@
 /** Deliveries and their attempts, and what an operator does with one of them. */
+import type { Clock } from "../core/clock.ts"
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import { isId } from "../core/ids.ts"
-import { refuseUnknown, requireBoolean, requireObject } from "../core/input.ts"
-import { cancel, isLive, revive } from "../core/operate.ts"
+import { refuseUnknown, requireBoolean, requireDelayMs, requireObject, requireTime } from "../core/input.ts"
+import { cancel, isLive, reschedule, revive } from "../core/operate.ts"
 import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
-import type { Change, DeliveryStatus } from "../core/settle.ts"
+import { ageEndsAt, type Change, type DeliveryStatus } from "../core/settle.ts"
 import { policyOf } from "../engine/target.ts"
 import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
 import { type Core, date, requireApplication, requireEndpoint } from "./core.ts"
@@ -18,6 +19,8 @@ import {
   RESPONSE_CLASSES,
   type ResponseClass,
 } from "./query.ts"
+import type { Task } from "./tasks.ts"
+import { countWaiting, sendNow, type WaitingQuery } from "./waiting.ts"
 
 type Times = "nextRetryAt" | "lastAttemptedAt" | "receivedAt" | "deliveredAt" | "discardedAt"
 
@@ -46,6 +49,12 @@ export interface DeliveryQuery extends ContentQuery {
   calledOff?: boolean
   /** Of the last answer: 0 for none, 100 to 500. */
   responseClass?: ResponseClass
+}
+
+/** When a delivery is tried next: at a time, or after a delay from now. */
+export interface RescheduleInput {
+  at?: Date | number
+  delaySeconds?: number
 }
 
 const FIELDS = [
@@ -97,13 +106,47 @@ export class Deliveries {
     return this.get(id)
   }
 
+  /** Sets when a delivery that waits is tried next. No attempt is counted; one that is under way goes its way. */
+  async reschedule(id: string, input: RescheduleInput): Promise<Delivery> {
+    const dueAt = dueAtOf(input, this.#core.clock)
+    const { appId, endpointId } = await readDelivery(this.#core, id)
+    const endpoint = await this.#core.store.getEndpoint(appId, endpointId)
+    const policy = endpoint === null ? this.#core.defaultPolicy : policyOf(endpoint, this.#core.defaultPolicy)
+    await this.#amend(id, (row, now) => {
+      requireLive(row)
+      const endsAt = ageEndsAt(row.ageFrom, policy)
+      if (endsAt !== null && dueAt >= endsAt)
+        throw invalid(
+          input.at === undefined ? "delaySeconds" : "at",
+          `must lead to a time before ${new Date(endsAt).toISOString()}, when the delivery expires`,
+        )
+      return reschedule(row, dueAt, now)
+    })
+    this.#core.recall({ endpointId })
+    this.#core.wake([{ endpointId, appId, dueAt }])
+    return this.get(id)
+  }
+
+  /** How many `sendNow` would take: the preview. */
+  countWaiting(query: WaitingQuery = {}): Promise<number> {
+    return countWaiting(this.#core, query)
+  }
+
+  /**
+   * The receiver is back: makes what waits due now, and ends a Retry-After that holds it. No attempt is counted, and ordered endpoints keep
+   * their order. First attempts that were set for a later time keep it. Durable: watch it with `tasks.get`, stop it with `tasks.cancel`.
+   */
+  sendNow(query: WaitingQuery): Promise<Task> {
+    return sendNow(this.#core, query)
+  }
+
   /** Calls off a delivery that waits: dead, with the reason `cancelled`. */
   async cancel(id: string): Promise<Delivery> {
     const { appId, endpointId } = await readDelivery(this.#core, id)
     const endpoint = await this.#core.store.getEndpoint(appId, endpointId)
     const policy = endpoint === null ? this.#core.defaultPolicy : policyOf(endpoint, this.#core.defaultPolicy)
     const { delivery, change, now } = await this.#amend(id, (row, now) => {
-      if (!isLive(row)) throw new PosthornError("conflict", `delivery "${id}" is ${row.status} already`)
+      requireLive(row)
       return cancel(row, policy, now)
     })
     this.#core.recall({ endpointId: delivery.endpointId })
@@ -128,6 +171,20 @@ export class Deliveries {
     }
     throw new PosthornError("conflict", `delivery "${id}" keeps changing; try again`)
   }
+}
+
+function requireLive(row: Row): void {
+  if (!isLive(row)) throw new PosthornError("conflict", `delivery "${row.id}" is ${row.status} already`)
+}
+
+function dueAtOf(input: RescheduleInput, clock: Clock): number {
+  requireObject(input, "options")
+  refuseUnknown(input, ["at", "delaySeconds"], "")
+  const { at, delaySeconds } = input
+  if ((at === undefined) === (delaySeconds === undefined))
+    throw invalid("at", "or delaySeconds must be given, and not both")
+  if (at !== undefined) return requireTime(at, "at")
+  return clock.now() + requireDelayMs(delaySeconds, "delaySeconds")
 }
 
 export async function listDeliveries<Q extends PageInput>(

@@ -9,6 +9,7 @@ import {
   payloadBytes,
   refuseUnknown,
   requireChannel,
+  requireDelayMs,
   requireMetadata,
   requireName,
   requireObject,
@@ -96,7 +97,6 @@ export interface MessageQuery extends ContentQuery, PageInput {
 }
 
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"]
-const LONGEST_DELAY_SECONDS = 3650 * 86_400
 const MOST_IN_A_BATCH = 1000
 const MOST_TAGS = 20
 const DAY_MS = 86_400_000
@@ -270,11 +270,7 @@ function deliverAt(input: MessageInput, now: number, field: (name: string) => st
   if (input.delaySeconds !== undefined) {
     if (input.deliverAt !== undefined)
       throw invalid(field("delaySeconds"), "and deliverAt say the same thing; give one of them")
-    const { delaySeconds } = input
-    if (typeof delaySeconds !== "number" || !(delaySeconds >= 0 && delaySeconds <= LONGEST_DELAY_SECONDS)) {
-      throw invalid(field("delaySeconds"), `must be a number between 0 and ${LONGEST_DELAY_SECONDS}`)
-    }
-    return now + Math.round(delaySeconds * 1000)
+    return now + requireDelayMs(input.delaySeconds, field("delaySeconds"))
   }
   return input.deliverAt === undefined ? null : requireTime(input.deliverAt, field("deliverAt"))
 }

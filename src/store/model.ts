@@ -76,6 +76,14 @@ export type EndpointPatch = Partial<
   >
 >
 
+export interface EndpointFilter {
+  readonly orgId?: string | undefined
+  readonly appId?: string | undefined
+  readonly endpointId?: string | undefined
+  /** Those that a Retry-After holds beyond this time. */
+  readonly heldAfter?: number | undefined
+}
+
 export type Priority = "high" | "normal" | "low"
 
 export interface NewMessage {
@@ -323,11 +331,14 @@ export interface DeliveryFilter extends Content, Span {
   readonly responseClass?: number | undefined
   /** Leaves out the dead letters that an operator discarded. */
   readonly undiscarded?: boolean | undefined
+  /** Leaves out first attempts that are set for a time after this one. */
+  readonly startableBy?: number | undefined
 }
 
 /** By when the attempt began. */
 export interface AttemptFilter extends Content, Span {
   readonly orgId?: string | undefined
+  readonly appId?: string | undefined
   readonly deliveryId?: string | undefined
   readonly endpointId?: string | undefined
   readonly messageId?: string | undefined
@@ -367,8 +378,9 @@ export interface LaneStatus {
   readonly nextDueAt: number | null
 }
 
-/** The first three go over deliveries, the others over messages: `replay` adds the deliveries that an endpoint never got. */
-export type DeliveryAction = "retry" | "discard" | "cancel"
+/** What a task does with each delivery: `send-now` makes one that waits due at once. */
+export type DeliveryAction = "retry" | "discard" | "cancel" | "send-now"
+/** What a task does with each message: `replay` adds the deliveries that an endpoint never got. */
 export type MessageAction = "replay" | "expunge"
 /** A `report` is finished when it is made: it only keeps what was found out. */
 export type TaskAction = DeliveryAction | MessageAction | "report"

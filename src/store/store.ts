@@ -17,6 +17,7 @@ import type {
   Delivery,
   DeliveryFilter,
   Endpoint,
+  EndpointFilter,
   EndpointPatch,
   Entry,
   EntryKind,
@@ -60,7 +61,7 @@ export interface Store {
   /** By id, deleted or not, in any order. */
   getEndpoints(ids: readonly string[]): Promise<Endpoint[]>
   /** By id, of an application or of all that a tenant has. */
-  listEndpoints(of: Pick<DeliveryFilter, "orgId" | "appId">, page: Page<string>): Promise<Endpoint[]>
+  listEndpoints(of: EndpointFilter, page: Page<string>): Promise<Endpoint[]>
   /** Refused with `conflict` when `ifVersion` is given and no longer the newest. */
   updateEndpoint(id: string, patch: EndpointPatch, now: number, ifVersion?: number): Promise<Endpoint>
   deleteEndpoint(id: string, task: Task): Promise<void>

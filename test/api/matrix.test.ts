@@ -30,6 +30,7 @@ const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.message.list": "ViewBase",
   "v1.message.get": "ViewBase",
   "v1.message-attempt.resend": "CreateAttempts",
+  "v1.message-attempt.list-by-app": "ViewBase",
   "v1.message-attempt.list-by-endpoint": "ViewBase",
   "v1.message-attempt.list-by-msg": "ViewBase",
   "v1.message-attempt.get": "ViewBase",

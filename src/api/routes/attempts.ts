@@ -9,7 +9,7 @@ import type { Routes } from "../context.ts"
 import { NoContent, Type } from "../schema.ts"
 import { StatusCodeClass } from "../schemas/delivery.ts"
 import { MessageEndpointOut, StatusNumber } from "../schemas/endpoint.ts"
-import { content, EndpointId, MessageId } from "../schemas/fields.ts"
+import { AppId, content, EndpointId, MessageId } from "../schemas/fields.ts"
 import { AttemptOut, EndpointMessageOut } from "../schemas/message.ts"
 import { ListResponse, PageQuery } from "../shapes.ts"
 import { FAIL, filterOf, SUCCESS } from "../views/status.ts"
@@ -35,6 +35,22 @@ const attemptQuery = {
 const attemptId = { attempt_id: Type.String({ minLength: 1, maxLength: 64 }) }
 
 export const attemptRoutes: Routes = (app, { tenant }) => {
+  app.get(
+    "/app/:app_id/attempt",
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.message-attempt.list-by-app",
+        summary: "List an application's attempts, the newest first: with status=2, its recent failures",
+        tags,
+        params: Type.Object(AppId),
+        querystring: Type.Object(attemptQuery),
+        response: { 200: AttemptList },
+      },
+    },
+    async (request) => listAttempts(tenant(request), request.query, { app: request.params.app_id }),
+  )
+
   app.get(
     "/app/:app_id/attempt/endpoint/:endpoint_id",
     {

@@ -1,8 +1,9 @@
 /** Deliveries with their attempts, and the lanes they wait in: `/delivery` and `/lane`. */
-import type { DeliveryQuery } from "../../resources/deliveries.ts"
+import type { DeliveryQuery, RescheduleInput } from "../../resources/deliveries.ts"
+import type { WaitingQuery } from "../../resources/waiting.ts"
 import { type ContentAsked, contentAsked, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
-import { Type } from "../schema.ts"
+import { Timestamp, Type } from "../schema.ts"
 import {
   DeadReason,
   DeliveryDetailOut,
@@ -10,11 +11,12 @@ import {
   DeliveryStatus,
   LaneOut,
   StatusCodeClass,
+  TaskStartedOut,
 } from "../schemas/delivery.ts"
 import { content } from "../schemas/fields.ts"
 import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
 import { hasCode } from "../upsert.ts"
-import { attemptOut, deliveryOut, listOut } from "../views/views.ts"
+import { attemptOut, deliveryOut, listOut, taskStartedOut } from "../views/views.ts"
 
 const tags = ["Delivery"]
 const params = Type.Object({ delivery_id: Type.String({ minLength: 1, maxLength: 64 }) })
@@ -47,6 +49,28 @@ export function whichAsked(query: WhichAsked): DeliveryQuery {
     ...contentAsked(query),
   })
 }
+
+const { dead_reason: _dead, ...whichWait } = which
+const waiting = {
+  ...whichWait,
+  status: Type.Optional(
+    Type.Enum(["pending", "failed"], { description: "Only first attempts, or only those tried before." }),
+  ),
+}
+const WaitingFilter = Type.Named("WaitingFilter", Type.Object(waiting))
+
+function waitingAsked(query: WhichAsked & Pick<WaitingQuery, "status">): WaitingQuery {
+  const { status } = query
+  return { ...whichAsked(query), ...given<WaitingQuery>({ status }) } as WaitingQuery
+}
+
+const RescheduleIn = Type.Named(
+  "RescheduleIn",
+  Type.Object({
+    at: Type.Optional(Type.Nullable(Timestamp)),
+    delaySeconds: Type.Optional(Type.Nullable(Type.Number({ minimum: 0, description: "From now." }))),
+  }),
+)
 
 export const deliveryRoutes: Routes = (app, { tenant }) => {
   app.get(
@@ -122,6 +146,67 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
       },
     )
   }
+
+  app.post(
+    "/delivery/:delivery_id/reschedule",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.delivery.reschedule",
+        summary: "Set when a delivery that waits is tried next: at a time, or after a delay",
+        tags,
+        params,
+        body: RescheduleIn,
+        response: { 200: DeliveryOut },
+      },
+    },
+    async (request) => {
+      const { at, delaySeconds } = request.body
+      const input = given<RescheduleInput>({ at: at == null ? undefined : new Date(at), delaySeconds })
+      return deliveryOut(await tenant(request).deliveries.reschedule(request.params.delivery_id, input))
+    },
+  )
+
+  app.get(
+    "/delivery/count-waiting",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.delivery.count-waiting",
+        summary: "How many send-now with the same filter would take: the preview",
+        tags,
+        querystring: Type.Object(waiting),
+        response: {
+          200: Type.Named("WaitingCountOut", Type.Object({ count: Type.Integer() })),
+          404: HttpErrorOut,
+        },
+      },
+    },
+    async (request) => ({
+      count: await tenant(request).deliveries.countWaiting(waitingAsked(request.query)),
+    }),
+  )
+
+  app.post(
+    "/delivery/send-now",
+    {
+      config: { auth: "org" },
+      schema: {
+        operationId: "v1.delivery.send-now",
+        summary: "The receiver is back: send what waits and fits now",
+        description:
+          "Deliveries that wait become due at once, and a Retry-After that holds them ends. No attempt is counted, and ordered " +
+          "endpoints keep their order. First attempts that were set for a later time keep it. The answer is a task.",
+        tags,
+        body: WaitingFilter,
+        response: { 202: TaskStartedOut, 404: HttpErrorOut },
+      },
+    },
+    async (request, reply) => {
+      const task = await tenant(request).deliveries.sendNow(waitingAsked(request.body))
+      return reply.code(202).send(taskStartedOut(task))
+    },
+  )
 
   app.get(
     "/lane",

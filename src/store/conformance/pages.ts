@@ -67,6 +67,18 @@ const BY_SEQ: Lists<number> = {
     fill: fiveDeliveries,
     read: async ({ store }, page) => seqsOf(await store.listAttempts({}, page)),
   },
+  "attempts of an application": {
+    async fill({ store, application, endpoint, send, attemptAll }) {
+      const other = sample.endpoint(application.id)
+      await store.createEndpoint(other)
+      for (const one of [other, endpoint, endpoint, other, endpoint]) {
+        await send({ to: one.id })
+        await attemptAll(200, NOW, one)
+      }
+    },
+    read: async ({ store, application }, page) =>
+      seqsOf(await store.listAttempts({ appId: application.id }, page)),
+  },
   tasks: {
     async fill({ store }) {
       for (let i = 0; i < 5; i++) await store.createTask(sample.task({}))

@@ -1,5 +1,6 @@
 /** Applications, endpoints and policies: written, read, changed and deleted. */
 import { describe, expect, test } from "vitest"
+import type { EndpointFilter } from "../store.ts"
 import { NOW, ORG, sample } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
@@ -65,6 +66,19 @@ export function resources(name: string, setUp: SetUp): void {
         [endpoint, other].map(({ id, url }) => [id, url]).sort(),
       )
       expect(await store.getEndpoints([])).toEqual([])
+    })
+
+    test("endpoints are found by their id, and by a hold that is not over", async () => {
+      const { store, application, endpoint } = await setUp({ holdUntil: NOW + 10 })
+      const free = sample.endpoint(application.id)
+      await store.createEndpoint(free)
+      const page = { limit: 9, order: "ascending", from: null, back: false } as const
+      const ids = async (filter: EndpointFilter) =>
+        (await store.listEndpoints({ orgId: ORG, ...filter }, page)).map(({ id }) => id)
+      expect(await ids({ endpointId: free.id })).toEqual([free.id])
+      expect(await ids({ heldAfter: NOW })).toEqual([endpoint.id])
+      expect(await ids({ heldAfter: NOW + 10 })).toEqual([])
+      expect(await ids({ heldAfter: NOW, endpointId: free.id })).toEqual([])
     })
 
     test("an endpoint made ordered lines up what already waits", async () => {

@@ -84,6 +84,7 @@ export function conditions(filter: DeliveryFilter): Conditions {
     .narrow("d.event_type = ANY (?)", eventTypes)
     .content(content, throughMessage("d.message_id"))
     .narrow(LAST_ANSWER, filter.responseClass)
+    .narrow("(d.attempt_count > 0 OR coalesce(d.next_retry_at, 0) <= ?)", filter.startableBy)
     .span("d.received_at", filter)
   if (filter.live) where.require("d.status IN ('pending', 'failed')")
   if (filter.calledOff !== undefined)

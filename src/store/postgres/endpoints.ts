@@ -1,7 +1,7 @@
 /** Endpoints: where webhooks go. With each there is a lane, which is woken by every change: it may have been held. */
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { patchEndpoint, toEndpoint, toJson } from "../rows.ts"
-import type { DeliveryFilter, Endpoint, EndpointPatch, Page, Task } from "../store.ts"
+import type { Endpoint, EndpointFilter, EndpointPatch, Page, Task } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
@@ -97,12 +97,14 @@ export async function getEndpoints({ database }: Context, ids: readonly string[]
 
 export async function listEndpoints(
   context: Context,
-  { orgId, appId }: Pick<DeliveryFilter, "orgId" | "appId">,
+  { orgId, appId, endpointId, heldAfter }: EndpointFilter,
   page: Page<string>,
 ): Promise<Endpoint[]> {
   const where = new Conditions()
     .narrow("e.org_id = ?", orgId)
     .narrow("e.app_id = ?", appId)
+    .narrow("e.id = ?", endpointId)
+    .narrow("e.hold_until > ?", heldAfter)
     .require("e.deleted_at IS NULL")
   return (await readPage(context, SELECT, where, "e.id", page)).map(toEndpoint)
 }

@@ -44,6 +44,24 @@ function outcomeOf(attempt: NewAttempt) {
 const OF_MESSAGE = "a.delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)"
 
 export function listAttempts(context: Context, filter: AttemptFilter, page: Page): Attempt[] {
+  const { appId, ...rest } = filter
+  const isOfApplication = (filter.endpointId ?? filter.deliveryId ?? filter.messageId) === undefined
+  return appId !== undefined && isOfApplication
+    ? ofEveryEndpoint(context, appId, rest, page)
+    : readAttempts(context, filter, page)
+}
+
+/** Endpoint by endpoint, through their index: by number alone, a quiet application would be looked for among everybody's attempts. */
+function ofEveryEndpoint(context: Context, appId: string, filter: AttemptFilter, page: Page): Attempt[] {
+  const endpoints = context.connection.sql("SELECT id FROM endpoints WHERE app_id = ?").all(appId)
+  const found = endpoints.flatMap(({ id }) =>
+    readAttempts(context, { ...filter, endpointId: id as string }, page),
+  )
+  found.sort((a, b) => (page.order === "ascending" ? a.seq - b.seq : b.seq - a.seq))
+  return page.back ? found.slice(-page.limit) : found.slice(0, page.limit)
+}
+
+function readAttempts(context: Context, filter: AttemptFilter, page: Page): Attempt[] {
   const where = new Conditions()
     .narrow("a.delivery_id = ?", filter.deliveryId)
     .narrow("a.webhook_id = ?", filter.endpointId)
@@ -51,6 +69,7 @@ export function listAttempts(context: Context, filter: AttemptFilter, page: Page
     .narrow("a.status = ?", filter.status)
     .span("a.started_at", filter)
     .tenant(filter.orgId, "endpoints", "a.webhook_id")
+    .narrow("EXISTS (SELECT 1 FROM endpoints o WHERE o.id = a.webhook_id AND o.app_id = ?)", filter.appId)
     .content(filter, throughMessage("a.message_id"))
     .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
   const inEras = filter.endpointId !== undefined && (filter.deliveryId ?? filter.messageId) === undefined

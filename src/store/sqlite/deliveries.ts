@@ -20,9 +20,13 @@ export function listDeliveries(context: Context, filter: DeliveryFilter, page: P
 
 function readDeliveries(context: Context, filter: DeliveryFilter, where: Conditions, page: Page): Delivery[] {
   const inEras = filter.endpointId !== undefined && filter.messageId === undefined
-  // What waits is read by number, too: SQLite would take the lane by due time, and sort a million rows for each page.
-  const select = inEras && filter.live ? `${SELECT} INDEXED BY deliveries_endpoint` : SELECT
-  return readPage(context, select, where, "d.seq", page, inEras).map(toDelivery)
+  return readPage(context, `${SELECT} ${byNumber(filter)}`, where, "d.seq", page, inEras).map(toDelivery)
+}
+
+/** Waiting deliveries are read by number, too: SQLite would take their lanes by due time, and sort a million rows for each page. */
+function byNumber({ live, endpointId, messageId }: DeliveryFilter): string {
+  if (!live || messageId !== undefined) return ""
+  return endpointId === undefined ? "NOT INDEXED" : "INDEXED BY deliveries_endpoint"
 }
 
 /** Between two numbers, for tasks. */
@@ -88,6 +92,7 @@ export function conditions(filter: DeliveryFilter): Conditions {
     .narrow("d.message_id = ?", filter.messageId)
     .narrow("d.dead_reason = ?", filter.deadReason)
     .narrow("d.event_type IN (SELECT value FROM json_each(?))", asList(eventTypes))
+    .narrow("(d.attempt_count > 0 OR coalesce(d.next_retry_at, 0) <= ?)", filter.startableBy)
     .span("d.received_at", filter)
     .tenant(filter.orgId, "applications", "d.app_id")
     .content(ofMessage, throughMessage("d.message_id"))

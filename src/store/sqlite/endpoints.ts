@@ -1,7 +1,7 @@
 /** Endpoints: where webhooks go. */
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { patchEndpoint, toEndpoint, toJson } from "../rows.ts"
-import type { DeliveryFilter, Endpoint, EndpointPatch, Page, Task } from "../store.ts"
+import type { Endpoint, EndpointFilter, EndpointPatch, Page, Task } from "../store.ts"
 import { asList, Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
@@ -79,12 +79,14 @@ export function readEndpoint({ connection }: Context, id: string): Endpoint | nu
 
 export function listEndpoints(
   context: Context,
-  { orgId, appId }: Pick<DeliveryFilter, "orgId" | "appId">,
+  { orgId, appId, endpointId, heldAfter }: EndpointFilter,
   page: Page<string>,
 ): Endpoint[] {
   const where = new Conditions()
     .narrow("e.org_id = ?", orgId)
     .narrow("e.app_id = ?", appId)
+    .narrow("e.id = ?", endpointId)
+    .narrow("e.hold_until > ?", heldAfter)
     .require("e.deleted_at IS NULL")
   return readPage(context, SELECT, where, "e.id", page).map(toEndpoint)
 }

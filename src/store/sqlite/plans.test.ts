@@ -128,6 +128,32 @@ test.each<[string, DeliveryFilter]>([
   }
 })
 
+test.each<[string, DeliveryFilter, string]>([
+  [
+    "an endpoint",
+    { endpointId: "e" },
+    "INDEX deliveries_endpoint (ANY(<expr>) AND webhook_id=? AND seq>? AND seq<?)",
+  ],
+  ["an application", { appId: "a" }, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
+  ["a tenant", { orgId: "o" }, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
+])("what waits for %s is sent now page by page, and no page is sorted", (_whom, of, index) => {
+  const { run, plan } = open()
+  const filter = { ...of, live: true, startableBy: NOW }
+  const { id } = run("createTask", sample.task({ action: "send-now", filter })) as Task
+  const text = plan("readTask", id, 200).at(-1)
+  expect(text).toContain(`SEARCH d USING ${index}`)
+  expect(text).not.toMatch(WHOLE)
+})
+
+test("the attempts of an application are read endpoint by endpoint", () => {
+  const store = open()
+  const { appId } = fill(store)[0]!
+  const plans = store.plan("listAttempts", { appId, status: "failed" }, next)
+  expect(plans).toHaveLength(1 + 2)
+  for (const text of plans.slice(1)) expect(text).toContain("INDEX attempts_endpoint")
+  expect(plans.join("\n")).not.toMatch(WHOLE)
+})
+
 test("dead letters of a tenant are counted and grouped by an index that has no others", () => {
   const { plan } = open()
   const filter = { orgId: "o", status: "dead", undiscarded: true } as const

@@ -25,6 +25,7 @@ const TABLES: { readonly [action in TaskAction]: string } = {
   retry: "webhook_deliveries",
   discard: "webhook_deliveries",
   cancel: "webhook_deliveries",
+  "send-now": "webhook_deliveries",
   replay: "messages",
   expunge: "messages",
   report: "messages",

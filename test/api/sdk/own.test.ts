@@ -75,6 +75,52 @@ test("a delivery shows its attempts and when the next is due, and can be sent no
   expect(await server.call("GET", "/delivery/dlv_nothing")).toMatchObject({ status: 404 })
 })
 
+test("what waits is counted and sent now: the receiver is back", async () => {
+  const { server, receiver, endpoint, send } = await start()
+  receiver.queue("/hook", 500, 500)
+  await endpoint("hook", { retry: RETRY })
+  for (let i = 0; i < 2; i++) await send()
+  const waiting = async (query: string) =>
+    (await server.call("GET", `/delivery/count-waiting?${query}`)).body.count
+  await expect.poll(() => waiting("app_id=acme&endpoint_id=hook&status=failed")).toBe(2)
+  expect(await waiting("app_id=acme&event_types=b")).toBe(0)
+  const body = { app_id: "acme", endpoint_id: "hook", event_types: ["a"] }
+  const started = await server.call("POST", "/delivery/send-now", { body })
+  expect(started).toMatchObject({ status: 202, body: { task: "delivery.send-now" } })
+  await receiver.arrived("/hook", 4)
+  await expect.poll(() => waiting("app_id=acme")).toBe(0)
+  for (const wrong of [{ status: "dead" }, { dead_reason: "gone" }])
+    expect(await server.call("POST", "/delivery/send-now", { body: wrong })).toMatchObject({ status: 422 })
+  expect(await server.call("POST", "/delivery/send-now", { body: { app_id: "nobody" } })).toMatchObject({
+    status: 404,
+  })
+})
+
+test("a delivery that waits is rescheduled, and an application's failures are listed", async () => {
+  const { server, receiver, endpoint, send } = await start()
+  receiver.queue("/hook", 500)
+  await endpoint("hook", { retry: RETRY })
+  await send()
+  const failures = async () => (await server.call("GET", "/app/acme/attempt?status=2")).body.data
+  await expect.poll(failures).toMatchObject([{ responseStatusCode: 500, url: receiver.url("/hook") }])
+  const [{ deliveryId }] = await failures()
+  const reschedule = (body: object) => server.call("POST", `/delivery/${deliveryId}/reschedule`, { body })
+  const at = new Date(Date.now() + 60_000).toISOString()
+  expect(await reschedule({ at })).toMatchObject({
+    status: 200,
+    body: { status: "failed", nextAttempt: at, attemptCount: 1 },
+  })
+  expect(await reschedule({})).toMatchObject({ status: 422 })
+  expect(await reschedule({ at, delaySeconds: 1 })).toMatchObject({ status: 422 })
+  expect(await reschedule({ delaySeconds: 0 })).toMatchObject({ status: 200 })
+  await receiver.arrived("/hook", 2)
+  await expect
+    .poll(async () => (await server.call("GET", `/delivery/${deliveryId}`)).body.status)
+    .toBe("delivered")
+  expect(await reschedule({ delaySeconds: 1 })).toMatchObject({ status: 409 })
+  expect(await server.call("GET", "/app/acme/attempt")).toMatchObject({ body: { data: { length: 2 } } })
+})
+
 test("dead letters are listed, grouped, counted, retried and discarded", async () => {
   const { server, receiver, endpoint, send, dead } = await start()
   receiver.always("/one", 500)

@@ -36,6 +36,7 @@ export const BESIDES: Known = {
   since: new Date(Date.now() - HOUR_MS).toISOString(),
   until: new Date(Date.now() + HOUR_MS).toISOString(),
   PolicyIn: { delays: [60], maxAttempts: 3 },
+  RescheduleIn: { delaySeconds: 60 },
   EventTypeImportOpenApiIn: { spec: { webhooks: { changed: { post: { description: "changed" } } } } },
 }
 
