@@ -57,6 +57,10 @@ export const COMMANDS: { readonly [name: string]: Entry } = {
   },
   lanes: { summary: "what waits, why, and since when", load: () => import("./commands/lanes.ts") },
   policies: { summary: "how deliveries are retried", load: () => import("./commands/policies.ts") },
+  "operational-webhooks": {
+    summary: "who is told of endpoints that change and messages that fail",
+    load: () => import("./commands/operational-webhooks.ts"),
+  },
   "event-types": {
     summary: "the catalogue of what is sent",
     load: () => import("./commands/event-types.ts"),

@@ -32,14 +32,15 @@ export async function followTask(
   out: Output,
   started: StartedTask,
   flags: { readonly "no-wait"?: boolean },
+  said = ending,
 ): Promise<number> {
-  if (!flags["no-wait"]) return waitForTask(api, out, started.id)
+  if (!flags["no-wait"]) return waitForTask(api, out, started.id, said)
   out.say(started, started.id)
   return 0
 }
 
 /** The exit code: 0 when it has run to its end. */
-export async function waitForTask(api: Api, out: Output, id: string): Promise<number> {
+export async function waitForTask(api: Api, out: Output, id: string, said = ending): Promise<number> {
   const progress = process.stderr.isTTY && !out.json ? progressOn(process.stderr, "deliveries") : noProgress
   const onInterrupt = () => {
     progress.end()
@@ -57,7 +58,7 @@ export async function waitForTask(api: Api, out: Output, id: string): Promise<nu
     progress.end()
     process.off("SIGINT", onInterrupt)
   }
-  out.say(task, ending(task))
+  out.say(task, said(task))
   return task.status === "finished" ? 0 : 1
 }
 

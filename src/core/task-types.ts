@@ -18,6 +18,7 @@ export const OWN_TASK_TYPES = [
   "application.delete",
   "dead.retry",
   "dead.discard",
+  "delivery.send-now",
 ] as const
 
 export const TASK_TYPES = [...SVIX_TASK_TYPES, ...OWN_TASK_TYPES] as const

@@ -43,7 +43,7 @@ const isElsewhere = (example: string) => /posthorn (bench|serve|demo|worker|migr
 async function filledIn(example: string, world: World): Promise<string> {
   const { tasks, keys, dead } = world.server.posthorn
   const values: { readonly [name: string]: () => Promise<string> } = {
-    DELIVERY_ID: () => (example.includes("cancel") ? world.waiting() : world.deadLetter()),
+    DELIVERY_ID: () => (/cancel|reschedule/.test(example) ? world.waiting() : world.deadLetter()),
     MESSAGE_ID: () => world.send("invoice.paid"),
     TASK_ID: async () => {
       await dead.retryMany({ app: "acme" })

@@ -55,7 +55,7 @@ test("a delivery is shown with its attempts, a message with its endpoints", PATI
   const id = await world.deadLetter()
   const delivery = await world.desk.posthorn(["deliveries", "get", id])
   expect(delivery.stdout).toMatch(/^status +dead\ndeadReason +exhausted$/m)
-  expect(delivery.stdout).toMatch(/^atmpt_\w+ +\S+Z +fail +500 +\d+ +answer 500$/m)
+  expect(delivery.stdout).toMatch(/^atmpt_\w+ +\S+Z +fail +500 +\d+ +http\S+\/down +answer 500$/m)
   const message = await world.desk.posthorn(["messages", "get", "acme", "invoice-17"])
   expect(message.stdout).toMatch(/^eventId +invoice-17$/m)
   expect(message.stdout).toMatch(/^dlv_\w+ +success +– +http.*\/main$/m)
@@ -85,7 +85,10 @@ const MISTAKES: readonly (readonly [args: readonly string[], code: number, sente
   [["dead", "retry"], 2, "say which: an id"],
   [["dead", "retry", "dlv_1", "--app", "acme"], 2, "one id, or flags"],
   [["dead", "retry", "--all", "--app", "acme", "--yes"], 2, "say which: an id"],
-  [["attempts", "list", "acme"], 2, "--endpoint ENDPOINT, --message MESSAGE"],
+  [["deliveries", "send-now"], 2, "say which: flags such as --app"],
+  [["deliveries", "send-now", "--all", "--app", "acme", "--yes"], 2, "say which: flags such as --app"],
+  [["deliveries", "reschedule", "dlv_1"], 2, "say when, once"],
+  [["operational-webhooks", "get", "ep_1"], 1, 'there is no endpoint "ep_1"'],
   [["keys", "create", "x"], 2, "--scope is missing"],
   [["keys", "create", "x", "--scope", "application"], 1, "--app is required for an application's key"],
   [["policies", "put", "standard", "--data", '{"maxAttempts": 1}'], 1, 'name "standard" is that of a preset'],
@@ -229,6 +232,83 @@ test("recover sends what was given up, and replay-missing what was missed", PATI
   expect((await world.desk.posthorn(args)).stderr).toContain("Of 3 messages since")
   expect((await world.desk.posthorn([...args, "--yes"])).code).toBe(0)
   await world.receiver.arrived("/late", 1)
+})
+
+test("the receiver is back: what waits is counted, asked about, and sent now", PATIENCE, async () => {
+  const world = await World.start()
+  const { endpoints, deliveries } = world.server.posthorn
+  await endpoints.update("acme", "down", { retry: { delays: [3600], maxAttempts: 3 } })
+  for (let n = 0; n < 2; n++) await world.send("fails")
+  await expect.poll(() => deliveries.count({ status: "failed" })).toBe(2)
+  world.receiver.always("/down", 200)
+  const args = ["deliveries", "send-now", "--app", "acme", "--endpoint", "down"]
+  expect(await world.desk.posthorn(args)).toEqual({
+    code: 2,
+    stdout: "",
+    stderr:
+      "posthorn: this needs --yes where nobody can be asked: 2 waiting deliveries with app acme, endpoint down would be sent now.\n",
+  })
+  expect(await world.desk.posthorn([...args, "--yes"])).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^delivery\.send-now is finished: 2 deliveries are due now, 2 of them ahead of their time \(qtask_\w+\)\n$/,
+    ),
+    stderr: "",
+  })
+  await world.receiver.arrived("/down", 4)
+})
+
+test("a delivery is rescheduled, and a message is sent again", PATIENCE, async () => {
+  const world = await World.start()
+  const id = await world.waiting()
+  const soon = await world.desk.posthorn(["deliveries", "reschedule", id, "--in", "15m", "--json"])
+  const inMs = Date.parse(JSON.parse(soon.stdout).nextAttempt) - Date.now()
+  expect(inMs).toBeGreaterThan(800_000)
+  expect(inMs).toBeLessThanOrEqual(900_000)
+  const at = "2100-01-01T00:00:00Z"
+  const later = await world.desk.posthorn(["deliveries", "reschedule", id, "--at", at])
+  expect(later.stdout).toMatch(/^nextAttempt +2100-01-01T00:00:00Z$/m)
+  const again = await world.desk.posthorn(["messages", "resend", "acme", "invoice-17", "main"])
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("is sent to main again") })
+  await world.receiver.arrived("/main", 2)
+})
+
+test("an application's recent failures are listed without naming an endpoint", PATIENCE, async () => {
+  const world = await World.start()
+  await world.deadLetter()
+  const { stdout } = await world.desk.posthorn(["attempts", "list", "acme", "--status", "fail"])
+  expect(stdout.trimEnd().split("\n")).toHaveLength(2)
+  expect(stdout).toMatch(/ fail +500 .*\/down +answer 500$/m)
+})
+
+test("operational webhooks are created, changed, rotated and deleted", PATIENCE, async () => {
+  const { desk, receiver } = await World.start()
+  const run = (...args: string[]) => desk.posthorn(["operational-webhooks", ...args])
+  const type = ["--type", "endpoint.disabled"]
+  const made = await run("create", receiver.url("/second"), "--uid", "second", ...type, "--json")
+  expect(JSON.parse(made.stdout)).toMatchObject({ uid: "second", eventTypes: ["endpoint.disabled"] })
+  const list = await run("list")
+  expect(
+    list.stdout
+      .trimEnd()
+      .split("\n")
+      .slice(1)
+      .map((line) => line.split(/ {2,}/)[1]),
+  ).toEqual(["second", "ops"])
+  const changed = await run("update", "second", "--type=", "--description", "Ops", "--json")
+  expect(JSON.parse(changed.stdout)).toMatchObject({
+    uid: "second",
+    url: receiver.url("/second"),
+    eventTypes: null,
+    description: "Ops",
+  })
+  const { stdout: secret } = await run("secret", "second")
+  const { stdout: rotated } = await run("rotate", "second")
+  expect([secret, rotated]).toEqual([expect.stringMatching(/^whsec_/), expect.stringMatching(/^whsec_/)])
+  expect(rotated).not.toBe(secret)
+  expect((await run("delete", "second")).stderr).toContain("(http")
+  expect((await run("delete", "second", "--yes")).code).toBe(0)
+  expect((await run("get", "second")).code).toBe(1)
 })
 
 test("an endpoint is changed field by field, also to nothing", PATIENCE, async () => {

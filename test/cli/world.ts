@@ -37,6 +37,9 @@ export class World {
     await to("down", ["fails"], { retry: once })
     await to("paused", ["waits"])
     await endpoints.pause("acme", "paused")
+    await server.call("POST", "/operational-webhook/endpoint", {
+      body: { uid: "ops", url: receiver.url("/ops"), eventTypes: ["endpoint.disabled"] },
+    })
     await eventTypes.create({ name: "invoice.paid", description: "Paid", schemas: { 1: SCHEMA } })
     await world.send("invoice.paid", { eventId: "invoice-17" })
     await receiver.arrived("/main", 1)

@@ -4,7 +4,6 @@ import { path } from "../api.ts"
 import { action, type Group, PAGES } from "../command.ts"
 import { choice, text } from "../flag.ts"
 import { showList } from "../lists.ts"
-import { UsageError } from "../options.ts"
 import { type Column, time } from "../table.ts"
 import { CONTENT, WHICH } from "./filters.ts"
 import { APP } from "./shared.ts"
@@ -15,8 +14,15 @@ export const ATTEMPT_COLUMNS: readonly Column<AttemptOut>[] = [
   { title: "STATUS", value: ({ statusText }) => statusText },
   { title: "HTTP", value: ({ responseStatusCode }) => responseStatusCode || null, right: true },
   { title: "MS", value: ({ responseDurationMs }) => responseDurationMs, right: true },
+  { title: "URL", value: ({ url }) => url, cut: true },
   { title: "ANSWER", value: ({ response }) => response, cut: true },
 ]
+
+function routeOf(app: string, endpoint: string | undefined, message: string | undefined): string {
+  if (message !== undefined) return path`/app/${app}/attempt/msg/${message}`
+  if (endpoint !== undefined) return path`/app/${app}/attempt/endpoint/${endpoint}`
+  return path`/app/${app}/attempt`
+}
 
 const STATUSES = { success: 0, fail: 2 } as const
 
@@ -24,7 +30,7 @@ export const table: Group = {
   summary: "attempts: single requests, and what came back",
   actions: {
     list: action({
-      summary: "list the attempts for an endpoint or of a message, the newest first",
+      summary: "list attempts, the newest first: of an application, for an endpoint, or of a message",
       args: [APP],
       flags: {
         endpoint: text("ENDPOINT", "for this endpoint, by id or uid"),
@@ -35,6 +41,7 @@ export const table: Group = {
         ...PAGES,
       },
       examples: [
+        "posthorn attempts list acme --status fail",
         "posthorn attempts list acme --endpoint main",
         "posthorn attempts list acme --message invoice-17",
         "posthorn attempts list acme --endpoint main --status fail --since 1d",
@@ -42,16 +49,11 @@ export const table: Group = {
       run(run) {
         const { app } = run.args
         const { endpoint, message, status } = run.flags
-        if (endpoint === undefined && message === undefined)
-          throw new UsageError("say whose attempts: --endpoint ENDPOINT, --message MESSAGE, or both")
-        const byMessage = message !== undefined
         return showList(run, {
-          route: byMessage
-            ? path`/app/${app}/attempt/msg/${message}`
-            : path`/app/${app}/attempt/endpoint/${endpoint}`,
+          route: routeOf(app, endpoint, message),
           query: {
             ...run.fields,
-            ...(byMessage ? { endpoint_id: endpoint } : {}),
+            ...(message === undefined ? {} : { endpoint_id: endpoint }),
             status: status === undefined ? undefined : STATUSES[status],
           },
           columns: ATTEMPT_COLUMNS,

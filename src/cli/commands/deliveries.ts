@@ -5,10 +5,13 @@ import { path } from "../api.ts"
 import { type Action, action, type Group, PAGES } from "../command.ts"
 import { choice } from "../flag.ts"
 import { showList } from "../lists.ts"
+import { UsageError } from "../options.ts"
 import type { Output } from "../output.ts"
 import { type Column, time } from "../table.ts"
+import { moment, span } from "../when.ts"
 import { ATTEMPT_COLUMNS } from "./attempts.ts"
 import { WHICH } from "./filters.ts"
+import { sendNow } from "./send-now.ts"
 
 export const DELIVERY = { name: "delivery", about: "the delivery's id" } as const
 
@@ -79,6 +82,24 @@ export const table: Group = {
         out.table(delivery, delivery.attempts, ATTEMPT_COLUMNS, "No attempt was made yet.")
       },
     }),
+    reschedule: action({
+      summary: "set when a delivery that waits is tried next; no attempt is counted",
+      args: [DELIVERY],
+      flags: {
+        in: span("so long from now: 90s, 15m, 2h, 7d", { field: "delaySeconds" }),
+        at: moment("at this time", "after", { field: "at" }),
+      },
+      examples: [
+        "posthorn deliveries reschedule DELIVERY_ID --in 15m",
+        "posthorn deliveries reschedule DELIVERY_ID --at 2027-03-01T12:00:00Z",
+      ],
+      async run({ api, out, args, flags, fields }) {
+        if ((flags.in === undefined) === (flags.at === undefined))
+          throw new UsageError("say when, once: --in SPAN or --at TIME")
+        showDelivery(out, await api.post(path`/delivery/${args.delivery}/reschedule`, fields))
+      },
+    }),
+    "send-now": sendNow,
     retry: change("retry", "send it again from its first attempt, or at once if it waits"),
     cancel: change("cancel", "call off a delivery that waits"),
   },

@@ -6,7 +6,7 @@ import { action, type Group, PAGES } from "../command.ts"
 import { readList, showList } from "../lists.ts"
 import { type Column, time } from "../table.ts"
 import { CONTENT } from "./filters.ts"
-import { APP } from "./shared.ts"
+import { APP, ENDPOINT } from "./shared.ts"
 
 const COLUMNS: readonly Column<MessageOut>[] = [
   { title: "ID", value: ({ id }) => id },
@@ -22,6 +22,8 @@ const DESTINATIONS: readonly Column<MessageEndpointOut>[] = [
   { title: "NEXT ATTEMPT", value: ({ nextAttempt }) => time(nextAttempt) },
   { title: "URL", value: ({ url }) => url, cut: true },
 ]
+
+const MESSAGE = { name: "message", about: "the message, by id or event id" } as const
 
 export const table: Group = {
   summary: "messages: what was sent, and to whom",
@@ -41,7 +43,7 @@ export const table: Group = {
     }),
     get: action({
       summary: "show a message, and what became of it at each endpoint",
-      args: [APP, { name: "message", about: "the message, by id or event id" }],
+      args: [APP, MESSAGE],
       examples: ["posthorn messages get acme invoice-17", "posthorn messages get acme MESSAGE_ID --json"],
       async run({ api, out, args }) {
         const route = path`/app/${args.app}/msg/${args.message}`
@@ -56,6 +58,17 @@ export const table: Group = {
         )
         out.note("")
         out.table(list, list.data, DESTINATIONS, "No endpoint got it.")
+      },
+    }),
+    resend: action({
+      summary: "send a message to an endpoint again, or for the first time",
+      args: [APP, MESSAGE, ENDPOINT],
+      examples: ["posthorn messages resend acme invoice-17 main"],
+      async run({ api, out, args }) {
+        const { app, message, endpoint } = args
+        const sent = await api.post(path`/app/${app}/msg/${message}/endpoint/${endpoint}/resend`)
+        const where = `posthorn messages get ${app} ${message} shows how it goes.`
+        out.say(sent, `Message ${message} is sent to ${endpoint} again: ${where}`)
       },
     }),
   },

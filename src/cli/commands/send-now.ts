@@ -1,0 +1,46 @@
+/** `posthorn deliveries send-now`: the receiver is back. */
+import { makeSure } from "../ask.ts"
+import { action, WAIT, YES } from "../command.ts"
+import { choice, on } from "../flag.ts"
+import { UsageError } from "../options.ts"
+import { followTask, type StartedTask, type Task } from "../wait.ts"
+import { WHICH } from "./filters.ts"
+import { count, filterText } from "./shared.ts"
+
+const { reason: _reason, ...which } = WHICH
+const WAITING = {
+  ...which,
+  status: choice(["pending", "failed"], "only first attempts, or only those that were tried before", {
+    field: "status",
+  }),
+} as const
+
+export const sendNow = action({
+  summary: "the receiver is back: send what waits now, and end a Retry-After that holds it",
+  about: `All that waits and fits every flag that is given. No attempt is counted, and ordered endpoints keep their order.
+First attempts that were set for a later time keep it. Paused and disabled endpoints stay as they are.`,
+  flags: { ...WAITING, all: on("everything that waits"), ...YES, ...WAIT },
+  examples: [
+    "posthorn deliveries send-now --app acme --endpoint main --yes",
+    "posthorn deliveries send-now --app acme --type invoice.paid --answer 500 --yes",
+    "posthorn deliveries send-now --all --yes",
+  ],
+  async run({ api, out, flags, fields }) {
+    if (Object.keys(fields).length > 0 === (flags.all ?? false))
+      throw new UsageError(
+        "say which: flags such as --app and --endpoint, or --all alone for everything that waits",
+      )
+    await makeSure(flags.yes, async () => {
+      const found = await api.get<{ readonly count: number }>("/delivery/count-waiting", fields)
+      const many = count(found.count, "waiting delivery", "waiting deliveries")
+      return `${many}${filterText(flags, Object.keys(WAITING))} would be sent now.`
+    })
+    return followTask(api, out, await api.post<StartedTask>("/delivery/send-now", fields), flags, ending)
+  },
+})
+
+/** A delivery that was due already, behind a hold, was not changed; it is sent all the same. */
+function ending({ id, task, status, data: { done = 0, changed = 0 } }: Task): string {
+  const ahead = `${count(done, "delivery is", "deliveries are")} due now, ${changed} of them ahead of their time`
+  return `${task} is ${status}: ${ahead} (${id})`
+}
