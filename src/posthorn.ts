@@ -3,7 +3,7 @@ import { getRandomValues } from "node:crypto"
 import { openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
-import type { PosthornError } from "./core/errors.ts"
+import { PosthornError } from "./core/errors.ts"
 import { createIds, type Ids } from "./core/ids.ts"
 import { DEFAULT_ORG, requireOrg } from "./core/org.ts"
 import { createVault } from "./core/vault.ts"
@@ -21,7 +21,7 @@ import { Tenant } from "./tenant.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { HttpTransport } from "./transport/http.ts"
 import type { Transport } from "./transport/transport.ts"
-import { VERSION } from "./version.ts"
+import { nodeProblem, VERSION } from "./version.ts"
 
 /** What tests put in place of the real ones. */
 export interface Replacements {
@@ -44,6 +44,8 @@ export async function openPosthorn(
   options: PosthornOptions,
   replacements: Replacements = {},
 ): Promise<Posthorn> {
+  const problem = nodeProblem(process.versions.node)
+  if (problem !== null) throw new PosthornError("store_incompatible", problem)
   const settings = parseOptions(options)
   const { logger } = settings
   const clock = replacements.clock ?? systemClock()

@@ -19,6 +19,8 @@ export function readYaml(text: string, field: string): Promise<unknown> {
 async function readNow(text: string, field: string): Promise<unknown> {
   const worker = new Worker(new URL(FILE, import.meta.url), {
     workerData: text,
+    // As for the store's threads: options of the program, such as --input-type, are not for this one.
+    execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MOST_MEGABYTES },
   })
   const { promise, resolve, reject } = Promise.withResolvers<FromYamlThread>()

@@ -17,6 +17,8 @@ export function startSmallWorker(file: URL, options: WorkerOptions): Worker {
   if (given !== null && starting++ === 0) setSize(0)
   const worker = new Worker(file, {
     ...options,
+    // Options of the program are not for this thread: --input-type would refuse its file, --import would load the program's modules again.
+    execArgv: [],
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_SPACE_MB },
   })
   const started = () => {
