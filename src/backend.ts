@@ -33,6 +33,8 @@ export interface Backend {
   readonly encryptionKey: Uint8Array
   /** Only where this process delivers. The store is the one that the engine uses, which a test may have wrapped. */
   openSchedule(store: Store): Promise<Schedule>
+  /** For a process that does not deliver: why the schedule could not be opened now, in a sentence, or null. */
+  checkSchedule(): Promise<string | null>
 }
 
 export function openBackend(options: BackendOptions): Promise<Backend> {
@@ -86,6 +88,7 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
     bulletin: noBulletin,
     encryptionKey,
     openSchedule: async (used) => new MemorySchedule(used, await store.openTokens()),
+    checkSchedule: async () => null,
   }
 }
 
@@ -104,13 +107,19 @@ async function openPostgres(options: BackendOptions, url: string, schedule?: str
       bulletin: new PostgresBulletin(database, options.logger),
       encryptionKey,
       openSchedule: async (used) => {
-        const parts = { database, store: used, random: options.random, leaseMs: options.leaseMs, name }
+        const { random, leaseMs, logger } = options
+        const parts = { database, store: used, random, leaseMs, logger, name }
         if (schedule === undefined) {
           const { PostgresSchedule } = await import("./schedule/postgres/postgres.ts")
           return new PostgresSchedule(parts)
         }
         const { openRedisSchedule } = await import("./schedule/redis/redis.ts")
         return openRedisSchedule({ ...parts, url: schedule })
+      },
+      checkSchedule: async () => {
+        if (schedule === undefined) return null
+        const { redisProblem } = await import("./schedule/redis/connection.ts")
+        return redisProblem(schedule)
       },
     }
   } catch (error) {

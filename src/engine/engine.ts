@@ -9,6 +9,7 @@ import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
 import type { EventBus } from "../observe/events.ts"
 import type { Logger } from "../observe/log.ts"
+import { Trouble, type TroubleTexts } from "../observe/trouble.ts"
 import type { LaneClaim, Schedule } from "../schedule/schedule.ts"
 import type { ClaimedDelivery, Store, Task } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
@@ -51,6 +52,14 @@ export interface EngineParts {
 
 /** How soon a schedule that could not be reached is asked again. */
 const CLAIM_RETRY_MS = 500
+const CLAIM_TEXTS = {
+  begins: "Lanes could not be claimed; trying again",
+  ends: "Lanes can be claimed again",
+}
+const POLL_TEXTS = {
+  begins: "The poll could not read the store; trying again",
+  ends: "The poll can read the store again",
+}
 /** How many lanes' states are kept while they are not worked on. */
 const MOST_IDLE_LANES = 10_000
 /** How many are kept open with nothing to do. */
@@ -64,6 +73,8 @@ export class Engine {
   readonly #lanes = new Map<string, LaneState>()
   readonly #appRates = new ApplicationRates()
   readonly #maintenance: Maintenance
+  readonly #claimTrouble: Trouble
+  readonly #pollTrouble: Trouble
   readonly tasks: TaskRunner
   readonly transport: Transport
   #state: "new" | "running" | "stopping" | "stopped" = "new"
@@ -102,6 +113,9 @@ export class Engine {
       mayRest: () => this.#resting < MOST_RESTING_LANES,
       othersWait: () => this.#working() >= options.maxInFlight && schedule.hasWaiting(clock.now()),
     }
+    const trouble = (texts: TroubleTexts) => new Trouble(logger, texts, {}, () => clock.elapsedMs())
+    this.#claimTrouble = trouble(CLAIM_TEXTS)
+    this.#pollTrouble = trouble(POLL_TEXTS)
     this.#maintenance = new Maintenance(store, clock, logger, options.maintenanceIntervalMs)
     this.tasks = new TaskRunner({ ...parts, reporter, wake: (lanes) => this.wake(lanes) })
   }
@@ -186,6 +200,11 @@ export class Engine {
     })
   }
 
+  /** What the schedule has to do without, in a sentence; null when nothing is missing. */
+  get scheduleProblem(): string | null {
+    return this.#parts.schedule.problem()
+  }
+
   /** One poll now; resolves when what it found is woken. */
   pollOnce(): Promise<void> {
     this.#looks++
@@ -230,9 +249,9 @@ export class Engine {
       // Some that another process began, or that somebody's crash left in the middle.
       this.tasks.wake()
       this.#crew.slots.offer()
+      this.#pollTrouble.passed()
     } catch (error) {
-      if (this.#state === "running")
-        this.#parts.logger.warn({ err: error }, "The poll could not read the store; trying again")
+      if (this.#state === "running") this.#pollTrouble.failed(error as Error)
     }
   }
 
@@ -255,7 +274,7 @@ export class Engine {
       this.#crew.uptime.failed()
       this.#tellIfIdle()
       if (this.#state !== "running") return
-      this.#parts.logger.warn({ err: error }, "Lanes could not be claimed; trying again")
+      this.#claimTrouble.failed(error as Error)
       this.#arm(this.#parts.clock.now() + CLAIM_RETRY_MS * (1 + this.#parts.random()))
     }
   }
@@ -267,6 +286,7 @@ export class Engine {
     const room = this.#crew.budget.isSpent ? 0 : Math.max(0, this.#options.maxInFlight - this.#working())
     const claims = await schedule.claim(room, clock.now())
     this.#crew.uptime.reached(clock.now())
+    this.#claimTrouble.passed()
     // Claimed while the process began to stop: given back with everything else.
     if (this.#state === "running") for (const claim of claims) this.#run(claim)
   }
@@ -359,7 +379,7 @@ export class Engine {
     this.#pollTimer?.cancel()
     this.#maintenance.stop()
     const deadline = this.#parts.clock.setTimer(deadlineMs, () => {
-      this.#parts.transport.interrupt()
+      this.#cutOff({ deadline_ms: deadlineMs })
       this.#crew.settler.giveUp()
     })
     for (const run of this.#runs.values()) run.recall()
@@ -377,6 +397,13 @@ export class Engine {
     this.#maintenance.stop()
     void this.tasks.stop()
     this.#parts.schedule.abandon()
-    this.#parts.transport.interrupt()
+    this.#cutOff({})
+  }
+
+  #cutOff(fields: object): void {
+    const requests = this.#parts.transport.interrupt()
+    if (requests === 0) return
+    const text = "Requests under way were cut off; their deliveries stay due and are sent again"
+    this.#parts.logger.warn({ requests, ...fields }, text)
   }
 }

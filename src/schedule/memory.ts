@@ -144,6 +144,10 @@ export class MemorySchedule implements Schedule {
     return true
   }
 
+  problem(): string | null {
+    return null
+  }
+
   sweep(whole: boolean): Promise<void> {
     return this.#pages.read(whole, (lanes) => this.wake(lanes))
   }

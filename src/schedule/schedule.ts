@@ -46,6 +46,8 @@ export interface Schedule {
   hasWaiting(now: number): boolean
   /** Whether the claims still stand, as far as this process's own clock can tell: nothing is sent when they do not. */
   holds(): boolean
+  /** What the schedule has to do without, in a sentence; null when nothing is missing. Lanes are offered all the same. */
+  problem(): string | null
   /** Looks through the store for what no wake announced: all of it, or the next part. */
   sweep(whole: boolean): Promise<void>
   /** Gives back what is claimed, if it can. */

@@ -71,8 +71,10 @@ export class HttpTransport implements Transport {
     this.#pools.forget(endpointId)
   }
 
-  interrupt(): void {
-    for (const one of this.#deadlines.all()) one.cut(INTERRUPTED)
+  interrupt(): number {
+    const all = this.#deadlines.all()
+    for (const one of all) one.cut(INTERRUPTED)
+    return all.length
   }
 
   async close(): Promise<void> {

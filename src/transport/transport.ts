@@ -44,7 +44,7 @@ export interface Transport {
   send(request: OutboundRequest): Promise<TransportResult>
   /** Drops the connections to an endpoint that was changed or deleted. */
   forget(endpointId: string): void
-  /** Cuts off what is under way; those sends end as `interrupted`. */
-  interrupt(): void
+  /** Cuts off the requests under way, and says how many they were; those sends end as `interrupted`. */
+  interrupt(): number
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { Harness } from "../support/harness.ts"
+import { LogLines } from "../support/log-lines.ts"
 
 test("close waits for what is under way and writes it down", async () => {
   const harness = await Harness.start({ closeTimeoutMs: 5000 })
@@ -33,6 +34,27 @@ test("what the deadline cuts off is not an attempt, stays due, and is sent again
     { status: "unknown" },
     { status: "succeeded" },
   ])
+})
+
+test("a stop that cuts requests off says how many; one that does not says nothing", async () => {
+  const log = new LogLines()
+  const harness = await Harness.start({ closeTimeoutMs: 0, logger: log.logger })
+  const cutOff = "cut off"
+  harness.receiver.queue(
+    "/",
+    () => {},
+    () => {},
+  )
+  const ids = [await harness.endpoint({ eventTypes: ["a"] }), await harness.endpoint({ eventTypes: ["b"] })]
+  expect(ids).toHaveLength(2)
+  for (const eventType of ["a", "b"]) await harness.send({}, { eventType })
+  await harness.receiver.arrived("/", 2)
+  await harness.close()
+  expect(log.about(cutOff)).toMatchObject([{ level: 40, requests: 2, deadline_ms: 0 }])
+  await harness.open()
+  await harness.published("delivery.delivered", 2)
+  await harness.close()
+  expect(log.about(cutOff)).toHaveLength(1)
 })
 
 test("a closed Posthorn refuses politely, twice closed is closed", async () => {

@@ -194,7 +194,9 @@ export class World {
       },
       forget() {},
       interrupt: () => {
-        for (const interrupt of underWay) interrupt()
+        const all = [...underWay]
+        for (const interrupt of all) interrupt()
+        return all.length
       },
       async close() {},
     }

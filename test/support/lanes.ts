@@ -7,6 +7,7 @@ import { migrate } from "../../src/store/postgres/migrate.ts"
 import type { Row } from "../../src/store/rows.ts"
 import type { LaneWake } from "../../src/store/store.ts"
 import { FaultProxy } from "./fault-proxy.ts"
+import { LogLines } from "./log-lines.ts"
 import { freshDatabase } from "./servers/postgres.ts"
 
 export type OpenSchedule = (options: PostgresScheduleOptions) => Promise<PostgresSchedule>
@@ -19,6 +20,8 @@ export class LaneWorld {
   readonly #open: OpenSchedule
   /** What the store would find waiting. */
   waiting: LaneWake[] = []
+  /** What the workers log. */
+  readonly log = new LogLines()
 
   private constructor(url: string, open: OpenSchedule) {
     this.url = url
@@ -48,18 +51,25 @@ export class LaneWorld {
   }
 
   /** A worker as in a process of its own. */
-  async worker({ url = this.url, leaseMs }: { url?: string; leaseMs?: number } = {}): Promise<Worker> {
+  async worker({ url = this.url, leaseMs, name = "test" }: WorkerInput = {}): Promise<Worker> {
     const database = connectTo(url)
     const store = {
       scanLanes: async (after: string | null, limit: number) =>
         this.waiting.filter(({ endpointId }) => endpointId > (after ?? "")).slice(0, limit),
     }
-    const schedule = await this.#open({ database, store, random: Math.random, name: "test", leaseMs })
+    const { logger } = this.log
+    const schedule = await this.#open({ database, store, random: Math.random, name, leaseMs, logger })
     const worker = new Worker(schedule, database)
     onTestFinished(() => schedule.stop())
     await schedule.start({ due: () => worker.onDue(), lost: () => worker.onLost() })
     return worker
   }
+}
+
+interface WorkerInput {
+  readonly url?: string
+  readonly leaseMs?: number
+  readonly name?: string
 }
 
 export class Worker {

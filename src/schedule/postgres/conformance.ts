@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { LaneCrew } from "../../../test/support/lane-crew.ts"
 import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
+import type { Row } from "../../store/rows.ts"
 import type { LaneClaim } from "../schedule.ts"
 import { lockedLanesConformance } from "./locks-conformance.ts"
 
@@ -138,6 +139,36 @@ export function sharedScheduleConformance(
       expect(await dying.schedule.claim(20, 1)).toHaveLength(20)
       dying.schedule.abandon()
       expect(await other.claimed(20, 1)).toHaveLength(20)
+    })
+
+    test("a takeover is logged once: from which worker, and how many lanes", async () => {
+      const world = await LaneWorld.create(open)
+      const dying = await world.worker({ leaseMs: SHORT_LEASE_MS, name: "posthorn 4711" })
+      const others = [
+        await world.worker({ leaseMs: SHORT_LEASE_MS }),
+        await world.worker({ leaseMs: SHORT_LEASE_MS }),
+      ]
+      await world.wake(many(20))
+      expect(await dying.schedule.claim(20, 1)).toHaveLength(20)
+      const [{ id }] = (await world.sql("SELECT id FROM workers WHERE name = 'posthorn 4711'")) as [Row]
+      dying.schedule.abandon()
+      await Promise.race(others.map((other) => other.claimed(20, 1)))
+      expect(await world.log.told("stopped renewing its lease")).toMatchObject({
+        ...{ level: 40, worker: "posthorn 4711", worker_id: id, lanes: 20 },
+      })
+      // The one that was not first would have told of it with its next renewal.
+      await expect.poll(() => world.sql("SELECT FROM workers WHERE name = 'posthorn 4711'")).toEqual([])
+      expect(world.log.all).toHaveLength(1)
+    })
+
+    test("a worker that stops is not logged as a takeover", async () => {
+      const world = await LaneWorld.create(open)
+      const [mine, other] = [await world.worker(), await world.worker()]
+      await world.wake(many(20))
+      await mine.schedule.claim(20, 1)
+      await mine.schedule.stop()
+      await other.claimed(20, 1)
+      expect(world.log.all).toEqual([])
     })
 
     test("a worker that was cut off knows that it holds nothing, and is told when others have taken over", async () => {

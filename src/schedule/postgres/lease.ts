@@ -11,12 +11,34 @@ const RENEW: Statement = {
   name: "workers.renew",
   text: "SELECT * FROM posthorn_renew($1, $2, $3 * interval '1 millisecond')",
 }
-const REAP: Statement = { name: "workers.reap", text: "SELECT posthorn_reap() AS all" }
+// The dead are locked first, so that of two workers that reap at once only the one that frees the lanes tells of them. The counts come from a
+// subquery with an aggregate, which is complete before the function runs. Lanes are counted by the index lanes_ready.
+const REAP: Statement = {
+  name: "workers.reap",
+  text: `
+WITH dead AS MATERIALIZED (
+  SELECT id, name, lease_until > '-infinity' AS is_first FROM workers
+   WHERE lease_until < clock_timestamp() FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT posthorn_reap() AS all, found.dead
+  FROM (
+    SELECT coalesce(json_agg(json_build_object('worker', name, 'worker_id', id, 'lanes', lanes)), '[]') AS dead
+      FROM dead, LATERAL (SELECT count(*) AS lanes FROM lanes WHERE owner = dead.id) AS held
+     WHERE is_first OR lanes > 0
+  ) AS found`,
+}
 const END: Statement = { name: "workers.end", text: "SELECT posthorn_end($1) AS all" }
 
 const NOBODY = 0
 /** Lanes that somebody has locked when their worker ends are mostly free a moment later; what is not then is left to the others. */
 const END_AGAIN_MS = [10, 30, 100, 300]
+
+/** As it is logged. */
+export interface DeadWorker {
+  readonly worker: string
+  readonly worker_id: number
+  readonly lanes: number
+}
 
 export interface LeaseOptions {
   readonly database: Database
@@ -25,8 +47,8 @@ export interface LeaseOptions {
   readonly leaseMs: number
   /** The lease ran out and others have taken over; there is a new one. */
   readonly lost: () => void
-  /** Lanes of others were set free. */
-  readonly reaped: () => void
+  /** Lanes of these workers were set free. */
+  readonly reaped: (dead: readonly DeadWorker[]) => void
 }
 
 export class Lease {
@@ -118,7 +140,7 @@ export class Lease {
     if (row!.lapsed) this.#mayReapAt = sentAt + leaseMs
     if (!row!.reapable || sentAt < this.#mayReapAt) return true
     const [freed] = await database.run(REAP, [])
-    reaped()
+    reaped(freed!.dead as DeadWorker[])
     return freed!.all as boolean
   }
 }

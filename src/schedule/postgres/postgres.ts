@@ -3,6 +3,7 @@
  * for what a turn does, `lease.ts` for how a worker lives and dies, `claims.ts` for what it must not forget in between.
  */
 import type { Random } from "../../core/backoff.ts"
+import type { Logger } from "../../observe/log.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { LaneWake, Store } from "../../store/store.ts"
 import type { LaneClaim, Schedule, ScheduleListener } from "../schedule.ts"
@@ -16,6 +17,7 @@ export interface PostgresScheduleOptions {
   readonly database: Database
   readonly store: Pick<Store, "scanLanes">
   readonly random: Random
+  readonly logger: Logger
   /** For people: which worker is it. */
   readonly name: string
   readonly leaseMs?: number | undefined
@@ -47,7 +49,7 @@ export class PostgresSchedule implements Schedule {
   #now = 0
 
   constructor(options: PostgresScheduleOptions) {
-    const { database, store, random, name, leaseMs = LEASE_MS, proposer = null } = options
+    const { database, store, random, logger, name, leaseMs = LEASE_MS, proposer = null } = options
     this.#options = options
     this.#lease = new Lease({
       database,
@@ -55,7 +57,11 @@ export class PostgresSchedule implements Schedule {
       name,
       leaseMs,
       lost: () => this.#lost(),
-      reaped: () => this.#bell.ring(),
+      reaped: (dead) => {
+        for (const worker of dead)
+          logger.warn(worker, "A worker stopped renewing its lease; its lanes are taken over")
+        this.#bell.ring()
+      },
     })
     this.#turns = new Turns(database, this.#lease, proposer)
     this.#sweep = new Sweep(database, store, proposer)
@@ -131,6 +137,10 @@ export class PostgresSchedule implements Schedule {
 
   holds(): boolean {
     return this.#lease.holds
+  }
+
+  problem(): string | null {
+    return null
   }
 
   sweep(whole: boolean): Promise<void> {

@@ -50,6 +50,17 @@ export async function openRedis(url: string, options: Options): Promise<Redis> {
   }
 }
 
+/** Why a schedule in this Redis could not be opened now, in a sentence, or null. */
+export async function redisProblem(url: string): Promise<string | null> {
+  try {
+    const redis = await openRedis(url, {})
+    redis.disconnect()
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
 /** One of the values in Redis's answer to INFO. */
 export function infoValue(info: string, name: string): string {
   return new RegExp(`^${name}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? ""
@@ -69,7 +80,7 @@ function refuseUnsuitable(info: string, where: string): void {
 }
 
 /** For messages: the user, the host and the database. The query may hold a password too. */
-function withoutPassword(url: string): string {
+export function withoutPassword(url: string): string {
   const { protocol, username, host, pathname } = new URL(url)
   return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`
 }

@@ -3,6 +3,9 @@
  * on it: while Redis is away, or does not know everything yet, PostgreSQL finds the lanes by itself.
  */
 import type { Redis } from "ioredis"
+import { PosthornError } from "../../core/errors.ts"
+import type { Logger } from "../../observe/log.ts"
+import { Trouble } from "../../observe/trouble.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import { type LaneTime, NO_PROPOSAL, type Proposal, type Proposer } from "../postgres/proposer.ts"
 import { infoValue } from "./connection.ts"
@@ -15,14 +18,32 @@ const PUT_OFF_MS = 5000
 const BEHIND_MS = 5000
 /** A set that was lost is noticed in this time. */
 const CHECK_MS = 1000
+const TEXTS = {
+  begins: "Redis cannot be used; PostgreSQL finds due lanes by itself",
+  ends: "Redis is back",
+}
 /** Workers that sleep are woken for lanes that are due, but not all of them for a thousand. */
 const MOST_WAKES = 8
+
+export interface RedisLineOptions {
+  readonly redis: Redis
+  readonly database: Database
+  readonly keys: Keys
+  readonly logger: Logger
+  /** The URL, for messages. */
+  readonly where: string
+  readonly hasOthers: () => boolean
+}
 
 export class RedisLine implements Proposer {
   readonly #redis: Redis & Scripts
   readonly #database: Database
   readonly #keys: Keys
+  readonly #where: string
   readonly #hasOthers: () => boolean
+  readonly #trouble: Trouble
+  /** What the connection said last; a call on a lost one only says that it is lost. */
+  #connectionError: Error | null = null
   #isComplete = false
   /** Something that it should have learned did not reach it. */
   #hasGap = false
@@ -34,15 +55,27 @@ export class RedisLine implements Proposer {
   #timer: NodeJS.Timeout | null = null
   #ended = false
 
-  constructor(redis: Redis, database: Database, keys: Keys, hasOthers: () => boolean) {
+  constructor({ redis, database, keys, logger, where, hasOthers }: RedisLineOptions) {
     this.#redis = redis as Redis & Scripts
     this.#database = database
     this.#keys = keys
+    this.#where = where
     this.#hasOthers = hasOthers
+    this.#trouble = new Trouble(logger, TEXTS, { schedule: where }, () => performance.now())
     redis.on("close", () => {
       this.#isComplete = false
       this.#run = ""
     })
+    redis.on("error", (error) => {
+      this.#connectionError = error
+    })
+  }
+
+  /** Why PostgreSQL works alone, in a sentence; null while Redis can be used. */
+  get problem(): string | null {
+    const { reason } = this.#trouble
+    if (reason === null) return null
+    return `Redis at ${this.#where} cannot be used (${reason.message}); PostgreSQL finds due lanes by itself, and delivery goes on`
   }
 
   start(): void {
@@ -103,10 +136,19 @@ export class RedisLine implements Proposer {
       const isMarked = (await this.#redis.zscore(this.#keys.lanes, mark)) !== null
       this.#isComplete = isMarked && !this.#hasGap
       if (!this.#isComplete) await this.#rebuild(mark)
-    } catch {
+      this.#trouble.passed()
+    } catch (error) {
       this.#isComplete = false
+      this.#failed(error as Error)
     }
     if (!this.#ended) this.#timer = setTimeout(() => void this.#check(), CHECK_MS)
+  }
+
+  #failed(error: Error): void {
+    // The rebuild reads PostgreSQL, whose trouble is no trouble of Redis.
+    if (this.#ended || error instanceof PosthornError) return
+    const reason = this.#redis.status === "ready" ? error : (this.#connectionError ?? error)
+    this.#trouble.failed(reason)
   }
 
   async #rebuild(mark: string): Promise<void> {

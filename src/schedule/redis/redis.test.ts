@@ -160,6 +160,50 @@ describe("the schedule in Redis", () => {
     await expect.poll(lanes, { timeout: 10_000 }).toEqual({ "app a": 50, "app b": 70 })
   })
 
+  test("that Redis is lost, and that it is back, is logged once each and known in between", async () => {
+    const { world, server, isWhole } = await worldWithOwnRedis()
+    const { schedule } = await world.worker()
+    await isWhole()
+    expect(schedule.problem()).toBeNull()
+    await server.kill()
+    const where = server.url.replace(/\/$/, "")
+    expect(await world.log.told("Redis cannot be used")).toMatchObject({
+      ...{ level: 40, schedule: expect.stringContaining(where) },
+      err: { message: expect.stringContaining("ECONNREFUSED") },
+    })
+    expect(schedule.problem()).toMatch(
+      /^Redis .* cannot be used \(.*ECONNREFUSED.*\); PostgreSQL .* delivery goes on$/,
+    )
+    await server.start()
+    expect(await world.log.told("Redis is back")).toMatchObject({ level: 40, lasted_ms: expect.any(Number) })
+    expect(schedule.problem()).toBeNull()
+    expect(world.log.all).toHaveLength(2)
+  })
+
+  test("a stop that ends the connection is no loss of Redis", async () => {
+    const { world, isWhole } = await worldWithOwnRedis()
+    const { schedule } = await world.worker()
+    await isWhole()
+    await schedule.stop()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([schedule.problem(), world.log.all]).toEqual([null, []])
+  })
+
+  test("PostgreSQL that is away, when the set has to be made anew, is not a loss of Redis", async () => {
+    const { world, redis, isWhole } = await worldWithOwnRedis()
+    const { proxy, url } = await proxied(world.url)
+    const { schedule } = await world.worker({ url })
+    await isWhole()
+    proxy.refuse()
+    proxy.reset()
+    await redis.flushall()
+    await redis.config("RESETSTAT")
+    /** A second attempt to make it anew begins after the first has failed. */
+    const begun = async () => /cmdstat_set:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1] ?? "0"
+    await expect.poll(async () => Number(await begun()), { timeout: 10_000 }).toBeGreaterThan(1)
+    expect([schedule.problem(), world.log.all]).toEqual([null, []])
+  })
+
   test.each([
     ["falls silent", (proxy: FaultProxy) => proxy.blackHole()],
     [
@@ -210,6 +254,9 @@ describe("the schedule in Redis", () => {
     expect(await schedule.claim(9, 1)).toEqual([])
     await world.wake([lane("a")])
     const [claim] = await worker.claimed(1, 1)
+    expect(await world.log.told("Redis cannot be used")).toMatchObject({
+      err: { message: expect.stringContaining("OOM") },
+    })
     await schedule.release(claim!, 0, 2)
     expect(await worker.claimed(1, 3)).toMatchObject([{ endpointId: "a" }])
     expect(schedule.nextDueAt()).toBe(70)

@@ -6,7 +6,7 @@ import type { Database } from "../../store/postgres/connection.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import { PostgresSchedule, type PostgresScheduleOptions } from "../postgres/postgres.ts"
 import type { ScheduleListener } from "../schedule.ts"
-import { openRedis } from "./connection.ts"
+import { openRedis, withoutPassword } from "./connection.ts"
 import { RedisLine } from "./line.ts"
 import { type Keys, keysFor } from "./rebuild.ts"
 import { SCRIPTS } from "./scripts.ts"
@@ -31,7 +31,11 @@ export async function openRedisSchedule(options: RedisScheduleOptions): Promise<
   const redis = await openRedis(options.url, { commandTimeout: ANSWER_MS, scripts: SCRIPTS })
   try {
     const keys = keysFor(await databaseId(options.database))
-    const line = new RedisLine(redis, options.database, keys, () => schedule.hasOthers)
+    const line = new RedisLine({
+      ...{ redis, keys, database: options.database, logger: options.logger },
+      where: withoutPassword(options.url),
+      hasOthers: () => schedule.hasOthers,
+    })
     const schedule = new RedisSchedule(options, line, keys)
     return schedule
   } catch (error) {
@@ -59,6 +63,10 @@ class RedisSchedule extends PostgresSchedule {
     }
     this.#line.start()
     void this.#waker.start()
+  }
+
+  override problem(): string | null {
+    return this.#line.problem
   }
 
   override async stop(): Promise<void> {
