@@ -1,6 +1,6 @@
 /** The library's front door: open, send, on, close. */
 import { getRandomValues } from "node:crypto"
-import { openBackend } from "./backend.ts"
+import { type Backend, openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
 import { PosthornError } from "./core/errors.ts"
@@ -35,8 +35,9 @@ export interface Replacements {
 }
 
 export interface Health {
+  /** Whether a send would be accepted now. */
   readonly ready: boolean
-  /** Why not, in a sentence. */
+  /** What is wrong, in a sentence. While `ready` is true, sending and delivering go on without it: the schedule's Redis is away. */
   readonly problem: string | null
 }
 
@@ -124,7 +125,7 @@ export async function openPosthorn(
         void operational.announce(orgId, type, data)
       },
     }
-    posthorn = new Posthorn(core, engine, bus, operational, { ...settings, bulletin, exchange })
+    posthorn = new Posthorn(core, engine, bus, operational, { ...settings, backend, bulletin, exchange })
     await bulletin.start((note) => hear(note, engine, exchange))
     exchange.start()
     await engine?.start()
@@ -155,8 +156,9 @@ function hear(note: Note, engine: Engine | null, exchange: EventExchange): void 
   }
 }
 
-interface Ending {
+interface Surroundings {
   readonly closeTimeoutMs: number
+  readonly backend: Backend
   readonly bulletin: Bulletin
   readonly exchange: EventExchange
 }
@@ -169,18 +171,24 @@ export class Posthorn extends Tenant {
   readonly operational: Operational
   readonly #engine: Engine | null
   readonly #bus: EventBus
-  readonly #ending: Ending
+  readonly #around: Surroundings
   /** Of late: the server asks for one with each request. */
   readonly #tenants = new Map<string, Tenant>()
   #closing: Promise<void> | null = null
 
   /** Use `openPosthorn`. */
-  constructor(core: Core, engine: Engine | null, bus: EventBus, operational: Operational, ending: Ending) {
+  constructor(
+    core: Core,
+    engine: Engine | null,
+    bus: EventBus,
+    operational: Operational,
+    around: Surroundings,
+  ) {
     super(core)
     this.operational = operational
     this.#engine = engine
     this.#bus = bus
-    this.#ending = ending
+    this.#around = around
   }
 
   /** Another tenant, `org_…`: a world of its own, with nothing to be made before it is used. */
@@ -199,11 +207,13 @@ export class Posthorn extends Tenant {
     return this.#bus.on(name, listener)
   }
 
-  /** Whether a send would be accepted now: the store is asked to write. */
+  /** Whether a send would be accepted now, for which the store is asked to write, and whether the schedule has all that it uses. */
   async health(): Promise<Health> {
     try {
       await this.core.store.check()
-      return { ready: true, problem: null }
+      const problem =
+        this.#engine === null ? await this.#around.backend.checkSchedule() : this.#engine.scheduleProblem
+      return { ready: true, problem }
     } catch (error) {
       return { ready: false, problem: (error as Error).message }
     }
@@ -221,11 +231,11 @@ export class Posthorn extends Tenant {
   }
 
   async #close(): Promise<void> {
-    await this.#engine?.stop(this.#ending.closeTimeoutMs)
+    await this.#engine?.stop(this.#around.closeTimeoutMs)
     await this.#engine?.transport.close()
     await this.operational.settled()
-    this.#ending.exchange.close()
-    await this.#ending.bulletin.close()
+    this.#around.exchange.close()
+    await this.#around.bulletin.close()
     this.core.guard.close()
     await this.core.store.close()
   }
@@ -233,7 +243,7 @@ export class Posthorn extends Tenant {
   /** The store is lost. */
   abandon(): void {
     this.#engine?.abandon()
-    this.#ending.exchange.close()
-    void this.#ending.bulletin.close()
+    this.#around.exchange.close()
+    void this.#around.bulletin.close()
   }
 }

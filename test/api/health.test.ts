@@ -2,7 +2,10 @@
 import { expect, test } from "vitest"
 import { PosthornError } from "../../src/core/errors.ts"
 import type { Store } from "../../src/store/store.ts"
+import { Desk } from "../cli/posthorn.ts"
 import { TestClock } from "../support/clock.ts"
+import { freshDatabase } from "../support/servers/postgres.ts"
+import { ownRedis } from "../support/servers/redis.ts"
 import { ApiServer } from "./support/server.ts"
 
 /** A store that can be told to refuse writes, and counts how often it is asked. */
@@ -53,4 +56,38 @@ test("not while it does not, and again when it does; who asks at once shares the
   state.fails = false
   clock.advance(1000)
   expect(await server.call("GET", "/health", { key: null })).toMatchObject({ status: 200 })
+})
+
+test.each([
+  ["delivers", true],
+  ["does not deliver", false],
+])("a process that %s says that the schedule's Redis is away, and goes on being ready: library, HTTP, command line", async (_what, deliver) => {
+  const redis = await ownRedis()
+  const options = { store: await freshDatabase(), schedule: redis.url, deliver }
+  const clock = new TestClock()
+  const server = await ApiServer.start({ clock, options })
+  const desk = new Desk({ POSTHORN_SERVER: server.url })
+  const ok = { status: "ok" }
+  const healthy = { database: ok, queue: ok, cache: ok }
+  expect(await server.posthorn.health()).toEqual({ ready: true, problem: null })
+  expect(await server.call("GET", "/health", { key: null })).toMatchObject({ status: 200, body: healthy })
+
+  await redis.kill()
+  const problem = expect.stringMatching(/redis:\/\/127\.0\.0\.1:\d+.*ECONNREFUSED/)
+  await expect.poll(() => server.posthorn.health(), { timeout: 10_000 }).toEqual({ ready: true, problem })
+  clock.advance(1000)
+  const degraded = { ...healthy, queue: { status: "error" } }
+  const answer = await server.call("GET", "/health", { key: null })
+  // Ready: a load balancer keeps sending. Where Redis is, is nobody's business here.
+  expect(answer).toMatchObject({ status: 200, body: degraded })
+  expect(answer.text).not.toContain("redis")
+  const typed = await desk.posthorn(["health", "--json"])
+  expect({ ...typed, stdout: JSON.parse(typed.stdout) }).toEqual({ code: 0, stdout: degraded, stderr: "" })
+
+  await redis.start()
+  await expect
+    .poll(() => server.posthorn.health(), { timeout: 10_000 })
+    .toEqual({ ready: true, problem: null })
+  clock.advance(1000)
+  expect(await server.call("GET", "/health", { key: null })).toMatchObject({ status: 200, body: healthy })
 })
