@@ -23,6 +23,8 @@ export interface BackendOptions {
   readonly logger: Logger
   /** Of a worker that shares its store; the schedule's own unless told. */
   readonly leaseMs: number | undefined
+  /** Of SQLite's log; the store's own unless told. */
+  readonly longLogPages: number | undefined
   /** Told when the store can no longer be trusted. */
   onLost(error: PosthornError): void
 }
@@ -81,6 +83,7 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
     path,
     own: options.deliver,
     openMoved: options.openMoved,
+    longLogPages: options.longLogPages,
     onLost: options.onLost,
   })
   return {

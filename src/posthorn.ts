@@ -32,6 +32,8 @@ export interface Replacements {
   readonly wrapStore?: (store: Store) => Store
   /** How long a worker that shares its store has after its last sign of life. */
   readonly leaseMs?: number | undefined
+  /** From how many pages on SQLite's log is copied into the file. */
+  readonly longLogPages?: number | undefined
 }
 
 export interface Health {
@@ -69,6 +71,7 @@ export async function openPosthorn(
     encryptionKey,
     random,
     leaseMs: replacements.leaseMs,
+    longLogPages: replacements.longLogPages,
     onLost,
   })
   const { bulletin } = backend

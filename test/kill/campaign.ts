@@ -47,8 +47,8 @@ export class Campaign {
   }
 
   /** Another life: every sender goes on after the last message that it knows to be accepted, until the program is killed. */
-  launch(under: readonly string[] = []): Program {
-    return this.#start(["--next", this.#next.join()], under)
+  launch(under: readonly string[] = [], args: readonly string[] = []): Program {
+    return this.#start(["--next", this.#next.join(), ...args], under)
   }
 
   #start(args: readonly string[], under: readonly string[] = []): Program {

@@ -20,6 +20,10 @@ const { values } = parseArgs({
     next: { type: "string", default: "" },
     /** How many messages each sender sends. Then the program ends by itself, when nothing waits. */
     count: { type: "string", default: "Infinity" },
+    /** From how many pages on SQLite's log is copied into the file. */
+    "long-log": { type: "string" },
+    /** What the program does when its store is lost: `throw`, `exit`, or `close` and an ordinary end. */
+    lost: { type: "string", default: "throw" },
   },
 })
 
@@ -32,7 +36,13 @@ const MOST_LIVE = 300
 // Straight into the pipe: what was written there is the reader's, whatever happens to this process next.
 const say = (...words: (string | number)[]) => void writeSync(1, `${words.join(" ")}\n`)
 
-const { store = "", schedule } = values
+const { store = "", schedule, "long-log": longLog } = values
+/** Nothing is done for `throw`: that is the library's own way. */
+const ON_LOST: { readonly [lost: string]: { onFatal?: () => void } } = {
+  throw: {},
+  exit: { onFatal: () => process.exit(1) },
+  close: { onFatal: () => void posthorn.close() },
+}
 const posthorn = await openPosthorn(
   {
     store,
@@ -40,8 +50,12 @@ const posthorn = await openPosthorn(
     retry: RETRY,
     egress: { allow: ["127.0.0.0/8"] },
     logger: "silent",
+    ...ON_LOST[values.lost],
   },
-  { leaseMs: Number(values.lease) },
+  {
+    leaseMs: Number(values.lease),
+    ...(longLog === undefined ? {} : { longLogPages: Number(longLog) }),
+  },
 )
 let live = 0
 let finished = Promise.withResolvers<void>()
@@ -73,7 +87,10 @@ async function sendOn(sender: number, from: number, count: number): Promise<void
       say("accepted", sender, n, id, Number(duplicate))
       if (!duplicate) live += matched
     } catch (error) {
-      say("refused", sender, n, error instanceof PosthornError ? error.code : String(error))
+      const code = error instanceof PosthornError ? error.code : String(error)
+      say("refused", sender, n, code)
+      // The program ends in the way that it was told to.
+      if (code === "store_failed") await new Promise(() => {})
       return
     }
   }

@@ -1,9 +1,11 @@
 /**
  * Kills the program again and again while it accepts and delivers, then checks that nothing accepted is missing:
- * `npm run torture -- --rounds 200 --seed 42`, on an empty database with `--store postgres://…` and `--schedule redis://…`. The test
- * suite does a few rounds of the same.
+ * `npm run torture -- --rounds 200 --seed 42`, on an empty database with `--store postgres://…` and `--schedule redis://…`. With
+ * `--images 40`, power cuts and failed syncs of an SQLite file instead, with images of 40 moments in each round. The test suite does a few
+ * rounds of the same.
  */
 import { parseArgs } from "node:util"
+import { crashAtRandom } from "../crash/crash.ts"
 import { type Ground, postgresGround } from "../support/ground.ts"
 import { Campaign } from "./campaign.ts"
 import type { Summary } from "./oracle-outcome.ts"
@@ -59,6 +61,7 @@ if (import.meta.main) {
       seed: { type: "string", default: String(Date.now() % 2 ** 31) },
       store: { type: "string" },
       schedule: { type: "string" },
+      images: { type: "string" },
     },
   })
   const [rounds, seed] = [Number(values.rounds), Number(values.seed)]
@@ -68,6 +71,14 @@ if (import.meta.main) {
   const { store, schedule } = values
   if (store === undefined ? schedule !== undefined : !/^postgres(ql)?:/.test(store))
     throw new Error("--store is the URL of an empty PostgreSQL database; --schedule goes with it")
+  if (values.images !== undefined) {
+    if (store !== undefined) throw new Error("--images is for SQLite files, and goes without --store")
+    for (let round = 1; round <= rounds; round++) {
+      const { images } = await crashAtRandom(seed + round, Number(values.images))
+      console.log(`round ${round}: seed ${seed + round}, ${images} images hold everything acknowledged`)
+    }
+    process.exit(0)
+  }
   const options = store && { store, ...(schedule === undefined ? {} : { schedule }) }
   const ground = options ? postgresGround(options) : undefined
   console.log(await torture({ rounds, seed, ground, tell: console.log }))

@@ -37,7 +37,8 @@ export class Channel {
   #unanswered = 0
   #ended: PosthornError | null = null
   #hasExited = false
-  #closed: (() => void) | null = null
+  /** Told what the thread has done on the way to its end. */
+  #onStep: ((step: "closed" | "finished" | "failed") => void) | null = null
 
   private constructor(worker: Worker, onLost: (error: PosthornError) => void) {
     this.#worker = worker
@@ -62,10 +63,10 @@ export class Channel {
       })
     })
     worker.removeAllListeners("error")
-    worker.on("error", (cause) => setImmediate(() => channel.#end(lost(cause))))
+    worker.on("error", (cause) => setImmediate(() => channel.#lose(lost(cause))))
     worker.on("exit", () => {
       channel.#hasExited = true
-      setImmediate(() => channel.#end(lost(undefined)))
+      setImmediate(() => channel.#lose(lost(undefined)))
     })
     // Not at once: Node hands over one message after the other for as long as there are any, and while each answer leads to calls that are
     // answered before it is worked through there always are. Answers of receivers waited for 100 ms meanwhile, in up to 2000 connections.
@@ -115,8 +116,8 @@ export class Channel {
   }
 
   #receive(message: FromThread): void {
-    if (message === "closed") return this.#closed?.()
-    if (typeof message === "object" && "lost" in message) return this.#end(toError(message.lost))
+    if (message === "closed" || message === "finished" || message === "failed") return this.#onStep?.(message)
+    if (typeof message === "object" && "lost" in message) return this.#lose(toError(message.lost))
     // What was refused when the store was lost may be answered all the same.
     if (typeof message !== "object" || !("answers" in message)) return
     const answered = this.#waiting.splice(0, message.answers.length)
@@ -129,39 +130,48 @@ export class Channel {
     if ("value" in answer) return waiting.resolve(wireOf(waiting.name).unpackAnswer(answer.value))
     const error = toError(answer.failure)
     waiting.reject(error)
-    if (error.code === "store_failed") this.#end(error)
+    if (error.code === "store_failed") this.#lose(error)
   }
 
-  #end(error: PosthornError): void {
+  #lose(error: PosthornError): void {
     if (this.#ended !== null) return
-    this.#ended = error
-    for (const { reject } of [...this.#waiting, ...this.#outbox.map(({ waiting }) => waiting)]) reject(error)
-    this.#waiting = []
-    this.#outbox = []
-    void this.#worker.terminate()
+    void this.end(error)
     this.#onLost(error)
   }
 
-  /** After every call that was made before. */
-  async close(): Promise<void> {
-    if (this.#ended !== null) return
+  /**
+   * After every call that was made before. `beforeLast` is called when they are done and the file has not failed, before the connection
+   * closes. Resolves with whether that was so.
+   */
+  async close(beforeLast: () => void = () => {}): Promise<boolean> {
+    if (this.#ended !== null) return false
     this.#ended = new PosthornError("closed", "Posthorn is closed")
-    await new Promise<void>((resolve) => {
-      this.#closed = resolve
-      this.#flush()
-      this.#post("close")
+    this.#flush()
+    const isSound = (await this.#step("finish")) === "finished"
+    if (isSound) beforeLast()
+    await this.#step("close")
+    await this.end(this.#ended)
+    return isSound
+  }
+
+  /** Resolves with what the thread says to it, or when the thread has ended. */
+  #step(step: "finish" | "close"): Promise<"closed" | "finished" | "failed" | "exited"> {
+    return new Promise((resolve) => {
+      this.#onStep = resolve
+      this.#post(step)
       // Behind the answers that came before it.
-      const exited = () => setImmediate(resolve)
+      const exited = () => setImmediate(resolve, "exited")
       if (this.#hasExited) exited()
       else this.#worker.once("exit", exited)
     })
-    for (const { reject } of this.#waiting) reject(this.#ended)
-    await this.#worker.terminate()
   }
 
-  /** Ends the thread as a crash would: nothing is flushed, nothing is answered. */
-  async kill(): Promise<void> {
-    this.#ended = new PosthornError("closed", "the store was killed")
+  /** Ends the thread as a crash would. What it has not answered is rejected with the error. */
+  async end(error: PosthornError): Promise<void> {
+    this.#ended ??= error
+    for (const { reject } of [...this.#waiting, ...this.#outbox.map(({ waiting }) => waiting)]) reject(error)
+    this.#waiting = []
+    this.#outbox = []
     await this.#worker.terminate()
   }
 }

@@ -10,6 +10,8 @@ export class Copier {
   readonly #path: string
   readonly #writer: MessagePort
   #db: DatabaseSync | null = null
+  /** The file could not be read, written or synced. */
+  hasFailed = false
 
   constructor(path: string, writer: MessagePort) {
     this.#path = path
@@ -26,9 +28,10 @@ export class Copier {
       this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)")
       return null
     } catch (error) {
-      const isLost = toPosthornError(error).code === "store_failed"
-      // Otherwise the log has everything, and the writer does what is left.
-      return isLost ? { failed: (error as Error).message } : null
+      // Passing trouble: the log has everything, and the writer copies what is left.
+      if (toPosthornError(error).code !== "store_failed") return null
+      this.hasFailed = true
+      return { failed: (error as Error).message }
     }
   }
 

@@ -21,6 +21,8 @@ export interface ExecutorOptions {
   readonly copying?: MessagePort
   /** Opens a file that was moved to PostgreSQL all the same. */
   readonly openMoved?: boolean
+  /** From how many pages on a writer has its log copied. */
+  readonly longLogPages?: number | undefined
 }
 
 export type Call = readonly [name: OperationName, args: readonly unknown[]]
@@ -123,6 +125,12 @@ export class Executor {
     return inTransaction(connection, context, () => calls.map(alone))
   }
 
+  /** Whether the file can be trusted, now that nothing is left to do. */
+  finish(): boolean {
+    this.tidy()
+    return this.#lost === null && this.#copier?.hasFailed !== true
+  }
+
   close(): void {
     this.#copier?.close()
     this.#open?.connection.close()
@@ -130,7 +138,7 @@ export class Executor {
   }
 }
 
-function openFile({ path, role, copying, openMoved = false }: ExecutorOptions) {
+function openFile({ path, role, copying, openMoved = false, longLogPages }: ExecutorOptions) {
   const connection = new Connection(path, { readOnly: role === "reader" })
   try {
     if (role !== "reader") {
@@ -138,11 +146,15 @@ function openFile({ path, role, copying, openMoved = false }: ExecutorOptions) {
       if (!openMoved) refuseMoved(path, connection)
     }
     const ownership = role === "owner" ? takeOwnership(path, connection) : null
+    if (role === "owner") connection.rewriteLog()
     if (role !== "reader") connection.syncItself()
     return {
       connection,
       ownership,
-      checkpoints: role === "reader" || copying === undefined ? null : new Checkpoints(connection, copying),
+      checkpoints:
+        role === "reader" || copying === undefined
+          ? null
+          : new Checkpoints(connection, copying, longLogPages),
       context: new Context(
         connection,
         createIds((into) => getRandomValues(into)),

@@ -5,7 +5,9 @@ import { MessageChannel } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
 import type { Store } from "../store.ts"
 import { Channel } from "./channel.ts"
+import { toPosthornError } from "./errors.ts"
 import type { ExecutorOptions } from "./executor.ts"
+import { guardLog, type LogGuard } from "./log-guard.ts"
 import { LISTS, OPERATIONS, type OperationName, READS } from "./operations.ts"
 
 export interface SqliteStoreOptions {
@@ -14,6 +16,7 @@ export interface SqliteStoreOptions {
   readonly own: boolean
   /** Opens a file that was moved to PostgreSQL all the same. */
   readonly openMoved?: boolean
+  readonly longLogPages?: number | undefined
   /** Told once, when the file can no longer be trusted. */
   onLost(error: PosthornError): void
 }
@@ -26,27 +29,48 @@ export interface SqliteStore extends Store {
 }
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  const { path, own, openMoved = false, onLost } = options
+  const { path, own, openMoved = false, longLogPages, onLost } = options
   if (path !== ":memory:") makeFolder(path)
   let told = false
-  const tellOnce = (error: PosthornError) => {
-    if (!told) onLost(error)
-    told = true
-  }
-  const [writer, reader] = await bothOrNeither(
-    ...openWriterAndReader({ path, role: own ? "owner" : "guest", openMoved }, tellOnce),
-  )
   let closed = false
+  let guard: LogGuard | null = null
+  const channels: Promise<Channel>[] = []
+  const open = (thread: ExecutorOptions): Promise<Channel> => {
+    const channel = Channel.open(thread, (error) => {
+      if (told) return
+      told = true
+      void end(error)
+      onLost(error)
+    })
+    channels.push(channel)
+    return channel
+  }
+  /** Every thread ends as in a crash. The guard closes after them, so that the log stays as it is. */
+  const end = async (error: PosthornError): Promise<void> => {
+    closed = true
+    const opened = (await Promise.allSettled(channels)).filter((one) => one.status === "fulfilled")
+    await Promise.all(opened.map(({ value }) => value.end(error)))
+    guard?.close()
+  }
+  let [writer, reader]: Channel[] = []
+  try {
+    const writing: ExecutorOptions = { path, role: own ? "owner" : "guest", openMoved, longLogPages }
+    ;[writer, reader] = await Promise.all(openWriterAndReader(writing, open))
+    guard = guardLog(path)
+  } catch (error) {
+    await end(toPosthornError(error))
+    throw toPosthornError(error)
+  }
   let opened: Promise<Channel> | null = null
   /** Started with the first list: most programs that send need none. */
   const lister = async (): Promise<Channel> => {
-    if (path === ":memory:" || closed) return reader
-    opened ??= Channel.open({ path, role: "reader" }, tellOnce)
+    if (path === ":memory:" || closed) return reader!
+    opened ??= open({ path, role: "reader" })
     return opened
   }
   const methods: { [name: string]: (...args: unknown[]) => Promise<unknown> } = {}
   for (const name of Object.keys(OPERATIONS) as OperationName[]) {
-    const channel = Object.hasOwn(READS, name) ? reader : writer
+    const channel = Object.hasOwn(READS, name) ? reader! : writer!
     methods[name] = Object.hasOwn(LISTS, name)
       ? async (...args) => (await lister()).call(name, args)
       : (...args) => channel.call(name, args)
@@ -57,15 +81,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     async close() {
       told = true
       closed = true
-      // The writer last: it brings all that is left in the log into the file.
       await (await opened)?.close()
-      await reader.close()
-      await writer.close()
+      const isSound = await reader!.close()
+      // The writer last, and without the guard: SQLite then brings the rest of the log into the file.
+      await writer!.close(() => isSound && guard?.close())
+      guard?.close()
     },
     async kill() {
       told = true
-      closed = true
-      await Promise.all([writer.kill(), reader.kill(), opened?.then((channel) => channel.kill())])
+      await end(new PosthornError("closed", "the store was killed"))
     },
   }
 }
@@ -73,29 +97,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
 /** A database in memory belongs to its connection: everything runs on the one thread there. */
 function openWriterAndReader(
   writing: ExecutorOptions,
-  onLost: (error: PosthornError) => void,
+  open: (thread: ExecutorOptions) => Promise<Channel>,
 ): [Promise<Channel>, Promise<Channel>] {
   const { path } = writing
   if (path === ":memory:") {
-    const both = Channel.open(writing, onLost)
+    const both = open(writing)
     return [both, both]
   }
   const { port1, port2 } = new MessageChannel()
-  return [
-    Channel.open({ ...writing, copying: port1 }, onLost),
-    Channel.open({ path, role: "reader", copying: port2 }, onLost),
-  ]
-}
-
-/** The threads start side by side; if one cannot, the other is ended. */
-async function bothOrNeither(...opening: [Promise<Channel>, Promise<Channel>]): Promise<[Channel, Channel]> {
-  try {
-    return await Promise.all(opening)
-  } catch (error) {
-    for (const result of await Promise.allSettled(opening))
-      if (result.status === "fulfilled") await result.value.kill()
-    throw error
-  }
+  return [open({ ...writing, copying: port1 }), open({ path, role: "reader", copying: port2 })]
 }
 
 function makeFolder(path: string): void {

@@ -12,7 +12,7 @@ import {
 import type { OperationName } from "./operations.ts"
 import { wireOf } from "./wire.ts"
 
-export type ToThread = { readonly calls: readonly Call[] } | "close"
+export type ToThread = { readonly calls: readonly Call[] } | "finish" | "close"
 export type FromThread =
   | "open"
   /** Of so many calls, in the order of the calls. */
@@ -20,6 +20,9 @@ export type FromThread =
   | { readonly openFailed: Failure }
   /** The file has failed, whatever was answered before. */
   | { readonly lost: Failure }
+  /** To "finish": every call before it is done, and whether the file can be trusted then. */
+  | "finished"
+  | "failed"
   | "closed"
 
 /**
@@ -33,18 +36,18 @@ const answer = (message: FromThread) => port.postMessage(message)
 
 try {
   const executor = new Executor(workerData as ExecutorOptions)
-  let closing = false
+  let asked: "finish" | "close" | null = null
   let calls: readonly Call[] = []
   let taken = 0
   const receive = (message: ToThread) => {
-    if (message === "close") closing = true
+    if (message === "close" || message === "finish") asked = message
     else {
       calls = message.calls
       taken = 0
     }
   }
   const hasMore = (): boolean => {
-    while (taken === calls.length && !closing) {
+    while (taken === calls.length && asked === null) {
       const received = receiveMessageOnPort(port)
       if (received === undefined) return false
       receive(received.message as ToThread)
@@ -68,10 +71,13 @@ try {
   port.on("message", (message: ToThread) => {
     receive(message)
     while (hasMore()) transact()
-    if (!closing) return
-    executor.close()
-    answer("closed")
-    port.close()
+    if (asked === "finish") answer(executor.finish() ? "finished" : "failed")
+    if (asked === "close") {
+      executor.close()
+      answer("closed")
+      port.close()
+    }
+    asked = null
   })
   answer("open")
 } catch (error) {

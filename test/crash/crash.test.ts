@@ -1,0 +1,34 @@
+/** Faults 3 and 4, with the pages that they lose: power cuts and failed syncs. `npm run torture -- --images 40` does more of the same. */
+import { expect, test } from "vitest"
+import { crash, type End } from "./crash.ts"
+import type { SyncFailure } from "./trace.ts"
+
+const MOMENTS = 8
+/** Each has two lives of a real program and some sixty images. */
+const slow = { timeout: 180_000 }
+
+test(
+  "after a power cut at any moment all that was acknowledged is there, whatever became of unsynced writes",
+  slow,
+  async () => {
+    const { images } = await crash({ seed: 1, failure: null, end: "throw", moments: 2 * MOMENTS })
+    expect(images).toBeGreaterThan(60)
+  },
+)
+
+const FAILURES: readonly (SyncFailure & { readonly name: string; readonly end: End })[] = [
+  { name: "database", file: "", at: 4, how: "dropped", end: "throw" },
+  { name: "database", file: "", at: 5, how: "dropped", end: "exit" },
+  { name: "database", file: "", at: 6, how: "clean", end: "close" },
+  { name: "log", file: "-wal", at: 40, how: "dropped", end: "close" },
+  { name: "log", file: "-wal", at: 50, how: "clean", end: "exit" },
+]
+
+test.for(FAILURES)(
+  "sync $at of the $name fails, pages $how, end by $end: the log stays and nothing acknowledged is lost, also at a power cut after the restart",
+  slow,
+  async ({ end, ...failure }) => {
+    const { images } = await crash({ seed: failure.at, failure, end, moments: MOMENTS })
+    expect(images).toBeGreaterThan(30)
+  },
+)
