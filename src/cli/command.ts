@@ -71,7 +71,11 @@ export const CONNECTION = {
   json: on("the API's JSON, for programs"),
 } as const
 
+/** Of every action that shows a table. */
+export const TABLE = { wide: on("whole ids, and nothing is cut") } as const
+
 export const PAGES = {
+  ...TABLE,
   limit: wholeNumber("N", "at most so many (50)"),
   all: on("everything, page after page"),
   iterator: text("ITERATOR", "goes on behind a page that --json showed"),

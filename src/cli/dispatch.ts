@@ -36,7 +36,7 @@ async function perform(name: string, action: Action, typed: readonly string[]): 
       flags: parsed.flags,
       fields: fieldsOf(action.flags ?? {}, parsed),
       api: new Api(client, namesOf(flagsOf(action))),
-      out: new Output(process.stdout, process.stderr, parsed.flags.json === true),
+      out: new Output(process.stdout, process.stderr, parsed.flags),
     })
     return code ?? 0
   } finally {

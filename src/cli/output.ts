@@ -13,13 +13,17 @@ export class Output {
   readonly #look: Look
 
   /** The second one is for what is not the answer: notes, questions, progress. */
-  constructor(out: WriteStream, notes: WriteStream, json: boolean) {
+  constructor(
+    out: WriteStream,
+    notes: WriteStream,
+    { json = false, wide = false }: { readonly json?: boolean; readonly wide?: boolean },
+  ) {
     this.json = json
     this.#out = out
     this.#notes = notes
     this.#look = {
       // Some terminals say that they have none.
-      width: out.isTTY && out.columns > 0 ? out.columns : null,
+      width: out.isTTY && out.columns > 0 && !wide ? out.columns : null,
       // It looks at the stream, NO_COLOR and FORCE_COLOR.
       paint: (text, kind) => styleText(STYLES[kind], text, { stream: out }),
     }
@@ -40,7 +44,11 @@ export class Output {
   table<R>(document: unknown, rows: readonly R[], columns: readonly Column<R>[], none: string): void {
     if (this.json) this.#document(document)
     else if (rows.length === 0) this.note(none)
-    else this.#lines(tableLines(rows, columns, this.#look))
+    else {
+      let isShortened = false
+      this.#lines(tableLines(rows, columns, this.#look, () => (isShortened = true)))
+      if (isShortened) this.note("Shortened to fit the terminal; --wide shows everything.")
+    }
   }
 
   /** For people only, and not part of the answer. */

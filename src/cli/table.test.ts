@@ -1,6 +1,6 @@
 /** Tables keep their columns, fit the terminal, and let nothing through that acts on it. */
 import { expect, test } from "vitest"
-import { type Column, PLAIN, recordLines, tableLines, time } from "./table.ts"
+import { type Column, PLAIN, recordLines, shortId, shortTime, tableLines, time } from "./table.ts"
 
 interface Row {
   readonly id: string
@@ -42,6 +42,44 @@ test("on a terminal that is too narrow for the ids, lines are cut and never wrap
   const rows = [{ id: "dlv_12345678", tries: 1, url: "https://example.com/" }]
   for (const line of tableLines(rows, COLUMNS, { ...PLAIN, width: 15 }))
     expect([...line].length).toBeLessThanOrEqual(15)
+})
+
+const ID = "dlv_3MG8Bjk00caZpBW8XbxZSCNPmgU"
+
+test("ids are shortened and columns that matter less left out before what matters is cut", () => {
+  const columns: readonly Column<null>[] = [
+    { title: "ID", value: () => ID, short: shortId },
+    { title: "TYPE", value: () => "invoice.paid", cut: true, minor: true },
+    { title: "TRIES", value: () => 3, right: true },
+    { title: "URL", value: () => "https://example.com/hooks", cut: true, least: 16 },
+    { title: "ERROR", value: () => "HTTP 500: out of order", cut: true, least: 16 },
+  ]
+  const lines = (width: number | null) => {
+    let isShortened = false
+    const [, line] = tableLines([null], columns, { ...PLAIN, width }, () => {
+      isShortened = true
+    })
+    return [line, isShortened]
+  }
+  const whole = `${ID}  invoice.paid      3  https://example.com/hooks  HTTP 500: out of order`
+  expect(lines(null)).toEqual([whole, false])
+  expect(lines(whole.length)).toEqual([whole, false])
+  const short = "dlv_…CNPmgU  invoice.paid      3  https://example.com/hooks  HTTP 500: out of order"
+  expect(lines(83)).toEqual([short, true])
+  expect(lines(60)).toEqual(["dlv_…CNPmgU      3  https://example.co…  HTTP 500: out of o…", true])
+  for (const width of [20, 30, 40]) expect([...(lines(width)[0] as string)].length).toBeLessThanOrEqual(width)
+})
+
+test("an id is shortened to its kind and its end, and nothing else is", () => {
+  expect(shortId(ID)).toBe("dlv_…CNPmgU")
+  for (const other of ["main", "dlv_1", "https://example.com/", "–"]) expect(shortId(other)).toBe(other)
+})
+
+test("a time is shortened to how far away it is", () => {
+  const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString()
+  expect(shortTime(at(3660))).toBe("in 1h 1m")
+  expect(shortTime(at(-7200))).toBe("2h ago")
+  expect(shortTime("–")).toBe("–")
 })
 
 test("what a receiver answered cannot move the cursor or begin a line", () => {

@@ -1,12 +1,18 @@
 /** Rows for people: columns in line, cut to what the terminal shows, and nothing in them that acts on it. */
 import { column, columnRight, printable } from "../core/text.ts"
+import { spanText } from "./when.ts"
 
 export interface Column<R> {
   readonly title: string
   value(row: R): Cell
   readonly right?: boolean
-  /** May be cut where the terminal is narrow; ids, which are copied, may not. */
+  /** Says the same in fewer characters; taken first where the terminal is narrow. */
+  readonly short?: (text: string) => string
+  /** Left out where the terminal is too narrow, the last one first. */
+  readonly minor?: boolean
+  /** May be cut where the terminal is narrow, to no less than `least` characters (8). */
   readonly cut?: boolean
+  readonly least?: number
 }
 
 export type Cell = string | number | boolean | null | undefined | Date | readonly string[]
@@ -37,15 +43,26 @@ export function time(value: Date | string | null | undefined): string | null {
   return value == null ? null : new Date(value).toISOString().replace(/\.\d+Z$/, "Z")
 }
 
-export function tableLines<R>(rows: readonly R[], columns: readonly Column<R>[], look: Look): string[] {
-  const texts = rows.map((row) => columns.map((one) => cellText(one.value(row))))
-  const widths = fitted(
-    columns.map((one, i) =>
-      texts.reduce((most, cells) => Math.max(most, lengthOf(cells[i]!)), lengthOf(one.title)),
-    ),
-    columns,
-    look.width,
-  )
+/** `dlv_…Q3zX9f`: what kind it is, and the end, which is random; the beginning is the time, and alike in a list. */
+export function shortId(text: string): string {
+  return text.replace(/^([a-z]+_)\w{21}(\w{6})$/, "$1…$2")
+}
+
+/** `in 4m 30s` or `2h ago`. */
+export function shortTime(text: string): string {
+  const seconds = Math.round((Date.parse(text) - Date.now()) / 1000)
+  if (Number.isNaN(seconds)) return text
+  return seconds < 0 ? `${spanText(-seconds)} ago` : `in ${spanText(seconds)}`
+}
+
+export function tableLines<R>(
+  rows: readonly R[],
+  given: readonly Column<R>[],
+  look: Look,
+  onShortened: () => void = () => {},
+): string[] {
+  const { columns, texts, widths, isShortened } = layOut(rows, given, look.width)
+  if (isShortened) onShortened()
   const line = (cells: readonly string[], kind?: "title") => {
     const parts = cells.map((cell, i) => {
       const isLast = i === cells.length - 1
@@ -88,21 +105,61 @@ function coloured(part: string, cell: string, { paint }: Look): string {
   return BAD.test(cell) ? paint(part, "bad") : part
 }
 
-/** The widest that may be cut gives way first. */
-function fitted(
-  wanted: readonly number[],
-  columns: readonly Pick<Column<never>, "cut">[],
-  width: number | null,
-) {
-  const widths = [...wanted]
-  const total = () => widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1))
-  while (width !== null && total() > width) {
-    const widest = widths.reduce(
-      (best, one, i) => (columns[i]!.cut && one > NARROWEST && one > (widths[best] ?? 0) ? i : best),
-      -1,
-    )
-    if (widest === -1) break
-    widths[widest] = widths[widest]! - 1
+interface Layout<R> {
+  readonly columns: readonly Column<R>[]
+  readonly texts: readonly (readonly string[])[]
+  readonly widths: readonly number[]
+  /** Something that can be copied or read elsewhere is not shown whole. */
+  readonly isShortened: boolean
+}
+
+/** Short forms first, then columns that matter less are left out, then the widest that may be cut gives way. */
+function layOut<R>(rows: readonly R[], columns: readonly Column<R>[], width: number | null): Layout<R> {
+  const whole = measured(rows, columns, false)
+  if (width === null || sumOf(whole.widths) <= width) return { ...whole, columns, isShortened: false }
+  const shown = [...columns]
+  let made = measured(rows, shown, true)
+  while (sumOf(floors(shown, made.widths)) > width) {
+    const last = shown.findLastIndex(({ minor }) => minor)
+    if (last === -1) break
+    shown.splice(last, 1)
+    made = measured(rows, shown, true)
   }
+  return { ...made, columns: shown, widths: fitted(made.widths, shown, width), isShortened: true }
+}
+
+function measured<R>(rows: readonly R[], columns: readonly Column<R>[], isNarrow: boolean) {
+  const texts = rows.map((row) =>
+    columns.map(({ value, short }) => {
+      const text = cellText(value(row))
+      return isNarrow && short !== undefined ? short(text) : text
+    }),
+  )
+  const widths = columns.map(({ title }, i) =>
+    texts.reduce((most, cells) => Math.max(most, lengthOf(cells[i]!)), lengthOf(title)),
+  )
+  return { texts, widths }
+}
+
+function sumOf(widths: readonly number[]): number {
+  return widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1))
+}
+
+function floors<R>(columns: readonly Column<R>[], widths: readonly number[]): number[] {
+  return columns.map(({ cut, least = NARROWEST }, i) => (cut ? Math.min(widths[i]!, least) : widths[i]!))
+}
+
+/** The widest that may be cut gives way first; below its least width only where nothing else is left. */
+function fitted<R>(wanted: readonly number[], columns: readonly Column<R>[], width: number): number[] {
+  const widths = [...wanted]
+  for (const lowest of [floors(columns, wanted), columns.map(() => NARROWEST)])
+    while (sumOf(widths) > width) {
+      const widest = widths.reduce(
+        (best, one, i) => (columns[i]!.cut && one > lowest[i]! && one > (widths[best] ?? 0) ? i : best),
+        -1,
+      )
+      if (widest === -1) break
+      widths[widest] = widths[widest]! - 1
+    }
   return widths
 }

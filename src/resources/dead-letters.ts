@@ -1,7 +1,7 @@
 /** Dead letters: what was given up and not discarded. */
 import { invalid, PosthornError } from "../core/errors.ts"
 import { requireObject, wholeNumber } from "../core/input.ts"
-import type { DeliveryFilter, DeadGroup as GroupRow } from "../store/store.ts"
+import type { DeliveryFilter, Endpoint, DeadGroup as GroupRow } from "../store/store.ts"
 import { type Core, date, newTask } from "./core.ts"
 import {
   type Deliveries,
@@ -17,6 +17,9 @@ import { startTask, type Task } from "./tasks.ts"
 export type DeadQuery = Omit<DeliveryQuery, "status">
 
 export interface DeadGroup extends Omit<GroupRow, "oldestAt" | "newestAt"> {
+  /** Null for an endpoint that was deleted. */
+  readonly endpointUid: string | null
+  readonly endpointUrl: string | null
   readonly oldestAt: Date
   readonly newestAt: Date
 }
@@ -45,7 +48,17 @@ export class DeadLetters {
       await this.#filter(query),
       wholeNumber(limit, "limit", 1, 1000),
     )
-    return rows.map((row) => ({ ...row, oldestAt: date(row.oldestAt), newestAt: date(row.newestAt) }))
+    const { store } = this.#core
+    const names = new Map<string, Endpoint | null>()
+    for (const { appId, endpointId } of rows)
+      if (!names.has(endpointId)) names.set(endpointId, await store.getEndpoint(appId, endpointId))
+    return rows.map((row) => ({
+      ...row,
+      endpointUid: names.get(row.endpointId)?.uid ?? null,
+      endpointUrl: names.get(row.endpointId)?.url ?? null,
+      oldestAt: date(row.oldestAt),
+      newestAt: date(row.newestAt),
+    }))
   }
 
   retry(id: string): Promise<Delivery> {

@@ -8,6 +8,9 @@ import { type List, listPage, PAGE_FIELDS, type PageInput, pageById } from "./pa
 export type LaneReason = "sending" | "due" | "retry" | "held" | "paused" | "disabled" | "deleted"
 
 export interface Lane extends Omit<LaneStatus, "oldestAt" | "nextDueAt"> {
+  /** Null for an endpoint that was deleted. */
+  readonly endpointUid: string | null
+  readonly endpointUrl: string | null
   readonly reason: LaneReason
   readonly oldestAt: Date
   readonly nextDueAt: Date | null
@@ -52,6 +55,8 @@ function show(row: LaneStatus, endpoint: Endpoint | null, now: number): Lane {
   const heldUntil = endpoint?.holdUntil != null && endpoint.holdUntil > now ? endpoint.holdUntil : null
   return {
     ...row,
+    endpointUid: endpoint?.uid ?? null,
+    endpointUrl: endpoint?.url ?? null,
     reason: reasonOf(row, endpoint, heldUntil, now),
     oldestAt: date(row.oldestAt),
     nextDueAt: date(row.nextDueAt),

@@ -201,11 +201,42 @@ test(
     const plain = await world.desk.type(line, { environment: { NO_COLOR: "1" } })
     expect(plain.stdout).not.toContain("\x1b")
     const lines = plain.stdout.trimEnd().split("\r\n")
-    expect(lines).toHaveLength(2)
+    expect(lines).toHaveLength(3)
     for (const one of lines) expect([...one].length).toBeLessThanOrEqual(100)
-    expect(lines[1]).toMatch(/^dlv_\w{27} .*…/)
+    expect(lines[1]).toMatch(/^dlv_…\w{6} .*…/)
+    expect(lines[2]).toBe("Shortened to fit the terminal; --wide shows everything.")
+    const wide = await world.desk.type(onTerminal("posthorn deliveries list --wide", 80))
+    expect(wide.stdout).toMatch(/^dlv_\w{27} /m)
+    expect(wide.stdout).not.toContain("…")
   },
 )
+
+test("80 columns show the next attempt, the URL and the error, and endpoints by name", PATIENCE, async () => {
+  const world = await World.start()
+  const { endpoints, deliveries } = world.server.posthorn
+  await endpoints.update("acme", "down", { retry: { delays: [7205], maxAttempts: 2, jitter: "none" } })
+  await world.send("fails")
+  await expect.poll(() => deliveries.count({ status: "failed" })).toBe(1)
+  const show = async (command: string) => {
+    const { stdout } = await world.desk.type(onTerminal(command, 80), { environment: { NO_COLOR: "1" } })
+    const lines = stdout.trimEnd().split("\r\n")
+    for (const line of lines) expect([...line].length).toBeLessThanOrEqual(80)
+    return lines
+  }
+  const [head, delivery] = await show("posthorn deliveries list --status failed")
+  expect(head).toMatch(/^ID +STATUS +TRIES +NEXT +URL +ERROR$/)
+  expect(delivery).toMatch(
+    /^dlv_…\w{6} +failed +1 +in 2h( \d+s)? +http:\/\/127\.0\.0\.1:\S+ +HTTP 500: answer/,
+  )
+  const [, lane] = await show("posthorn lanes")
+  expect(lane).toMatch(/^(app_…\w{6} +)?down +retry +0 +1 +0 .* ago +in 2h/)
+  const [, attempt] = await show("posthorn attempts list acme --status fail")
+  expect(attempt).toMatch(/^atmpt_…\w{6} +\S+ ago +fail +500 +\d+ +http:\S+ +answer 500$/)
+  await world.send("fails", { maxAttempts: 1 })
+  await expect.poll(() => deliveries.count({ status: "dead" })).toBe(1)
+  const [, group] = await show("posthorn dead groups")
+  expect(group).toMatch(/^ +1 +down +exhausted .*HTTP 500: answer/)
+})
 
 test("recover sends what was given up, and replay-missing what was missed", PATIENCE, async () => {
   const world = await World.start()

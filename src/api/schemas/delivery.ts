@@ -41,11 +41,17 @@ export const DeliveryDetailOut = Type.Named(
   }),
 )
 
+const endpointNames = {
+  endpointUid: Type.Nullable(Type.String()),
+  endpointUrl: Type.Nullable(Type.String({ description: "Where it leads now; null if it was deleted." })),
+}
+
 export const DeadGroupOut = Type.Named(
   "DeadGroupOut",
   Type.Object({
     appId: Type.String(),
     endpointId: Type.String(),
+    ...endpointNames,
     deadReason: DeadReason,
     error: Type.Nullable(Type.String()),
     count: Type.Integer(),
@@ -58,6 +64,7 @@ export const LaneOut = Type.Named(
   "LaneOut",
   Type.Object({
     endpointId: Type.String(),
+    ...endpointNames,
     appId: Type.String(),
     reason: Type.Enum(["sending", "due", "retry", "held", "paused", "disabled", "deleted"]),
     waiting: Type.Integer({ description: "How many wait for their first attempt." }),

@@ -6,15 +6,15 @@ import { action, type Group, PAGES, uid, YES } from "../command.ts"
 import { clearableNumber, pairs, text } from "../flag.ts"
 import { type List, showList } from "../lists.ts"
 import type { Output } from "../output.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { APP, count, requireChanges, waitingFor } from "./shared.ts"
 
 const COLUMNS: readonly Column<ApplicationOut>[] = [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: ({ id }) => id, short: shortId },
   { title: "UID", value: ({ uid: own }) => own, cut: true },
   { title: "NAME", value: ({ name }) => name, cut: true },
   { title: "RATE", value: ({ throttleRate }) => throttleRate, right: true },
-  { title: "CREATED", value: ({ createdAt }) => time(createdAt) },
+  { title: "CREATED", value: ({ createdAt }) => time(createdAt), short: shortTime, minor: true },
 ]
 
 const FIELDS = {

@@ -4,18 +4,18 @@ import { path } from "../api.ts"
 import { action, type Group, PAGES } from "../command.ts"
 import { choice, text } from "../flag.ts"
 import { showList } from "../lists.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { CONTENT, WHICH } from "./filters.ts"
 import { APP } from "./shared.ts"
 
 export const ATTEMPT_COLUMNS: readonly Column<AttemptOut>[] = [
-  { title: "ATTEMPT", value: ({ id }) => id },
-  { title: "AT", value: ({ timestamp }) => time(timestamp) },
+  { title: "ATTEMPT", value: ({ id }) => id, short: shortId },
+  { title: "AT", value: ({ timestamp }) => time(timestamp), short: shortTime },
   { title: "STATUS", value: ({ statusText }) => statusText },
   { title: "HTTP", value: ({ responseStatusCode }) => responseStatusCode || null, right: true },
   { title: "MS", value: ({ responseDurationMs }) => responseDurationMs, right: true },
-  { title: "URL", value: ({ url }) => url, cut: true },
-  { title: "ANSWER", value: ({ response }) => response, cut: true },
+  { title: "URL", value: ({ url }) => url, cut: true, least: 24 },
+  { title: "ANSWER", value: ({ response }) => response, cut: true, least: 24 },
 ]
 
 function routeOf(app: string, endpoint: string | undefined, message: string | undefined): string {

@@ -3,23 +3,23 @@ import type { Static } from "../../api/schema.ts"
 import type { DeadGroupOut, DeliveryOut } from "../../api/schemas/delivery.ts"
 import { path } from "../api.ts"
 import { makeSure } from "../ask.ts"
-import { type Action, action, type Group, PAGES, WAIT, YES } from "../command.ts"
+import { type Action, action, type Group, PAGES, TABLE, WAIT, YES } from "../command.ts"
 import { on, wholeNumber } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { UsageError } from "../options.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { followTask, type StartedTask } from "../wait.ts"
 import { DELIVERY_COLUMNS, showDelivery } from "./deliveries.ts"
 import { WHICH } from "./filters.ts"
-import { count, filterText } from "./shared.ts"
+import { count, endpointName, filterText } from "./shared.ts"
 
 const GROUPS: readonly Column<Static<typeof DeadGroupOut>>[] = [
   { title: "COUNT", value: (group) => group.count, right: true },
-  { title: "ENDPOINT", value: ({ endpointId }) => endpointId },
+  { title: "ENDPOINT", value: endpointName, short: shortId, cut: true, least: 20 },
   { title: "REASON", value: ({ deadReason }) => deadReason },
-  { title: "OLDEST", value: ({ oldestAt }) => time(oldestAt) },
-  { title: "NEWEST", value: ({ newestAt }) => time(newestAt) },
-  { title: "ERROR", value: ({ error }) => error, cut: true },
+  { title: "OLDEST", value: ({ oldestAt }) => time(oldestAt), short: shortTime, minor: true },
+  { title: "NEWEST", value: ({ newestAt }) => time(newestAt), short: shortTime },
+  { title: "ERROR", value: ({ error }) => error, cut: true, least: 24 },
 ]
 
 function change(verb: "retry" | "discard", summary: string, happens: string): Action {
@@ -73,7 +73,11 @@ export const table: Group = {
     }),
     groups: action({
       summary: "dead letters by endpoint, reason and error, the largest group first",
-      flags: { ...WHICH, limit: wholeNumber("N", "at most so many groups (100)", { field: "limit" }) },
+      flags: {
+        ...WHICH,
+        ...TABLE,
+        limit: wholeNumber("N", "at most so many groups (100)", { field: "limit" }),
+      },
       examples: ["posthorn dead groups", "posthorn dead groups --app acme --limit 5"],
       async run({ api, out, fields }) {
         const groups = await api.get<{ readonly data: readonly Static<typeof DeadGroupOut>[] }>(

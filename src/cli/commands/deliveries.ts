@@ -2,12 +2,12 @@
 import type { DeliveryOut } from "../../api/schemas/delivery.ts"
 import type { AttemptOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
-import { type Action, action, type Group, PAGES } from "../command.ts"
+import { type Action, action, type Group, PAGES, TABLE } from "../command.ts"
 import { choice } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { UsageError } from "../options.ts"
 import type { Output } from "../output.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { moment, span } from "../when.ts"
 import { ATTEMPT_COLUMNS } from "./attempts.ts"
 import { WHICH } from "./filters.ts"
@@ -16,14 +16,14 @@ import { sendNow } from "./send-now.ts"
 export const DELIVERY = { name: "delivery", about: "the delivery's id" } as const
 
 export const DELIVERY_COLUMNS: readonly Column<DeliveryOut>[] = [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: ({ id }) => id, short: shortId },
   { title: "STATUS", value: ({ status }) => status },
-  { title: "REASON", value: ({ deadReason }) => deadReason },
-  { title: "TYPE", value: ({ eventType }) => eventType, cut: true },
+  { title: "REASON", value: ({ deadReason }) => deadReason, minor: true },
+  { title: "TYPE", value: ({ eventType }) => eventType, cut: true, minor: true },
   { title: "TRIES", value: ({ attemptCount }) => attemptCount, right: true },
-  { title: "NEXT", value: ({ nextAttempt }) => time(nextAttempt) },
-  { title: "URL", value: ({ url }) => url, cut: true },
-  { title: "ERROR", value: ({ error }) => error, cut: true },
+  { title: "NEXT", value: ({ nextAttempt }) => time(nextAttempt), short: shortTime },
+  { title: "URL", value: ({ url }) => url, cut: true, least: 24 },
+  { title: "ERROR", value: ({ error }) => error, cut: true, least: 24 },
 ]
 
 export function showDelivery(out: Output, document: DeliveryOut): void {
@@ -71,6 +71,7 @@ export const table: Group = {
     get: action({
       summary: "show a delivery with its attempts, and when the next is due",
       args: [DELIVERY],
+      flags: TABLE,
       examples: ["posthorn deliveries get DELIVERY_ID"],
       async run({ api, out, args }) {
         const delivery = await api.get<DeliveryOut & { readonly attempts: readonly AttemptOut[] }>(

@@ -5,7 +5,7 @@ import { uid } from "../command.ts"
 import { clearable, clearableNumber, clearableTexts, type Flag, pairs, text } from "../flag.ts"
 import type { Output } from "../output.ts"
 import { parseJson } from "../source.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, time } from "../table.ts"
 
 /** A policy itself, when it looks like one. */
 const retry: Flag<unknown> = {
@@ -37,9 +37,9 @@ export const ENDPOINT_FIELDS = {
 export const HEADER = pairs("NAME:VALUE", "a header that every request has", { between: ":" })
 
 export const ENDPOINT_COLUMNS: readonly Column<EndpointOut>[] = [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: ({ id }) => id, short: shortId },
   { title: "UID", value: (endpoint) => endpoint.uid, cut: true },
-  { title: "URL", value: ({ url }) => url, cut: true },
+  { title: "URL", value: ({ url }) => url, cut: true, least: 24 },
   { title: "TYPES", value: ({ eventTypes }) => eventTypes ?? "all", cut: true },
   { title: "STATE", value: stateOf },
 ]

@@ -6,17 +6,17 @@ import { action, type Group, PAGES, YES } from "../command.ts"
 import { choice, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { UsageError } from "../options.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { moment, span } from "../when.ts"
 
 const COLUMNS: readonly Column<KeyOut>[] = [
   { title: "ID", value: ({ id }) => id },
   { title: "NAME", value: ({ name }) => name, cut: true },
   { title: "SCOPE", value: ({ scope }) => scope },
-  { title: "APP", value: ({ appId }) => appId },
+  { title: "APP", value: ({ appId }) => appId, short: shortId },
   { title: "STATE", value: stateOf },
-  { title: "EXPIRES", value: ({ expiresAt }) => time(expiresAt) },
-  { title: "LAST USED", value: ({ lastUsedAt }) => time(lastUsedAt) },
+  { title: "EXPIRES", value: ({ expiresAt }) => time(expiresAt), short: shortTime },
+  { title: "LAST USED", value: ({ lastUsedAt }) => time(lastUsedAt), short: shortTime },
 ]
 
 /** A revocation may lie ahead. */

@@ -3,17 +3,19 @@ import type { Static } from "../../api/schema.ts"
 import type { LaneOut } from "../../api/schemas/delivery.ts"
 import { action, PAGES, type Table } from "../command.ts"
 import { showList } from "../lists.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { WHICH } from "./filters.ts"
+import { endpointName } from "./shared.ts"
 
 const COLUMNS: readonly Column<Static<typeof LaneOut>>[] = [
-  { title: "ENDPOINT", value: ({ endpointId }) => endpointId },
+  { title: "APP", value: ({ appId }) => appId, short: shortId, minor: true },
+  { title: "ENDPOINT", value: endpointName, short: shortId, cut: true, least: 20 },
   { title: "WHY", value: ({ reason }) => reason },
   { title: "WAITING", value: ({ waiting }) => waiting, right: true },
   { title: "RETRYING", value: ({ retrying }) => retrying, right: true },
   { title: "SENDING", value: ({ sending }) => sending, right: true },
-  { title: "SINCE", value: ({ oldestAt }) => time(oldestAt) },
-  { title: "NEXT", value: ({ nextDueAt, heldUntil }) => time(heldUntil ?? nextDueAt) },
+  { title: "SINCE", value: ({ oldestAt }) => time(oldestAt), short: shortTime },
+  { title: "NEXT", value: ({ nextDueAt, heldUntil }) => time(heldUntil ?? nextDueAt), short: shortTime },
 ]
 
 export const table: Table = action({

@@ -2,24 +2,24 @@
 import type { MessageEndpointOut } from "../../api/schemas/endpoint.ts"
 import type { MessageOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
-import { action, type Group, PAGES } from "../command.ts"
+import { action, type Group, PAGES, TABLE } from "../command.ts"
 import { readList, showList } from "../lists.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { CONTENT } from "./filters.ts"
 import { APP, ENDPOINT } from "./shared.ts"
 
 const COLUMNS: readonly Column<MessageOut>[] = [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: ({ id }) => id, short: shortId },
   { title: "TYPE", value: ({ eventType }) => eventType, cut: true },
   { title: "EVENT ID", value: ({ eventId }) => eventId, cut: true },
   { title: "ENDPOINTS", value: ({ matched }) => matched, right: true },
-  { title: "RECEIVED", value: ({ timestamp }) => time(timestamp) },
+  { title: "RECEIVED", value: ({ timestamp }) => time(timestamp), short: shortTime },
 ]
 
 const DESTINATIONS: readonly Column<MessageEndpointOut>[] = [
-  { title: "DELIVERY", value: ({ deliveryId }) => deliveryId },
+  { title: "DELIVERY", value: ({ deliveryId }) => deliveryId, short: shortId },
   { title: "STATUS", value: ({ statusText }) => statusText },
-  { title: "NEXT ATTEMPT", value: ({ nextAttempt }) => time(nextAttempt) },
+  { title: "NEXT ATTEMPT", value: ({ nextAttempt }) => time(nextAttempt), short: shortTime },
   { title: "URL", value: ({ url }) => url, cut: true },
 ]
 
@@ -44,6 +44,7 @@ export const table: Group = {
     get: action({
       summary: "show a message, and what became of it at each endpoint",
       args: [APP, MESSAGE],
+      flags: TABLE,
       examples: ["posthorn messages get acme invoice-17", "posthorn messages get acme MESSAGE_ID --json"],
       async run({ api, out, args }) {
         const route = path`/app/${args.app}/msg/${args.message}`

@@ -6,7 +6,7 @@ import { action, type Group, PAGES, uid, YES } from "../command.ts"
 import { clearableNumber, clearableTexts, off, on, pairs, text } from "../flag.ts"
 import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, time } from "../table.ts"
 import { HEADER } from "./endpoint-fields.ts"
 import { ROTATION, rotateSecret, showSecret } from "./endpoint-secret.ts"
 import { ENDPOINT, requireChanges } from "./shared.ts"
@@ -15,9 +15,9 @@ const LIST = "/operational-webhook/endpoint"
 const routeOf = ({ endpoint }: { readonly endpoint: string }) => `${LIST}${path`/${endpoint}`}`
 
 const COLUMNS: readonly Column<OperationalWebhookEndpointOut>[] = [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: ({ id }) => id, short: shortId },
   { title: "UID", value: (endpoint) => endpoint.uid, cut: true },
-  { title: "URL", value: ({ url }) => url, cut: true },
+  { title: "URL", value: ({ url }) => url, cut: true, least: 24 },
   { title: "TYPES", value: ({ eventTypes }) => eventTypes ?? "all", cut: true },
   { title: "STATE", value: ({ disabled }) => (disabled ? "disabled" : "on") },
 ]

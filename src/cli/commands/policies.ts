@@ -1,7 +1,7 @@
 /** `posthorn policies`: how deliveries are retried. */
 import { path } from "../api.ts"
 import { makeSure } from "../ask.ts"
-import { action, type Group, YES } from "../command.ts"
+import { action, type Group, TABLE, YES } from "../command.ts"
 import { wholeNumber } from "../flag.ts"
 import { UsageError } from "../options.ts"
 import { parseJson, readSource, SOURCE } from "../source.ts"
@@ -50,6 +50,7 @@ export const table: Group = {
   actions: {
     list: action({
       summary: "list the presets and your own policies",
+      flags: TABLE,
       examples: ["posthorn policies list"],
       missing: () => "empty",
       async run({ api, out }) {

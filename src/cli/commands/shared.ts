@@ -26,6 +26,15 @@ export function filterText(flags: Fields, names: readonly string[]): string {
   return ` with ${given.map((name) => `${name} ${printable([flags[name]].flat().join(" or "))}`).join(", ")}`
 }
 
+/** As people know it: its uid, else where it leads. One that was deleted may have neither. */
+export function endpointName(row: {
+  readonly endpointId: string
+  readonly endpointUid: string | null
+  readonly endpointUrl: string | null
+}): string {
+  return row.endpointUid ?? row.endpointUrl ?? row.endpointId
+}
+
 interface Lane {
   readonly endpointId: string
   readonly waiting: number

@@ -3,19 +3,19 @@ import { action, type Group, PAGES } from "../command.ts"
 import { choice, text } from "../flag.ts"
 import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
-import { type Column, time } from "../table.ts"
+import { type Column, shortId, shortTime, time } from "../table.ts"
 import { type Task, taskPath, waitForTask } from "../wait.ts"
 
 const TASK = { name: "task", about: "the task's id" } as const
 
 const COLUMNS: readonly Column<Task>[] = [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: ({ id }) => id, short: shortId },
   { title: "TASK", value: ({ task }) => task },
   { title: "STATUS", value: stateOf },
   { title: "DONE", value: ({ data }) => data.done, right: true },
   { title: "OF", value: ({ data }) => data.total, right: true },
   { title: "CHANGED", value: ({ data }) => data.changed, right: true },
-  { title: "UPDATED", value: ({ updatedAt }) => time(updatedAt) },
+  { title: "UPDATED", value: ({ updatedAt }) => time(updatedAt), short: shortTime },
 ]
 
 function stateOf({ status, data }: Task): string {
