@@ -73,7 +73,7 @@ async function start(config: Config, logger: Logger, openMoved: boolean): Promis
     await app.listen({ port: values.port, host: values.host })
     // Last: a key that was made and not shown would lock everybody out.
     const key = values.apiKey === null ? await makeFirstKey(posthorn.keys) : null
-    if (key !== null) console.log(welcome(key, addressOf(app, config)))
+    if (key !== null) console.log(welcome(key, addressOf(app, config), values["egress.allow"] !== null))
     return app
   } catch (error) {
     await (app ?? posthorn)?.close()
@@ -90,16 +90,30 @@ function addressOf(app: Api, { values }: Config): string {
   return `http://${anywhere ? "localhost" : host}:${port}`
 }
 
-function welcome(key: string, address: string): string {
+function welcome(key: string, address: string, isOpened: boolean): string {
+  const api = `${address}/api/v1`
+  const post = (path: string, body: object) =>
+    `  curl -X POST ${api}${path} -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`
+  const started = process.env.npm_lifecycle_event === "start" ? "npm start" : "posthorn serve"
+  const local = `
+Webhooks go to public addresses only. For a receiver on this machine, start it with
+
+  POSTHORN_EGRESS_ALLOW=127.0.0.0/8 ${started}
+`
   return `
 The first admin key, shown this once:
 
-  ${key}
+  KEY=${key}
 
-Create an application with it:
+An application, an endpoint, a message, and what came of it:
 
-  curl -X POST ${address}/api/v1/app -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"name": "Acme"}'
-`
+${post("/app", { name: "Acme", uid: "acme" })}
+${post("/app/acme/endpoint", { url: "https://example.com/webhooks", uid: "main" })}
+${post("/app/acme/msg", { eventType: "invoice.paid", payload: { invoice: 17 } })}
+  curl ${api}/app/acme/attempt -H "Authorization: Bearer $KEY"
+
+Every call is described at ${address}/docs
+${isOpened ? "" : local}`
 }
 
 function listenError(error: unknown, { values, sources }: Config): Error | null {

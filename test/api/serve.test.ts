@@ -24,15 +24,21 @@ const fetched = fetchChecked(await apiContract())
 const asks = (address: string, key: string) =>
   fetched(`${address}/api/v1/app`, { headers: { authorization: `Bearer ${key}` } })
 
-test("the first start makes a key and prints it once, with a curl that works as pasted", async () => {
+test("the first start prints a key once, and curls that lead to a delivery as pasted", async () => {
   const folder = temporaryFolder()
   const first = serve([], {}, folder)
   const address = await addressOf(first)
   const printed = first.lines.join("\n")
-  const curl = first.lines.find((line) => line.trim().startsWith("curl "))!
-  expect(curl).toContain(`${address}/api/v1/app`)
-  const { stdout } = await promisify(execFile)("sh", ["-c", `${curl} -s -w ' %{http_code}'`])
-  expect(stdout).toMatch(/"name":"Acme".* 201$/)
+  const lines = first.lines.filter((line) => /^ {2}(KEY=|curl )/.test(line))
+  expect(lines).toHaveLength(5)
+  const pasted = lines.map((line) => (line.includes("curl ") ? `${line} -s -w ' %{http_code}\\n'` : line))
+  const { stdout } = await promisify(execFile)("sh", ["-c", pasted.join("\n")])
+  const [application, endpoint, message, attempts] = stdout.trim().split("\n")
+  expect(application).toMatch(/"uid":"acme".* 201$/)
+  expect(endpoint).toMatch(/"uid":"main".* 201$/)
+  expect(message).toMatch(/"matched":1.* 202$/)
+  expect(attempts).toMatch(/^\{"data":\[.* 200$/)
+  expect(printed).toContain(`${address}/docs`)
   expect(first.stderr).not.toMatch(KEY)
   first.process.kill("SIGTERM")
   expect(await first.ended).toEqual({ code: 0, signal: null })
@@ -42,6 +48,25 @@ test("the first start makes a key and prints it once, with a curl that works as 
   expect((await asks(await addressOf(second), key)).status).toBe(200)
   expect(second.lines).toEqual([])
   expect(existsSync(join(folder, "data", "posthorn.db"))).toBe(true)
+})
+
+test("the first start says how to allow a local receiver, and the API says it with the same name", async () => {
+  const first = serve([], { npm_lifecycle_event: "start" })
+  const address = await addressOf(first)
+  const printed = first.lines.join("\n")
+  expect(printed).toContain("POSTHORN_EGRESS_ALLOW=127.0.0.0/8 npm start")
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${KEY.exec(printed)![0]}`, "content-type": "application/json" }
+    const request = { method: "POST", headers, body: JSON.stringify(body) }
+    return (await fetched(`${address}/api/v1${path}`, request)).text()
+  }
+  await post("/app", { name: "Acme", uid: "acme" })
+  expect(await post("/app/acme/endpoint", { url: "http://localhost:3000/" })).toContain(
+    "unless egress.allow or POSTHORN_EGRESS_ALLOW opens 127.0.0.0/8",
+  )
+  const opened = serve([], { POSTHORN_EGRESS_ALLOW: "127.0.0.0/8" })
+  await addressOf(opened)
+  expect(opened.lines.join("\n")).not.toContain("POSTHORN_EGRESS_ALLOW")
 })
 
 test("POSTHORN_API_KEY is used instead, and nothing is printed", async () => {

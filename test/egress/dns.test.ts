@@ -80,7 +80,7 @@ describe("when an endpoint is created or changed", () => {
         const refused = await call.catch((error) => error)
         expect(refused, host).toMatchObject({ code: "invalid_input", field: "url" })
         expect(refused.message).toBe(
-          "url must not lead to an address that is not public, unless egress.allow opens it",
+          "url must not lead to an address that is not public, unless egress.allow or POSTHORN_EGRESS_ALLOW opens it",
         )
       }
     }

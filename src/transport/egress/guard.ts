@@ -56,7 +56,9 @@ export class Guard {
     if (!verdict.ok) return verdict.reason
     if (verdict.literal) return null
     const forbidden = await this.#withPatience(this.#forbids(verdict.url.hostname))
-    return forbidden ? "must not lead to an address that is not public, unless egress.allow opens it" : null
+    return forbidden
+      ? "must not lead to an address that is not public, unless egress.allow or POSTHORN_EGRESS_ALLOW opens it"
+      : null
   }
 
   #forbids(name: string): Promise<boolean> {

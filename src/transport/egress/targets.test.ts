@@ -16,10 +16,11 @@ const reason = (url: string, rules = CLOSED) => {
 
 const NOT_A_URL = "must be a full http:// or https:// address"
 const USER = "must not carry a user name or password; use headers"
-const NOT_PUBLIC = "must not lead to an address that is not public, unless egress.allow opens it"
+const NOT_PUBLIC =
+  "must not lead to an address that is not public, unless egress.allow or POSTHORN_EGRESS_ALLOW opens it"
 const NO_NAME = "must have a host name that can exist: labels of 1 to 63 letters, digits and hyphens"
 const ONE_LABEL = "must have a full host name such as hooks.example.com"
-const HERE = "must not lead to this machine, unless egress.allow opens 127.0.0.0/8"
+const HERE = "must not lead to this machine, unless egress.allow or POSTHORN_EGRESS_ALLOW opens 127.0.0.0/8"
 const NEARBY = "must not name a host of a local or private network"
 
 describe("goes through, in the form that is used from there on", () => {

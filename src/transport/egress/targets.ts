@@ -33,7 +33,9 @@ export function vetUrl(url: string, rules: TargetRules): Verdict {
   if (isIP(address) !== 0) {
     // One sentence for all, so that it does not tell this machine's own addresses from other closed ones.
     if (!isAllowed(address, rules.addresses))
-      return refuse("must not lead to an address that is not public, unless egress.allow opens it")
+      return refuse(
+        "must not lead to an address that is not public, unless egress.allow or POSTHORN_EGRESS_ALLOW opens it",
+      )
     return { ok: true, url: parsed, literal: true }
   }
   // "name." is the same host as "name", but no certificate and no SNI is written with the dot. Judged before
@@ -94,7 +96,7 @@ function nameProblem(name: string, addresses: AddressRules): string | null {
   if (name === "localhost")
     return isLoopbackOpen(addresses)
       ? null
-      : "must not lead to this machine, unless egress.allow opens 127.0.0.0/8"
+      : "must not lead to this machine, unless egress.allow or POSTHORN_EGRESS_ALLOW opens 127.0.0.0/8"
   const labels = name.split(".")
   if (name.length > 253 || !labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label))) {
     return "must have a host name that can exist: labels of 1 to 63 letters, digits and hyphens"
