@@ -27,7 +27,7 @@ import {
   sealSecrets,
 } from "../engine/target.ts"
 import type { OperationalEventType } from "../operational/operational.ts"
-import type { EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
+import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication, requireEndpoint } from "./core.ts"
 import { readAndSave } from "./optimistic.ts"
 import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
@@ -282,8 +282,12 @@ export class Endpoints {
     return { key: verificationKeyOf(key) }
   }
 
-  /** A new secret signs first; the old one signs beside it until the grace period ends. */
-  async rotateSecret(app: string, endpoint: string, input: RotateInput = {}): Promise<void> {
+  /** A new secret signs first; the old one signs beside it until the grace period ends. Gives what `secret` gives from now on. */
+  async rotateSecret(
+    app: string,
+    endpoint: string,
+    input: RotateInput = {},
+  ): Promise<{ readonly key: string }> {
     requireObject(input, "options")
     refuseUnknown(input, ["secret", "gracePeriodSeconds"], "")
     const key = input.secret ?? this.#newSecret()
@@ -300,6 +304,7 @@ export class Endpoints {
       const signing = this.#succeed(stored.signing, key, graceSeconds * 1000)
       await this.#changeSecrets(row, { ...stored, signing })
     })
+    return { key: verificationKeyOf(key) }
   }
 
   /** The new key before those that sign beside it; the last one does so for the grace period. */
@@ -322,6 +327,13 @@ export class Endpoints {
     const received = parseSpan(span)
     const { id } = await requireEndpoint(this.#core, app, endpoint)
     return this.#core.store.countByStatus({ endpointId: id, ...received })
+  }
+
+  /** Attempts that began in a span, by their outcome; of all that are kept without one. */
+  async attemptStats(app: string, endpoint: string, span: SpanQuery = {}): Promise<AttemptCounts> {
+    const began = parseSpan(span)
+    const { id } = await requireEndpoint(this.#core, app, endpoint)
+    return this.#core.store.countAttempts({ endpointId: id, ...began })
   }
 
   #changeSecrets(row: Row, secrets: StoredSecrets, patch: EndpointPatch = {}): Promise<Endpoint> {

@@ -346,6 +346,8 @@ export interface AttemptFilter extends Content, Span {
   readonly responseClass?: number | undefined
 }
 
+export type AttemptCounts = { readonly [S in AttemptStatus]: number }
+
 export interface MessageFilter extends Content, Span {
   readonly appId: string
 }

@@ -4,6 +4,7 @@ import type { DeliveryStatus, LiveStatus } from "../core/settle.ts"
 import type {
   Application,
   Attempt,
+  AttemptCounts,
   AttemptStatus,
   ClaimedDelivery,
   Delivery,
@@ -93,6 +94,13 @@ export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: numbe
   const after = { ...before, ...patch, version: before.version + 1, updatedAt: now }
   const isResumed = (before.disabled || before.paused) && !(after.disabled || after.paused)
   return { ...after, resumedAt: isResumed ? now : before.resumedAt }
+}
+
+/** Of rows with a status and their number. */
+export function toAttemptCounts(rows: readonly Row[]): AttemptCounts {
+  const counts = { succeeded: 0, failed: 0, unknown: 0 }
+  for (const row of rows) counts[row.status as AttemptStatus] = int(row.n)
+  return counts
 }
 
 export function toPolicy(row: Row): NamedPolicy {

@@ -12,6 +12,7 @@ import type {
   Application,
   ApplicationPatch,
   Attempt,
+  AttemptCounts,
   AttemptFilter,
   DeadGroup,
   Delivery,
@@ -133,6 +134,7 @@ export interface Store {
   ): Promise<LaneStatus[]>
 
   listAttempts(filter: AttemptFilter, page: Page): Promise<Attempt[]>
+  countAttempts(filter: AttemptFilter): Promise<AttemptCounts>
   getAttempt(messageId: string, id: string): Promise<Attempt | null>
   /** What the receiver answered goes. */
   expungeAttempt(messageId: string, id: string): Promise<void>

@@ -23,6 +23,7 @@ const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.endpoint.update-headers": "ManageEndpoint",
   "v1.endpoint.patch-headers": "ManageEndpoint",
   "v1.endpoint.get-stats": "ViewBase",
+  "v1.endpoint.get-attempt-stats": "ViewBase",
   "v1.endpoint.recover": "CreateAttempts",
   "v1.endpoint.replay-missing": "CreateAttempts",
   "v1.endpoint.bulk-replay": "CreateAttempts",

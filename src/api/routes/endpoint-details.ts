@@ -6,6 +6,7 @@ import { headersOut, prefixed } from "../endpoint-input.ts"
 import { ApiError } from "../errors.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
 import {
+  EndpointAttemptStats,
   EndpointHeadersIn,
   EndpointHeadersOut,
   EndpointHeadersPatchIn,
@@ -14,12 +15,14 @@ import {
   EndpointStatsOut,
 } from "../schemas/endpoint.ts"
 import { EndpointId } from "../schemas/fields.ts"
-import { countsOut } from "../views/status.ts"
+import { attemptCountsOut, countsOut } from "../views/status.ts"
 
 const tags = ["Endpoint"]
 const params = Type.Object(EndpointId)
 const PATH = "/app/:app_id/endpoint/:endpoint_id"
-const LONGEST_STATS_MS = 28 * 86_400_000
+const span = { since: Type.Optional(Timestamp), until: Type.Optional(Timestamp) }
+const HOUR_MS = 3_600_000
+const LONGEST_STATS_MS = 28 * 24 * HOUR_MS
 
 export const endpointDetailRoutes: Routes = (app, { tenant }) => {
   app.get(
@@ -50,18 +53,17 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
         tags,
         params,
         body: EndpointSecretRotateIn,
-        response: { 204: NoContent },
+        response: { 200: EndpointSecretOut },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const { app_id, endpoint_id } = request.params
       const { key, gracePeriodSeconds } = request.body
-      await tenant(request).endpoints.rotateSecret(
+      return tenant(request).endpoints.rotateSecret(
         app_id,
         endpoint_id,
         given<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds }),
       )
-      return reply.code(204).send()
     },
   )
 
@@ -134,17 +136,47 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
         summary: "What became of the messages of up to 28 days",
         tags,
         params,
-        querystring: Type.Object({ since: Type.Optional(Timestamp), until: Type.Optional(Timestamp) }),
+        querystring: Type.Object(span),
         response: { 200: EndpointStatsOut },
       },
     },
     async (request) => {
       const { app_id, endpoint_id } = request.params
-      const until = new Date(request.query.until ?? tenant(request).core.clock.now() + 60_000)
-      const since = new Date(request.query.since ?? until.getTime() - LONGEST_STATS_MS)
-      if (until < since || until.getTime() - since.getTime() > LONGEST_STATS_MS)
-        throw ApiError.of(400, "invalid_range", "since must be before until, and at most 28 days before it")
-      return countsOut(await tenant(request).endpoints.stats(app_id, endpoint_id, { since, until }))
+      const span = spanOf(request.query, tenant(request).core.clock.now())
+      return countsOut(await tenant(request).endpoints.stats(app_id, endpoint_id, span))
     },
   )
+
+  app.get(
+    `${PATH}/attempt-stats`,
+    {
+      config: { auth: "app" },
+      schema: {
+        operationId: "v1.endpoint.get-attempt-stats",
+        summary: "How many attempts of up to 28 days succeeded and failed, in whole hours",
+        tags,
+        params,
+        querystring: Type.Object(span),
+        response: { 200: EndpointAttemptStats },
+      },
+    },
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      const { since, until } = spanOf(request.query, tenant(request).core.clock.now())
+      const hours = {
+        since: HOUR_MS * Math.floor(since.getTime() / HOUR_MS),
+        until: HOUR_MS * Math.ceil(until.getTime() / HOUR_MS),
+      }
+      return attemptCountsOut(await tenant(request).endpoints.attemptStats(app_id, endpoint_id, hours))
+    },
+  )
+}
+
+/** The last 28 days unless told. */
+function spanOf(asked: { readonly since?: Date | string; readonly until?: Date | string }, now: number) {
+  const until = new Date(asked.until ?? now + 60_000)
+  const since = new Date(asked.since ?? until.getTime() - LONGEST_STATS_MS)
+  if (until < since || until.getTime() - since.getTime() > LONGEST_STATS_MS)
+    throw ApiError.of(400, "invalid_range", "since must be before until, and at most 28 days before it")
+  return { since, until }
 }

@@ -192,3 +192,11 @@ export const EndpointStatsOut = Type.Named(
     canceled: Type.Integer(),
   }),
 )
+export const EndpointAttemptStats = Type.Named(
+  "EndpointAttemptStats",
+  Type.Object({
+    success: Type.Integer(),
+    fail: Type.Integer({ description: "Those of unknown outcome among them, as in the list of attempts." }),
+    canceled: Type.Integer({ description: "Always 0: a message can be called off, a request cannot." }),
+  }),
+)

@@ -1,7 +1,7 @@
 /** Svix's numbers for what became of a message at an endpoint. */
 import type { DeadReason } from "../../core/policy.ts"
 import type { DeliveryStatus } from "../../core/settle.ts"
-import type { DeliveryFilter, StatusCounts } from "../../store/store.ts"
+import type { AttemptCounts, DeliveryFilter, StatusCounts } from "../../store/store.ts"
 import { MESSAGE_STATUSES } from "../schemas/endpoint.ts"
 
 export const SUCCESS = 0
@@ -46,6 +46,11 @@ export function countsOut({ delivered, pending, failed, dead, calledOff }: Statu
     fail: dead - calledOff,
     canceled: calledOff,
   }
+}
+
+/** Counts of attempts: one of unknown outcome is shown as failed. */
+export function attemptCountsOut({ succeeded, failed, unknown }: AttemptCounts) {
+  return { success: succeeded, fail: failed + unknown, canceled: 0 }
 }
 
 /** The deliveries that are shown with this number. */

@@ -114,13 +114,18 @@ export function filters(name: string, setUp: SetUp): void {
       }
     })
 
-    test("a list finds attempts", async () => {
+    test("a list and a count find the same attempts", async () => {
       const world = await makeWorld(setUp)
       for (const [given, found] of ATTEMPTS) {
         const filter = given(world)
         const rows = await world.store.listAttempts(filter, oldestFirst)
         const names = rows.map(({ messageId }) => world.nameOf(messageId))
         expect(names, JSON.stringify(filter)).toEqual(found)
+        const counts = await world.store.countAttempts(filter)
+        for (const status of ["succeeded", "failed", "unknown"] as const)
+          expect(counts[status], JSON.stringify(filter)).toBe(
+            rows.filter((one) => one.status === status).length,
+          )
       }
     })
 

@@ -1,6 +1,6 @@
 /** The log of attempts: reading it, and taking an answer out of it. */
-import { type Row, toAttempt } from "../rows.ts"
-import type { Attempt, AttemptFilter, Page } from "../store.ts"
+import { type Row, toAttempt, toAttemptCounts } from "../rows.ts"
+import type { Attempt, AttemptCounts, AttemptFilter, Page } from "../store.ts"
 import { Conditions, responseClassOf, throughMessage, unprepared } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { paging, readPage } from "./page.ts"
@@ -10,8 +10,8 @@ import type { Statement } from "./statement.ts"
 const ofMessage = (parameter: string) =>
   `a.delivery_id = ANY (ARRAY(SELECT id FROM webhook_deliveries WHERE message_id = ${parameter}))`
 
-export async function listAttempts(context: Context, filter: AttemptFilter, page: Page): Promise<Attempt[]> {
-  const where = new Conditions()
+function conditions(filter: AttemptFilter): Conditions {
+  return new Conditions()
     .tenant(filter.orgId, "endpoints", "a.webhook_id")
     .narrow("a.delivery_id = ?", filter.deliveryId)
     .narrow("a.webhook_id = ?", filter.endpointId)
@@ -20,6 +20,10 @@ export async function listAttempts(context: Context, filter: AttemptFilter, page
     .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
     .content(filter, throughMessage("a.message_id"))
     .span("a.started_at", filter)
+}
+
+export async function listAttempts(context: Context, filter: AttemptFilter, page: Page): Promise<Attempt[]> {
+  const where = conditions(filter)
   const { appId } = filter
   const rows =
     appId === undefined
@@ -44,6 +48,15 @@ async function ofEveryEndpoint(
       ) found
      WHERE e.app_id = ${where.parameter(appId)} ORDER BY found.seq ${direction} LIMIT ${most}`
   return arrange(await database.runCalmly(unprepared(text), where.values))
+}
+
+const OF_LANES = "a.webhook_id = ANY (ARRAY(SELECT id FROM endpoints WHERE app_id = ?))"
+
+/** By endpoint through the index `attempts_endpoint`. */
+export async function countAttempts({ database }: Context, filter: AttemptFilter): Promise<AttemptCounts> {
+  const where = conditions(filter).narrow(OF_LANES, filter.appId)
+  const text = `SELECT a.status, count(*) AS n FROM attempts a WHERE ${where} GROUP BY a.status`
+  return toAttemptCounts(await database.runCalmly(unprepared(text), where.values))
 }
 
 const GET: Statement = {

@@ -77,6 +77,7 @@ const OPERATIONS = {
   groupDead: counts.groupDead,
   listLanes,
   listAttempts: attempts.listAttempts,
+  countAttempts: attempts.countAttempts,
   getAttempt: attempts.getAttempt,
   expungeAttempt: attempts.expungeAttempt,
   getMessage: messages.getMessage,

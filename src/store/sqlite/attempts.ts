@@ -1,6 +1,6 @@
 /** The log of attempts. */
-import { toAttempt } from "../rows.ts"
-import type { Attempt, AttemptFilter, Claimed, NewAttempt, Page } from "../store.ts"
+import { toAttempt, toAttemptCounts } from "../rows.ts"
+import type { Attempt, AttemptCounts, AttemptFilter, Claimed, NewAttempt, Page } from "../store.ts"
 import { Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { readPage } from "./page.ts"
@@ -43,6 +43,19 @@ function outcomeOf(attempt: NewAttempt) {
 /** The table has no index by message: it leads there through the message's deliveries. */
 const OF_MESSAGE = "a.delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)"
 
+function conditions(filter: AttemptFilter): Conditions {
+  return new Conditions()
+    .narrow("a.delivery_id = ?", filter.deliveryId)
+    .narrow("a.webhook_id = ?", filter.endpointId)
+    .narrow(OF_MESSAGE, filter.messageId)
+    .narrow("a.status = ?", filter.status)
+    .span("a.started_at", filter)
+    .tenant(filter.orgId, "endpoints", "a.webhook_id")
+    .narrow("EXISTS (SELECT 1 FROM endpoints o WHERE o.id = a.webhook_id AND o.app_id = ?)", filter.appId)
+    .content(filter, throughMessage("a.message_id"))
+    .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
+}
+
 export function listAttempts(context: Context, filter: AttemptFilter, page: Page): Attempt[] {
   const { appId, ...rest } = filter
   const isOfApplication = (filter.endpointId ?? filter.deliveryId ?? filter.messageId) === undefined
@@ -62,18 +75,18 @@ function ofEveryEndpoint(context: Context, appId: string, filter: AttemptFilter,
 }
 
 function readAttempts(context: Context, filter: AttemptFilter, page: Page): Attempt[] {
-  const where = new Conditions()
-    .narrow("a.delivery_id = ?", filter.deliveryId)
-    .narrow("a.webhook_id = ?", filter.endpointId)
-    .narrow(OF_MESSAGE, filter.messageId)
-    .narrow("a.status = ?", filter.status)
-    .span("a.started_at", filter)
-    .tenant(filter.orgId, "endpoints", "a.webhook_id")
-    .narrow("EXISTS (SELECT 1 FROM endpoints o WHERE o.id = a.webhook_id AND o.app_id = ?)", filter.appId)
-    .content(filter, throughMessage("a.message_id"))
-    .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
+  const where = conditions(filter)
   const inEras = filter.endpointId !== undefined && (filter.deliveryId ?? filter.messageId) === undefined
   return readPage(context, "SELECT a.* FROM attempts a", where, "a.seq", page, inEras).map(toAttempt)
+}
+
+/** By endpoint through the index `attempts_endpoint`. */
+export function countAttempts({ connection }: Context, filter: AttemptFilter): AttemptCounts {
+  const where = conditions(filter)
+  const rows = connection
+    .once(`SELECT a.status, count(*) AS n FROM attempts a WHERE ${where} GROUP BY a.status`)
+    .all(...where.values)
+  return toAttemptCounts(rows)
 }
 
 export function getAttempt({ connection }: Context, messageId: string, id: string): Attempt | null {

@@ -50,6 +50,7 @@ export const LISTS = {
   usage: messages.usage,
   listLanes: laneStatus.listLanes,
   listAttempts: attempts.listAttempts,
+  countAttempts: attempts.countAttempts,
   listMessages: messages.listMessages,
   countMessages: messages.countMessages,
   listTasks: tasks.listTasks,

@@ -142,6 +142,21 @@ test("a message is sending from the moment it is accepted until its last attempt
   expect(await replayed(3)).toMatchObject({ total: 2, changed: 2 })
 })
 
+test("attempts are counted in whole hours, those of unknown outcome as failed", async () => {
+  const { server, receiver, send } = await start()
+  receiver.queue("/hook", 200, 404, 503)
+  for (const type of ["a", "b", "c"]) await send(type)
+  const stats = (query = "") => server.call("GET", `/app/acme/endpoint/hook/attempt-stats${query}`)
+  expect((await stats()).body).toEqual({ success: 1, fail: 2, canceled: 0 })
+  const [last] = (await server.call("GET", "/app/acme/attempt/endpoint/hook")).body.data
+  const inItsHour = await stats(`?since=${last.timestamp}&until=${last.timestamp}`)
+  expect(inItsHour.body.fail).toBeGreaterThan(0)
+  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString()
+  expect((await stats(`?since=${day(2)}&until=${day(1)}`)).body).toEqual({ success: 0, fail: 0, canceled: 0 })
+  for (const wrong of [`?since=${day(40)}`, `?since=${day(1)}&until=${day(2)}`])
+    expect(await stats(wrong)).toMatchObject({ status: 400, body: { code: "invalid_range" } })
+})
+
 test("an endpoint that was deleted stays among the destinations of its messages", async () => {
   const { svix, send } = await start()
   const id = await send("a")

@@ -93,8 +93,8 @@ test("lists are the newest first, and go both ways", async () => {
   expect(ascending.data.map(({ uid }) => uid)).toEqual(["a", "b", "c"])
 })
 
-test("secrets are shown, given and rotated", async () => {
-  const { svix } = await start()
+test("secrets are shown, given and rotated, and a rotation answers with the new one", async () => {
+  const { server, svix } = await start()
   const secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
   await svix.endpoint.create("acme", { url: URL, uid: "given", secret })
   expect((await svix.endpoint.getSecret("acme", "given")).key).toBe(secret)
@@ -105,6 +105,10 @@ test("secrets are shown, given and rotated", async () => {
   expect((await svix.endpoint.getSecret("acme", "made")).key).not.toBe(before)
   await svix.endpoint.rotateSecret("acme", "made", { key: secret })
   expect((await svix.endpoint.getSecret("acme", "made")).key).toBe(secret)
+  const rotate = (body: object) => server.call("POST", "/app/acme/endpoint/made/secret/rotate", { body })
+  expect(await rotate({ key: secret })).toMatchObject({ status: 200, body: { key: secret } })
+  const { body: rotated } = await rotate({})
+  expect(await svix.endpoint.getSecret("acme", "made")).toEqual(rotated)
   const bad = svix.endpoint.rotateSecret("acme", "made", { key: "whsec_short" })
   expect(await refusal(bad)).toMatchObject({ status: 422 })
 })
