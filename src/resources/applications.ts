@@ -4,11 +4,12 @@ import {
   optionalName,
   optionalWholeNumber,
   refuseUnknown,
+  requireBoolean,
   requireMetadata,
   requireObject,
   requireText,
 } from "../core/input.ts"
-import type { ApplicationPatch, Application as Row } from "../store/store.ts"
+import type { ApplicationFilter, ApplicationPatch, Application as Row } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication } from "./core.ts"
 import { forgetKeys } from "./key-ring.ts"
 import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
@@ -25,6 +26,15 @@ export interface ApplicationInput {
   metadata?: { readonly [key: string]: string }
   /** The most requests in any second, over all its endpoints. */
   rateLimit?: number | null
+}
+
+/** A page of those that are not left out by their endpoints. */
+export interface ApplicationQuery extends PageInput {
+  excludeWithoutEndpoints?: boolean
+  /** Leaves out those that have endpoints, all of them disabled. */
+  excludeAllDisabled?: boolean
+  /** Leaves out those that have endpoints, all of them with a URL that begins so. */
+  excludeAllTo?: string
 }
 
 const FIELDS = ["name", "uid", "metadata", "rateLimit"] as const
@@ -64,11 +74,18 @@ export class Applications {
     return show(await requireApplication(this.#core, app))
   }
 
-  async list(page: PageInput = {}): Promise<List<Application>> {
+  async list(query: ApplicationQuery = {}): Promise<List<Application>> {
     const { store, orgId } = this.#core
+    requireObject(query, "query")
+    const { excludeWithoutEndpoints, excludeAllDisabled, excludeAllTo, ...page } = query
+    const filter: ApplicationFilter = {
+      excludeWithoutEndpoints: requireBoolean(excludeWithoutEndpoints ?? false, "excludeWithoutEndpoints"),
+      excludeAllDisabled: requireBoolean(excludeAllDisabled ?? false, "excludeAllDisabled"),
+      excludeAllTo: excludeAllTo === undefined ? undefined : requireText(excludeAllTo, "excludeAllTo", 4096),
+    }
     return listPage(
       pageById("app", onlyPage(page)),
-      (read) => store.listApplications(orgId, read),
+      (read) => store.listApplications(orgId, read, filter),
       ({ id }) => id,
       show,
     )

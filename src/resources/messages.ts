@@ -52,6 +52,8 @@ export interface MessageInput {
   priority?: Priority
   /** The payload is removed after so many days, whatever became of the message. Left out: with the message. */
   payloadRetentionDays?: number
+  /** The same in hours, instead of days. */
+  payloadRetentionHours?: number
 }
 
 const FIELDS = [
@@ -69,6 +71,7 @@ const FIELDS = [
   "maxAttempts",
   "priority",
   "payloadRetentionDays",
+  "payloadRetentionHours",
 ] as const
 
 export interface SendOptions {
@@ -99,7 +102,8 @@ export interface MessageQuery extends ContentQuery, PageInput {
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"]
 const MOST_IN_A_BATCH = 1000
 const MOST_TAGS = 20
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const LONGEST_RETENTION_DAYS = 3650
 
 export class Messages {
   readonly #core: Core
@@ -252,10 +256,7 @@ export class Messages {
       maxAttempts: optionalWholeNumber(input.maxAttempts, field("maxAttempts"), 1, 100_000),
       receivedAt: now,
       deliverAt: deliverAt(input, now, field),
-      payloadUntil:
-        input.payloadRetentionDays === undefined
-          ? null
-          : now + DAY_MS * wholeNumber(input.payloadRetentionDays, field("payloadRetentionDays"), 1, 3650),
+      payloadUntil: payloadUntil(input, now, field),
       purgeUnmatchedAt:
         now +
         Math.round(
@@ -273,6 +274,16 @@ function deliverAt(input: MessageInput, now: number, field: (name: string) => st
     return now + requireDelayMs(input.delaySeconds, field("delaySeconds"))
   }
   return input.deliverAt === undefined ? null : requireTime(input.deliverAt, field("deliverAt"))
+}
+
+function payloadUntil(input: MessageInput, now: number, field: (name: string) => string): number | null {
+  const { payloadRetentionDays: days, payloadRetentionHours: hours } = input
+  if (days !== undefined && hours !== undefined)
+    throw invalid(field("payloadRetentionHours"), "and a number of days say the same thing; give one of them")
+  if (hours !== undefined)
+    return now + HOUR_MS * wholeNumber(hours, field("payloadRetentionHours"), 1, 24 * LONGEST_RETENTION_DAYS)
+  if (days === undefined) return null
+  return now + 24 * HOUR_MS * wholeNumber(days, field("payloadRetentionDays"), 1, LONGEST_RETENTION_DAYS)
 }
 
 /** The key is bound to everything that the caller asked for: another request under the same key is a conflict, not somebody else's answer. */

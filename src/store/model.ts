@@ -16,6 +16,15 @@ export interface Application {
   readonly updatedAt: number
 }
 
+/** Leaves applications out by their endpoints; deleted endpoints do not count. */
+export interface ApplicationFilter {
+  readonly excludeWithoutEndpoints?: boolean | undefined
+  /** Those that have endpoints, all of them disabled. */
+  readonly excludeAllDisabled?: boolean | undefined
+  /** Those that have endpoints, all of them with a URL that begins so. */
+  readonly excludeAllTo?: string | undefined
+}
+
 export type ApplicationPatch = Partial<Pick<Application, "uid" | "name" | "metadata" | "rateLimit">>
 
 export interface Endpoint {

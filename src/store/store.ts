@@ -10,6 +10,7 @@ import type {
   Addition,
   Amendment,
   Application,
+  ApplicationFilter,
   ApplicationPatch,
   Attempt,
   AttemptCounts,
@@ -51,7 +52,7 @@ export interface Store {
   /** By id or uid. */
   getApplication(orgId: string, key: string): Promise<Application | null>
   /** By id. */
-  listApplications(orgId: string, page: Page<string>): Promise<Application[]>
+  listApplications(orgId: string, page: Page<string>, filter?: ApplicationFilter): Promise<Application[]>
   updateApplication(id: string, patch: ApplicationPatch, now: number): Promise<Application>
   /** Its endpoints go with it; the task cancels what waits for them. */
   deleteApplication(id: string, task: Task): Promise<void>

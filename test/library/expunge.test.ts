@@ -51,11 +51,14 @@ test("many payloads are expunged by a task, by type and by time", async () => {
   ])
 })
 
-test("a payload with a retention of its own goes when its days are over", async () => {
+test.each([
+  { payloadRetentionDays: 5 },
+  { payloadRetentionHours: 120 },
+])("a payload with a retention of its own goes when its time is over: %o", async (retention) => {
   const harness = await Harness.start({ maintenanceIntervalMs: 3_600_000 })
   await harness.endpoint()
   const kept = await harness.send({ n: 1 })
-  const short = await harness.send({ n: 2 }, { payloadRetentionDays: 5 })
+  const short = await harness.send({ n: 2 }, retention)
   await harness.published("delivery.delivered", 2)
   const { messages } = harness.posthorn
   const expunged = async () => [

@@ -1,5 +1,5 @@
 /** Applications: `/app`. */
-import type { ApplicationInput } from "../../resources/applications.ts"
+import type { ApplicationInput, ApplicationQuery } from "../../resources/applications.ts"
 import { given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
@@ -17,6 +17,16 @@ import { applicationOut, listOut } from "../views/views.ts"
 
 const tags = ["Application"]
 const params = Type.Object(AppId)
+const SVIX_PLAY = "https://play.svix.com/"
+const exclusions = {
+  exclude_apps_with_no_endpoints: Type.Optional(Type.Boolean()),
+  exclude_apps_with_disabled_endpoints: Type.Optional(
+    Type.Boolean({ description: "Those that have endpoints, all of them disabled." }),
+  ),
+  exclude_apps_with_svix_play_endpoints: Type.Optional(
+    Type.Boolean({ description: "Those that have endpoints, all of them at play.svix.com." }),
+  ),
+}
 
 /** `throttleRate` and its older name say the same. */
 export function applicationInput(body: Partial<ApplicationIn>): Partial<ApplicationInput> {
@@ -34,12 +44,22 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
         operationId: "v1.application.list",
         summary: "List applications",
         tags,
-        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order), ...exclusions }),
         response: { 200: ListResponse("ListResponseApplicationOut", ApplicationOut) },
       },
     },
-    async (request) =>
-      listOut(await tenant(request).applications.list(pageAsked(request.query)), applicationOut),
+    async (request) => {
+      const { query } = request
+      const list = await tenant(request).applications.list({
+        ...pageAsked(query),
+        ...given<ApplicationQuery>({
+          excludeWithoutEndpoints: query.exclude_apps_with_no_endpoints,
+          excludeAllDisabled: query.exclude_apps_with_disabled_endpoints,
+          excludeAllTo: query.exclude_apps_with_svix_play_endpoints ? SVIX_PLAY : null,
+        }),
+      })
+      return listOut(list, applicationOut)
+    },
   )
 
   app.post(

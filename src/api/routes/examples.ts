@@ -3,6 +3,7 @@ import { invalid } from "../../core/errors.ts"
 import type { EventType } from "../../resources/event-types.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
+import { rawField } from "../raw-field.ts"
 import { Type } from "../schema.ts"
 import { EndpointId, EventTypeName } from "../schemas/fields.ts"
 import { MessageOut } from "../schemas/message.ts"
@@ -15,6 +16,9 @@ const EventExampleIn = Type.Named(
     eventType: EventTypeName,
     exampleIndex: Type.Optional(
       Type.Integer({ minimum: 0, description: "Which of the schema's examples; the first unless told." }),
+    ),
+    payload: Type.Optional(
+      Type.Object({}, { additionalProperties: true, description: "Sent instead of the schema's example." }),
     ),
   }),
 )
@@ -35,11 +39,17 @@ export const exampleRoutes: Routes = (app, { tenant }) => {
     },
     async (request) => {
       const { app_id, endpoint_id } = request.params
-      const { eventType, exampleIndex } = request.body
+      const { eventType, exampleIndex, payload } = request.body
       const { messages, eventTypes } = tenant(request)
-      const payload =
+      if (payload !== undefined && exampleIndex !== undefined)
+        throw invalid("exampleIndex", "and payload both say what is sent; give one of them")
+      const example = async () =>
         eventType === PING ? { success: true } : exampleOf(await eventTypes.get(eventType), exampleIndex ?? 0)
-      const { id } = await messages.sendTo(app_id, endpoint_id, { eventType, payload })
+      const sent =
+        payload === undefined
+          ? { payload: await example() }
+          : { payload: rawField(request.rawBody!, "payload"), contentType: "application/json" }
+      const { id } = await messages.sendTo(app_id, endpoint_id, { eventType, ...sent })
       return messageOut(await messages.get(app_id, id), { content: true })
     },
   )

@@ -18,7 +18,12 @@ export const MessageIn = Type.Named(
     deliverAt: Type.Optional(Type.Nullable(Timestamp)),
     payloadRetentionPeriod: Type.Optional(
       Type.Nullable(
-        Type.Integer({ minimum: 5, maximum: 90, description: "Days after which the payload is removed." }),
+        Type.Integer({ minimum: 1, maximum: 90, description: "Days after which the payload is removed." }),
+      ),
+    ),
+    payloadRetentionHours: Type.Optional(
+      Type.Nullable(
+        Type.Integer({ minimum: 1, maximum: 2160, description: "The same in hours, instead of days." }),
       ),
     ),
     application: Type.Optional(Type.Nullable(ApplicationIn)),

@@ -1,7 +1,7 @@
 /** Applications, endpoints and policies: written, read, changed and deleted. */
 import { describe, expect, test } from "vitest"
-import type { EndpointFilter } from "../store.ts"
-import { NOW, ORG, sample } from "./samples.ts"
+import type { ApplicationFilter, Endpoint, EndpointFilter } from "../store.ts"
+import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
 export function resources(name: string, setUp: SetUp): void {
@@ -53,6 +53,51 @@ export function resources(name: string, setUp: SetUp): void {
       await expect(store.updateEndpoint(endpoint.id, { description: "y" }, NOW + 1, 1)).rejects.toMatchObject(
         { code: "conflict" },
       )
+    })
+
+    test("applications are left out by their endpoints", async () => {
+      const { store } = await setUp()
+      const make = async (uid: string, ...endpoints: Partial<Endpoint>[]) => {
+        const application = sample.application({ uid, orgId: OTHER_ORG })
+        await store.createApplication(application)
+        for (const more of endpoints)
+          await store.createEndpoint(sample.endpoint(application.id, { orgId: OTHER_ORG, ...more }))
+      }
+      const [play, elsewhere] = [
+        { url: "https://play.example/in" },
+        { url: "https://example.com/?https://play." },
+      ]
+      const deleted = sample.endpoint("", { orgId: OTHER_ORG })
+      await make("none")
+      await make("gone")
+      const gone = (await store.getApplication(OTHER_ORG, "gone"))!
+      await store.createEndpoint({ ...deleted, appId: gone.id })
+      const filter = { endpointId: deleted.id, live: true }
+      await store.deleteEndpoint(deleted.id, sample.task({ action: "cancel", filter }))
+      await make("disabled", { ...elsewhere, disabled: true })
+      await make("half", { ...elsewhere, disabled: true }, play)
+      await make("play", play)
+      await make("plain", elsewhere)
+      const page = { ...newest(99), from: null }
+      const found = async (filter?: ApplicationFilter) =>
+        (await store.listApplications(OTHER_ORG, page, filter)).map(({ uid }) => uid!).sort()
+      expect(await found()).toEqual(["disabled", "gone", "half", "none", "plain", "play"])
+      expect(await found({ excludeWithoutEndpoints: true })).toEqual(["disabled", "half", "plain", "play"])
+      expect(await found({ excludeAllDisabled: true })).toEqual(["gone", "half", "none", "plain", "play"])
+      expect(await found({ excludeAllTo: "https://play." })).toEqual([
+        "disabled",
+        "gone",
+        "half",
+        "none",
+        "plain",
+      ])
+      expect(
+        await found({
+          excludeWithoutEndpoints: true,
+          excludeAllDisabled: true,
+          excludeAllTo: "https://play.",
+        }),
+      ).toEqual(["half", "plain"])
     })
 
     test("endpoints are found by their ids, deleted or not", async () => {

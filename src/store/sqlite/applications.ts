@@ -1,7 +1,7 @@
 /** Applications: who owns endpoints and messages. */
 import { notFound } from "../../core/errors.ts"
 import { toApplication, toJson } from "../rows.ts"
-import type { Application, ApplicationPatch, Page, Task } from "../store.ts"
+import type { Application, ApplicationFilter, ApplicationPatch, Page, Task } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
@@ -28,8 +28,21 @@ export function getApplication({ connection }: Context, orgId: string, key: stri
   return row === undefined ? null : toApplication(row)
 }
 
-export function listApplications(context: Context, orgId: string, page: Page<string>): Application[] {
+/** By the index `endpoints_app`. */
+const hasEndpoint = (condition: string) =>
+  `EXISTS (SELECT 1 FROM endpoints e WHERE e.app_id = applications.id AND e.deleted_at IS NULL AND ${condition})`
+const HAS_ENDPOINT = hasEndpoint("true")
+
+export function listApplications(
+  context: Context,
+  orgId: string,
+  page: Page<string>,
+  filter: ApplicationFilter = {},
+): Application[] {
   const where = new Conditions().narrow("org_id = ?", orgId).require("deleted_at IS NULL")
+  if (filter.excludeWithoutEndpoints) where.require(HAS_ENDPOINT)
+  if (filter.excludeAllDisabled) where.require(`(NOT ${HAS_ENDPOINT} OR ${hasEndpoint("NOT e.disabled")})`)
+  where.narrow(`(NOT ${HAS_ENDPOINT} OR ${hasEndpoint("instr(e.url, ?) <> 1")})`, filter.excludeAllTo)
   return readPage(context, "SELECT * FROM applications", where, "id", page).map(toApplication)
 }
 

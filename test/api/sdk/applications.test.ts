@@ -69,3 +69,21 @@ test("lists go forward and back, in both orders", async () => {
   expect(await refusal(svix.application.list({ limit: 251 }))).toMatchObject({ status: 422 })
   expect(await refusal(svix.application.list({ iterator: "§" }))).toMatchObject({ status: 422 })
 })
+
+test("a list leaves applications out by their endpoints", async () => {
+  const svix = svixFor(await ApiServer.start())
+  const make = async (uid: string, ...endpoints: { url: string; disabled?: boolean }[]) => {
+    await svix.application.create({ name: uid, uid })
+    for (const endpoint of endpoints) await svix.endpoint.create(uid, endpoint)
+  }
+  await make("none")
+  await make("disabled", { url: "https://example.com/", disabled: true })
+  await make("play", { url: "https://play.svix.com/in/x/" })
+  await make("plain", { url: "https://example.com/" })
+  const found = async (options: object) =>
+    (await svix.application.list(options)).data.map(({ uid }) => uid).sort()
+  expect(await found({ excludeAppsWithNoEndpoints: true })).toEqual(["disabled", "plain", "play"])
+  expect(await found({ excludeAppsWithDisabledEndpoints: true })).toEqual(["none", "plain", "play"])
+  expect(await found({ excludeAppsWithSvixPlayEndpoints: true })).toEqual(["disabled", "none", "plain"])
+  expect(await found({ excludeAppsWithSvixPlayEndpoints: false })).toHaveLength(4)
+})

@@ -160,6 +160,21 @@ test("an idempotency key that cannot be one is found in the header", async () =>
     ).toMatchObject({ status: 422, body: { detail: [{ loc: ["header", "idempotency-key"] }] } })
 })
 
+test("how long a payload is kept is said in days or in hours", async () => {
+  const { svix, server } = await start()
+  const send = (more: object) =>
+    server.call("POST", "/app/acme/msg", { body: { eventType: "a", payload: {}, ...more } })
+  for (const good of [{ payloadRetentionPeriod: 1 }, { payloadRetentionHours: 2160 }])
+    expect(await send(good)).toMatchObject({ status: 202 })
+  await svix.message.create("acme", { eventType: "a", payload: {}, payloadRetentionHours: 1 })
+  const both = { payloadRetentionPeriod: 5, payloadRetentionHours: 5 }
+  for (const wrong of [both, { payloadRetentionHours: 0 }, { payloadRetentionHours: 2161 }])
+    expect(await send(wrong)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body", "payloadRetentionHours"] }] },
+    })
+})
+
 test("payloads are expunged one by one, some, and all", async () => {
   const { svix, server } = await start()
   const send = async () => (await svix.message.create("acme", { eventType: "a", payload: { secret: 1 } })).id
@@ -206,6 +221,16 @@ test("an example goes to one endpoint alone, and a precheck says whether any wou
     status: 400,
     body: { code: "invalid_scheme" },
   })
+  const sendExample = (json: string) =>
+    server.call("POST", "/app/acme/endpoint/one/send-example", { raw: `{"eventType":"without",${json}}` })
+  const custom = await sendExample('"payload":{"n":12345678901234567890}')
+  expect(custom.status).toBe(200)
+  expect((await receiver.arrived("/one", 3))[2]).toMatchObject({
+    id: custom.body.id,
+    body: Buffer.from('{"n":12345678901234567890}'),
+    headers: { "content-type": "application/json" },
+  })
+  expect(await sendExample('"payload":{},"exampleIndex":1')).toMatchObject({ status: 422 })
   const active = async (eventType: string) =>
     (await server.call("POST", "/app/acme/msg/precheck/active", { body: { eventType } })).body.active
   expect(await active("anything")).toBe(true)
