@@ -14,6 +14,7 @@ import { parseSpan, type SpanQuery } from "./resources/query.ts"
 import { Replays } from "./resources/replays.ts"
 import { Tasks } from "./resources/tasks.ts"
 import { Usage } from "./resources/usage.ts"
+import { Workers } from "./resources/workers.ts"
 import type { StatusCounts } from "./store/store.ts"
 
 export class Tenant {
@@ -30,6 +31,7 @@ export class Tenant {
   readonly replays: Replays
   readonly tasks: Tasks
   readonly usage: Usage
+  readonly workers: Workers
   /** What everything here works with; for the server, not for callers. */
   readonly core: Core
 
@@ -49,6 +51,7 @@ export class Tenant {
     this.replays = new Replays(core, this.messages, this.deliveries)
     this.tasks = new Tasks(core)
     this.usage = new Usage(core)
+    this.workers = new Workers(core)
   }
 
   /** Resolves when the message and its deliveries are on disk; with `tx`, when they are part of that transaction. */

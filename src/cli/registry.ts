@@ -56,6 +56,7 @@ export const COMMANDS: { readonly [name: string]: Entry } = {
     load: () => import("./commands/dead.ts"),
   },
   lanes: { summary: "what waits, why, and since when", load: () => import("./commands/lanes.ts") },
+  workers: { summary: "who delivers, and holds what", load: () => import("./commands/workers.ts") },
   policies: { summary: "how deliveries are retried", load: () => import("./commands/policies.ts") },
   "operational-webhooks": {
     summary: "who is told of endpoints that change and messages that fail",

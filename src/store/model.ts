@@ -506,6 +506,18 @@ export interface NamedPolicy {
   readonly updatedAt: number
 }
 
+/** A process that delivers from the store, or did until it stopped without a word. */
+export interface WorkerStatus {
+  readonly id: string
+  readonly name: string
+  readonly alive: boolean
+  /** When its lease ends unless it renews it, by the store's clock; null where no lease is needed. */
+  readonly aliveUntil: number | null
+  /** The tenant's lanes that it has claimed, and the deliveries that it has fetched from them and not settled. */
+  readonly lanes: number
+  readonly inHand: number
+}
+
 export interface StoreHealth {
   readonly kind: string
   readonly version: string

@@ -43,6 +43,7 @@ import type {
   TaskFilter,
   TaskStep,
   Usage,
+  WorkerStatus,
 } from "./model.ts"
 
 export type * from "./model.ts"
@@ -133,6 +134,9 @@ export interface Store {
     filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">,
     page: Page<string>,
   ): Promise<LaneStatus[]>
+
+  /** Every process that delivers, for one tenant's lanes. */
+  listWorkers(orgId: string): Promise<WorkerStatus[]>
 
   listAttempts(filter: AttemptFilter, page: Page): Promise<Attempt[]>
   countAttempts(filter: AttemptFilter): Promise<AttemptCounts>

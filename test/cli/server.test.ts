@@ -312,6 +312,15 @@ test("an application's recent failures are listed without naming an endpoint", P
   expect(stdout).toMatch(/ fail +500 .*\/down +answer 500$/m)
 })
 
+test("workers shows who delivers", PATIENCE, async () => {
+  const { desk } = await World.start()
+  const { stdout, code } = await desk.posthorn(["workers"])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(
+    /^ID +NAME +ALIVE +LEASE UNTIL +LANES +IN HAND\n\w+ +process \d+ on \S+ +yes +– +\d+ +0\n$/,
+  )
+})
+
 test("operational webhooks are created, changed, rotated and deleted", PATIENCE, async () => {
   const { desk, receiver } = await World.start()
   const run = (...args: string[]) => desk.posthorn(["operational-webhooks", ...args])

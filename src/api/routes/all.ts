@@ -21,6 +21,7 @@ import { portalRoutes } from "./portal.ts"
 import { replayRoutes } from "./replays.ts"
 import { statisticsRoutes } from "./statistics.ts"
 import { taskRoutes } from "./tasks.ts"
+import { workerRoutes } from "./workers.ts"
 
 export const ROUTES: readonly Routes[] = [
   applicationRoutes,
@@ -43,5 +44,6 @@ export const ROUTES: readonly Routes[] = [
   operationalWebhookDetailRoutes,
   statisticsRoutes,
   environmentRoutes,
+  workerRoutes,
   healthRoutes,
 ]

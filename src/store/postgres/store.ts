@@ -29,6 +29,7 @@ import { Pipelines } from "./pipeline.ts"
 import * as policies from "./policies.ts"
 import { RouteBook } from "./routes.ts"
 import * as tasks from "./tasks.ts"
+import { listWorkers } from "./workers.ts"
 
 export interface PostgresStoreOptions {
   readonly url: string
@@ -76,6 +77,7 @@ const OPERATIONS = {
   countByStatus: counts.countByStatus,
   groupDead: counts.groupDead,
   listLanes,
+  listWorkers,
   listAttempts: attempts.listAttempts,
   countAttempts: attempts.countAttempts,
   getAttempt: attempts.getAttempt,

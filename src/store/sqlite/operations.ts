@@ -20,6 +20,7 @@ import * as messages from "./messages.ts"
 import * as policies from "./policies.ts"
 import * as settling from "./settle.ts"
 import * as tasks from "./tasks.ts"
+import { listWorkers } from "./workers.ts"
 
 /** Reads of what is named: they run on a second thread, so that they hold up no send. */
 const LOOKUPS = {
@@ -49,6 +50,7 @@ export const LISTS = {
   groupDead: counts.groupDead,
   usage: messages.usage,
   listLanes: laneStatus.listLanes,
+  listWorkers,
   listAttempts: attempts.listAttempts,
   countAttempts: attempts.countAttempts,
   listMessages: messages.listMessages,

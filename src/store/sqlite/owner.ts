@@ -2,6 +2,7 @@
  * One process owns the file: an exclusive lock on a file beside it, which the operating system drops when the process ends, however
  * it ends. The database itself stays open to readers and operators.
  */
+import { existsSync } from "node:fs"
 import { hostname } from "node:os"
 import { DatabaseSync } from "node:sqlite"
 import { PosthornError } from "../../core/errors.ts"
@@ -12,18 +13,41 @@ export interface Ownership {
   release(): void
 }
 
+export function selfName(): string {
+  return `process ${process.pid} on ${hostname()}`
+}
+
+/** Whether a process has the file now: while one does, nobody can read the file beside it. */
+export function isOwned(path: string): boolean {
+  let lock: DatabaseSync | null = null
+  try {
+    lock = new DatabaseSync(`${path}-owner`, { readOnly: true })
+    lock.prepare("SELECT count(*) FROM sqlite_schema").get()
+    return false
+  } catch (error) {
+    if (isBusy(error)) return true
+    if (!existsSync(`${path}-owner`)) return false
+    throw error
+  } finally {
+    lock?.close()
+  }
+}
+
+/** A look by `isOwned` takes microseconds; a start in that moment waits for its end. */
+const PATIENCE_MS = 50
+
 export function takeOwnership(path: string, connection: Connection): Ownership {
   if (path === ":memory:") return { release() {} }
   const ownership = lockOut(path, connection)
   connection.db
     .prepare("INSERT INTO meta VALUES ('owner', ?) ON CONFLICT DO UPDATE SET value = excluded.value")
-    .run(`process ${process.pid} on ${hostname()}`)
+    .run(selfName())
   return ownership
 }
 
 /** Keeps every process that would deliver from the file away from it, without writing into it. */
 export function lockOut(path: string, connection: Connection): Ownership {
-  const lock = new DatabaseSync(`${path}-owner`)
+  const lock = new DatabaseSync(`${path}-owner`, { timeout: PATIENCE_MS })
   try {
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
   } catch (error) {
