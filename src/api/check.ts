@@ -37,38 +37,48 @@ export function compileCheck(schema: Plain, httpPart: string): Check {
   const validate = ajv.compile(schema)
   const part = PARTS[httpPart] ?? httpPart
   return (value) =>
-    validate(value) ? null : ApiError.invalid(validate.errors!.map((error) => problemOf(error, part)))
+    validate(value) ? null : ApiError.invalid(validate.errors!.flatMap((error) => problemsOf(error, part)))
 }
 
-function problemOf(
+/** The validator stops at the first problem; of an object's names all are told, so that a missing field does not hide a misspelt one. */
+function problemsOf(
   { keyword, instancePath, params, parentSchema, message, data }: ErrorObject,
   part: string,
-): Problem {
+): Problem[] {
   const path = instancePath.split("/").slice(1).map(unescapePointer)
   const at = (...more: string[]) => [part, ...path, ...more]
   switch (keyword) {
-    case "additionalProperties": {
-      const known = Object.keys((parentSchema as Plain).properties ?? {})
-      const hint = known.length === 0 ? "none is" : `known are ${known.join(", ")}`
-      return {
-        loc: at(params.additionalProperty),
-        msg: `is not supported here; ${hint}`,
-        type: "value_error",
-      }
-    }
     case "required":
-      return { loc: at(params.missingProperty), msg: "is required", type: "value_error.missing" }
+    case "additionalProperties":
+      return problemsOfNames(parentSchema as Plain, data as object).map(({ name, ...problem }) => ({
+        loc: at(name),
+        ...problem,
+      }))
     case "enum":
-      return { loc: at(), msg: `must be one of ${params.allowedValues.join(", ")}`, type: "value_error" }
+      return [{ loc: at(), msg: `must be one of ${params.allowedValues.join(", ")}`, type: "value_error" }]
     default: {
       const missing = part === "body" && path.length === 0 && data === null
-      return {
-        loc: at(),
-        msg: missing ? "a JSON body is required" : (message ?? "is not valid"),
-        type: "value_error",
-      }
+      const msg = missing ? "a JSON body is required" : (message ?? "is not valid")
+      return [{ loc: at(), msg, type: "value_error" }]
     }
   }
+}
+
+/** As many unknown names as are told of: a body may have any number. */
+const MOST_UNKNOWN = 20
+
+function problemsOfNames({ properties = {}, required = [], additionalProperties }: Plain, data: object) {
+  const missing = required
+    .filter((name) => !Object.hasOwn(data, name))
+    .map((name) => ({ name, msg: "is required", type: "value_error.missing" }))
+  if (additionalProperties !== false) return missing
+  const known = Object.keys(properties)
+  const msg = `is not supported here; ${known.length === 0 ? "none is" : `known are ${known.join(", ")}`}`
+  const unknown = Object.keys(data)
+    .filter((name) => !Object.hasOwn(properties, name))
+    .slice(0, MOST_UNKNOWN)
+    .map((name) => ({ name, msg, type: "value_error" }))
+  return [...missing, ...unknown]
 }
 
 function unescapePointer(segment: string): string {

@@ -50,10 +50,18 @@ const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Req
   store_full: () => ApiError.of(503, "store_full", "the store is full; nothing was accepted", 30),
 }
 
+/** What a body may have around its payload. */
+export const ENVELOPE_BYTES = 65_536
+
 /** The framework's own, by their codes. */
 const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: FastifyRequest) => ApiError } = {
-  FST_ERR_CTP_BODY_TOO_LARGE: (_, request) =>
-    ApiError.of(413, "payload_too_large", `the body is larger than ${request.routeOptions.bodyLimit} bytes`),
+  FST_ERR_CTP_BODY_TOO_LARGE: (_, { routeOptions: { bodyLimit = 0 } }) =>
+    ApiError.of(
+      413,
+      "payload_too_large",
+      `the body is larger than ${bodyLimit} bytes: a payload may have ${bodyLimit - ENVELOPE_BYTES} (the setting maxPayloadBytes, ` +
+        `POSTHORN_MAX_PAYLOAD_BYTES), and what is around it ${ENVELOPE_BYTES}`,
+    ),
   FST_ERR_MAX_PARAM_LENGTH: () => ApiError.of(404, "not_found", "Entity not found: no name is that long"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia("the content type must be application/json"),
 }

@@ -7,7 +7,7 @@ import { readBodies } from "./body.ts"
 import { connectionOptions, KEEP_ALIVE_MS, TIMEOUTS, type Timeouts } from "./connections.ts"
 import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import { allowBrowsers } from "./cors.ts"
-import { ApiError, handleError, sendError } from "./errors.ts"
+import { ApiError, ENVELOPE_BYTES, handleError, sendError } from "./errors.ts"
 import { answerOnce } from "./idempotency.ts"
 import type { TokenReader } from "./jwt.ts"
 import { RequestLog, requestId, tellRequestId } from "./logging.ts"
@@ -40,8 +40,6 @@ export interface ServerSettings {
   readonly routes?: readonly Routes[]
 }
 
-/** What a message has around its payload. */
-const ENVELOPE_BYTES = 65_536
 const LONGEST_NAME = 256
 const IDLE_CHECK_MS = 100
 

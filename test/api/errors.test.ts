@@ -240,3 +240,37 @@ test("a handler that does not come to an end is answered for", async () => {
   expect(answer).toMatchObject(told(503, "timeout"))
   expect(answer.headers.get("retry-after")).toBe("1")
 })
+
+test("a missing field does not hide a misspelt one", async () => {
+  const server = await ApiServer.start({ options: { deliver: false } })
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  const problems = async (path: string, body: object) =>
+    (await server.call("POST", path, { body })).body.detail.map(
+      ({ loc, msg }: { loc: string[]; msg: string }) => [loc.join("."), msg.split(";")[0]],
+    )
+  expect(await problems("/app/acme/endpoint", { ulr: "https://example.com/", colour: 1 })).toEqual([
+    ["body.url", "is required"],
+    ["body.ulr", "is not supported here"],
+    ["body.colour", "is not supported here"],
+  ])
+  expect(await problems("/app/acme/msg", { eventtype: "a", payload: {} })).toEqual([
+    ["body.eventType", "is required"],
+    ["body.eventtype", "is not supported here"],
+  ])
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, 1]))
+  expect(await problems("/app", { name: "A", ...many })).toHaveLength(20)
+})
+
+test("what is too large is told the limit and the setting, whether it is the body or the payload", async () => {
+  const maxPayloadBytes = 1000
+  const server = await ApiServer.start({ maxPayloadBytes, options: { deliver: false, maxPayloadBytes } })
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  const send = (length: number, path = "/app/acme/msg") =>
+    server.call("POST", path, { body: { eventType: "a", payload: { text: "x".repeat(length) } } })
+  for (const length of [1000, 100_000])
+    expect(await send(length)).toMatchObject({
+      status: 413,
+      body: { detail: expect.stringMatching(/\b1000\b.*maxPayloadBytes/) },
+    })
+  expect((await send(100_000)).body.detail).toContain("POSTHORN_MAX_PAYLOAD_BYTES")
+})
