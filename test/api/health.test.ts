@@ -71,7 +71,6 @@ test.each([
   const healthy = { database: ok, queue: ok, cache: ok }
   expect(await server.posthorn.health()).toEqual({ ready: true, problem: null })
   expect(await server.call("GET", "/health", { key: null })).toMatchObject({ status: 200, body: healthy })
-
   await redis.kill()
   const problem = expect.stringMatching(/redis:\/\/127\.0\.0\.1:\d+.*ECONNREFUSED/)
   await expect.poll(() => server.posthorn.health(), { timeout: 10_000 }).toEqual({ ready: true, problem })

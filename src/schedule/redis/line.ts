@@ -44,6 +44,8 @@ export class RedisLine implements Proposer {
   readonly #trouble: Trouble
   /** What the connection said last; a call on a lost one only says that it is lost. */
   #connectionError: Error | null = null
+  /** In a row. */
+  #failedChecks = 0
   #isComplete = false
   /** Something that it should have learned did not reach it. */
   #hasGap = false
@@ -136,6 +138,7 @@ export class RedisLine implements Proposer {
       const isMarked = (await this.#redis.zscore(this.#keys.lanes, mark)) !== null
       this.#isComplete = isMarked && !this.#hasGap
       if (!this.#isComplete) await this.#rebuild(mark)
+      this.#failedChecks = 0
       this.#trouble.passed()
     } catch (error) {
       this.#isComplete = false
@@ -147,6 +150,8 @@ export class RedisLine implements Proposer {
   #failed(error: Error): void {
     // The rebuild reads PostgreSQL, whose trouble is no trouble of Redis.
     if (this.#ended || error instanceof PosthornError) return
+    // A single one may be a moment in which our own event loop was held up.
+    if (++this.#failedChecks === 1) return
     const reason = this.#redis.status === "ready" ? error : (this.#connectionError ?? error)
     this.#trouble.failed(reason)
   }

@@ -1,11 +1,16 @@
+import { EventEmitter } from "node:events"
 import { Redis } from "ioredis"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { FaultProxy } from "../../../test/support/fault-proxy.ts"
 import { LaneCrew } from "../../../test/support/lane-crew.ts"
 import { LaneWorld, type OpenSchedule, proxied } from "../../../test/support/lanes.ts"
+import { LogLines } from "../../../test/support/log-lines.ts"
 import { ownRedis } from "../../../test/support/servers/redis.ts"
+import type { Database } from "../../store/postgres/connection.ts"
 import { scheduleConformance } from "../conformance.ts"
 import { sharedScheduleConformance } from "../postgres/conformance.ts"
+import { RedisLine } from "./line.ts"
+import { keysFor } from "./rebuild.ts"
 import { openRedisSchedule } from "./redis.ts"
 
 const on =
@@ -178,6 +183,32 @@ describe("the schedule in Redis", () => {
     expect(await world.log.told("Redis is back")).toMatchObject({ level: 40, lasted_ms: expect.any(Number) })
     expect(schedule.problem()).toBeNull()
     expect(world.log.all).toHaveLength(2)
+  })
+
+  test("one check without an answer is not a loss of Redis yet: our own event loop may have been held up", async () => {
+    const log = new LogLines()
+    const timeOut = () => Promise.reject(new Error("Command timed out"))
+    const answer = () => Promise.resolve("inf")
+    const script = [answer, timeOut, answer, timeOut, timeOut]
+    const lines: number[] = []
+    const redis = Object.assign(new EventEmitter(), {
+      status: "ready",
+      info: async () => "run_id:1",
+      zscore: () => {
+        lines.push(log.all.length)
+        return (script.shift() ?? answer)()
+      },
+      disconnect: () => {},
+    })
+    const line = new RedisLine({
+      ...{ redis: redis as unknown as Redis, database: null as unknown as Database, keys: keysFor("x") },
+      ...{ logger: log.logger, where: "redis://a", hasOthers: () => false },
+    })
+    line.start()
+    onTestFinished(() => line.end())
+    await log.told("Redis is back")
+    expect(lines).toEqual([0, 0, 0, 0, 0, 1])
+    expect(log.all).toMatchObject([{ err: { message: "Command timed out" } }, {}])
   })
 
   test("a stop that ends the connection is no loss of Redis", async () => {
