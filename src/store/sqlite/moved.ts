@@ -22,7 +22,7 @@ export function refuseMoved(path: string, { db }: Connection): void {
   const { to, at } = JSON.parse(row.value as string) as Move
   throw new PosthornError(
     "store_moved",
-    `${path} was moved to ${to} on ${at}: use that database; the option openMoved (--force) opens the file all the same, and what waits in both is sent twice`,
+    `${path} was moved to ${to} on ${at}: use that database; posthorn serve --force, posthorn worker --force and the option openMoved open the file all the same, and what waits in both is sent twice`,
     { field: "store" },
   )
 }
