@@ -27,6 +27,14 @@ const SHADOW = ":operational"
 const BELIEVED_MS = 2000
 const MOST_REMEMBERED = 10_000
 
+/** Svix's way: this organization has an application for each one that wants to be told, with the organization's id as its uid. */
+export const MANAGEMENT_ORG = "org_00000000000SvixManagement00"
+
+interface Destination {
+  readonly tenant: Tenant
+  readonly app: string
+}
+
 export interface OperationalParts {
   readonly store: Store
   readonly logger: Logger
@@ -91,20 +99,28 @@ export class Operational {
     once: string | null,
   ): Promise<void> {
     try {
-      const tenant = orgId.endsWith(SHADOW) ? null : await this.#wantedBy(orgId)
-      await tenant?.send(OPERATIONAL_APP, {
-        eventType: type,
-        payload: { type, data: await data() },
-        // Two processes may have seen the same thing happen.
-        ...(once === null ? {} : { idempotencyKey: `${type}:${once}` }),
-      })
+      const destinations = orgId.endsWith(SHADOW) ? [] : await this.#wantedBy(orgId)
+      if (destinations.length === 0) return
+      const payload = { type, data: await data() }
+      // Two processes may have seen the same thing happen.
+      const key = once === null ? {} : { idempotencyKey: `${type}:${once}` }
+      for (const { tenant, app } of destinations) await tenant.send(app, { eventType: type, payload, ...key })
     } catch (error) {
       if (error instanceof PosthornError && error.code === "conflict") return
       this.#parts.logger.warn({ err: error }, `An operational webhook was lost: ${describe(error)}`)
     }
   }
 
-  async #wantedBy(orgId: string): Promise<Tenant | null> {
+  async #wantedBy(orgId: string): Promise<Destination[]> {
+    const own = await this.#own(orgId)
+    const managed = await this.#managed(orgId)
+    return [
+      ...(own === null ? [] : [{ tenant: own, app: OPERATIONAL_APP }]),
+      ...(managed === null ? [] : [{ tenant: managed, app: orgId }]),
+    ]
+  }
+
+  async #own(orgId: string): Promise<Tenant | null> {
     if (performance.now() - (this.#without.get(orgId) ?? Number.NEGATIVE_INFINITY) < BELIEVED_MS) return null
     const made = this.#made
     const tenant = await this.find(orgId)
@@ -112,5 +128,12 @@ export class Operational {
     if (this.#without.size >= MOST_REMEMBERED) this.#without.clear()
     this.#without.set(orgId, performance.now())
     return null
+  }
+
+  /** Not of itself: a webhook of the management organization that fails would be told of to the same endpoint. */
+  async #managed(orgId: string): Promise<Tenant | null> {
+    if (orgId === MANAGEMENT_ORG) return null
+    const application = await this.#parts.store.getApplication(MANAGEMENT_ORG, orgId)
+    return application === null ? null : this.#parts.tenant(MANAGEMENT_ORG)
   }
 }

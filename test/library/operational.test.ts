@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
-import { OPERATIONAL_APP } from "../../src/operational/operational.ts"
+import { MANAGEMENT_ORG, OPERATIONAL_APP } from "../../src/operational/operational.ts"
 import { Harness } from "../support/harness.ts"
 
 async function told(harness: Harness, count: number): Promise<{ type: string; data: object }[]> {
@@ -67,4 +67,33 @@ test("operational endpoints and messages are in no list of the tenant, and nobod
   expect((await harness.posthorn.deliveries.list()).data).toEqual([])
   expect(await harness.posthorn.stats()).toMatchObject({ delivered: 0 })
   expect(harness.receiver.to("/operations")).toHaveLength(1)
+})
+
+test("Svix's management organization is told of those that have an application there, from the moment it is made", async () => {
+  const harness = await Harness.start()
+  const hook = (uid: string) => harness.endpoint({ uid }, "/hook")
+  await hook("before")
+  await harness.posthorn.operational.settled()
+  const management = harness.posthorn.tenant(MANAGEMENT_ORG)
+  await management.applications.create({ name: "Told", uid: DEFAULT_ORG })
+  await management.endpoints.create(DEFAULT_ORG, { url: harness.receiver.url("/operations"), ordered: true })
+  const id = await hook("after")
+  expect(await told(harness, 1)).toEqual([
+    { type: "endpoint.created", data: expect.objectContaining({ endpointId: id, endpointUid: "after" }) },
+  ])
+  const shadow = await harness.posthorn.operational.open(DEFAULT_ORG)
+  await shadow.endpoints.create(OPERATIONAL_APP, { url: harness.receiver.url("/both") })
+  await harness.posthorn.endpoints.delete("acme", id)
+  expect((await told(harness, 2))[1]).toMatchObject({ type: "endpoint.deleted" })
+  await harness.receiver.arrived("/both", 1)
+})
+
+test("the management organization is not told of itself", async () => {
+  const harness = await Harness.start()
+  const management = harness.posthorn.tenant(MANAGEMENT_ORG)
+  await management.applications.create({ name: "Itself", uid: MANAGEMENT_ORG })
+  const url = harness.receiver.url("/operations")
+  await management.endpoints.create(MANAGEMENT_ORG, { url })
+  await harness.posthorn.operational.settled()
+  expect((await management.messages.list(MANAGEMENT_ORG)).data).toEqual([])
 })
