@@ -13,6 +13,8 @@ import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
 
 const migrate = (file: string, url: string) => move(file, { url, schema: null }, {})
+/** For tests that start several processes one after the other. */
+const PATIENT = { timeout: 120_000 }
 const WHEN = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
 
 async function open(options: PosthornOptions) {
@@ -35,21 +37,25 @@ async function servedFile() {
   return { file, admin, token }
 }
 
-test("keys of an application can be expired, and the first start makes no second admin key", async () => {
-  const { file, admin, token } = await servedFile()
-  const url = await freshDatabase()
-  await migrate(file, url)
-  const server = serve(["--store", url])
-  const address = await addressOf(server)
-  expect(server.lines).toEqual([])
-  const ask = async (key: string, method: string, path: string, body?: string) => {
-    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-    return (await fetch(`${address}/api/v1${path}`, { method, headers, body: body ?? null })).status
-  }
-  expect(await ask(token, "GET", "/app/acme")).toBe(200)
-  expect(await ask(admin, "POST", "/auth/app/acme/expire-all", "{}")).toBe(204)
-  expect(await ask(token, "GET", "/app/acme")).toBe(401)
-})
+test(
+  "keys of an application can be expired, and the first start makes no second admin key",
+  PATIENT,
+  async () => {
+    const { file, admin, token } = await servedFile()
+    const url = await freshDatabase()
+    await migrate(file, url)
+    const server = serve(["--store", url])
+    const address = await addressOf(server)
+    expect(server.lines).toEqual([])
+    const ask = async (key: string, method: string, path: string, body?: string) => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+      return (await fetch(`${address}/api/v1${path}`, { method, headers, body: body ?? null })).status
+    }
+    expect(await ask(token, "GET", "/app/acme")).toBe(200)
+    expect(await ask(admin, "POST", "/auth/app/acme/expire-all", "{}")).toBe(204)
+    expect(await ask(token, "GET", "/app/acme")).toBe(401)
+  },
+)
 
 test("every table of a file is moved, or known to stay", async () => {
   const { file } = await servedFile()
@@ -127,7 +133,7 @@ test.each([
   await open({ store: `sqlite:${file}` })
 })
 
-test("the moved file says where it went and when, and opens by force alone", async () => {
+test("the moved file says where it went and when, and opens by force alone", PATIENT, async () => {
   const { file } = await servedFile()
   const url = new URL(await freshDatabase())
   url.password = "hush"
