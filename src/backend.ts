@@ -7,6 +7,7 @@ import { type Bulletin, noBulletin } from "./observe/bulletin.ts"
 import type { Logger } from "./observe/log.ts"
 import { MemorySchedule } from "./schedule/memory.ts"
 import type { Schedule } from "./schedule/schedule.ts"
+import { filesOpenToOthers } from "./store/sqlite/private-file.ts"
 import { openSqliteStore } from "./store/sqlite/store.ts"
 import type { Store } from "./store/store.ts"
 
@@ -86,6 +87,9 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
     longLogPages: options.longLogPages,
     onLost: options.onLost,
   })
+  const open = filesOpenToOthers(path)
+  if (open.length > 0)
+    options.logger.warn(`other users of this machine may open ${open.join(", ")}: run chmod 600 on them`)
   return {
     store,
     bulletin: noBulletin,

@@ -3,6 +3,7 @@ import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs
 import { DatabaseSync, type StatementSync } from "node:sqlite"
 import { PosthornError } from "../../core/errors.ts"
 import { fileFailed, isBusy } from "./errors.ts"
+import { createPrivately } from "./private-file.ts"
 
 const OLDEST_SQLITE = [3, 51, 3]
 const BUSY_TIMEOUT_MS = 5000
@@ -19,6 +20,7 @@ export class Connection {
 
   constructor(path: string, { readOnly = false }: { readOnly?: boolean } = {}) {
     refuseOldSqlite(process.versions.sqlite ?? "0")
+    if (!readOnly) createPrivately(path)
     this.db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly })
     if (!readOnly) {
       this.#waitForWal()

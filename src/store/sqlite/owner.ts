@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite"
 import { PosthornError } from "../../core/errors.ts"
 import type { Connection } from "./connection.ts"
 import { isBusy } from "./errors.ts"
+import { createPrivately } from "./private-file.ts"
 
 export interface Ownership {
   release(): void
@@ -47,6 +48,7 @@ export function takeOwnership(path: string, connection: Connection): Ownership {
 
 /** Keeps every process that would deliver from the file away from it, without writing into it. */
 export function lockOut(path: string, connection: Connection): Ownership {
+  createPrivately(`${path}-owner`)
   const lock = new DatabaseSync(`${path}-owner`, { timeout: PATIENCE_MS })
   try {
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
