@@ -1,9 +1,9 @@
 /**
  * Time as the engine sees it. Everything that waits or compares times is handed a Clock.
  *
- * Due times are kept on a steady clock: it starts at the wall clock and then follows the monotonic one, so that a
- * wall clock set forward does not fire every retry of the next hour at once, and one set back starves nobody. It drifts
- * towards the wall clock slowly. Only signatures use the wall clock itself, since receivers compare with their own.
+ * Delays run on a steady clock: it starts at the wall clock and then follows the monotonic one, so that a wall clock set forward does
+ * not fire every retry of the next hour at once, and one set back starves nobody. It drifts towards the wall clock slowly. Dates that
+ * somebody gave are times of the wall clock, and so are the timestamps of signatures, since receivers compare with their own.
  */
 
 export interface Timer {
@@ -11,11 +11,11 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Steady milliseconds since 1970: for due times, ages and everything stored. */
+  /** Steady milliseconds since 1970: for delays, ages and everything stored but dates that somebody gave. */
   now(): number
   /** Milliseconds since some moment, whatever becomes of the wall clock: for how long something takes. */
   elapsedMs(): number
-  /** The machine's wall clock, for the timestamp inside a signature. */
+  /** The machine's wall clock: for dates that somebody gave, and for the timestamp inside a signature. */
   wallNow(): number
   setTimer(delayMs: number, run: () => void): Timer
   /** Whether the process has time for more than it does. */
@@ -62,6 +62,32 @@ export class SteadyTime {
     this.#lastMs = Math.max(this.#lastMs, Math.round(ms))
     return this.#lastMs
   }
+}
+
+/** What both clocks say at one moment. */
+export interface Moment {
+  readonly now: number
+  readonly wall: number
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { now: clock.now(), wall: clock.wallNow() }
+}
+
+/**
+ * The steady time at which to look at what is due at a date; now, if the date has come. While the steady clock is ahead of the wall
+ * clock it runs slower: looked at a little early, the date is converted again.
+ */
+export function steadyTimeOf(dateMs: number, { now, wall }: Moment): number {
+  const leftMs = dateMs - wall
+  if (leftMs <= 0) return now
+  return now + Math.max(1, Math.floor(now - wall > STEP_MS ? leftMs * (1 - SLEW) : leftMs))
+}
+
+/** Whether the wall clock was set between two moments that are so far apart. */
+export function wasSet(before: Moment, after: Moment, elapsedMs: number): boolean {
+  const movedMs = Math.abs(after.wall - after.now - (before.wall - before.now))
+  return movedMs > STEP_MS + elapsedMs * SLEW
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1

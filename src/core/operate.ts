@@ -18,7 +18,7 @@ export function revive(delivery: AnyDelivery, nowMs: number): Change {
     status: "pending",
     deadReason: null,
     attemptCount: 0,
-    nextRetryAt: nowMs,
+    nextRetryAt: null,
     lastAttemptedAt: delivery.lastAttemptedAt,
     deliveredAt: null,
     errorDetail: null,

@@ -63,6 +63,7 @@ export function settle(
   policy: Policy,
   nowMs: number,
   random: Random,
+  wallMs = nowMs,
 ): Change {
   const ageFrom = delivery.ageFrom ?? nowMs
   const unchanged: Change = {
@@ -96,7 +97,7 @@ export function settle(
     case "response":
     case "failure":
     case "ack":
-      return afterAttempt(unchanged, outcome, delivery, policy, nowMs, random)
+      return afterAttempt(unchanged, outcome, delivery, policy, nowMs, random, wallMs)
     default:
       return outcome satisfies never
   }
@@ -129,6 +130,7 @@ function afterAttempt(
   policy: Policy,
   nowMs: number,
   random: Random,
+  wallMs: number,
 ): Change {
   const attemptCount = delivery.attemptCount + 1
   const attempted: Change = { ...unchanged, attemptCount, lastAttemptedAt: nowMs, stalls: 0 }
@@ -148,7 +150,7 @@ function afterAttempt(
     case "gone":
       return { ...dead(attempted, "gone", delivery, policy, nowMs), disableEndpoint: true }
     case "retry":
-      return retry(attempted, outcome, delivery, policy, nowMs, random)
+      return retry(attempted, outcome, delivery, policy, nowMs, random, wallMs)
     default:
       return verdict satisfies never
   }
@@ -161,6 +163,7 @@ function retry(
   policy: Policy,
   nowMs: number,
   random: Random,
+  wallMs: number,
 ): Change {
   const maxAttempts = delivery.maxAttempts ?? policy.maxAttempts
   if (maxAttempts !== null && attempted.attemptCount >= maxAttempts) {
@@ -169,7 +172,7 @@ function retry(
   const endsAt = ageEndsAt(attempted.ageFrom, policy)
   if (endsAt !== null && nowMs >= endsAt) return dead(attempted, "expired", delivery, policy, nowMs)
 
-  const holdMs = laneHoldMs(outcome, policy, nowMs)
+  const holdMs = laneHoldMs(outcome, policy, wallMs)
   const dueAt = nowMs + Math.max(delayMs(policy, attempted.attemptCount, random), holdMs)
   return {
     ...attempted,
@@ -180,9 +183,10 @@ function retry(
   }
 }
 
-function laneHoldMs(outcome: AttemptOutcome, policy: Policy, nowMs: number): number {
+/** A date is a time of the wall clock; what is left until then is a delay from now on. */
+function laneHoldMs(outcome: AttemptOutcome, policy: Policy, wallMs: number): number {
   if (outcome.kind !== "response" || (outcome.status !== 429 && outcome.status !== 503)) return 0
-  return retryAfterMs(outcome.retryAfter, nowMs, policy.retryAfter)
+  return retryAfterMs(outcome.retryAfter, wallMs, policy.retryAfter)
 }
 
 /** Not an attempt: tried again soon, or set aside when our own code fails on it again and again. */

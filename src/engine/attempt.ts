@@ -95,7 +95,7 @@ export function toSettlement(
   policy = crew.defaultPolicy,
 ): Settlement {
   const now = crew.clock.now()
-  const change = settle(delivery, tried.outcome, policy, now, crew.random)
+  const change = settle(delivery, tried.outcome, policy, now, crew.random, crew.clock.wallNow())
   return {
     ...toClaimed(claim, delivery),
     expectedAttemptCount: delivery.attemptCount,

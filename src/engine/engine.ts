@@ -3,7 +3,7 @@
  * could lose. Work is woken at once; the poll is a net under it, which also finds what others changed in the store.
  */
 import type { Random } from "../core/backoff.ts"
-import type { Clock, Timer } from "../core/clock.ts"
+import { type Clock, type Moment, momentOf, type Timer, wasSet } from "../core/clock.ts"
 import type { Ids } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
@@ -87,6 +87,8 @@ export class Engine {
   /** Runs that have nothing to do and keep their lane for what may come. */
   #resting = 0
   #sweepDue = true
+  /** When a poll last looked at the clocks. */
+  #looked: (Moment & { readonly elapsedMs: number }) | null = null
   #onIdle: (() => void) | null = null
 
   constructor(parts: EngineParts, options: EngineOptions) {
@@ -239,9 +241,9 @@ export class Engine {
       this.#crew.budget.refill()
       void this.#pump()
       // Kept until the sweep is through: one that fails is made again at the next poll.
-      this.#sweepDue = (await this.#parts.store.changedOutside()) || this.#sweepDue
+      this.#sweepDue = this.#clockWasSet() || (await this.#parts.store.changedOutside()) || this.#sweepDue
       if (this.#sweepDue) for (const run of this.#runs.values()) run.recall()
-      await this.#parts.schedule.sweep(this.#sweepDue)
+      await this.#parts.schedule.sweep(this.#sweepDue, momentOf(this.#parts.clock))
       this.#sweepDue = false
       const { schedule, clock } = this.#parts
       if (schedule.hasWaiting(clock.now())) void this.#pump()
@@ -253,6 +255,14 @@ export class Engine {
     } catch (error) {
       if (this.#state === "running") this.#pollTrouble.failed(error as Error)
     }
+  }
+
+  /** Dates are then due earlier or later than the lanes were told. */
+  #clockWasSet(): boolean {
+    const { clock } = this.#parts
+    const before = this.#looked
+    this.#looked = { ...momentOf(clock), elapsedMs: clock.elapsedMs() }
+    return before !== null && wasSet(before, this.#looked, this.#looked.elapsedMs - before.elapsedMs)
   }
 
   async #pump(): Promise<void> {

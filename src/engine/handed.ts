@@ -45,7 +45,7 @@ function firstAttempt(message: NewMessage, { seq, id }: Handed, dueAt: number): 
     maxAttempts: message.maxAttempts,
     receivedAt: message.receivedAt,
     ageFrom: dueAt,
-    nextRetryAt: dueAt,
+    nextRetryAt: null,
     lastAttemptedAt: null,
     stalls: 0,
   }

@@ -278,6 +278,7 @@ export class LaneRun implements EndingListener {
           },
         ],
         clock.now(),
+        clock.wallNow(),
       )
       this.#crew.uptime.reached(clock.now())
       found = work!.deliveries.length

@@ -1,5 +1,5 @@
 /** Deliveries and their attempts, and what an operator does with one of them. */
-import type { Clock } from "../core/clock.ts"
+import { type Clock, momentOf, steadyTimeOf } from "../core/clock.ts"
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import { isId } from "../core/ids.ts"
 import { refuseUnknown, requireBoolean, requireDelayMs, requireObject, requireTime } from "../core/input.ts"
@@ -183,7 +183,8 @@ function dueAtOf(input: RescheduleInput, clock: Clock): number {
   const { at, delaySeconds } = input
   if ((at === undefined) === (delaySeconds === undefined))
     throw invalid("at", "or delaySeconds must be given, and not both")
-  if (at !== undefined) return requireTime(at, "at")
+  // A date is one of the wall clock.
+  if (at !== undefined) return steadyTimeOf(requireTime(at, "at"), momentOf(clock))
   return clock.now() + requireDelayMs(delaySeconds, "delaySeconds")
 }
 

@@ -1,5 +1,6 @@
 /** Messages: what was accepted. */
 import { createHash } from "node:crypto"
+import { type Moment, steadyTimeOf } from "../core/clock.ts"
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import {
   nameList,
@@ -234,7 +235,8 @@ export class Messages {
     requireObject(input, at === "" ? "message" : at)
     refuseUnknown(input, FIELDS, at)
     if (input.payload === undefined) throw invalid(field("payload"), "is required")
-    const now = this.#core.clock.now()
+    const { clock } = this.#core
+    const now = clock.now()
     const eventType = requireName(input.eventType, field("eventType"))
     const payload = payloadBytes(input.payload, input.contentType, this.#core.maxPayloadBytes, field)
     const priority = input.priority ?? "normal"
@@ -255,7 +257,7 @@ export class Messages {
       priority,
       maxAttempts: optionalWholeNumber(input.maxAttempts, field("maxAttempts"), 1, 100_000),
       receivedAt: now,
-      deliverAt: deliverAt(input, now, field),
+      ...deliverAt(input, { now, wall: clock.wallNow() }, field),
       payloadUntil: payloadUntil(input, now, field),
       purgeUnmatchedAt:
         now +
@@ -267,13 +269,21 @@ export class Messages {
   }
 }
 
-function deliverAt(input: MessageInput, now: number, field: (name: string) => string): number | null {
-  if (input.delaySeconds !== undefined) {
+function deliverAt(
+  input: MessageInput,
+  at: Moment,
+  field: (name: string) => string,
+): Pick<NewMessage, "deliverAt" | "dated" | "wakeAt"> {
+  const { delaySeconds } = input
+  if (delaySeconds !== undefined) {
     if (input.deliverAt !== undefined)
       throw invalid(field("delaySeconds"), "and deliverAt say the same thing; give one of them")
-    return now + requireDelayMs(input.delaySeconds, field("delaySeconds"))
+    const delayMs = requireDelayMs(delaySeconds, field("delaySeconds"))
+    return { deliverAt: at.wall + delayMs, dated: false, wakeAt: at.now + delayMs }
   }
-  return input.deliverAt === undefined ? null : requireTime(input.deliverAt, field("deliverAt"))
+  if (input.deliverAt === undefined) return { deliverAt: null, dated: false, wakeAt: at.now }
+  const date = requireTime(input.deliverAt, field("deliverAt"))
+  return { deliverAt: date, dated: true, wakeAt: steadyTimeOf(date, at) }
 }
 
 function payloadUntil(input: MessageInput, now: number, field: (name: string) => string): number | null {

@@ -1,4 +1,5 @@
 /** The schedule of a single process: lanes in memory, rebuilt from the store at start. */
+import type { Moment } from "../core/clock.ts"
 import type { LaneWake, Store } from "../store/store.ts"
 import { Heap } from "./heap.ts"
 import { Pages } from "./pages.ts"
@@ -148,8 +149,8 @@ export class MemorySchedule implements Schedule {
     return null
   }
 
-  sweep(whole: boolean): Promise<void> {
-    return this.#pages.read(whole, (lanes) => this.wake(lanes))
+  sweep(whole: boolean, at?: Moment): Promise<void> {
+    return this.#pages.read(whole, at, (lanes) => this.wake(lanes))
   }
 
   async stop(): Promise<void> {}

@@ -1,4 +1,5 @@
 /** Goes through the lanes that the store says have something waiting: all of them, or the next page where the last one ended. */
+import type { Moment } from "../core/clock.ts"
 import type { LaneWake, Store } from "../store/store.ts"
 
 const PAGE = 500
@@ -11,10 +12,14 @@ export class Pages {
     this.#store = store
   }
 
-  async read(whole: boolean, found: (lanes: readonly LaneWake[]) => void | Promise<void>): Promise<void> {
+  async read(
+    whole: boolean,
+    at: Moment | undefined,
+    found: (lanes: readonly LaneWake[]) => void | Promise<void>,
+  ): Promise<void> {
     if (whole) this.#cursor = null
     do {
-      const lanes = await this.#store.scanLanes(this.#cursor, PAGE)
+      const lanes = await this.#store.scanLanes(this.#cursor, PAGE, at)
       if (lanes.length > 0) await found(lanes)
       this.#cursor = lanes.length < PAGE ? null : lanes.at(-1)!.endpointId
     } while (whole && this.#cursor !== null)

@@ -113,7 +113,12 @@ export interface NewMessage {
   readonly priority: Priority
   readonly maxAttempts: number | null
   readonly receivedAt: number
+  /** On the wall clock: the date that the caller gave, or when the delay will have passed. */
   readonly deliverAt: number | null
+  /** `deliverAt` is a date that the caller gave: its deliveries wait for it by the wall clock. */
+  readonly dated: boolean
+  /** On the steady clock: when its lanes have something to do. */
+  readonly wakeAt: number
   /** Same key and same digest: the first message's answer. Same key, another digest: a conflict. */
   readonly idempotency: { readonly key: Uint8Array; readonly digest: Uint8Array } | null
   /** When the payload is removed, whatever became of it; null leaves it to retention. */
@@ -291,7 +296,15 @@ export interface Attempt extends Omit<NewAttempt, "responseBody"> {
 export interface Message
   extends Omit<
     NewMessage,
-    "orgId" | "app" | "to" | "payload" | "payloadUntil" | "idempotency" | "purgeUnmatchedAt"
+    | "orgId"
+    | "app"
+    | "to"
+    | "payload"
+    | "payloadUntil"
+    | "idempotency"
+    | "purgeUnmatchedAt"
+    | "dated"
+    | "wakeAt"
   > {
   readonly seq: number
   readonly appId: string

@@ -5,6 +5,7 @@
  * committed and synced when it resolves; one that rejects has written nothing, or (a lost connection) may have: every write can be
  * repeated safely. Times are milliseconds since 1970 on the caller's clock.
  */
+import type { Moment } from "../core/clock.ts"
 import type {
   Accepted,
   Addition,
@@ -96,8 +97,11 @@ export interface Store {
    */
   accept(messages: readonly NewMessage[], tx?: unknown): Promise<Accepted[]>
 
-  /** A page of lanes that have live deliveries, by endpoint id, with their earliest due time. Reads only. */
-  scanLanes(after: string | null, limit: number): Promise<LaneWake[]>
+  /**
+   * A page of lanes that have live deliveries, by endpoint id, with their earliest due time on the steady clock; dates are converted
+   * as the clocks are at that moment, and stay as they are without one. Reads only.
+   */
+  scanLanes(after: string | null, limit: number, at?: Moment): Promise<LaneWake[]>
   /**
    * Whether anybody but this store object changed the data since the last call, in a way that woke no lane. A store that many
    * processes share wakes lanes by itself, and says no.
@@ -106,9 +110,10 @@ export interface Store {
 
   /**
    * Takes due deliveries for sending and writes down, with the token, that they are about to be sent. What an earlier
-   * token left there becomes an attempt of unknown outcome. Deliveries under way with this token are not given again.
+   * token left there becomes an attempt of unknown outcome. Deliveries under way with this token are not given again. Deliveries that
+   * wait for a date are due by `wall`, the wall clock, which is `now` unless told; all others by `now`, the steady clock.
    */
-  fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]>
+  fetch(lanes: readonly LaneFetch[], now: number, wall?: number): Promise<LaneWork[]>
   /** Outcomes of all lanes share a transaction, and may share a call. Where they do not, a lane's would wait for, and fail with, another's. */
   readonly settlesTogether: boolean
   /**

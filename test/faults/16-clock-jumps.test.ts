@@ -1,4 +1,4 @@
-/** Fault 16: the wall clock is set by +1 h, −1 h, +1 year. No mass early firing, no starvation. */
+/** Fault 16: the wall clock is set by +1 h, −1 h, +1 year. No mass early firing, no starvation. For dates see test/engine/dates.test.ts. */
 import { expect, test } from "vitest"
 import { verifySignature } from "../../src/index.ts"
 import { Harness } from "../support/harness.ts"

@@ -3,6 +3,7 @@
  * for what a turn does, `lease.ts` for how a worker lives and dies, `claims.ts` for what it must not forget in between.
  */
 import type { Random } from "../../core/backoff.ts"
+import type { Moment } from "../../core/clock.ts"
 import type { Logger } from "../../observe/log.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { LaneWake, Store } from "../../store/store.ts"
@@ -143,8 +144,8 @@ export class PostgresSchedule implements Schedule {
     return null
   }
 
-  sweep(whole: boolean): Promise<void> {
-    return this.#sweep.run(whole, this.#now)
+  sweep(whole: boolean, at?: Moment): Promise<void> {
+    return this.#sweep.run(whole, this.#now, at)
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,5 @@
 /** The net under the wakes: finds lanes that have something to do earlier than they know, page by page through the store. */
+import type { Moment } from "../../core/clock.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import type { Row } from "../../store/rows.ts"
@@ -32,8 +33,8 @@ export class Sweep {
     this.#proposer = proposer
   }
 
-  async run(whole: boolean, now: number): Promise<void> {
-    await this.#pages.read(whole, async (lanes) => {
+  async run(whole: boolean, now: number, at: Moment | undefined): Promise<void> {
+    await this.#pages.read(whole, at, async (lanes) => {
       const ids = lanes.map(({ endpointId }) => endpointId)
       const dues = lanes.map(({ dueAt }) => dueAt)
       const corrected = await this.#database.runCalmly(CORRECT, [ids, dues, now])

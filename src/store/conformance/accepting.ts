@@ -17,7 +17,7 @@ export function accepting(name: string, setUp: SetUp): void {
       })
       const rows = await store.listDeliveries({ messageId: accepted.messageId }, newest(9))
       expect(rows).toMatchObject([
-        { endpointId: endpoint.id, status: "pending", attemptCount: 0, nextRetryAt: NOW, receivedAt: NOW },
+        { endpointId: endpoint.id, status: "pending", attemptCount: 0, nextRetryAt: null, receivedAt: NOW },
       ])
       expect(await store.getMessage(application.id, accepted.messageId)).toMatchObject({
         matched: 1,

@@ -29,7 +29,7 @@ export function additions(name: string, setUp: SetUp): void {
           status: "pending",
           attemptCount: 0,
           receivedAt: NOW,
-          nextRetryAt: LATER,
+          nextRetryAt: null,
           ageFrom: LATER,
           manual: true,
         },
@@ -44,7 +44,7 @@ export function additions(name: string, setUp: SetUp): void {
       const late = await lateEndpoint(stage)
       await store.add([{ messageId, endpointId: late.id, manual: false }], LATER)
       expect(await store.scanLanes(null, 9)).toEqual([
-        { endpointId: late.id, appId: application.id, dueAt: LATER },
+        { endpointId: late.id, appId: application.id, dueAt: 0 },
       ])
       const [work] = await store.fetch([laneFetch(late.id, 1)], LATER)
       expect(work!.deliveries).toMatchObject([{ messageId, manual: false }])

@@ -132,6 +132,68 @@ export function fetching(name: string, setUp: SetUp): void {
       ])
     })
 
+    test.each([
+      false,
+      true,
+    ])("a date is due by the wall clock, a delay and a retry by the steady one (ordered: %s)", async (ordered) => {
+      const { store, endpoint, send } = await setUp({ ordered })
+      const dated = await send({ deliverAt: NOW + 5000 })
+      const delayed = await send({ deliverAt: NOW + 5000, dated: false })
+      const fetch = async (token: number, now: number, wall: number) =>
+        (await store.fetch([laneFetch(endpoint.id, token)], now, wall))[0]!
+      const nothing = await fetch(1, NOW + 4999, NOW + 4999)
+      expect(nothing).toMatchObject({ deliveries: [], nextDueAt: NOW + 5000 })
+      // The wall clock was set back: the delay has passed, and the date has not come.
+      const [first] = (await fetch(1, NOW + 5000, NOW - 3_600_000)).deliveries
+      expect(first).toMatchObject({ messageId: delayed.messageId, ageFrom: NOW + 5000 })
+      const later = settlement(endpoint.id, 1, first!, 500, NOW + 5000)
+      await store.settle([later])
+      expect(await fetch(1, NOW + 5001, NOW - 3_599_999)).toMatchObject({
+        deliveries: [],
+        nextDueAt: later.change.nextRetryAt,
+      })
+      // It was set forward: the date has come, long before the steady clock says so.
+      const [second] = (await fetch(1, NOW + 5002, NOW + 9000)).deliveries
+      expect(second).toMatchObject({
+        messageId: dated.messageId,
+        nextRetryAt: null,
+        ageFrom: NOW + 5002 - 4000,
+      })
+    })
+
+    test.each([
+      false,
+      true,
+    ])("the next date is converted to the steady clock, for a fetch and for the scan (ordered: %s)", async (ordered) => {
+      const { store, application, endpoint, send } = await setUp({ ordered })
+      await send({ deliverAt: NOW + 50_000 })
+      const back = NOW - 40_000
+      const [work] = await store.fetch([laneFetch(endpoint.id, 1)], NOW, back)
+      // 90 s, of which the steady clock, which is ahead, may count only 95 %.
+      expect(work).toMatchObject({ deliveries: [], nextDueAt: NOW + 85_500 })
+      expect(await store.scanLanes(null, 9, { now: NOW, wall: back })).toEqual([
+        { endpointId: endpoint.id, appId: application.id, dueAt: NOW + 85_500 },
+      ])
+      expect(await store.scanLanes(null, 9, { now: NOW, wall: NOW + 40_000 })).toMatchObject([
+        { dueAt: NOW + 10_000 },
+      ])
+      expect(await store.scanLanes(null, 9, { now: NOW, wall: NOW + 60_000 })).toMatchObject([{ dueAt: NOW }])
+    })
+
+    test("a dated delivery stays where it waits when its endpoint becomes ordered, or ceases to be, and joins as things are then", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      const dated = await send({ deliverAt: NOW + 5000 })
+      await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
+      await store.updateEndpoint(endpoint.id, { ordered: false }, NOW)
+      const others = [await send(), await send()]
+      expect((await fetch(1)).deliveries.map(({ messageId }) => messageId)).toEqual(
+        others.map(({ messageId }) => messageId),
+      )
+      expect((await fetch(1, 9, NOW + 5000)).deliveries.map(({ messageId }) => messageId)).toEqual([
+        dated.messageId,
+      ])
+    })
+
     test("a lane with live deliveries is found by the scan with its earliest due time, page by page", async () => {
       const { store, application, endpoint, send } = await setUp()
       const second = sample.endpoint(application.id)

@@ -86,6 +86,8 @@ export const sample = {
       maxAttempts: null,
       receivedAt: NOW,
       deliverAt: null,
+      dated: (more.deliverAt ?? null) !== null,
+      wakeAt: Math.max(more.receivedAt ?? NOW, more.deliverAt ?? 0),
       idempotency: null,
       payloadUntil: null,
       purgeUnmatchedAt: NOW + 1000,

@@ -39,8 +39,8 @@ export async function makeWorld(setUp: SetUp): Promise<World> {
   await attemptAll(503, NOW + 40_000)
   await accept("cancelled", { receivedAt: NOW + 3 })
   await accept("expunged", { receivedAt: NOW + 4 })
-  await accept("waits", { tags: ["vip", "x"], receivedAt: NOW + 5 })
-  await accept("elsewhere", { to: second.id, receivedAt: NOW + 6 })
+  await accept("waits", { tags: ["vip", "x"], receivedAt: NOW + 5, deliverAt: NOW + 5 })
+  await accept("elsewhere", { to: second.id, receivedAt: NOW + 6, deliverAt: NOW + 6 })
   await accept("foreign", { orgId: OTHER_ORG, app: foreign.id, to: null })
 
   const row = async (name: string) => (await store.getDelivery(ORG, ids[name]!.deliveryId))!

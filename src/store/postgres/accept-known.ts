@@ -74,7 +74,7 @@ alive AS MATERIALIZED (
    WHERE id = ANY ($${OWNERS}::bigint[]) AND lease_until > '-infinity' FOR SHARE OF workers
 ),
 i AS MATERIALIZED (
-  SELECT i.*, greatest(received_at, deliver_at) AS due_at
+  SELECT i.*, CASE WHEN dated THEN deliver_at ELSE wake_at END AS due_at
     FROM ${MESSAGES.unnest("i")}
    WHERE (SELECT bool_and(stands) FROM known)
 ),
@@ -88,23 +88,23 @@ written AS (
     FROM i ORDER BY ord
 ),
 d AS MATERIALIZED (
-  SELECT d.*, i.id AS message_id, i.app_id, i.session_id, i.event_type, i.max_attempts, i.priority, i.deliver_at, i.due_at, i.received_at,
+  SELECT d.*, i.id AS message_id, i.app_id, i.session_id, i.event_type, i.max_attempts, i.priority, i.deliver_at, i.dated, i.wake_at, i.due_at, i.received_at,
          CASE WHEN d.owner IN (SELECT id FROM alive) THEN d.hand END AS handed_token
     FROM ${DELIVERIES.unnest("d", FIRST_DELIVERY)} JOIN i ON i.ord = d.message
 ),
 deliveries AS (
   INSERT INTO webhook_deliveries_live (
-    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
     next_retry_at, received_at, age_from, handed_token
   )
-  SELECT id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered,
-         deliver_at IS NOT NULL, due_at, received_at, due_at, handed_token
+  SELECT id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered OR dated,
+         deliver_at IS NOT NULL, dated, CASE WHEN deliver_at IS NOT NULL THEN due_at END, received_at, due_at, handed_token
     FROM d ORDER BY ord
   RETURNING seq
 ),
 wakes AS (
   INSERT INTO lane_wakes (lane_id, due_at)
-  SELECT webhook_id, min(due_at) FROM d WHERE handed_token IS NULL GROUP BY webhook_id
+  SELECT webhook_id, min(wake_at) FROM d WHERE handed_token IS NULL GROUP BY webhook_id
 )
 SELECT ARRAY(SELECT ord FROM known WHERE NOT stands)::int[] AS outdated,
        ARRAY(SELECT id FROM alive)::float8[] AS alive,

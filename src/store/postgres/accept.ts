@@ -42,6 +42,8 @@ export const AS_IT_CAME = {
   max_attempts: ["int", ({ message }) => message.maxAttempts],
   received_at: ["bigint", ({ message }) => message.receivedAt],
   deliver_at: ["bigint", ({ message }) => message.deliverAt],
+  dated: ["bool", ({ message }) => message.dated],
+  wake_at: ["bigint", ({ message }) => message.wakeAt],
   payload_until: ["bigint", ({ message }) => message.payloadUntil],
 } satisfies { [name: string]: Column<Numbered> }
 
@@ -61,7 +63,7 @@ const GENERATION = PAYLOADS + 1
 const text = (wait: string) => `
 WITH i AS MATERIALIZED (
   SELECT i.*,
-         greatest(received_at, deliver_at) AS due_at,
+         CASE WHEN dated THEN deliver_at ELSE wake_at END AS due_at,
          coalesce(
            (SELECT a.id FROM applications a WHERE a.id = i.app AND a.org_id = i.org_id AND a.deleted_at IS NULL),
            (SELECT a.id FROM applications a WHERE a.uid = i.app AND a.org_id = i.org_id AND a.deleted_at IS NULL)
@@ -135,17 +137,17 @@ written AS (
 ),
 deliveries AS (
   INSERT INTO webhook_deliveries_live (
-    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
     next_retry_at, received_at, age_from
   )
-  SELECT posthorn_id('dlv', f.id), f.app_id, r.id, f.id, f.session_id, f.event_type, r.url, f.max_attempts, f.priority, r.ordered,
-         f.deliver_at IS NOT NULL, f.due_at, f.received_at, f.due_at
+  SELECT posthorn_id('dlv', f.id), f.app_id, r.id, f.id, f.session_id, f.event_type, r.url, f.max_attempts, f.priority, r.ordered OR f.dated,
+         f.deliver_at IS NOT NULL, f.dated, CASE WHEN f.deliver_at IS NOT NULL THEN f.due_at END, f.received_at, f.due_at
     FROM fresh f JOIN recipients r USING (ord)
    ORDER BY f.ord, r.id
 ),
 wakes AS (
   INSERT INTO lane_wakes (lane_id, due_at)
-  SELECT r.id, min(f.due_at) FROM fresh f JOIN recipients r USING (ord) GROUP BY r.id
+  SELECT r.id, min(f.wake_at) FROM fresh f JOIN recipients r USING (ord) GROUP BY r.id
 )
 SELECT CASE WHEN j.verdict = 'new' AND f.ord IS NULL THEN 'again' ELSE j.verdict END AS verdict,
        j.app_id, j.used_by, prior.received_at AS prior_received_at, prior.matched AS prior_matched,

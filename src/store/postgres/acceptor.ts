@@ -152,7 +152,7 @@ export class Acceptor {
   ): Accepted {
     const { hands } = this.#context
     const { appId } = routes.recipients
-    const dueAt = dueAtOf(message)
+    const dueAt = message.wakeAt
     const lanes = deliveries.map(({ id, route, offer }) => {
       const lane = { endpointId: route.id, appId, dueAt }
       const seq = nextSeq()
@@ -257,10 +257,6 @@ export class Acceptor {
   }
 }
 
-function dueAtOf({ receivedAt, deliverAt }: NewMessage): number {
-  return Math.max(receivedAt, deliverAt ?? 0)
-}
-
 /** Two tenants may call their applications the same. */
 function addressee({ orgId, app }: NewMessage): string {
   return `${orgId} ${app}`
@@ -302,7 +298,7 @@ function judge(row: Row, message: NewMessage): Result | null {
     case "again":
       return null
     case "new": {
-      const dueAt = dueAtOf(message)
+      const dueAt = message.wakeAt
       const lanes = ((row.lanes as string[] | null) ?? []).map((endpointId) => ({
         endpointId,
         appId: row.app_id as string,

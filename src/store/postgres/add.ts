@@ -28,7 +28,7 @@ WITH wanted AS MATERIALIZED (
     FROM ${COLUMNS.unnest("x")} ORDER BY x.message_id, x.endpoint_id, x.ord
 ),
 missing AS MATERIALIZED (
-  SELECT w.ord, w.manual, greatest(${NOW}, m.deliver_at) AS due_at, m.deliver_at > ${NOW} AS deferred,
+  SELECT w.ord, w.manual, greatest(${NOW}, m.deliver_at) AS due_at, coalesce(m.deliver_at > ${NOW}, false) AS dated,
          m.id AS message_id, m.app_id, m.session_id, m.event_type, m.max_attempts, m.priority, m.received_at,
          e.id AS endpoint_id, e.url, e.ordered
     FROM wanted w
@@ -40,11 +40,11 @@ missing AS MATERIALIZED (
 ),
 added AS (
   INSERT INTO webhook_deliveries_live (
-    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
     next_retry_at, received_at, age_from, manual
   )
-  SELECT posthorn_id('dlv', ${FOLLOWS}), app_id, endpoint_id, message_id, session_id, event_type, url, max_attempts, priority, ordered,
-         coalesce(deferred, false), due_at, received_at, due_at, manual
+  SELECT posthorn_id('dlv', ${FOLLOWS}), app_id, endpoint_id, message_id, session_id, event_type, url, max_attempts, priority, ordered OR dated,
+         dated, dated, CASE WHEN dated THEN due_at END, received_at, due_at, manual
     FROM missing ORDER BY ord
 ),
 counted AS (

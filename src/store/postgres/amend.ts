@@ -44,7 +44,7 @@ WITH changed AS (
          last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at,
          error_detail = CASE WHEN x.status = 'delivered' THEN NULL ELSE coalesce(x.error_detail, d.error_detail) END,
          age_from = x.age_from, stalls = x.stalls, manual = x.manual, purge_at = x.purge_at, purge_day = x.purge_day,
-         discarded_at = NULL,
+         discarded_at = NULL, dated = false,
          handed_token = CASE WHEN x.status IN ('pending', 'failed') THEN d.handed_token END
     FROM ${CHANGES.unnest("x")}
    WHERE d.seq = x.seq AND d.seq = ANY ($1) AND d.status = x.expected_status AND d.attempt_count = x.expected_count AND ${where}

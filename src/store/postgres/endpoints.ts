@@ -133,7 +133,7 @@ const UPDATE: Statement = {
 /** What waits moves between the line and the queues; finished rows keep what they were. */
 const LINE_UP: Statement = {
   name: "endpoints.line-up",
-  text: "UPDATE webhook_deliveries_live SET ordered = $2 WHERE webhook_id = $1 AND ordered <> $2",
+  text: "UPDATE webhook_deliveries_live SET ordered = $2 WHERE webhook_id = $1 AND ordered <> $2 AND NOT dated",
 }
 const READ: Statement = { name: "endpoints.read", text: `${SELECT} WHERE e.id = $1` }
 

@@ -19,9 +19,13 @@ const COLUMNS = new Columns<AskedLane>({
   is_open: ["bool", ({ isOpen }) => isOpen],
 })
 const NOW = `$${COLUMNS.next()}::bigint`
-const HANDED = `$${COLUMNS.next() + 1}::bigint[]`
+const WALL = `$${COLUMNS.next() + 1}::bigint`
+const HANDED = `$${COLUMNS.next() + 2}::bigint[]`
 
 const DUE = "coalesce(d.next_retry_at, 0)"
+/** Rows of rank 1 whose time has come, each by its own clock: they join the line or the queues. */
+const joins = (now: string, wall: string) => `
+  d.rank = 1 AND ${DUE} <= greatest(${now}, ${wall}) AND ${DUE} <= CASE WHEN d.dated THEN ${wall} ELSE ${now} END`
 /** The lanes' locks are held until the answer is read: payloads beyond this are read afterwards, without a lock. */
 const MOST_BYTES = 1024 * 1024
 
@@ -48,7 +52,7 @@ const UNORDERED = `
        ORDER BY kept DESC, rank, due_at, d.seq LIMIT s.most
     ) chosen`
 
-// The head of the line is the unfinished delivery with the lowest number. A deferred one joins it when it is due: see LINE_UP.
+// The head of the line is the unfinished delivery with the lowest number. A deferred one joins it when it is due: see JOIN.
 const HEAD = `
   SELECT d.seq, ${MARKED}, ${NOT_HANDED} AS not_handed, ${DUE} AS due_at FROM webhook_deliveries_live d
    WHERE s.verdict = 'go' AND s.ordered AND d.webhook_id = s.lane AND d.rank = 0 ORDER BY d.seq LIMIT 1`
@@ -58,8 +62,12 @@ const NEXT = `
     FROM generate_series(1, 7) AS r(rank)
     CROSS JOIN LATERAL (
       SELECT ${DUE} AS due_at FROM webhook_deliveries_live d
-       WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} > ${NOW} ORDER BY ${DUE} LIMIT 1
+       WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} > ${NOW} AND (r.rank > 1 OR NOT d.dated) ORDER BY ${DUE} LIMIT 1
     ) n`
+
+/** On the wall clock. */
+const NEXT_DATE = `
+  SELECT ${DUE} FROM webhook_deliveries_live d WHERE d.webhook_id = s.lane AND d.rank = 1 AND d.dated ORDER BY ${DUE} LIMIT 1`
 
 /**
  * What is found stands in one row for each lane, as a list, until the end: the planner, which takes two rows for granted, would compare
@@ -74,9 +82,8 @@ locked AS MATERIALIZED (
          e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until, e.ordered,
          CASE WHEN e.ordered
               THEN EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank > 1)
-                OR EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank = 1 AND ${DUE} <= ${NOW})
-              ELSE EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank <= 1)
-         END AS misplaced,
+              ELSE EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank = 0)
+         END OR EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND ${joins(NOW, WALL)}) AS misplaced,
          -- The lock waited for somebody: this statement sees the lane as it is now and the deliveries as they were before.
          seen.ctid <> l.ctid AS outdated
     FROM ${COLUMNS.unnest("q")}
@@ -112,6 +119,7 @@ picked AS MATERIALIZED (
            WHEN NOT s.ordered AND cardinality(f.seqs) >= s.most THEN ${NOW}
            ELSE least(h.due_at, (${NEXT}))
          END AS next_due_at,
+         CASE WHEN s.verdict = 'go' THEN (${NEXT_DATE}) END AS next_date_at,
          s.verdict = 'go' AND s.version IS DISTINCT FROM s.known_version AS changed
     FROM s
     LEFT JOIN LATERAL (${HEAD}) h ON true
@@ -132,7 +140,7 @@ taken AS (
     FROM picked p
    WHERE l.id = p.lane AND p.seqs <> '{}' AND p.verdict = 'go'
 )
-SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at,
+SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at, p.next_date_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
        coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
        e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
@@ -156,10 +164,11 @@ export function fetchValues(
   hands: Hands,
   lanes: readonly AskedLane[],
   now: number,
+  wall = now,
   more: readonly number[] = [],
 ): unknown[] {
   const handed = lanes.flatMap(({ endpointId, token }) => hands.inHand(endpointId, token))
-  return [...COLUMNS.values(lanes), now, `{${[...handed, ...more].join()}}`]
+  return [...COLUMNS.values(lanes), now, wall, `{${[...handed, ...more].join()}}`]
 }
 
 /** Payloads that were too large for the answer; read outside of the lock, a few at a time. */
@@ -168,20 +177,30 @@ export const PAYLOADS: Statement = {
   text: "SELECT id, payload FROM messages WHERE id = ANY ($1)",
 }
 
-/**
- * Deliveries that do not stand where they belong: accepted while their endpoint became ordered, or ceased to be; or deferred, and due
- * now, which lets them join the line. By that the head of a line is always one probe away, however many wait to join.
- */
+/** Deliveries that do not stand where they belong: accepted while their endpoint became ordered, or ceased to be. */
 export const LINE_UP: Statement = {
   name: "lanes.line-up",
   text: `
-UPDATE webhook_deliveries_live d SET ordered = e.ordered, deferred = d.deferred AND ${DUE} > $2
+UPDATE webhook_deliveries_live d SET ordered = e.ordered
   FROM endpoints e
- WHERE e.id = ANY ($1) AND d.webhook_id = e.id
-   AND (d.ordered <> e.ordered OR d.seq = ANY (ARRAY(
-     SELECT j.seq FROM webhook_deliveries_live j
-      WHERE j.webhook_id = e.id AND j.rank = 1 AND coalesce(j.next_retry_at, 0) <= $2
-      ORDER BY coalesce(j.next_retry_at, 0) LIMIT 1000)))`,
+ WHERE e.id = ANY ($1) AND d.webhook_id = e.id AND d.ordered <> e.ordered AND NOT d.dated`,
+}
+
+/**
+ * Deliveries that were deferred, and are due now ($2 on the steady clock, $3 on the wall clock), join the line or the queues. By that the
+ * head of a line is always one probe away, however many wait to join. A date was one of the wall clock; the age runs on the steady one.
+ */
+export const JOIN: Statement = {
+  name: "lanes.join",
+  text: `
+UPDATE webhook_deliveries_live j
+   SET ordered = e.ordered, deferred = false, dated = false, next_retry_at = NULL,
+       age_from = j.age_from + CASE WHEN j.dated THEN $2::bigint - $3::bigint ELSE 0 END
+  FROM endpoints e
+ WHERE e.id = ANY ($1) AND j.webhook_id = e.id AND j.seq = ANY (ARRAY(
+   SELECT d.seq FROM webhook_deliveries_live d
+    WHERE d.webhook_id = e.id AND ${joins("$2::bigint", "$3::bigint")}
+    ORDER BY ${DUE} LIMIT 1000))`,
 }
 
 /** By the count that it has then; lists begin at 1 here. */

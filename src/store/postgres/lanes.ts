@@ -1,9 +1,10 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
 
+import { type Moment, steadyTimeOf } from "../../core/clock.ts"
 import { type Row, toClaimed, toEndpoint } from "../rows.ts"
 import type { LaneFetch, LaneWake, LaneWork } from "../store.ts"
 import type { Context } from "./context.ts"
-import { FETCH, fetchValues, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
+import { FETCH, fetchValues, JOIN, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
 import type { Statement } from "./statement.ts"
 
 /** A lane with what the store knew when it was asked. */
@@ -16,19 +17,26 @@ export interface AskedLane extends LaneFetch {
 
 type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
 
-/** When a lane next has something to do: an ordered line when its head is due, a queue when its first is. */
+/** When a lane next has something to do by the steady clock: an ordered line when its head is due, a queue when its first is. */
 export const earliestDue = (lane: string): string => `
   SELECT min(due_at) AS due_at FROM (
     SELECT w.due_at
       FROM generate_series(1, 7) AS r(rank)
       CROSS JOIN LATERAL (
         SELECT coalesce(next_retry_at, 0) AS due_at FROM webhook_deliveries_live d
-         WHERE d.webhook_id = ${lane} AND d.rank = r.rank ORDER BY coalesce(next_retry_at, 0) LIMIT 1
+         WHERE d.webhook_id = ${lane} AND d.rank = r.rank AND (r.rank > 1 OR NOT d.dated) ORDER BY coalesce(next_retry_at, 0) LIMIT 1
       ) w
     UNION ALL
     (SELECT coalesce(next_retry_at, 0) FROM webhook_deliveries_live d
       WHERE d.webhook_id = ${lane} AND d.rank = 0 ORDER BY seq LIMIT 1)
   ) heads`
+
+/** The first date that a lane waits for, by the wall clock. */
+export const earliestDate = (lane: string): string => `
+  SELECT min(next_retry_at) AS date_at FROM (
+    SELECT coalesce(next_retry_at, 0) AS next_retry_at FROM webhook_deliveries_live d
+     WHERE d.webhook_id = ${lane} AND d.rank = 1 AND d.dated ORDER BY coalesce(next_retry_at, 0) LIMIT 1
+  ) first_date`
 
 /** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 const SCAN: Statement = {
@@ -43,22 +51,31 @@ WITH RECURSIVE found AS (
       SELECT webhook_id, app_id FROM webhook_deliveries_live WHERE webhook_id > f.webhook_id ORDER BY webhook_id LIMIT 1
     ) n
 )
-SELECT f.webhook_id, f.app_id, due.due_at
+SELECT f.webhook_id, f.app_id, due.due_at, dates.date_at
   FROM (SELECT * FROM found LIMIT $2) f
-  CROSS JOIN LATERAL (${earliestDue("f.webhook_id")}) due`,
+  CROSS JOIN LATERAL (${earliestDue("f.webhook_id")}) due
+  CROSS JOIN LATERAL (${earliestDate("f.webhook_id")}) dates`,
 }
 
 export async function scanLanes(
   { database }: Context,
   after: string | null,
   limit: number,
+  at?: Moment,
 ): Promise<LaneWake[]> {
   const rows = await database.runCalmly(SCAN, [after ?? "", limit])
   return rows.map((row) => ({
     endpointId: row.webhook_id as string,
     appId: row.app_id as string,
-    dueAt: row.due_at as number,
+    dueAt: nextOf(row.due_at as number | null, row.date_at as number | null, at)!,
   }))
+}
+
+/** The earlier of a steady time and of a date. */
+function nextOf(dueAt: number | null, dateAt: number | null, at: Moment | undefined): number | null {
+  if (dateAt === null) return dueAt
+  const joinsAt = at === undefined ? dateAt : steadyTimeOf(dateAt, at)
+  return dueAt === null ? joinsAt : Math.min(dueAt, joinsAt)
 }
 
 /** What is on its way to it arrives first. */
@@ -71,13 +88,14 @@ export async function closeLane({ hands }: Context, endpointId: string): Promise
 export async function fetch(
   context: Context,
   lanes: readonly AskedLane[],
-  now: number,
+  at: Moment,
   heldBack: readonly number[] = [],
 ): Promise<LaneWork[]> {
   const { database, ids, hands } = context
-  const rows = await database.run(FETCH, fetchValues(hands, lanes, now, heldBack))
+  const { now, wall } = at
+  const rows = await database.run(FETCH, fetchValues(hands, lanes, now, wall, heldBack))
   await addPayloads(context, rows)
-  const works = toWorks(context, lanes, rows, now)
+  const works = toWorks(context, lanes, rows, at)
   const left = lanes.filter((_, i) => works[i] === null)
   if (left.length === 0) return works as LaneWork[]
   const has = (verdict: Verdict) => rows.some((row) => row.verdict === verdict)
@@ -91,8 +109,11 @@ export async function fetch(
     const isTaken = new Set(taken.map(({ seq }) => seq as number))
     locked = marked.filter((seq) => !isTaken.has(seq))
   }
-  if (has("misplaced")) await database.run(LINE_UP, [leftIds, now])
-  const again = await fetch(context, left, now, [...heldBack, ...locked])
+  if (has("misplaced")) {
+    await database.run(LINE_UP, [leftIds])
+    await database.run(JOIN, [leftIds, now, wall])
+  }
+  const again = await fetch(context, left, at, [...heldBack, ...locked])
   if (locked.length > 0) for (const [i, work] of again.entries()) again[i] = notYet(context, work, now)
   return works.map((work) => work ?? again.shift()!)
 }
@@ -140,7 +161,7 @@ function toWorks(
   context: Context,
   lanes: readonly AskedLane[],
   rows: readonly Row[],
-  now: number,
+  at: Moment,
 ): (LaneWork | null)[] {
   const byLane = Map.groupBy(rows, ({ ord }) => ord as number)
   return lanes.map((asked, i) => {
@@ -175,8 +196,8 @@ function toWorks(
           ...common,
           endpoint: lane.version === null ? null : toEndpoint({ ...lane, id: endpointId }),
           deliveries,
-          nextDueAt: lane.next_due_at as number | null,
-          open: open(context, asked, lane, deliveries.length, now),
+          nextDueAt: nextOf(lane.next_due_at as number | null, lane.next_date_at as number | null, at),
+          open: open(context, asked, lane, deliveries.length, at.now),
         }
       }
       default:

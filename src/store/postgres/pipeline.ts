@@ -2,6 +2,7 @@
  * What a process does with its lanes, one statement after the other: settle, then give back, then fetch. A fetch that ran beside a
  * settle of the same lane would see the lane as it is after it and the deliveries as they were before it, and send one twice.
  */
+import type { Moment } from "../../core/clock.ts"
 import type { GivenBack, LaneFetch, LaneWork, Settlement, SettleResult } from "../store.ts"
 import { Batcher } from "./batcher.ts"
 import type { Context } from "./context.ts"
@@ -16,7 +17,7 @@ const BATCHES = { atOnce: 1, most: 500, gatherMs: 3 }
 type Job =
   | { readonly kind: "settle"; readonly settlement: Settlement }
   | { readonly kind: "give-back"; readonly claim: GivenBack }
-  | { readonly kind: "fetch"; readonly lane: AskedLane; readonly now: number }
+  | { readonly kind: "fetch"; readonly lane: AskedLane; readonly at: Moment }
 type Done = SettleResult | LaneWork | undefined
 
 export class Pipelines {
@@ -72,7 +73,7 @@ export class Pipelines {
     await this.#all(claims, (claim) => ({ kind: "give-back", claim }))
   }
 
-  async fetch(lanes: readonly LaneFetch[], now: number): Promise<LaneWork[]> {
+  async fetch(lanes: readonly LaneFetch[], now: number, wall = now): Promise<LaneWork[]> {
     const { hands } = this.#context
     const asked = lanes.map((lane) => ({
       ...lane,
@@ -82,7 +83,8 @@ export class Pipelines {
     for (const { endpointId, isOpen } of asked) if (!isOpen) hands.close(endpointId)
     // What is on its way to a lane arrives before it looks for it, and before it is told that there is no more.
     await hands.decided(asked.filter(({ isOpen }) => !isOpen).map(({ endpointId }) => endpointId))
-    const works = await this.#all<AskedLane, LaneWork>(asked, (lane) => ({ kind: "fetch", lane, now })).catch(
+    const at = { now, wall }
+    const works = await this.#all<AskedLane, LaneWork>(asked, (lane) => ({ kind: "fetch", lane, at })).catch(
       async (error) => {
         // Whoever asked takes the lane to be closed; the answer that it did not get may have opened it.
         for (const { endpointId } of lanes) hands.close(endpointId)
@@ -145,7 +147,7 @@ async function work(context: Context, jobs: readonly Job[]): Promise<(() => Done
     fetch(
       context,
       of.map(({ lane }) => lane),
-      Math.max(...of.map(({ now }) => now)),
+      of.map(({ at }) => at).reduce((latest, at) => (at.now > latest.now ? at : latest)),
     ),
   )
   return jobs.map((job) => answers.get(job)!)

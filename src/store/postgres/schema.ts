@@ -318,4 +318,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: "ALTER TABLE endpoints ADD COLUMN api_version int NOT NULL DEFAULT 1", additive: true },
   // Nothing but what follows every migration: the functions are bound to their schema.
   { sql: "", additive: true },
+  // A dated row waits for a date by the wall clock, with the rank 1 of the rows that wait to join; see the SQLite store's schema.
+  { sql: "ALTER TABLE webhook_deliveries ADD COLUMN dated boolean NOT NULL DEFAULT false", additive: true },
 ]

@@ -41,12 +41,13 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
     })
   }
   insertMessage(context, message, recipients.appId, subscribers.length)
-  const dueAt = Math.max(receivedAt, message.deliverAt ?? 0)
+  const { wakeAt, deliverAt, dated } = message
+  const dueAt = dated ? deliverAt! : wakeAt
   const lanes: AcceptedLane[] = []
   for (const { id, url, ordered } of subscribers) {
     const seq = context.takeDeliverySeq()
     const deliveryId = context.ids.make("dlv", receivedAt)
-    const hand = message.deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
+    const hand = deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
     context.deliveries.add(
       seq,
       deliveryId,
@@ -58,16 +59,18 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
       url,
       message.maxAttempts,
       priorityNumber(message.priority),
-      Number(ordered),
-      Number(message.deliverAt !== null),
-      dueAt,
+      // With the rows that wait to join: see the migration DATES.
+      Number(ordered || dated),
+      Number(deliverAt !== null),
+      Number(dated),
+      deliverAt === null ? null : dueAt,
       receivedAt,
       dueAt,
       Number(hand !== null),
     )
     if (hand !== null) claim(context, seq, hand.token, receivedAt, hand.starts)
     const handed = hand === null ? undefined : { seq, id: deliveryId, token: hand.token }
-    lanes.push({ endpointId: id, appId: recipients.appId, dueAt, handed })
+    lanes.push({ endpointId: id, appId: recipients.appId, dueAt: wakeAt, handed })
   }
   return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
 }

@@ -15,11 +15,12 @@ function addOne(
   const { changes } = connection
     .sql(`
       INSERT INTO webhook_deliveries (
-        id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred,
+        id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
         next_retry_at, received_at, age_from, manual
       )
-      SELECT ?1, m.app_id, e.id, m.id, m.session_id, m.event_type, e.url, m.max_attempts, m.priority, e.ordered,
-             coalesce(m.deliver_at > ?2, 0), max(?2, coalesce(m.deliver_at, 0)), m.received_at, max(?2, coalesce(m.deliver_at, 0)), ?3
+      SELECT ?1, m.app_id, e.id, m.id, m.session_id, m.event_type, e.url, m.max_attempts, m.priority, e.ordered OR coalesce(m.deliver_at > ?2, 0),
+             coalesce(m.deliver_at > ?2, 0), coalesce(m.deliver_at > ?2, 0), CASE WHEN m.deliver_at > ?2 THEN m.deliver_at END, m.received_at,
+             max(?2, coalesce(m.deliver_at, 0)), ?3
         FROM messages m JOIN endpoints e ON e.app_id = m.app_id
        WHERE m.id = ?4 AND m.expunged = 0 AND e.id = ?5 AND e.deleted_at IS NULL
          AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE message_id = ?4 AND webhook_id = ?5)`)

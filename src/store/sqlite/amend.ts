@@ -39,7 +39,7 @@ export function applyChange(
       UPDATE OR FAIL webhook_deliveries
          SET status = ?, dead_reason = ?, attempt_count = ?, next_retry_at = ?, last_attempted_at = ?, delivered_at = ?,
              error_detail = CASE WHEN ?1 = 'delivered' THEN NULL ELSE coalesce(?, error_detail) END,
-             age_from = ?, stalls = ?, purge_at = ?, manual = ?, discarded_at = NULL, handed = 0, target_url = coalesce(?, target_url)
+             age_from = ?, stalls = ?, purge_at = ?, manual = ?, discarded_at = NULL, handed = 0, dated = 0, target_url = coalesce(?, target_url)
        WHERE seq = ? AND attempt_count = ? AND status IN (?, ?)`)
     .run(
       change.status,

@@ -8,7 +8,7 @@ import { Inserts } from "./inserts.ts"
 const MESSAGE =
   "id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, matched, purge_at, payload_until"
 const DELIVERY =
-  "seq, id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, next_retry_at, received_at, age_from, handed"
+  "seq, id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated, next_retry_at, received_at, age_from, handed"
 const CLAIM = "seq, token, started_at"
 const ATTEMPT =
   "id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated, error, started_at, duration_ms"

@@ -120,7 +120,7 @@ export function updateEndpoint(
   if (after.ordered !== before.ordered) {
     connection
       .sql(`
-        UPDATE webhook_deliveries INDEXED BY deliveries_live SET ordered = ?
+        UPDATE webhook_deliveries INDEXED BY deliveries_live SET ordered = ? OR dated
          WHERE ${LIVE} AND ${IN_BOTH_PARTS} AND webhook_id = ?`)
       .run(Number(after.ordered), id)
   }

@@ -1,5 +1,6 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
 
+import { type Moment, steadyTimeOf } from "../../core/clock.ts"
 import { STALL_WAITS_MS } from "../../core/settle.ts"
 import { type Row, toClaimed } from "../rows.ts"
 import type { ClaimedDelivery, LaneFetch, LaneWake, LaneWork } from "../store.ts"
@@ -13,10 +14,11 @@ const DUE = "coalesce(next_retry_at, 0)"
 const PARTS = [0, 1]
 
 const ORDERED_LINE = 0
-const ORDERED_DEFERRED = 1
+/** Rows that wait to join the line or the queues: for a date, or, if they are ordered, for the end of a delay. */
+const JOINING = 1
 
 /** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
-export function scanLanes(context: Context, after: string | null, limit: number): LaneWake[] {
+export function scanLanes(context: Context, after: string | null, limit: number, at?: Moment): LaneWake[] {
   const next = context.connection.sql(`
     SELECT webhook_id, app_id FROM webhook_deliveries INDEXED BY deliveries_live
      WHERE ${LIVE} AND handed = ? AND webhook_id > ? ORDER BY webhook_id LIMIT 1`)
@@ -27,29 +29,31 @@ export function scanLanes(context: Context, after: string | null, limit: number)
     const [row] = found.sort((a, b) => (a.webhook_id! < b.webhook_id! ? -1 : 1))
     if (row === undefined) break
     endpointId = row.webhook_id as string
-    lanes.push({ endpointId, appId: row.app_id as string, dueAt: earliestDue(context, endpointId) })
+    lanes.push({ endpointId, appId: row.app_id as string, dueAt: earliestDue(context, endpointId, at) })
   }
   return lanes
 }
 
-function earliestDue(context: Context, endpointId: string): number {
-  const dues = queues(context, endpointId).map(({ rank, dueAt }) =>
-    rank === ORDERED_LINE ? dueOf(lineHead(context, endpointId)) : dueAt,
-  )
+function earliestDue(context: Context, endpointId: string, at: Moment | undefined): number {
+  const dues = queues(context, endpointId).map(({ rank, dueAt }) => {
+    if (rank === JOINING && at !== undefined) return nextJoin(context, endpointId, at) ?? dueAt
+    return rank === ORDERED_LINE ? dueOf(lineHead(context, endpointId)) : dueAt
+  })
   return Math.min(...dues)
 }
 
-export function fetch(context: Context, lanes: readonly LaneFetch[], now: number): LaneWork[] {
+export function fetch(context: Context, lanes: readonly LaneFetch[], now: number, wall = now): LaneWork[] {
   return lanes.map((lane) => {
-    const work = fetchLane(context, lane, now)
+    const work = fetchLane(context, lane, { now, wall })
     // Whoever asks next does not get it too, and a settle by an older claim finds that it stands no more.
     context.claims.flush()
     return work
   })
 }
 
-function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
+function fetchLane(context: Context, lane: LaneFetch, at: Moment): LaneWork {
   const { endpointId } = lane
+  const { now } = at
   const state = context.connection
     .sql(
       "SELECT version, ordered, disabled OR paused AS stopped, deleted_at IS NOT NULL AS deleted, hold_until FROM endpoints WHERE id = ?",
@@ -73,9 +77,15 @@ function fetchLane(context: Context, lane: LaneFetch, now: number): LaneWork {
   if (holdUntil !== null && holdUntil > now && !deleted) return { ...idle, held: { until: holdUntil } }
 
   const endpoint = state.version === lane.knownVersion ? null : readEndpoint(context, endpointId)
-  const waiting = queues(context, endpointId)
-  const ordered = waiting.some(({ rank }) => rank <= ORDERED_DEFERRED)
-  const found = ordered ? fetchOrdered(context, lane, now) : fetchUnordered(context, lane, waiting, now)
+  const before = queues(context, endpointId)
+  const joins = before.some(({ rank }) => rank === JOINING)
+  if (joins) join(context, endpointId, at)
+  const waiting = (joins ? queues(context, endpointId) : before).filter(({ rank }) => rank !== JOINING)
+  const ordered = waiting.some(({ rank }) => rank === ORDERED_LINE)
+  const taken = ordered ? fetchOrdered(context, lane, now) : fetchUnordered(context, lane, waiting, now)
+  const found = joins
+    ? { ...taken, nextDueAt: earliest([taken.nextDueAt, nextJoin(context, endpointId, at)]) }
+    : taken
   const isLine = ordered || state.ordered === 1
   const most = lane.open ?? 0
   const open = most > 0 && !isLine && !deleted && !isDue(found.nextDueAt, now)
@@ -156,31 +166,41 @@ function isRetryRank(rank: number): boolean {
   return rank % 2 === 1
 }
 
-/** The head of the line is the unfinished delivery with the lowest number; a deferred one joins when it is due. */
+/** The head of the line is the unfinished delivery with the lowest number. */
 function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
-  joinLine(context, lane.endpointId, now)
   const head = lineHead(context, lane.endpointId)
-  if (head !== undefined && dueOf(head) <= now) {
-    // Under way: whoever settles it asks again.
-    if (head.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
-    const claimed = claimRow(context, head, lane.token, now, true)
-    if (claimed !== null) return { deliveries: [claimed], nextDueAt: now }
-    return fetchOrdered(context, lane, now)
-  }
-  const headDue = head === undefined ? null : dueOf(head)
-  const joining = firstDueAfter(context, lane.endpointId, { parts: PARTS, rank: ORDERED_DEFERRED }, now)
-  return { deliveries: [], nextDueAt: earliest([headDue, joining]) }
+  if (head === undefined || dueOf(head) > now)
+    return { deliveries: [], nextDueAt: head === undefined ? null : dueOf(head) }
+  // Under way: whoever settles it asks again.
+  if (head.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
+  const claimed = claimRow(context, head, lane.token, now, true)
+  return claimed === null ? fetchOrdered(context, lane, now) : { deliveries: [claimed], nextDueAt: now }
 }
 
-/** By that the head is one probe away, however many of them wait to join. */
-function joinLine({ connection }: Context, endpointId: string, now: number): void {
-  const join = connection.sql(`
-    UPDATE webhook_deliveries SET deferred = 0
+/** The due rows join the line or the queues. By that the head of a line is one probe away, however many rows wait to join. */
+function join({ connection }: Context, endpointId: string, { now, wall }: Moment): void {
+  const due = connection.sql(`
+    UPDATE webhook_deliveries
+       SET deferred = 0, dated = 0, ordered = (SELECT ordered FROM endpoints WHERE id = ?1), next_retry_at = NULL,
+           -- The date was one of the wall clock; the age runs on the steady one.
+           age_from = age_from + iif(dated, ?2 - ?3, 0)
      WHERE seq IN (
        SELECT seq FROM webhook_deliveries INDEXED BY deliveries_live
-        WHERE ${LIVE} AND handed = ? AND webhook_id = ? AND rank = ${ORDERED_DEFERRED} AND ${DUE} <= ? ORDER BY ${DUE} LIMIT 1000
+        WHERE ${LIVE} AND handed = ?4 AND webhook_id = ?1 AND rank = ${JOINING} AND ${DUE} <= max(?2, ?3) AND ${DUE} <= iif(dated, ?3, ?2)
+        ORDER BY ${DUE} LIMIT 1000
      )`)
-  for (const part of PARTS) join.run(part, endpointId, now)
+  for (const part of PARTS) due.run(endpointId, now, wall, part)
+}
+
+/** When the next row joins, on the steady clock. */
+function nextJoin({ connection }: Context, endpointId: string, at: Moment): number | null {
+  const first = connection.sql(`
+    SELECT ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
+     WHERE ${LIVE} AND handed = ? AND webhook_id = ? AND rank = ${JOINING} AND dated = ? ORDER BY ${DUE} LIMIT 1`)
+  const dueAt = (dated: number) =>
+    earliest(PARTS.map((part) => (first.get(part, endpointId, dated)?.due as number | undefined) ?? null))
+  const date = dueAt(1)
+  return earliest([dueAt(0), date === null ? null : steadyTimeOf(date, at)])
 }
 
 /** What a request needs, for the deliveries that `found` names. */

@@ -351,7 +351,21 @@ ${jobsView(`,
 /** Svix's `version` of an endpoint: kept for its clients, and without an effect. */
 const API_VERSION = "ALTER TABLE endpoints ADD COLUMN api_version INTEGER NOT NULL DEFAULT 1"
 
-export const MIGRATIONS: readonly string[] = [TABLES, VIEWS, HANDED, RESUMED, RESET_AND_RESULT, API_VERSION]
+/**
+ * next_retry_at of a dated row is a date that somebody gave, and due by the wall clock. Until then the row has ordered = 1 and deferred = 1,
+ * whatever its endpoint: so its rank is 1, apart from the rows whose times are of the steady clock. A fetch that finds it due lets it join them.
+ */
+const DATES = "ALTER TABLE webhook_deliveries ADD COLUMN dated INTEGER NOT NULL DEFAULT 0"
+
+export const MIGRATIONS: readonly string[] = [
+  TABLES,
+  VIEWS,
+  HANDED,
+  RESUMED,
+  RESET_AND_RESULT,
+  API_VERSION,
+  DATES,
+]
 
 /** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */
 export function migrate({ db }: Connection): void {

@@ -21,6 +21,8 @@ const message: Required<NewMessage> = {
   maxAttempts: 1,
   receivedAt: 2,
   deliverAt: 3,
+  dated: true,
+  wakeAt: 6,
   idempotency: { key: Buffer.from([3]), digest: Buffer.from([4]) },
   payloadUntil: 4,
   purgeUnmatchedAt: 5,
