@@ -12,6 +12,8 @@
  * begins, takes it FOR UPDATE.
  */
 
+import { lookup } from "../../store/postgres/statement.ts"
+
 /** How many wakes one turn folds. */
 const MOST_WAKES = 2000
 /** How many lanes beyond those asked for are looked at, so that every application with a lane among them gets its turn. */
@@ -86,6 +88,9 @@ BEGIN
     FROM lanes WHERE owner = me;
 END $$;
 
+${turnFunction("CREATE", never)}`
+
+export const turnFunction = (create: string, never: string): string => `
 -- One turn of a worker: it folds wakes into lanes, gives lanes back, and takes lanes whose time has come: at most "most", none and
 -- nothing else but the giving back if that is null. Those that it already has and that were woken come again, with their token.
 -- "kept" are lanes that it could not give back because somebody has them locked.
@@ -93,7 +98,7 @@ END $$;
 -- how things stand with all the lanes that the turn had to do with; nobody does if "proposed" is null.
 -- The planner's settings: a few rows are looked up by id, whatever it believes. A plan made while the table was small, or for a
 -- LIMIT that it does not know, would read the whole of it.
-CREATE FUNCTION posthorn_turn(
+${create} FUNCTION posthorn_turn(
   me bigint, my_epoch integer, at bigint, most integer,
   given text[], given_tokens bigint[], given_dues bigint[],
   proposed text[], behind bigint,
@@ -136,7 +141,8 @@ BEGIN
       CROSS JOIN LATERAL (SELECT id FROM lanes WHERE id = w.lane_id FOR NO KEY UPDATE SKIP LOCKED) l;
     UPDATE lanes SET ready_at = w.due_at
       FROM unnest(folded, folded_dues) AS w(id, due_at)
-     WHERE lanes.id = w.id AND lanes.ready_at > w.due_at;
+     -- "+ 0": else the planner may take the index lanes_ready to be as good, while few lanes are ready.
+     WHERE ${lookup("lanes.id", "w.id")} AND lanes.ready_at + 0 > w.due_at;
     -- What is locked keeps one wake for all that it had, behind everybody else's: at the head of the line they would, some day, be all
     -- that a turn gets to see. A lane that is no more needs none.
     IF cardinality(folded) < cardinality(wanted) THEN
@@ -157,7 +163,7 @@ BEGIN
       ) l;
     UPDATE lanes SET owner = 0, ready_at = greatest(at, least(lanes.ready_at, g.due_at))
       FROM unnest(freed, freed_dues) AS g(id, due_at)
-     WHERE lanes.id = g.id;
+     WHERE ${lookup("lanes.id", "g.id")};
     IF cardinality(freed) < cardinality(given) THEN
       kept := ARRAY(
         SELECT g.lane_id FROM unnest(given, given_tokens) AS g(lane_id, token)
@@ -192,7 +198,7 @@ BEGIN
        ORDER BY t.turn, t.ready_at LIMIT most FOR NO KEY UPDATE OF l SKIP LOCKED
     ), granted AS (
       UPDATE lanes SET owner = me, token = nextval('lane_tokens'), ready_at = ${never}
-        FROM taken WHERE lanes.id = taken.id
+        FROM taken WHERE ${lookup("lanes.id", "taken.id")}
       RETURNING lanes.id, app_id, token
     )
     SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(app_id), '{}'), coalesce(array_agg(token), '{}')
@@ -202,7 +208,7 @@ BEGIN
     WITH mine AS (
       SELECT id FROM lanes WHERE owner = me AND ready_at <= at FOR NO KEY UPDATE SKIP LOCKED
     ), again AS (
-      UPDATE lanes SET ready_at = ${never} FROM mine WHERE lanes.id = mine.id
+      UPDATE lanes SET ready_at = ${never} FROM mine WHERE ${lookup("lanes.id", "mine.id")}
       RETURNING lanes.id, app_id, token
     )
     SELECT claimed || array_agg(id), apps || array_agg(app_id), tokens || array_agg(token), count(*)

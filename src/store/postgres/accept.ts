@@ -6,7 +6,7 @@
 
 import { priorityNumber, toJson } from "../rows.ts"
 import type { NewMessage } from "../store.ts"
-import { type Column, Columns, Packed, patience, type Statement } from "./statement.ts"
+import { type Column, Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
 
 /** What became of a message. `again`: its key is being used by somebody else at this moment; asked again, the answer is known. */
 export type Verdict =
@@ -72,8 +72,11 @@ WITH i AS MATERIALIZED (
 ),
 used AS MATERIALIZED (
   SELECT i.ord, k.message_id, k.digest = i.digest AS same
-    FROM i JOIN idempotency k ON k.app_id = i.app_id AND k.key = i.key
-     AND k.generation > $${GENERATION} - ${KEPT_GENERATIONS}
+    FROM i CROSS JOIN LATERAL (
+      SELECT message_id, digest FROM idempotency
+       WHERE app_id = i.app_id AND key = i.key AND generation > $${GENERATION} - ${KEPT_GENERATIONS}
+      OFFSET 0
+    ) k
 ),
 recipients AS MATERIALIZED (
   -- OFFSET 0 keeps the planner from joining otherwise: it would read every application's endpoints into a hash.
@@ -87,7 +90,8 @@ recipients AS MATERIALIZED (
       OFFSET 0
     ) wanted CROSS JOIN LATERAL (
       SELECT e.id, e.url, e.ordered FROM endpoints e
-       WHERE e.id = wanted.endpoint_id AND e.app_id = i.app_id AND e.deleted_at IS NULL AND NOT e.disabled
+       -- Not by the application's index, which the planner takes to be as good while there is one endpoint.
+       WHERE e.id = wanted.endpoint_id AND (e.app_id = i.app_id) IS TRUE AND e.deleted_at IS NULL AND NOT e.disabled
          AND (i.recipient IS NOT NULL OR e.channels IS NULL OR i.channels::jsonb ?| e.channels)
       OFFSET 0
     ) e
@@ -154,7 +158,7 @@ SELECT CASE WHEN j.verdict = 'new' AND f.ord IS NULL THEN 'again' ELSE j.verdict
        j.ordered_endpoint, f.lanes
   FROM judged j
   LEFT JOIN fresh f USING (ord)
-  LEFT JOIN messages prior ON prior.id = j.used_by
+  LEFT JOIN messages prior ON ${lookup("prior.id", "j.used_by")}
  ORDER BY j.ord`
 
 export const ACCEPT: Statement = { name: "messages.accept", text: text(`, ${patience(500)}`) }

@@ -48,15 +48,15 @@ export class Clients {
     return new this.#Client({ ...this.#config, query_timeout: timeoutMs })
   }
 
-  pool(max: number, timeoutMs: number): pg.Pool {
+  /** `settings` are run on each new connection. */
+  pool(max: number, timeoutMs: number, settings: string): pg.Pool {
     return new pg.Pool({
       ...this.#config,
       Client: this.#Client,
       max,
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
-      // A million waiting rows make a fetch look dear enough to be compiled: 300 ms each time, for what takes two.
-      onConnect: async (client) => void (await client.query("SET jit = off")),
+      onConnect: async (client) => void (await client.query(settings)),
     })
   }
 

@@ -25,6 +25,14 @@ const TRIES = 5
 /** Two statements that accept, three that fetch and settle, a turn, a lease and a note may be under way at once. */
 export const HOT_CONNECTIONS = 8
 
+/** A million waiting rows make a fetch look dear enough to be compiled: 300 ms each time, for what takes two. */
+const NO_JIT = "SET jit = off"
+/**
+ * A plan is kept as long as its connection, and may have been made while the tables were nearly empty. So it must not depend on how much
+ * the planner believes to be in them: see `lookup`.
+ */
+export const HOT_SETTINGS = `${NO_JIT}; SET enable_seqscan = off`
+
 /**
  * In one round trip. Who froze or lost the network in a transaction keeps its locks from everybody for so long and no longer; and
  * whoever waits for a lock gives up while its statement still counts as answered.
@@ -62,8 +70,8 @@ export class Database implements Runner {
   constructor(url: string, applicationName: string, schema = new PgSchema()) {
     this.schema = schema
     this.#clients = new Clients(url, applicationName)
-    this.#hot = this.#clients.pool(HOT_CONNECTIONS, TIMEOUT_MS)
-    this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS)
+    this.#hot = this.#clients.pool(HOT_CONNECTIONS, TIMEOUT_MS, HOT_SETTINGS)
+    this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS, NO_JIT)
     this.#outage = new Outage({ probe: () => this.#probe(), onGone: () => this.#clients.cut() })
     // An idle connection that broke: the pool drops it. Without a listener it would end the process.
     for (const pool of [this.#hot, this.#calm]) pool.on("error", (error) => this.#outage.begin(error))

@@ -5,7 +5,7 @@
 import type { NewAttempt, Settlement } from "../store.ts"
 import type { Context } from "./context.ts"
 import { dayOf, FENCED, inItsDay, moved } from "./settle.ts"
-import { Columns, Packed, patience, type Statement } from "./statement.ts"
+import { Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
 
 interface Delivered {
   readonly settlement: Settlement
@@ -52,7 +52,7 @@ applied AS (
          delivered_at = x.delivered_at, purge_at = x.purge_at, purge_day = x.purge_day, target_url = x.url, handed_token = NULL,
          error_detail = NULL, dead_reason = NULL, discarded_at = NULL
     FROM standing x
-   WHERE d.seq = x.seq AND d.status = 'pending'
+   WHERE ${lookup("d.seq", "x.seq")} AND d.status = 'pending'
   RETURNING x.ord, d.id AS delivery_id, d.webhook_id, d.message_id, x.attempt_id, x.url, x.response_status, x.body_at, x.body_length,
             x.response_truncated, x.started_at, x.duration_ms, x.purge_day
 ),

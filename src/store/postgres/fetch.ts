@@ -5,7 +5,7 @@
 import { STALL_WAITS_MS } from "../../core/settle.ts"
 import type { Hands } from "./hands.ts"
 import type { AskedLane } from "./lanes.ts"
-import { Columns, patience, type Statement } from "./statement.ts"
+import { Columns, lookup, patience, type Statement } from "./statement.ts"
 
 const COLUMNS = new Columns<AskedLane>({
   lane: ["text", ({ endpointId }) => endpointId],
@@ -88,10 +88,10 @@ locked AS MATERIALIZED (
          seen.ctid <> l.ctid AS outdated
     FROM ${COLUMNS.unnest("q")}
     CROSS JOIN ${patience(2000)}
-    JOIN lanes seen ON seen.id = q.lane
-    JOIN lanes l ON l.id = q.lane
-    JOIN endpoints e ON e.id = q.lane
-   ORDER BY l.id FOR NO KEY UPDATE OF l
+    JOIN lanes seen ON ${lookup("seen.id", "q.lane")}
+    JOIN lanes l ON ${lookup("l.id", "q.lane")}
+    JOIN endpoints e ON ${lookup("e.id", "q.lane")}
+   ORDER BY q.lane COLLATE "C" FOR NO KEY UPDATE OF l
 ),
 s AS MATERIALIZED (
   SELECT locked.*, held.sending, held.since,
@@ -138,7 +138,7 @@ taken AS (
      SET token = p.token, sending_token = p.token, sending = p.sending || p.seqs,
          since = p.since || array_fill(${NOW}, ARRAY[p.starting]) || array_fill(-${NOW}, ARRAY[cardinality(p.seqs) - p.starting])
     FROM picked p
-   WHERE l.id = p.lane AND p.seqs <> '{}' AND p.verdict = 'go'
+   WHERE ${lookup("l.id", "p.lane")} AND p.seqs <> '{}' AND p.verdict = 'go'
 )
 SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at, p.next_date_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
@@ -152,10 +152,10 @@ SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered A
        d.last_attempted_at, d.stalls
   FROM picked p
   LEFT JOIN LATERAL unnest(p.seqs) WITH ORDINALITY AS f(seq, place) ON p.verdict = 'go'
-  LEFT JOIN webhook_deliveries_live d ON d.seq = f.seq
-  LEFT JOIN messages m ON m.id = d.message_id
-  LEFT JOIN endpoints e ON e.id = p.lane AND p.changed
-  LEFT JOIN policies named ON named.org_id = e.org_id AND named.name = e.retry_name
+  LEFT JOIN webhook_deliveries_live d ON ${lookup("d.seq", "f.seq")}
+  LEFT JOIN messages m ON ${lookup("m.id", "d.message_id")}
+  LEFT JOIN endpoints e ON ${lookup("e.id", "p.lane")} AND p.changed
+  LEFT JOIN policies named ON ${lookup("named.org_id", "e.org_id")} AND ${lookup("named.name", "e.retry_name")}
  ORDER BY p.ord, f.place`,
 }
 
@@ -218,8 +218,8 @@ WITH l AS MATERIALIZED (
   SELECT l.id, l.sending, l.since, l.sending_token, q.token
     FROM unnest($1::text[], $2::bigint[]) AS q(lane, token)
     CROSS JOIN ${patience(2000)}
-    JOIN lanes l ON l.id = q.lane AND l.token <= q.token
-   ORDER BY l.id FOR NO KEY UPDATE OF l
+    JOIN lanes l ON ${lookup("l.id", "q.lane")} AND l.token <= q.token
+   ORDER BY q.lane COLLATE "C" FOR NO KEY UPDATE OF l
 ),
 -- One that somebody's open transaction holds is left for later.
 marked AS MATERIALIZED (
@@ -236,13 +236,13 @@ left_behind AS (
   SELECT seq, since FROM marked WHERE NOT is_idle
 ),
 unmarked AS (
-  UPDATE webhook_deliveries_live d SET handed_token = NULL FROM marked m WHERE m.is_idle AND d.seq = m.seq
+  UPDATE webhook_deliveries_live d SET handed_token = NULL FROM marked m WHERE m.is_idle AND ${lookup("d.seq", "m.seq")}
 ),
 counted AS (
   UPDATE webhook_deliveries_live d
      SET stalls = d.stalls + (u.since > 0)::int, handed_token = NULL,
          next_retry_at = CASE WHEN u.since > 0 AND ${STALL_WAIT} > 0 THEN $4::bigint + ${STALL_WAIT} ELSE d.next_retry_at END
-    FROM left_behind u WHERE d.seq = u.seq
+    FROM left_behind u WHERE ${lookup("d.seq", "u.seq")}
   RETURNING d.id, d.webhook_id, d.message_id, d.attempt_count, d.manual, d.target_url, abs(u.since) AS started_at
 ),
 logged AS (
@@ -255,7 +255,7 @@ logged AS (
 ),
 let_go AS (
   UPDATE lanes SET token = l.token, sending_token = l.token, sending = '{}', since = '{}' FROM l
-   WHERE lanes.id = l.id AND l.sending_token < l.token
+   WHERE ${lookup("lanes.id", "l.id")} AND l.sending_token < l.token
 )
 SELECT seq::float8 FROM marked`,
 }

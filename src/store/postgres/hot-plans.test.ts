@@ -6,6 +6,7 @@ import { sample, settlement } from "../conformance.ts"
 import { Recipients } from "../recipients.ts"
 import { ACCEPT, acceptValues, generationOf } from "./accept.ts"
 import { ACCEPT_KNOWN, acceptKnownValues, applicationsOf, type Planned } from "./accept-known.ts"
+import { HOT_SETTINGS } from "./connection.ts"
 import { deliveredValues, SETTLE_DELIVERED } from "./delivered.ts"
 import { FETCH, fetchValues } from "./fetch.ts"
 import { Hands } from "./hands.ts"
@@ -73,6 +74,7 @@ async function backlog(): Promise<Scene> {
   )
   await Promise.all(Array.from({ length: 20 }, () => store.accept([sample.message(application.id)])))
   await client.query("VACUUM ANALYZE")
+  await client.query(HOT_SETTINGS)
   return {
     store,
     client,

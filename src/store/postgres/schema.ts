@@ -8,7 +8,7 @@
  *   never touches it (64 senders to one endpoint: 1 014/s when it did, 4 462/s when it appends to `lane_wakes`).
  * - Ids sort by their bytes whatever the database's language: by time, as on SQLite, and faster than by a dictionary's rules.
  */
-import { scheduleFunctions } from "../../schedule/postgres/functions.ts"
+import { scheduleFunctions, turnFunction } from "../../schedule/postgres/functions.ts"
 import { HANDING } from "./handing.ts"
 import { SUBSCRIPTIONS } from "./subscriptions.ts"
 import { VIEWS, VIEWS_WITH_RESULT } from "./views.ts"
@@ -320,4 +320,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: "", additive: true },
   // A dated row waits for a date by the wall clock, with the rank 1 of the rows that wait to join; see the SQLite store's schema.
   { sql: "ALTER TABLE webhook_deliveries ADD COLUMN dated boolean NOT NULL DEFAULT false", additive: true },
+  // A turn looks each lane up, also by a plan that was made while there were none.
+  { sql: turnFunction("CREATE OR REPLACE", NEVER), additive: true },
 ]

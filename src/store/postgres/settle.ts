@@ -6,7 +6,7 @@ import { isMissingPartition } from "./errors.ts"
 import type { Hands } from "./hands.ts"
 import { purgeDay } from "./partitions.ts"
 import { KEPT_DAY, LIVE_DAY } from "./schema.ts"
-import { type Column, Columns, Packed, patience, type Statement } from "./statement.ts"
+import { type Column, Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
 
 const TRIES = 3
 
@@ -78,7 +78,7 @@ const asked = (fits: string) => `
 asked AS MATERIALIZED (SELECT * FROM ${SETTLED.unnest("asked")}, ${patience(2000)}),
 ours AS MATERIALIZED (
   SELECT d.seq, d.attempt_count, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
-   WHERE d.seq IN (SELECT seq FROM asked) FOR NO KEY UPDATE SKIP LOCKED
+   WHERE d.seq = ANY (ARRAY(SELECT seq FROM asked)) FOR NO KEY UPDATE SKIP LOCKED
 ),
 x AS MATERIALIZED (
   SELECT asked.*,
@@ -91,32 +91,33 @@ x AS MATERIALIZED (
 const UNCHANGED = "(seq, expected_count) IN (SELECT seq, attempt_count FROM ours)"
 /** Somebody changed or finished it. A row that is live and not ours is locked. */
 const CHANGED =
-  "(seq IN (SELECT seq FROM ours) OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq))"
+  "(seq IN (SELECT seq FROM ours) OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq OFFSET 0))"
 
-const IN_HAND = "x.seq = ANY (l.sending)"
+const IN_HAND = "seq IN (SELECT unnest(sending) FROM locked)"
 
 /**
  * The claims of `x` that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and
- * let go of what ends here.
+ * let go of what ends here. Tests of membership are hashed whatever the planner believes (IS TRUE keeps it from making joins of them).
  */
 const fenced = (isClaimed: string) => `
 locked AS MATERIALIZED (
-  SELECT l.id, l.token, l.sending, l.since FROM lanes l
-   WHERE l.id IN (SELECT lane FROM x WHERE NOT marked) ORDER BY l.id FOR NO KEY UPDATE
+  SELECT l.id, l.token, l.sending, l.since
+    FROM (SELECT DISTINCT lane FROM x WHERE NOT marked) AS named
+    JOIN lanes l ON ${lookup("l.id", "named.lane")}
+   ORDER BY named.lane COLLATE "C" FOR NO KEY UPDATE OF l
 ),
 standing AS MATERIALIZED (
-  SELECT x.* FROM x JOIN locked l ON l.id = x.lane AND l.token = x.token AND ${isClaimed} WHERE NOT x.marked
-  UNION ALL
-  SELECT x.* FROM x WHERE x.marked
+  SELECT x.* FROM x
+   WHERE marked OR (((lane, token) IN (SELECT id, token FROM locked)) IS TRUE AND (${isClaimed}) IS TRUE)
 ),
 let_go AS (
   UPDATE lanes
      SET (sending, since) = (
            SELECT coalesce(array_agg(u.seq), '{}'), coalesce(array_agg(u.since), '{}')
-             FROM unnest(l.sending, l.since) AS u(seq, since) WHERE u.seq <> ALL (g.seqs)
+             FROM unnest(l.sending, l.since) AS u(seq, since) WHERE u.seq NOT IN (SELECT seq FROM standing)
          )
-    FROM locked l JOIN (SELECT lane, array_agg(seq) AS seqs FROM standing GROUP BY lane) g ON g.lane = l.id
-   WHERE lanes.id = l.id
+    FROM locked l
+   WHERE ${lookup("lanes.id", "l.id")} AND (l.id IN (SELECT lane FROM standing WHERE NOT marked)) IS TRUE
 )`
 
 export const FENCED = fenced(IN_HAND)
@@ -126,7 +127,7 @@ export const moved = (finished: string) => `
 moved AS (
   UPDATE attempts a SET purge_day = x.purge_day
     FROM applied x
-   WHERE ${finished} AND a.delivery_id = x.delivery_id AND a.purge_day = ${LIVE_DAY}
+   WHERE ${finished} AND ${lookup("a.delivery_id", "x.delivery_id")} AND a.purge_day = ${LIVE_DAY}
 )`
 
 const insertAttempts = (columns: Columns<Ending>, day: string, of: string) => `
@@ -148,7 +149,7 @@ held AS (
       SELECT lane, bool_or(disables) AS disables, max(hold_until) AS until
         FROM standing WHERE disables OR hold_until IS NOT NULL GROUP BY lane
     ) h
-   WHERE e.id = h.lane
+   WHERE ${lookup("e.id", "h.lane")}
 )`
 
 export const SETTLE: Statement = {
@@ -164,7 +165,7 @@ applied AS (
          age_from = x.age_from, stalls = x.stalls, manual = x.manual, purge_at = x.purge_at, purge_day = x.purge_day,
          discarded_at = NULL, target_url = coalesce(x.url, d.target_url), handed_token = NULL
     FROM standing x
-   WHERE d.seq = x.seq AND d.attempt_count = x.expected_count AND d.status IN ('pending', 'failed')
+   WHERE ${lookup("d.seq", "x.seq")} AND d.attempt_count = x.expected_count AND d.status IN ('pending', 'failed')
   RETURNING x.ord, x.delivery_id, x.status, x.purge_day
 ),
 ${moved("x.status IN ('delivered', 'dead')")},
@@ -203,7 +204,7 @@ counted AS (
      SET attempt_count = d.attempt_count + (x.attempt_id IS NOT NULL)::int, handed_token = NULL,
          last_attempted_at = CASE WHEN x.attempt_id IS NULL THEN d.last_attempted_at ELSE x.last_attempted_at END
     FROM standing x
-   WHERE d.seq = x.seq AND d.seq = ANY ($1::bigint[])
+   WHERE ${lookup("d.seq", "x.seq")}
   RETURNING x.ord, CASE WHEN d.status IN ('delivered', 'dead') THEN d.purge_day ELSE ${LIVE_DAY} END AS day
 ),
 logged AS (
@@ -246,7 +247,9 @@ const LOG_GONE: Statement = {
   text: `
 WITH asked AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("asked")}, ${patience(2000)}),
 locked AS MATERIALIZED (
-  SELECT l.id, l.token FROM lanes l WHERE l.id IN (SELECT lane FROM asked) ORDER BY l.id FOR NO KEY UPDATE
+  SELECT l.id, l.token
+    FROM (SELECT DISTINCT lane FROM asked) AS named JOIN lanes l ON ${lookup("l.id", "named.lane")}
+   ORDER BY named.lane COLLATE "C" FOR NO KEY UPDATE OF l
 ),
 gone AS MATERIALIZED (
   SELECT asked.*, d.purge_day

@@ -19,6 +19,14 @@ export interface Statement {
 export const patience = (ms: number): string =>
   `(SELECT set_config('lock_timeout', '${ms}', true)) AS patience`
 
+/**
+ * A join that looks up each row by the index of `column`, whatever the planner believes of the table. A plan is kept as long as its
+ * connection; one that was made while the table was nearly empty would otherwise begin with that table, and later read the whole of it.
+ * Written as an array, the comparison can be neither merged nor hashed, so the lookup is the only plan without a sequential scan,
+ * which is turned off where these statements run (`HOT_SETTINGS` in `connection.ts`).
+ */
+export const lookup = (column: string, value: string): string => `${column} = ANY (ARRAY[${value}])`
+
 /** A column: its type in PostgreSQL, and where its value comes from. One of a row source must never be null: it says how many rows there are. */
 export type Column<Row> = readonly [type: string, value: (row: Row) => unknown]
 
