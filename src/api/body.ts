@@ -47,6 +47,12 @@ export function readBodies(app: Api): void {
       done(null, body)
     },
   )
+  // Go's client gives neither type nor length where it has no body: only its end can tell.
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (request: FastifyRequest, bytes: Buffer, done) => {
+    const hasNone = request.headers["content-type"] === undefined && bytes.length === 0
+    if (hasNone || request.is404) return done(null)
+    done(unsupportedMedia())
+  })
 }
 
 /** Undefined where there is nothing. */

@@ -63,10 +63,10 @@ const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: Fasti
         `POSTHORN_MAX_PAYLOAD_BYTES), and what is around it ${ENVELOPE_BYTES}`,
     ),
   FST_ERR_MAX_PARAM_LENGTH: () => ApiError.of(404, "not_found", "Entity not found: no name is that long"),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia("the content type must be application/json"),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia(),
 }
 
-export function unsupportedMedia(detail: string): ApiError {
+export function unsupportedMedia(detail = "the content type must be application/json"): ApiError {
   return ApiError.of(415, "unsupported_media_type", detail)
 }
 

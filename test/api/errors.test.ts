@@ -1,4 +1,6 @@
 /** What goes wrong is told in Svix's shapes, and nothing of ours leaks. */
+import { once } from "node:events"
+import { request } from "node:http"
 import { connect } from "node:net"
 import { expect, test } from "vitest"
 import { PosthornError } from "../../src/core/errors.ts"
@@ -85,6 +87,24 @@ test("bodies that cannot be read", async () => {
   expect(await post('{"name":"x"}', { "content-type": "application/json; charset=utf-8" })).toMatchObject({
     status: 201,
   })
+})
+
+test("a body of no type may come in chunks if there is nothing in it, as Go's client sends it", async () => {
+  const server = await start()
+  const post = async (path: string, chunks: string[], headers = {}) => {
+    const authorization = `Bearer ${server.key}`
+    const options = { method: "POST", headers: { authorization, "transfer-encoding": "chunked", ...headers } }
+    const sent = request(`${server.url}/api/v1${path}`, options)
+    for (const chunk of chunks) sent.write(chunk)
+    const [answer] = await once(sent.end(), "response")
+    answer.resume()
+    return answer.statusCode
+  }
+  expect(await post("/app", [])).toBe(422)
+  expect(await post("/app", ['{"name":"x"}'])).toBe(415)
+  expect(await post("/app", [], { "content-type": "text/plain" })).toBe(415)
+  expect(await post("/nowhere", ["x"], { "content-type": "text/plain" })).toBe(404)
+  expect(await post("/app", ['{"name":', '"x"}'], { "content-type": "application/json" })).toBe(201)
 })
 
 test("routes and methods that are not there answer in JSON", async () => {
