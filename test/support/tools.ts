@@ -9,7 +9,7 @@ const FOLDERS = [...(process.env.PATH ?? "").split(delimiter), "/usr/bin", "/bin
 export function requireTool(name: string, inPackage = name): string {
   let cause: unknown
   try {
-    const found = find(name) ?? install(name, inPackage)
+    const found = findTool(name) ?? install(name, inPackage)
     if (found !== null) return found
   } catch (error) {
     cause = error
@@ -18,7 +18,7 @@ export function requireTool(name: string, inPackage = name): string {
   throw new Error(`${text}: on Debian or Ubuntu run "apt-get install ${inPackage}" as root`, { cause })
 }
 
-function find(name: string): string | null {
+export function findTool(name: string): string | null {
   for (const folder of FOLDERS) {
     const path = join(folder, name)
     try {
@@ -32,9 +32,9 @@ function find(name: string): string | null {
 }
 
 function install(name: string, inPackage: string): string | null {
-  const apt = find("apt-get")
+  const apt = findTool("apt-get")
   if (apt === null || process.getuid?.() !== 0) return null
   for (const command of [["update"], ["install", "-y", inPackage]])
     execFileSync(apt, ["-qq", "-o", "DPkg::Lock::Timeout=120", ...command], { stdio: "pipe" })
-  return find(name)
+  return findTool(name)
 }
