@@ -12,7 +12,7 @@ import {
 import type { ApplicationFilter, ApplicationPatch, Application as Row } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication } from "./core.ts"
 import { forgetKeys } from "./key-ring.ts"
-import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
+import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 
 export interface Application extends Omit<Row, "orgId" | "createdAt" | "updatedAt"> {
   readonly createdAt: Date
@@ -74,7 +74,11 @@ export class Applications {
     return show(await requireApplication(this.#core, app))
   }
 
-  async list(query: ApplicationQuery = {}): Promise<List<Application>> {
+  list(query: ApplicationQuery = {}): Listing<Application> {
+    return listing(query, (asked) => this.#page(asked))
+  }
+
+  async #page(query: ApplicationQuery): Promise<List<Application>> {
     const { store, orgId } = this.#core
     requireObject(query, "query")
     const { excludeWithoutEndpoints, excludeAllDisabled, excludeAllTo, ...page } = query

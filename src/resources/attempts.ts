@@ -3,7 +3,15 @@ import { notFound } from "../core/errors.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { AttemptStatus, Attempt as Row } from "../store/store.ts"
 import { type Core, date, requireApplication } from "./core.ts"
-import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
+import {
+  type List,
+  type Listing,
+  listing,
+  listPage,
+  PAGE_FIELDS,
+  type PageInput,
+  pageBySeq,
+} from "./paging.ts"
 import {
   CONTENT_FIELDS,
   type ContentQuery,
@@ -50,7 +58,11 @@ export class Attempts {
   }
 
   /** Newest first. */
-  async list(query: AttemptQuery = {}): Promise<List<Attempt>> {
+  list(query: AttemptQuery = {}): Listing<Attempt> {
+    return listing(query, (asked) => this.#page(asked))
+  }
+
+  async #page(query: AttemptQuery): Promise<List<Attempt>> {
     requireObject(query, "query")
     refuseUnknown(query, FIELDS, "")
     for (const field of ["app", "delivery", "endpoint", "message"] as const) optionalText(query[field], field)

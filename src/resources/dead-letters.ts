@@ -11,7 +11,7 @@ import {
   parseQuery,
   readDelivery,
 } from "./deliveries.ts"
-import type { List, PageInput } from "./paging.ts"
+import { type List, type Listing, listing, type PageInput } from "./paging.ts"
 import { startTask, type Task } from "./tasks.ts"
 
 export type DeadQuery = Omit<DeliveryQuery, "status">
@@ -33,7 +33,11 @@ export class DeadLetters {
     this.#deliveries = deliveries
   }
 
-  async list(query: DeadQuery & PageInput = {}): Promise<List<Delivery>> {
+  list(query: DeadQuery & PageInput = {}): Listing<Delivery> {
+    return listing(query, (asked) => this.#page(asked))
+  }
+
+  async #page(query: DeadQuery & PageInput): Promise<List<Delivery>> {
     return listDeliveries(this.#core, query, (filter) => this.#filter(filter))
   }
 

@@ -9,7 +9,15 @@ import { ageEndsAt, type Change, type DeliveryStatus } from "../core/settle.ts"
 import { policyOf } from "../engine/target.ts"
 import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
 import { type Core, date, requireApplication, requireEndpoint } from "./core.ts"
-import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
+import {
+  type List,
+  type Listing,
+  listing,
+  listPage,
+  PAGE_FIELDS,
+  type PageInput,
+  pageBySeq,
+} from "./paging.ts"
 import {
   CONTENT_FIELDS,
   type ContentQuery,
@@ -84,7 +92,11 @@ export class Deliveries {
   }
 
   /** Newest first. */
-  async list(query: DeliveryQuery & PageInput = {}): Promise<List<Delivery>> {
+  list(query: DeliveryQuery & PageInput = {}): Listing<Delivery> {
+    return listing(query, (asked) => this.#page(asked))
+  }
+
+  async #page(query: DeliveryQuery & PageInput): Promise<List<Delivery>> {
     return listDeliveries(this.#core, query, (filter) => parseQuery(this.#core, filter))
   }
 

@@ -30,7 +30,7 @@ import type { OperationalEventType } from "../operational/operational.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
 import { type Core, date, madeOnce, newTask, requireApplication, requireEndpoint } from "./core.ts"
 import { readAndSave } from "./optimistic.ts"
-import { type List, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
+import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 import { parseSpan, type SpanQuery } from "./query.ts"
 
 export interface Endpoint
@@ -187,15 +187,16 @@ export class Endpoints {
 
   /** Whether a message of this kind would go anywhere now. */
   async wanted(app: string, eventType: string, channels: readonly string[]): Promise<boolean> {
-    for (let cursor: string | null = null, done = false; !done; ) {
-      const page: List<Endpoint> = await this.list(app, { limit: 250, cursor })
-      if (page.data.some((one) => !one.disabled && wants(one, eventType, channels))) return true
-      ;({ cursor, done } = page)
-    }
+    for await (const one of this.list(app, { limit: 250 }))
+      if (!one.disabled && wants(one, eventType, channels)) return true
     return false
   }
 
-  async list(app: string, page: PageInput = {}): Promise<List<Endpoint>> {
+  list(app: string, page: PageInput = {}): Listing<Endpoint> {
+    return listing(page, (asked) => this.#page(app, asked))
+  }
+
+  async #page(app: string, page: PageInput): Promise<List<Endpoint>> {
     const { id } = await requireApplication(this.#core, app)
     return listPage(
       pageById("ep", onlyPage(page)),

@@ -6,7 +6,15 @@ import type { Entry, Page } from "../store/store.ts"
 import { type Core, date } from "./core.ts"
 import { type EventTypeBody, type EventTypeInput, parsePatch, parseWhole } from "./event-type-input.ts"
 import { readAndSave } from "./optimistic.ts"
-import { type List, listPage, PAGE_FIELDS, type PageInput, pageByName } from "./paging.ts"
+import {
+  type List,
+  type Listing,
+  listing,
+  listPage,
+  PAGE_FIELDS,
+  type PageInput,
+  pageByName,
+} from "./paging.ts"
 
 export type { EventTypeInput } from "./event-type-input.ts"
 
@@ -55,7 +63,11 @@ export class EventTypes {
   }
 
   /** By name. */
-  async list(query: EventTypeQuery = {}): Promise<List<EventType>> {
+  list(query: EventTypeQuery = {}): Listing<EventType> {
+    return listing(query, (asked) => this.#page(asked))
+  }
+
+  async #page(query: EventTypeQuery): Promise<List<EventType>> {
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "includeArchived", "visible"], "")
     const { includeArchived = false, visible = () => true } = query

@@ -8,7 +8,7 @@ import { changed, KEY_KIND, type Key, type KeyRecord, recordOf, showKey } from "
 import { forgetKey } from "./key-ring.ts"
 import { digestOf, hasDigest, makeToken, readToken, SHORTEST_OWN_KEY } from "./key-token.ts"
 import { readAndSave } from "./optimistic.ts"
-import { everyOne, type List, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
+import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
 
 export type { KeyInput } from "./key-input.ts"
 export { CAPABILITIES, type Capability, type Key, type KeyScope } from "./key-record.ts"
@@ -62,18 +62,18 @@ export class Keys {
   }
 
   /** By id. */
-  async list(query: KeyQuery = {}): Promise<List<Key>> {
-    requireObject(query, "query")
-    const { appId, ...page } = query
-    const owner = appId == null ? appId : (await requireApplication(this.#core, appId)).id
-    return this.#list(onlyPage(page), owner)
+  list(query: KeyQuery = {}): Listing<Key> {
+    return listing(query, (asked) => this.#page(asked))
   }
 
-  #list(page: PageInput, appId: string | null | undefined): Promise<List<Key>> {
+  async #page(query: KeyQuery): Promise<List<Key>> {
+    requireObject(query, "query")
     const { store, orgId, clock } = this.#core
-    const owner = appId === undefined ? undefined : ownerOf(orgId, appId)
+    const { appId, ...page } = query
+    const id = appId == null ? appId : (await requireApplication(this.#core, appId)).id
+    const owner = id === undefined ? undefined : ownerOf(orgId, id)
     return listPage(
-      pageByName(page),
+      pageByName(onlyPage(page)),
       (read) => store.listEntries(KEY_KIND, orgId, read, clock.now(), owner),
       ({ name }) => name,
       showKey,
@@ -103,7 +103,7 @@ export class Keys {
     const { sessionIds, ...when } = input
     const { id: appId } = await requireApplication(this.#core, app)
     const isWanted = ({ sessionId }: Key) => sessionIds === undefined || sessionIds.includes(sessionId ?? "")
-    const wanted = (await everyOne((page) => this.#list(page, appId))).filter(isWanted)
+    const wanted = (await Array.fromAsync(this.list({ appId, limit: 250 }))).filter(isWanted)
     for (const { id } of wanted) await this.revoke(id, when)
     return wanted.length
   }

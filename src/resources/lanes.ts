@@ -2,7 +2,15 @@
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
 import { type Core, date, requireApplication } from "./core.ts"
-import { type List, listPage, PAGE_FIELDS, type PageInput, pageById } from "./paging.ts"
+import {
+  type List,
+  type Listing,
+  listing,
+  listPage,
+  PAGE_FIELDS,
+  type PageInput,
+  pageById,
+} from "./paging.ts"
 
 /** `sending`: requests are under way. `due`: next in turn. `retry`: until `nextDueAt`. `held`: a Retry-After, until `heldUntil`. */
 export type LaneReason = "sending" | "due" | "retry" | "held" | "paused" | "disabled" | "deleted"
@@ -29,7 +37,11 @@ export class Lanes {
   }
 
   /** Those where something waits, by endpoint id. */
-  async list(query: LaneQuery = {}): Promise<List<Lane>> {
+  list(query: LaneQuery = {}): Listing<Lane> {
+    return listing(query, (asked) => this.#page(asked))
+  }
+
+  async #page(query: LaneQuery): Promise<List<Lane>> {
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "app"], "")
     const { store, orgId, clock } = this.#core

@@ -25,7 +25,15 @@ import { wokenBy } from "../engine/handed.ts"
 import { policyOf } from "../engine/target.ts"
 import type { Accepted, NewMessage, Priority, Message as Row } from "../store/store.ts"
 import { type Core, date, newTask, requireApplication, requireEndpoint } from "./core.ts"
-import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
+import {
+  type List,
+  type Listing,
+  listing,
+  listPage,
+  PAGE_FIELDS,
+  type PageInput,
+  pageBySeq,
+} from "./paging.ts"
 import { CONTENT_FIELDS, type ContentQuery, parseContent } from "./query.ts"
 import { startTask, type Task } from "./tasks.ts"
 
@@ -169,7 +177,11 @@ export class Messages {
   }
 
   /** Newest first. */
-  async list(app: string, query: MessageQuery = {}): Promise<List<Message>> {
+  list(app: string, query: MessageQuery = {}): Listing<Message> {
+    return listing(query, (asked) => this.#page(app, asked))
+  }
+
+  async #page(app: string, query: MessageQuery): Promise<List<Message>> {
     requireObject(query, "query")
     refuseUnknown(query, [...CONTENT_FIELDS, ...PAGE_FIELDS, "withPayload"], "")
     const content = parseContent(query)

@@ -88,15 +88,31 @@ export async function listPage<R, T, C extends string | number>(
   }
 }
 
-/** All of a list, page after page. */
-export async function everyOne<T>(read: (page: PageInput) => Promise<List<T>>): Promise<T[]> {
-  const all: T[] = []
-  for (let cursor: string | null = null, done = false; !done; ) {
-    const page: List<T> = await read({ limit: 250, cursor })
-    all.push(...page.data)
-    ;({ cursor, done } = page)
+/** Awaited, the page that was asked for. Iterated, that page and all that follow it in its direction. */
+export type Listing<T> = Promise<List<T>> & AsyncIterable<T>
+
+export function listing<T, Q extends PageInput>(query: Q, read: (query: Q) => Promise<List<T>>): Listing<T> {
+  const first = read(query)
+  async function* everyOne(): AsyncGenerator<T> {
+    let page = await first
+    const back = query.cursor?.startsWith("-") ?? false
+    for (;;) {
+      yield* back ? page.data.toReversed() : page.data
+      if (page.done) return
+      page = await read({ ...query, cursor: back ? page.previous : page.cursor })
+    }
   }
-  return all
+  return Object.assign(first, { [Symbol.asyncIterator]: everyOne })
+}
+
+/** For lists that have no pages. */
+export type WholeListing<T> = Promise<T[]> & AsyncIterable<T>
+
+export function wholeListing<T>(all: Promise<T[]>): WholeListing<T> {
+  async function* everyOne(): AsyncGenerator<T> {
+    yield* await all
+  }
+  return Object.assign(all, { [Symbol.asyncIterator]: everyOne })
 }
 
 /** A name may begin with the sign that means backwards. */

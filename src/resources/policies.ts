@@ -6,6 +6,7 @@ import { requireName } from "../core/input.ts"
 import { type Policy, type PolicyInput, parsePolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import type { Core } from "./core.ts"
+import { type WholeListing, wholeListing } from "./paging.ts"
 
 export interface NamedPolicy {
   readonly name: string
@@ -49,7 +50,11 @@ export class Policies {
     return { name, policy: JSON.parse(row.policy), preset: false }
   }
 
-  async list(): Promise<NamedPolicy[]> {
+  list(): WholeListing<NamedPolicy> {
+    return wholeListing(this.#all())
+  }
+
+  async #all(): Promise<NamedPolicy[]> {
     const presets = Object.entries(PRESETS).map(([name, policy]) => ({ name, policy, preset: true }))
     const rows = await this.#core.store.listPolicies(this.#core.orgId)
     return [

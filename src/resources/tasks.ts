@@ -4,7 +4,15 @@ import { refuseUnknown, requireObject, requireText } from "../core/input.ts"
 import { TASK_TYPES, type TaskType } from "../core/task-types.ts"
 import type { Task as Row, TaskStatus } from "../store/store.ts"
 import { type Core, date, madeOnce } from "./core.ts"
-import { type List, listPage, PAGE_FIELDS, type PageInput, pageBySeq } from "./paging.ts"
+import {
+  type List,
+  type Listing,
+  listing,
+  listPage,
+  PAGE_FIELDS,
+  type PageInput,
+  pageBySeq,
+} from "./paging.ts"
 import { oneOf } from "./query.ts"
 
 export interface Task
@@ -38,7 +46,11 @@ export class Tasks {
     return show(row)
   }
 
-  async list(query: TaskQuery = {}): Promise<List<Task>> {
+  list(query: TaskQuery = {}): Listing<Task> {
+    return listing(query, (asked) => this.#page(asked))
+  }
+
+  async #page(query: TaskQuery): Promise<List<Task>> {
     const { store, orgId } = this.#core
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "status", "type"], "")

@@ -1,6 +1,7 @@
 /** Workers: which processes deliver, which of them are alive, and what each has in hand. */
 import type { WorkerStatus } from "../store/store.ts"
 import { type Core, date } from "./core.ts"
+import { type WholeListing, wholeListing } from "./paging.ts"
 
 export interface Worker extends Omit<WorkerStatus, "aliveUntil"> {
   readonly aliveUntil: Date | null
@@ -13,7 +14,11 @@ export class Workers {
     this.#core = core
   }
 
-  async list(): Promise<Worker[]> {
+  list(): WholeListing<Worker> {
+    return wholeListing(this.#all())
+  }
+
+  async #all(): Promise<Worker[]> {
     const rows = await this.#core.store.listWorkers(this.#core.orgId)
     return rows.map((row) => ({ ...row, aliveUntil: date(row.aliveUntil) }))
   }

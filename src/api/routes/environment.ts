@@ -1,7 +1,6 @@
 /** A tenant's settings and event types in one file, out and in: `/environment`. */
 import type { PolicyInput } from "../../core/policy.ts"
 import { writePolicy } from "../../core/write-policy.ts"
-import { everyOne } from "../../resources/paging.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { eventTypeInput } from "../event-type-input.ts"
@@ -26,7 +25,7 @@ export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
     },
     async (request) => {
       const { eventTypes, policies } = tenant(request)
-      const types = await everyOne((page) => eventTypes.list({ ...page, includeArchived: true }))
+      const types = await Array.fromAsync(eventTypes.list({ limit: 250, includeArchived: true }))
       const own = (await policies.list()).filter(({ preset }) => !preset)
       return {
         version: 1 as const,

@@ -1,5 +1,4 @@
 /** Event types from an OpenAPI document: `/event-type/import/openapi`. */
-import { everyOne } from "../../resources/paging.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { eventTypesOf, readSpec } from "../import-openapi.ts"
@@ -35,7 +34,7 @@ export const eventTypeImportRoutes: Routes = (app, { tenant }) => {
       const types = eventTypesOf(spec ?? (await readSpec(specRaw!)), at)
       const where = ({ name }: { readonly name: string }) => `${at}.webhooks.${name}`
       const kept = new Set(types.map(({ name }) => name))
-      const there = replaceAll ? await everyOne((page) => eventTypes.list(page)) : []
+      const there = replaceAll ? await Array.fromAsync(eventTypes.list({ limit: 250 })) : []
       const others = there.map(({ name }) => name).filter((name) => !kept.has(name))
       if (dryRun) {
         const to_modify = (await eventTypes.changes(types, where)).map(
