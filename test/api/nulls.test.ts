@@ -35,7 +35,7 @@ function* nulls(schema: Schema, known: Known): Generator<Field> {
   }
 }
 
-test("no operation refuses null for a field that it does not ask for", { timeout: 120_000 }, async () => {
+test("no operation refuses null for a field that it does not ask for", { timeout: 300_000 }, async () => {
   const receiver = await Receiver.start()
   onTestFinished(() => receiver.close())
   const server = await ApiServer.start()

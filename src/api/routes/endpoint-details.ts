@@ -1,4 +1,5 @@
 /** What belongs to one endpoint: its secret, headers and figures. */
+import type { FastifyRequest } from "fastify"
 import type { RotateInput } from "../../resources/endpoints.ts"
 import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
@@ -53,17 +54,18 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
         tags,
         params,
         body: EndpointSecretRotateIn,
-        response: { 200: EndpointSecretOut },
+        response: { 200: EndpointSecretOut, 204: NoContent },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const { key, gracePeriodSeconds } = request.body
-      return tenant(request).endpoints.rotateSecret(
+      const rotated = await tenant(request).endpoints.rotateSecret(
         app_id,
         endpoint_id,
         given<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds }),
       )
+      return expectsNoSecret(request) ? reply.code(204).send() : rotated
     },
   )
 
@@ -170,6 +172,11 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
       return attemptCountsOut(await tenant(request).endpoints.attemptStats(app_id, endpoint_id, hours))
     },
   )
+}
+
+/** Svix's clients before 2.6 expect no body here; the Java one fails on one. */
+function expectsNoSecret({ headers }: FastifyRequest): boolean {
+  return /^svix-libs\/([01]|2\.[0-5])\./i.test(headers["user-agent"] ?? "")
 }
 
 /** The last 28 days unless told. */

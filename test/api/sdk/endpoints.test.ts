@@ -108,6 +108,19 @@ test("secrets are shown, given and rotated, and a rotation answers with the new 
   const rotate = (body: object) => server.call("POST", "/app/acme/endpoint/made/secret/rotate", { body })
   expect(await rotate({ key: secret })).toMatchObject({ status: 200, body: { key: secret } })
   const { body: rotated } = await rotate({})
+  for (const [agent, status] of Object.entries({
+    "svix-libs/1.99.1/java": 204,
+    "svix-libs/2.5.0/javascript": 204,
+    "svix-libs/2.6.0/python": 200,
+    "svix-libs/2.10.0/python": 200,
+  }))
+    expect(
+      await server.call("POST", "/app/acme/endpoint/made/secret/rotate", {
+        body: { key: rotated.key },
+        headers: { "user-agent": agent },
+      }),
+      agent,
+    ).toMatchObject({ status })
   expect(await svix.endpoint.getSecret("acme", "made")).toEqual(rotated)
   const bad = svix.endpoint.rotateSecret("acme", "made", { key: "whsec_short" })
   expect(await refusal(bad)).toMatchObject({ status: 422 })
