@@ -1,5 +1,9 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, onTestFinished, test } from "vitest"
+import { temporaryFolder } from "../../../test/support/combination.ts"
+import { PosthornError } from "../../core/errors.ts"
 import { Channel } from "./channel.ts"
 import { openSqliteStore } from "./store.ts"
 
@@ -40,4 +44,14 @@ test("what was committed before the close is answered, however long the event lo
   while (performance.now() < until) {}
   expect(await Promise.all(tokens)).toHaveLength(20)
   await closed
+})
+
+test("a close after the end waits until the thread has closed its connection", async () => {
+  const path = join(temporaryFolder(), "posthorn.db")
+  const channel = await Channel.open({ path, role: "owner" }, () => {})
+  const ended = channel.end(new PosthornError("store_failed", "the file failed"))
+  expect(await channel.close()).toBe(false)
+  // With nobody to guard it, the log goes with the last connection.
+  expect(existsSync(`${path}-wal`)).toBe(false)
+  await ended
 })

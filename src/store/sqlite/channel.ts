@@ -144,7 +144,11 @@ export class Channel {
    * closes. Resolves with whether that was so.
    */
   async close(beforeLast: () => void = () => {}): Promise<boolean> {
-    if (this.#ended !== null) return false
+    if (this.#ended !== null) {
+      // The thread may still be ending: the log's guard must not close before its connection.
+      await this.#worker.terminate()
+      return false
+    }
     this.#ended = new PosthornError("closed", "Posthorn is closed")
     this.#flush()
     const isSound = (await this.#step("finish")) === "finished"
