@@ -26,7 +26,14 @@ export type { Endpoint, EndpointInput, RotateInput } from "./resources/endpoints
 export type { EventType, EventTypeInput, EventTypeQuery } from "./resources/event-types.ts"
 export type { Capability, Key, KeyInput, KeyQuery, KeyScope, NewKey, RevokeInput } from "./resources/keys.ts"
 export type { Lane, LaneQuery, LaneReason } from "./resources/lanes.ts"
-export type { Message, MessageInput, MessageQuery, SendOptions, SendResult } from "./resources/messages.ts"
+export type {
+  BatchOptions,
+  Message,
+  MessageInput,
+  MessageQuery,
+  SendOptions,
+  SendResult,
+} from "./resources/messages.ts"
 export type { List, Listing, Order, PageInput, WholeListing } from "./resources/paging.ts"
 export type { NamedPolicy } from "./resources/policies.ts"
 export type { ContentQuery, ResponseClass, SpanQuery } from "./resources/query.ts"

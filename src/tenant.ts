@@ -8,7 +8,13 @@ import { Endpoints } from "./resources/endpoints.ts"
 import { EventTypes } from "./resources/event-types.ts"
 import { Keys } from "./resources/keys.ts"
 import { Lanes } from "./resources/lanes.ts"
-import { type MessageInput, Messages, type SendOptions, type SendResult } from "./resources/messages.ts"
+import {
+  type BatchOptions,
+  type MessageInput,
+  Messages,
+  type SendOptions,
+  type SendResult,
+} from "./resources/messages.ts"
 import { Policies } from "./resources/policies.ts"
 import { parseSpan, type SpanQuery } from "./resources/query.ts"
 import { Replays } from "./resources/replays.ts"
@@ -60,7 +66,7 @@ export class Tenant {
   }
 
   /** All or none, in this order. */
-  sendBatch(app: string, messages: readonly MessageInput[], options?: SendOptions): Promise<SendResult[]> {
+  sendBatch(app: string, messages: readonly MessageInput[], options?: BatchOptions): Promise<SendResult[]> {
     return this.messages.sendBatch(app, messages, options)
   }
 

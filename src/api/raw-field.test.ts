@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { rawField } from "./raw-field.ts"
+import { rawField, rawItems } from "./raw-field.ts"
 
 const raw = (json: string, name: string) => rawField(Buffer.from(json), name)?.toString() ?? null
 
@@ -25,6 +25,18 @@ test("whatever JSON there is, its fields are found as JSON.parse finds them", ()
       const text = JSON.stringify(object, null, indent)
       for (const [name, value] of Object.entries(JSON.parse(text)))
         expect(JSON.parse(raw(text, name)!)).toEqual(value)
+    }),
+  )
+})
+
+test("a list's items come out as they are", () => {
+  const items = (json: string) => rawItems(Buffer.from(json)).map(String)
+  expect(items(' [ {"a":[1,2]} , 1.0,"],[" ,[ ] ]')).toEqual(['{"a":[1,2]}', "1.0", '"],["', "[ ]"])
+  expect(items("[ ]")).toEqual([])
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue()), fc.nat(2), (list, indent) => {
+      const text = JSON.stringify(list, null, indent)
+      expect(items(text).map((item) => JSON.parse(item))).toEqual(JSON.parse(text))
     }),
   )
 })

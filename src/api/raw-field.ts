@@ -21,6 +21,19 @@ export function rawField(json: Buffer, name: string): Buffer | null {
   return found
 }
 
+/** The bytes of each item of a JSON list, as they came. The text must be valid JSON, and a list. */
+export function rawItems(json: Buffer): Buffer[] {
+  const items: Buffer[] = []
+  let at = skipSpace(json, json.indexOf(OPEN_LIST!) + 1)
+  while (at < json.length && json[at] !== CLOSE_LIST) {
+    const to = endOfValue(json, at)
+    items.push(json.subarray(at, to))
+    at = skipSpace(json, to)
+    if (json[at] === COMMA) at = skipSpace(json, at + 1)
+  }
+  return items
+}
+
 /** From an opening quote to behind the closing one; behind everything where there is none. */
 export function endOfText(json: Buffer, from: number): number {
   for (let at = from; ; ) {

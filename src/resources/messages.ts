@@ -88,6 +88,11 @@ export interface SendOptions {
   tx?: unknown
 }
 
+export interface BatchOptions extends SendOptions {
+  /** The same key and batch again gives the first answers; for at least 24 hours. */
+  idempotencyKey?: string
+}
+
 export interface SendResult {
   /** The message's id: what receivers see as `webhook-id`. */
   readonly id: string
@@ -142,13 +147,16 @@ export class Messages {
   async sendBatch(
     app: string,
     inputs: readonly MessageInput[],
-    options: SendOptions = {},
+    options: BatchOptions = {},
   ): Promise<SendResult[]> {
+    requireObject(options, "options")
+    const { idempotencyKey, ...sending } = options
     if (!Array.isArray(inputs) || inputs.length === 0 || inputs.length > MOST_IN_A_BATCH) {
       throw invalid("messages", `must be a list of 1 to ${MOST_IN_A_BATCH} messages`)
     }
-    const messages = inputs.map((input, i) => this.#parse(app, input, `messages[${i}]`))
-    return this.#accepted(await this.#write(messages, options), messages, options)
+    const parsed = inputs.map((input, i) => this.#parse(app, input, `messages[${i}]`))
+    const messages = idempotencyKey === undefined ? parsed : bindBatch(parsed, inputs, idempotencyKey)
+    return this.#accepted(await this.#write(messages, sending), messages, sending)
   }
 
   /** Apart from what follows it, so that there is one asynchronous function for a call, and not two. */
@@ -311,19 +319,50 @@ function payloadUntil(input: MessageInput, now: number, field: (name: string) =>
 /** The key is bound to everything that the caller asked for: another request under the same key is a conflict, not somebody else's answer. */
 function idempotency(input: MessageInput, payload: PayloadBytes, field: string): NewMessage["idempotency"] {
   if (input.idempotencyKey === undefined) return null
-  const key = requireText(input.idempotencyKey, field, 256)
+  const key = requireKey(input.idempotencyKey, field)
+  return { key: shortHash(key), digest: shortHash(...asked(input, payload)) }
+}
+
+/** Every message has a key of its own, and all are bound to the whole batch: with one message more it is another batch. */
+function bindBatch(
+  messages: readonly NewMessage[],
+  inputs: readonly MessageInput[],
+  idempotencyKey: string,
+): NewMessage[] {
+  const batchKey = requireKey(idempotencyKey, "idempotencyKey")
+  const digest = shortHash(
+    ...messages.map(({ payload: bytes, contentType }, i) =>
+      shortHash(...asked(inputs[i]!, { bytes, contentType })),
+    ),
+  )
+  return messages.map((message, i) => {
+    if (message.idempotency !== null)
+      throw invalid(
+        `messages[${i}].idempotencyKey`,
+        "and one of the batch exclude each other; give one of them",
+      )
+    return { ...message, idempotency: { key: shortHash(`${batchKey}\n${i}`), digest } }
+  })
+}
+
+function requireKey(value: string, field: string): string {
+  const key = requireText(value, field, 256)
   if (key === "") throw invalid(field, "must not be empty")
+  return key
+}
+
+function asked(
+  input: MessageInput,
+  { bytes, contentType }: PayloadBytes,
+): (string | PayloadBytes["bytes"])[] {
   const { payload: _payload, idempotencyKey: _key, ...rest } = input
-  const asked = JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))
-  return {
-    key: createHash("sha256").update(key).digest().subarray(0, 16),
-    digest: createHash("sha256")
-      .update(asked)
-      .update(payload.contentType)
-      .update(payload.bytes)
-      .digest()
-      .subarray(0, 16),
-  }
+  return [JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))), contentType, bytes]
+}
+
+function shortHash(...parts: readonly (string | Uint8Array | PayloadBytes["bytes"])[]): Uint8Array {
+  const hash = createHash("sha256")
+  for (const part of parts) hash.update(part)
+  return hash.digest().subarray(0, 16)
 }
 
 function showAccepted(accepted: Omit<Accepted, "lanes">): SendResult {

@@ -2,6 +2,7 @@
 import type { Routes } from "../context.ts"
 import { applicationRoutes } from "./applications.ts"
 import { attemptRoutes } from "./attempts.ts"
+import { batchRoutes } from "./batches.ts"
 import { deadLetterRoutes } from "./dead-letters.ts"
 import { deliveryRoutes } from "./deliveries.ts"
 import { deliveryStatsRoutes } from "./delivery-stats.ts"
@@ -30,6 +31,7 @@ export const ROUTES: readonly Routes[] = [
   exampleRoutes,
   replayRoutes,
   messageRoutes,
+  batchRoutes,
   attemptRoutes,
   deliveryRoutes,
   deadLetterRoutes,

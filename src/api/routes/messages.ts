@@ -16,7 +16,7 @@ import { ensureApplication } from "./applications.ts"
 
 const tags = ["Message"]
 const params = Type.Object(MessageId)
-const withContent = {
+export const withContent = {
   with_content: Type.Optional(Type.Boolean({ description: "False leaves the payload out of the answer." })),
 }
 
@@ -217,18 +217,22 @@ function notFound(error: unknown): "not-found" {
   throw error
 }
 
-function keyOf(request: FastifyRequest): string | undefined {
+export function keyOf(request: FastifyRequest): string | undefined {
   const key = request.headers["idempotency-key"]
   return typeof key === "string" ? key : undefined
 }
 
 /** In the bytes in which it came: other languages write numbers that JavaScript would round. Null if there is none. */
-function payloadOf({ payload, data }: Body, json: Buffer): Buffer | null {
+export function payloadOf({ payload, data }: Body, json: Buffer): Buffer | null {
   if (payload != null) return rawField(json, "payload")
   return data == null ? null : rawField(json, "data")
 }
 
-function messageInput(body: Body, asSent: Buffer | null, idempotencyKey: string | undefined): MessageInput {
+export function messageInput(
+  body: Body,
+  asSent: Buffer | null,
+  idempotencyKey: string | undefined,
+): MessageInput {
   const {
     data,
     application: _application,
@@ -255,8 +259,22 @@ function messageInput(body: Body, asSent: Buffer | null, idempotencyKey: string 
 }
 
 /** What was asked for is what was written: it need not be read again. */
-function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, payload: Buffer | null) {
-  const { eventType, eventId, channels, tags: words, deliverAt, sessionId, metadata, priority } = input
+export function sentOut(
+  { id, receivedAt, matched }: SendResult,
+  input: MessageInput,
+  payload: Buffer | null,
+) {
+  const {
+    eventType,
+    eventId,
+    channels,
+    tags: words,
+    deliverAt,
+    delaySeconds,
+    sessionId,
+    metadata,
+    priority,
+  } = input
   return {
     id,
     eventType,
@@ -266,6 +284,9 @@ function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, p
     tags: words === undefined || words.length === 0 ? null : [...words],
     timestamp: receivedAt,
     ...(deliverAt === undefined ? {} : { deliverAt: deliverAt as Date }),
+    ...(delaySeconds === undefined
+      ? {}
+      : { deliverAt: new Date(receivedAt.getTime() + Math.round(delaySeconds * 1000)) }),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(metadata === undefined ? {} : { metadata }),
     priority: priority ?? "normal",
@@ -274,6 +295,6 @@ function sentOut({ id, receivedAt, matched }: SendResult, input: MessageInput, p
 }
 
 /** The payload stands in the answer as it came, which need not be written anew. */
-function toJson({ payload, ...rest }: ReturnType<typeof sentOut>): string {
+export function toJson({ payload, ...rest }: ReturnType<typeof sentOut>): string {
   return `{"payload":${payload ?? "{}"},${JSON.stringify(rest).slice(1)}`
 }

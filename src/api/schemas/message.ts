@@ -6,44 +6,54 @@ import { Channels, EventTypeName, Id, Metadata, Tags, Uid } from "./fields.ts"
 
 const Priority = Type.Enum(["high", "normal", "low"])
 
-export const MessageIn = Type.Named(
-  "MessageIn",
+const message = {
+  eventType: EventTypeName,
+  payload: Type.Optional(Type.Unknown({ description: "What is sent, as JSON." })),
+  data: Type.Optional(Type.Unknown({ description: "Another name for payload." })),
+  eventId: Type.Optional(Type.Nullable(Uid)),
+  channels: Type.Optional(Type.Nullable(Channels)),
+  tags: Type.Optional(Type.Nullable(Tags)),
+  deliverAt: Type.Optional(Type.Nullable(Timestamp)),
+  delaySeconds: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 315_360_000, description: "Not before so many seconds from now." }),
+  ),
+  payloadRetentionPeriod: Type.Optional(
+    Type.Nullable(
+      Type.Integer({ minimum: 1, maximum: 90, description: "Days after which the payload is removed." }),
+    ),
+  ),
+  payloadRetentionHours: Type.Optional(
+    Type.Nullable(
+      Type.Integer({ minimum: 1, maximum: 2160, description: "The same in hours, instead of days." }),
+    ),
+  ),
+  transformationsParams: Type.Optional(
+    Type.Nullable(
+      Type.Object({
+        rawPayload: Type.Optional(Type.String({ description: "Sent as it is, instead of the payload." })),
+        headers: Type.Optional(
+          Type.Object({ "content-type": Type.Optional(Type.String({ maxLength: 255 })) }),
+        ),
+      }),
+    ),
+  ),
+  sessionId: Type.Optional(Type.String({ maxLength: 256 })),
+  metadata: Type.Optional(Metadata),
+  maxAttempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  priority: Type.Optional(Priority),
+}
+const application = Type.Optional(Type.Nullable(ApplicationIn))
+
+export const MessageIn = Type.Named("MessageIn", Type.Object({ ...message, application }))
+export type MessageIn = Static<typeof MessageIn>
+
+export const BatchIn = Type.Named(
+  "MessageBatchIn",
   Type.Object({
-    eventType: EventTypeName,
-    payload: Type.Optional(Type.Unknown({ description: "What is sent, as JSON." })),
-    data: Type.Optional(Type.Unknown({ description: "Another name for payload." })),
-    eventId: Type.Optional(Type.Nullable(Uid)),
-    channels: Type.Optional(Type.Nullable(Channels)),
-    tags: Type.Optional(Type.Nullable(Tags)),
-    deliverAt: Type.Optional(Type.Nullable(Timestamp)),
-    payloadRetentionPeriod: Type.Optional(
-      Type.Nullable(
-        Type.Integer({ minimum: 1, maximum: 90, description: "Days after which the payload is removed." }),
-      ),
-    ),
-    payloadRetentionHours: Type.Optional(
-      Type.Nullable(
-        Type.Integer({ minimum: 1, maximum: 2160, description: "The same in hours, instead of days." }),
-      ),
-    ),
-    application: Type.Optional(Type.Nullable(ApplicationIn)),
-    transformationsParams: Type.Optional(
-      Type.Nullable(
-        Type.Object({
-          rawPayload: Type.Optional(Type.String({ description: "Sent as it is, instead of the payload." })),
-          headers: Type.Optional(
-            Type.Object({ "content-type": Type.Optional(Type.String({ maxLength: 255 })) }),
-          ),
-        }),
-      ),
-    ),
-    sessionId: Type.Optional(Type.String({ maxLength: 256 })),
-    metadata: Type.Optional(Metadata),
-    maxAttempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-    priority: Type.Optional(Priority),
+    messages: Type.Array(Type.Named("BatchMessageIn", Type.Object(message)), { minItems: 1, maxItems: 1000 }),
+    application,
   }),
 )
-export type MessageIn = Static<typeof MessageIn>
 
 const shown = {
   id: Id("msg", "The message's id: what receivers get as webhook-id."),
@@ -69,6 +79,8 @@ export const MessageOut = Type.Named(
   }),
 )
 export type MessageOut = Static<typeof MessageOut>
+
+export const BatchOut = Type.Named("MessageBatchOut", Type.Object({ data: Type.Array(MessageOut) }))
 
 export const EndpointMessageOut = Type.Named(
   "EndpointMessageOut",

@@ -5,7 +5,7 @@ import { action, type Table } from "../command.ts"
 import { choice, on, pairs, text, texts, wholeNumber } from "../flag.ts"
 import { UsageError } from "../options.ts"
 import { parseJson, readSource, SOURCE } from "../source.ts"
-import { fromNow, moment, span } from "../when.ts"
+import { moment, span } from "../when.ts"
 import { APP, count } from "./shared.ts"
 
 export const table: Table = action({
@@ -21,7 +21,7 @@ When the command ends well the message is on disk; deliveries are made by the pr
     "idempotency-key": text("KEY", "the same key and message again are sent once"),
     channel: texts("CHANNEL", "a channel; several are all of them", { field: "channels" }),
     tag: texts("TAG", "a word to find it by", { field: "tags" }),
-    delay: span("not before so long from now: 90s, 15m, 2h, 7d"),
+    delay: span("not before so long from now: 90s, 15m, 2h, 7d", { field: "delaySeconds" }),
     "deliver-at": moment("not before this time", "after", { field: "deliverAt" }),
     priority: choice(["high", "normal", "low"], "goes before or behind others of its endpoint", {
       field: "priority",
@@ -52,7 +52,6 @@ When the command ends well the message is on disk; deliveries are made by the pr
       ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
       body: {
         ...fields,
-        ...(flags.delay === undefined ? {} : { deliverAt: fromNow(flags.delay, "after") }),
         ...(flags["create-app"] ? { application: { name: args.app, uid: args.app } } : {}),
         // As text: a number that JavaScript would round stays what it is.
         transformationsParams: { rawPayload: source.text, ...headers },

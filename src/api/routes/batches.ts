@@ -1,0 +1,61 @@
+/** Many messages in one request: `/app/{app_id}/msg/batch`. */
+import { PosthornError } from "../../core/errors.ts"
+import type { MessageInput } from "../../resources/messages.ts"
+import type { Routes } from "../context.ts"
+import { rawField, rawItems } from "../raw-field.ts"
+import { Type } from "../schema.ts"
+import { AppId } from "../schemas/fields.ts"
+import { BatchIn, BatchOut } from "../schemas/message.ts"
+import { JSON_TYPE } from "../shapes.ts"
+import { ensureApplication } from "./applications.ts"
+import { keyOf, messageInput, payloadOf, SENDING, sentOut, toJson, withContent } from "./messages.ts"
+
+export const batchRoutes: Routes = (app, { tenant }) => {
+  app.post(
+    "/app/:app_id/msg/batch",
+    {
+      config: SENDING,
+      schema: {
+        operationId: "v1.message.create-batch",
+        summary: "Send up to 1000 messages, all or none, in their order",
+        tags: ["Message"],
+        params: Type.Object(AppId),
+        querystring: Type.Object(withContent),
+        body: BatchIn,
+        response: { 202: BatchOut },
+      },
+    },
+    async (request, reply) => {
+      const { messages, applications } = tenant(request)
+      const { app_id } = request.params
+      const { body } = request
+      const raw = rawItems(rawField(request.rawBody!, "messages")!)
+      const payloads = body.messages.map((message, i) => payloadOf(message, raw[i]!))
+      const inputs = body.messages.map((message, i) =>
+        within(`messages[${i}]`, () => messageInput(message, payloads[i]!, undefined)),
+      )
+      await ensureApplication(applications, app_id, body.application)
+      const idempotencyKey = keyOf(request)
+      const sent = await messages.sendBatch(
+        app_id,
+        inputs,
+        idempotencyKey === undefined ? {} : { idempotencyKey },
+      )
+      const shown = request.query.with_content !== false
+      const data = sent.map((one, i) => toJson(sentOut(one, inputs[i]!, shown ? payloads[i]! : null)))
+      // As text, of which the schema's type knows nothing.
+      return reply
+        .code(202)
+        .type(JSON_TYPE)
+        .send(`{"data":[${data.join(",")}]}` as never)
+    },
+  )
+}
+
+function within(at: string, make: () => MessageInput): MessageInput {
+  try {
+    return make()
+  } catch (error) {
+    throw error instanceof PosthornError ? error.within(at) : error
+  }
+}
