@@ -14,6 +14,9 @@ const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } 
   "src/api/openapi.ts": { fastify: "describes routes", "@fastify/swagger": "writes the document" },
   "src/api/yaml-thread.ts": { yaml: "reads a text, on a thread of its own" },
   "src/api/check.ts": { ajv: "compares values with schemas that we wrote" },
+  "src/resources/json-schema.ts": {
+    ajv: "compares schemas of event types with the meta-schema; it loads nothing",
+  },
   "src/api/jwt.ts": { jose: "checks tokens with the operator's key, and looks for none elsewhere" },
   "src/cli/http-client.ts": { fetch: "asks the server that the operator names" },
   "src/cli/commands/bench.ts": { child_process: "runs the project's own benchmark" },
