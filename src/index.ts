@@ -18,7 +18,7 @@ export {
 } from "./observe/events.ts"
 export type { PosthornOptions } from "./options.ts"
 export { type Health, openPosthorn, type Posthorn } from "./posthorn.ts"
-export type { Application, ApplicationInput } from "./resources/applications.ts"
+export type { Application, ApplicationInput, ApplicationQuery } from "./resources/applications.ts"
 export type { Attempt, AttemptQuery } from "./resources/attempts.ts"
 export type { DeadGroup, DeadQuery } from "./resources/dead-letters.ts"
 export type { Delivery, DeliveryQuery, RescheduleInput } from "./resources/deliveries.ts"
@@ -42,6 +42,13 @@ export type { Task, TaskQuery } from "./resources/tasks.ts"
 export type { UsageQuery } from "./resources/usage.ts"
 export type { WaitingQuery } from "./resources/waiting.ts"
 export type { Worker } from "./resources/workers.ts"
-export type { AttemptStatus, Priority, StatusCounts, TaskAction, TaskStatus } from "./store/store.ts"
+export type {
+  AttemptCounts,
+  AttemptStatus,
+  Priority,
+  StatusCounts,
+  TaskAction,
+  TaskStatus,
+} from "./store/store.ts"
 export type { Tenant } from "./tenant.ts"
 export type { EgressInput } from "./transport/egress/settings.ts"
