@@ -17,7 +17,10 @@ import { DEAD_REASONS, parsePolicy } from "../src/core/policy.ts"
 import { PRESETS, type PresetName } from "../src/core/presets.ts"
 import { parseEgress } from "../src/transport/egress/settings.ts"
 import { vetUrl } from "../src/transport/egress/targets.ts"
+import { type Ground, postgresGround } from "./support/ground.ts"
 import { Harness, temporaryFolder } from "./support/harness.ts"
+import { connect } from "./support/postgres-store.ts"
+import { freshDatabase } from "./support/servers/postgres.ts"
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url))
 const PAGES = globSync(["*.md", "docs/**/*.md"], { cwd: ROOT }).sort()
@@ -55,18 +58,32 @@ test("the README's program runs as pasted, and again on the same file", async ()
   }
 })
 
+/** The statements of the page for operators, block by block: those for both stores, and those for this one. */
+function operatorsSql(store: string, placeholders: { readonly [name: string]: string }) {
+  const found = blocks("docs/operations.md", "sql").filter(({ text }) => {
+    const named = text.match(/^-- (SQLite|PostgreSQL)$/m)?.[1]
+    return named === undefined || named === store
+  })
+  expect(found.length).toBeGreaterThan(20)
+  return found.map(({ text, at }) => {
+    const filled = text.replace(/\b[A-Z]+_ID\b|backup\.db/g, (name) => placeholders[name] ?? name)
+    return { at, statements: filled.split(/;\s*$/m).filter((one) => one.trim() !== "") }
+  })
+}
+
 test("every SQL block for operators finds or changes something in a real file", async () => {
-  const { snapshot, placeholders } = await realFile()
+  const { harness, placeholders } = await oneOfEverything()
+  const folder = temporaryFolder()
+  const snapshot = join(folder, "snapshot.db")
+  await harness.sql(`VACUUM INTO '${snapshot}'`)
   const problems: string[] = []
-  const sql = blocks("docs/operations.md", "sql")
-  expect(sql.length).toBeGreaterThan(20)
-  for (const [i, { text, at }] of sql.entries()) {
+  const sql = operatorsSql("SQLite", { ...placeholders, "backup.db": join(folder, "backup.db") })
+  for (const [i, { statements, at }] of sql.entries()) {
     const file = join(dirname(snapshot), `block-${i}.db`)
     copyFileSync(snapshot, file)
     const db = new DatabaseSync(file)
     try {
-      const filled = text.replace(/\b[A-Z]+_ID\b|backup\.db/g, (name) => placeholders[name] ?? name)
-      for (const statement of filled.split(/;\s*$/m).filter((one) => one.trim() !== "")) {
+      for (const statement of statements) {
         const problem = tryOut(db, statement)
         if (problem !== null) problems.push(`${at}: ${problem}`)
       }
@@ -79,8 +96,26 @@ test("every SQL block for operators finds or changes something in a real file", 
   expect(problems).toEqual([])
 })
 
+test("every SQL block for operators finds or changes something in a real database, each taken back", async () => {
+  const store = await freshDatabase()
+  const { placeholders } = await oneOfEverything(postgresGround({ store }))
+  const operator = await connect(store)
+  const problems: string[] = []
+  for (const { statements, at } of operatorsSql("PostgreSQL", placeholders))
+    for (const statement of statements) {
+      await operator.query("BEGIN")
+      const problem = await operator.query(statement).then(
+        ({ rowCount }) => (rowCount === 0 ? "found or changed nothing" : null),
+        (error) => error.message,
+      )
+      await operator.query("ROLLBACK")
+      if (problem !== null) problems.push(`${at}: ${problem}`)
+    }
+  expect(problems).toEqual([])
+})
+
 function tryOut(db: DatabaseSync, sql: string): string | null {
-  if (/^\s*VACUUM/.test(sql)) {
+  if (/^VACUUM/m.test(sql)) {
     db.exec(sql)
     return null
   }
@@ -91,9 +126,9 @@ function tryOut(db: DatabaseSync, sql: string): string | null {
   return "integrity_check" in rows[0]! && rows[0].integrity_check !== "ok" ? "the file is damaged" : null
 }
 
-/** One of everything that an operator may look for, copied while it runs: delivered, waiting, dead, paused, being sent. */
-async function realFile() {
-  const harness = await Harness.start()
+/** One of everything that an operator may look for, while it runs: delivered, waiting, dead, paused, being sent. */
+async function oneOfEverything(ground?: Ground) {
+  const harness = await Harness.start(ground === undefined ? {} : { ground })
   harness.receiver.always("/down", 500)
   harness.receiver.always("/hangs", () => {})
   const to = (path: string, more = {}) => harness.send({ path }, { eventType: path.slice(1), ...more })
@@ -110,16 +145,8 @@ async function realFile() {
   const [dead] = await harness.published("delivery.dead", 1)
   await harness.published("delivery.attempt", 3)
   await harness.receiver.arrived("/hangs", 1)
-  const folder = temporaryFolder()
-  const snapshot = join(folder, "snapshot.db")
-  await harness.sql(`VACUUM INTO '${snapshot}'`)
-  const placeholders: { [name: string]: string } = {
-    DELIVERY_ID: dead!.webhook_delivery_id,
-    ENDPOINT_ID: down,
-    SUB_ID: down,
-    "backup.db": join(folder, "backup.db"),
-  }
-  return { snapshot, placeholders }
+  const placeholders = { DELIVERY_ID: dead!.webhook_delivery_id, ENDPOINT_ID: down, SUB_ID: down }
+  return { harness, placeholders }
 }
 
 test("every policy mistake in the table gives the message beside it", () => {

@@ -21,6 +21,8 @@ export { temporaryFolder } from "./combination.ts"
 export interface HarnessOptions extends Partial<PosthornOptions>, Replacements {
   /** Opened at once unless told otherwise. */
   open?: boolean
+  /** Instead of a fresh one on the store that the test runs on. */
+  ground?: Ground
 }
 
 /** The receivers of tests are on this machine, on any port. */
@@ -49,7 +51,7 @@ export class Harness {
   }
 
   static async start(options: HarnessOptions = {}): Promise<Harness> {
-    const ground = await freshGround({ migrated: true })
+    const ground = options.ground ?? (await freshGround({ migrated: true }))
     const harness = new Harness(options, ground, await Receiver.start())
     onTestFinished(async () => {
       harness.receiver.requests.length = 0
@@ -66,7 +68,15 @@ export class Harness {
   }
 
   async open(more: Partial<PosthornOptions> = {}): Promise<Posthorn> {
-    const { open: _open, clock: _clock, random, transport, wrapStore, ...options } = this.#options
+    const {
+      open: _open,
+      clock: _clock,
+      ground: _ground,
+      random,
+      transport,
+      wrapStore,
+      ...options
+    } = this.#options
     this.#posthorn = await openPosthorn(
       {
         ...this.ground.options,
