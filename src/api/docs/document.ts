@@ -1,8 +1,12 @@
 /** The parts of an OpenAPI document that the reference shows. */
 import type { Plain } from "../schema.ts"
 
+/** The most characters that are searched for. */
+export const LONGEST_SEARCH = 200
+
 export interface Content {
-  readonly [type: string]: { readonly schema?: Plain }
+  /** The generator moves the example of a body from its schema to here. */
+  readonly [type: string]: { readonly schema?: Plain; readonly example?: unknown }
 }
 
 export interface Parameter {
@@ -28,6 +32,7 @@ export interface Operation {
 }
 
 export interface OpenApi {
+  readonly servers?: readonly { readonly url: string }[]
   readonly info: { readonly title: string; readonly version: string; readonly description?: string }
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
   readonly components: { readonly schemas: { readonly [name: string]: Plain } }

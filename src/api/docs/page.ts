@@ -1,35 +1,84 @@
-/** The reference at /docs: the OpenAPI document as one page that a browser can search, with an anchor for everything. */
-import { byTag, type Content, type Described, type OpenApi } from "./document.ts"
+/** The reference at /docs: the OpenAPI document as one page, or as much of it as a search finds. It runs no script. */
+import { PREFIX } from "../context.ts"
+import type { Plain } from "../schema.ts"
+import { byTag, type Content, type Described, LONGEST_SEARCH, type OpenApi } from "./document.ts"
+import { exampleAnswer, exampleRequest } from "./example.ts"
 import { type Html, html, prose } from "./html.ts"
-import { fieldsOf, notesOf, typeOf } from "./schema.ts"
+import { fieldsOf, nameOf, notesOf, typeOf } from "./schema.ts"
 import { STYLE } from "./style.ts"
 
 const anchor = (text: string) => text.replace(/[^\w.-]+/g, "-")
 
-export function docsPage(document: OpenApi): string {
-  const { info, components } = document
-  const groups = [...byTag(document)]
-  const names = Object.keys(components.schemas)
+/** A call or a schema, as it is shown and as it is found. */
+interface Item {
+  readonly entry: Html
+  readonly section: Html
+  /** In small letters. */
+  readonly text: string
+}
+
+interface Group {
+  readonly title: string
+  readonly items: readonly Item[]
+}
+
+/** The page for the words that are searched for; all of it for none. What does not depend on them is made once. */
+export function docsPage(document: OpenApi): (words: string) => string {
+  const { schemas } = document.components
+  const calls = [...byTag(document)].map(
+    ([title, group]): Group => ({ title, items: group.map((one) => callItem(title, one, document)) }),
+  )
+  const named = Object.entries(schemas).map(([name, schema]) => schemaItem(name, schema))
+  const groups = [...calls, { title: "Schemas", items: named }]
+  return (words) => {
+    const wanted = words.toLowerCase().split(/\s+/)
+    const isFound = ({ text }: Item) => wanted.every((word) => text.includes(word))
+    const found = groups.map(({ title, items }) => ({ title, items: items.filter(isFound) }))
+    return render(document, words, words === "" ? groups : found.filter(({ items }) => items.length > 0))
+  }
+}
+
+function render({ info }: OpenApi, words: string, groups: readonly Group[]): string {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${info.title} ${info.version}</title><style>${STYLE}</style></head>
 <body><nav><strong><a href="#top">${info.title}</a></strong>
-${groups.map(([tag, operations]) => html`<h4><a href="#${anchor(tag)}">${tag}</a></h4><ul>${operations.map(entry)}</ul>`)}
-<h4>Schemas</h4><ul>${names.map((name) => html`<li><a href="#${name}">${name}</a></li>`)}</ul></nav>
+<form action="/docs" role="search"><input type="search" name="q" value="${words}" maxlength="${LONGEST_SEARCH}"
+ placeholder="Search paths and words" aria-label="Search paths and words"><button>Search</button></form>
+${words === "" ? "" : html`<p><a href="/docs">Show everything</a></p>`}
+${groups.map(({ title, items }) => html`<h4><a href="#${anchor(title)}">${title}</a></h4><ul>${items.map(({ entry }) => entry)}</ul>`)}</nav>
 <main id="top"><h1>${info.title} <small>${info.version}</small></h1><p>${prose(info.description ?? "")}</p>
 <p>Send a key with every request: <code>Authorization: Bearer ph_…</code>. The same as data:
 <a href="/api/v1/openapi.json">openapi.json</a>.</p>
-${groups.map(([tag, operations]) => html`<h2 id="${anchor(tag)}">${tag}</h2>${operations.map(section)}`)}
-<h2>Schemas</h2>
-${names.map((name) => html`<section id="${name}"><h3>${name}</h3>${about(components.schemas[name]!.description)}${fieldsOf(components.schemas[name]!)}</section>`)}
+${groups.length === 0 ? html`<p>Nothing was found for <strong>${words}</strong>.</p>` : ""}
+${groups.map(({ title, items }) => html`<h2 id="${anchor(title)}">${title}</h2>${items.map(({ section }) => section)}`)}
 </main></body></html>`.text
 }
 
-function entry({ id, operation }: Described): Html {
-  return html`<li><a href="#${anchor(id)}">${operation.summary ?? id}</a></li>`
+function callItem(tag: string, call: Described, document: OpenApi): Item {
+  const { id, method, path, operation } = call
+  const { summary = id, description = "", parameters = [], requestBody } = operation
+  const body = schemaOf(requestBody?.content)
+  const fields = typeof body?.$ref === "string" ? document.components.schemas[nameOf(body.$ref)] : body
+  const names = [...parameters.map(({ name }) => name), ...Object.keys(fields?.properties ?? {})]
+  return {
+    entry: html`<li><a href="#${anchor(id)}" title="${summary}"><span class="method">${method}</span>${path.replace(PREFIX, "")}</a></li>`,
+    section: callSection(call, document),
+    text: [tag, method, path, id, summary, description, ...names].join(" ").toLowerCase(),
+  }
 }
 
-function section({ id, method, path, operation }: Described): Html {
+function schemaItem(name: string, schema: Plain): Item {
+  const { description, properties = {} } = schema
+  return {
+    entry: html`<li><a href="#${name}">${name}</a></li>`,
+    section: html`<section id="${name}"><h3>${name}</h3>${about(description)}${fieldsOf(schema)}</section>`,
+    text: [name, description ?? "", ...Object.keys(properties)].join(" ").toLowerCase(),
+  }
+}
+
+function callSection(call: Described, document: OpenApi): Html {
+  const { id, method, path, operation } = call
   const {
     summary,
     description,
@@ -39,12 +88,26 @@ function section({ id, method, path, operation }: Described): Html {
     responses = {},
     security,
   } = operation
-  return html`<section id="${anchor(id)}"><h3 class="${deprecated ? "deprecated" : ""}">${summary ?? id}</h3>
+  return html`<section class="call" id="${anchor(id)}"><h3 class="${deprecated ? "deprecated" : ""}">${summary ?? id}</h3>
 <pre><span class="method">${method}</span>${path}</pre>${about(description)}
 <p><small><code>${id}</code>${security?.length === 0 ? html` needs no key` : ""}</small></p>
 ${parameters.length === 0 ? "" : html`<h4>Parameters</h4><table>${parameters.map(parameter)}</table>`}
 ${requestBody === undefined ? "" : html`<h4>Body</h4>${content(requestBody.content)}`}
-<h4>Answers</h4>${answers(responses)}</section>`
+<h4>Answers</h4>${answers(responses)}<h4>Example</h4>${example(call, document)}</section>`
+}
+
+function example(call: Described, document: OpenApi): Html {
+  const { path, body } = exampleRequest(call, document)
+  const server = document.servers?.[0]?.url ?? "http://localhost:8071"
+  const json = body === undefined ? "" : JSON.stringify(body, null, 2).replaceAll("'", "\\u0027")
+  const lines = [
+    `curl ${call.method === "GET" ? "" : `-X ${call.method} `}${server}${path}`,
+    '-H "Authorization: Bearer $KEY"',
+    ...(body === undefined ? [] : ['-H "Content-Type: application/json"', `-d '${json}'`]),
+  ]
+  const { status, body: answer } = exampleAnswer(call, document)
+  return html`<pre>${lines.join(" \\\n  ")}</pre>
+<pre>${status}${answer === undefined ? "" : `\n${JSON.stringify(answer, null, 2)}`}</pre>`
 }
 
 /** What can go wrong is much the same everywhere: it gets a line, not a table. */
@@ -74,10 +137,12 @@ function parameter({
 }
 
 function content(types: Content | undefined): Html {
-  const schema = Object.values(types ?? {})[0]?.schema
+  const schema = schemaOf(types)
   if (schema === undefined) return html``
   return schema.$ref === undefined ? fieldsOf(schema) : typeOf(schema)
 }
+
+const schemaOf = (types: Content | undefined) => Object.values(types ?? {})[0]?.schema
 
 function about(description: unknown): Html {
   return typeof description === "string" ? html`<p>${prose(description)}</p>` : html``

@@ -2,11 +2,14 @@
 import type { Plain } from "../schema.ts"
 import { type Html, html, prose } from "./html.ts"
 
+/** Of a component, from a reference to it. */
+export const nameOf = (reference: string) => reference.split("/").at(-1)!
+
 /** In a few words, with links to what has a name. */
 export function typeOf(schema: Plain): Html {
   if (typeof schema.$ref === "string") {
-    const name = schema.$ref.split("/").at(-1)!
-    return html`<a href="#${name}">${name}</a>`
+    const name = nameOf(schema.$ref)
+    return html`<a href="/docs#${name}">${name}</a>`
   }
   if (schema.anyOf !== undefined) return joined(schema.anyOf.map(typeOf))
   if (schema.enum !== undefined)
@@ -25,10 +28,10 @@ function joined(parts: readonly Html[]): Html {
 const LIMITS: readonly (readonly [string, string])[] = [
   ["minimum", "at least"],
   ["maximum", "at most"],
-  ["minLength", "at least so long:"],
-  ["maxLength", "at most so long:"],
-  ["minItems", "at least so many:"],
-  ["maxItems", "at most so many:"],
+  ["minLength", "length at least"],
+  ["maxLength", "length at most"],
+  ["minItems", "items at least"],
+  ["maxItems", "items at most"],
   ["pattern", "like"],
   ["default", "default"],
 ]

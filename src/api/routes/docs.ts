@@ -1,32 +1,38 @@
 /** The API described by itself: for programs and for people. */
 import { type Api, PREFIX } from "../context.ts"
-import type { OpenApi } from "../docs/document.ts"
+import { LONGEST_SEARCH, type OpenApi } from "../docs/document.ts"
+import { Type } from "../schema.ts"
 
 const PAGE_TYPE = "text/html; charset=utf-8"
 /** The page runs nothing and loads nothing. */
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+const POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /** Made when it is first asked for, and kept. */
 export function docsRoutes(app: Api, describe: () => Promise<OpenApi>): void {
   const hidden = { config: { auth: "none" }, schema: { hide: true } } as const
   const document = once(async () => JSON.stringify(await describe()))
   const page = once(async () => (await import("../docs/page.ts")).docsPage(JSON.parse(await document())))
+  const query = Type.Object({ q: Type.Optional(Type.String({ maxLength: LONGEST_SEARCH })) })
   // As bytes: the framework would add a charset, which JSON does not have and clients that compare the type do not expect.
   for (const path of [`${PREFIX}/openapi.json`, "/openapi.json"])
     app.get(path, hidden, async (_request, reply) =>
       reply.header("content-type", "application/json").send(Buffer.from(await document())),
     )
-  app.get("/docs", hidden, async (_request, reply) =>
-    reply
-      .type(PAGE_TYPE)
-      .header("content-security-policy", POLICY)
-      .send(await page()),
+  app.get(
+    "/docs",
+    { ...hidden, schema: { ...hidden.schema, querystring: query } },
+    async ({ query: { q = "" } }, reply) =>
+      reply
+        .type(PAGE_TYPE)
+        .header("content-security-policy", POLICY)
+        .send((await page())(q.trim())),
   )
   app.get("/", hidden, async (_request, reply) => reply.redirect("/docs", 307))
 }
 
-function once(make: () => Promise<string>): () => Promise<string> {
-  let made: Promise<string> | null = null
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null
   return () => {
     made ??= make()
     return made

@@ -18,7 +18,12 @@ export const EventTypeImportOpenApiIn = Type.Named(
         Type.Boolean({ description: "Archives those that are not in the document." }),
       ),
     },
-    { description: "One of spec and specRaw." },
+    {
+      description: "One of spec and specRaw.",
+      examples: [
+        { spec: { webhooks: { "invoice.paid": { post: { description: "An invoice was paid" } } } } },
+      ],
+    },
   ),
 )
 

@@ -17,22 +17,25 @@ export const WEEK_SECONDS = 7 * 86_400
 
 export const AppPortalAccessIn = Type.Named(
   "AppPortalAccessIn",
-  Type.Object({
-    application: Type.Optional(Type.Nullable(ApplicationIn)),
-    readOnly: Type.Optional(Type.Nullable(Type.Boolean({ deprecated: true }))),
-    capabilities: Type.Optional(Capabilities),
-    featureFlags: Type.Optional(Type.Nullable(FeatureFlags)),
-    expiry: Type.Optional(
-      Type.Nullable(
-        Type.Integer({
-          minimum: 1,
-          maximum: WEEK_SECONDS,
-          description: "Seconds after which the token opens nothing; a week.",
-        }),
+  Type.Object(
+    {
+      application: Type.Optional(Type.Nullable(ApplicationIn)),
+      readOnly: Type.Optional(Type.Nullable(Type.Boolean({ deprecated: true }))),
+      capabilities: Type.Optional(Capabilities),
+      featureFlags: Type.Optional(Type.Nullable(FeatureFlags)),
+      expiry: Type.Optional(
+        Type.Nullable(
+          Type.Integer({
+            minimum: 1,
+            maximum: WEEK_SECONDS,
+            description: "Seconds after which the token opens nothing; a week.",
+          }),
+        ),
       ),
-    ),
-    sessionId: Type.Optional(Type.Nullable(SessionId)),
-  }),
+      sessionId: Type.Optional(Type.Nullable(SessionId)),
+    },
+    { examples: [{ expiry: 3600, capabilities: ["ViewBase"] }] },
+  ),
 )
 export type AppPortalAccessIn = Static<typeof AppPortalAccessIn>
 

@@ -44,13 +44,18 @@ const message = {
 }
 const application = Type.Optional(Type.Nullable(ApplicationIn))
 
-export const MessageIn = Type.Named("MessageIn", Type.Object({ ...message, application }))
+const examples = [{ eventType: "invoice.paid", payload: { invoice: 17 } }]
+
+export const MessageIn = Type.Named("MessageIn", Type.Object({ ...message, application }, { examples }))
 export type MessageIn = Static<typeof MessageIn>
 
 export const BatchIn = Type.Named(
   "MessageBatchIn",
   Type.Object({
-    messages: Type.Array(Type.Named("BatchMessageIn", Type.Object(message)), { minItems: 1, maxItems: 1000 }),
+    messages: Type.Array(Type.Named("BatchMessageIn", Type.Object(message, { examples })), {
+      minItems: 1,
+      maxItems: 1000,
+    }),
     application,
   }),
 )

@@ -66,7 +66,10 @@ const SHOWN_FIELDS = {
       Object.fromEntries(
         ["delivered", "dead", ...DEAD_REASONS].map((outcome) => [outcome, Type.Optional(RetentionRule)]),
       ),
-      { description: "How long finished deliveries are kept, by outcome." },
+      {
+        description: "How long finished deliveries are kept, by outcome.",
+        examples: [{ delivered: { after: 2_592_000, from: "delivered_at" }, dead: "never" }],
+      },
     ),
   ),
 } satisfies { readonly [field in keyof PolicyInput]: TSchema }
@@ -90,7 +93,13 @@ const Anything = Type.Object({}, { additionalProperties: true })
 /** Checked field by field where policies are parsed, with sentences that say what is wrong. */
 export const PolicyIn = Type.Named(
   "PolicyIn",
-  Type.Shown(Anything, Type.Object(READ_FIELDS, { description: "A retry policy; times in seconds." })),
+  Type.Shown(
+    Anything,
+    Type.Object(READ_FIELDS, {
+      description: "A retry policy; times in seconds.",
+      examples: [{ delays: [5, 300, 1800], maxAttempts: 4 }],
+    }),
+  ),
 )
 export const PolicyOut = Type.Named(
   "PolicyOut",
