@@ -8,6 +8,7 @@ export { PRESETS, type PresetName } from "./core/presets.ts"
 export type { DeliveryStatus } from "./core/settle.ts"
 export { type ReceivedHeaders, type VerifyOptions, verifySignature } from "./core/signature.ts"
 export type { TaskType } from "./core/task-types.ts"
+export type { WaitReason } from "./core/wait.ts"
 export {
   type AttemptEvent,
   type DeadEvent,
@@ -25,7 +26,7 @@ export type { Delivery, DeliveryQuery, RescheduleInput } from "./resources/deliv
 export type { Endpoint, EndpointInput, RotateInput } from "./resources/endpoints.ts"
 export type { EventType, EventTypeInput, EventTypeQuery } from "./resources/event-types.ts"
 export type { Capability, Key, KeyInput, KeyQuery, KeyScope, NewKey, RevokeInput } from "./resources/keys.ts"
-export type { Lane, LaneQuery, LaneReason } from "./resources/lanes.ts"
+export type { Lane, LaneQuery } from "./resources/lanes.ts"
 export type {
   BatchOptions,
   Message,

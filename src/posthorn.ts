@@ -120,6 +120,7 @@ export async function openPosthorn(
         engine?.recall(which)
         bulletin.post({ kind: "recall", ...which })
       },
+      sending: (endpointId) => engine?.sending(endpointId),
       wakeTasks() {
         engine?.tasks.wake()
         bulletin.post({ kind: "tasks" })

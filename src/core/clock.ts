@@ -84,6 +84,11 @@ export function steadyTimeOf(dateMs: number, { now, wall }: Moment): number {
   return now + Math.max(1, Math.floor(now - wall > STEP_MS ? leftMs * (1 - SLEW) : leftMs))
 }
 
+/** A date as a due time of the steady clock. While both clocks agree to the second, it stays as it was given. */
+export function steadyDueOf(dateMs: number, at: Moment): number {
+  return Math.abs(at.now - at.wall) <= STEP_MS ? dateMs : steadyTimeOf(dateMs, at)
+}
+
 /** Whether the wall clock was set between two moments that are so far apart. */
 export function wasSet(before: Moment, after: Moment, elapsedMs: number): boolean {
   const movedMs = Math.abs(after.wall - after.now - (before.wall - before.now))

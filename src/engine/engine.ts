@@ -170,6 +170,11 @@ export class Engine {
     }
   }
 
+  /** The numbers of the endpoint's deliveries whose requests are in flight from here; undefined when this process does not have its lane. */
+  sending(endpointId: string): ReadonlySet<number> | undefined {
+    return this.#runs.get(endpointId)?.sending
+  }
+
   /** Another process says that something may be due. */
   hint(): void {
     this.#parts.schedule.hint()

@@ -47,7 +47,8 @@ export class LaneRun implements EndingListener {
   readonly #queue = new LaneQueue()
   /** Fetched, and neither settled nor given back. One that was settled may be fetched again before we are told that it was. */
   readonly #inHand = new Set<ClaimedDelivery>()
-  #underWay = 0
+  /** The numbers of the deliveries whose requests are in flight. */
+  readonly #sending = new Set<number>()
   #unsettled = 0
   #started = 0
   #fetching = false
@@ -82,6 +83,10 @@ export class LaneRun implements EndingListener {
     this.claim = claim
     this.#lane = lane
     this.#listener = listener
+  }
+
+  get sending(): ReadonlySet<number> {
+    return this.#sending
   }
 
   start(): void {
@@ -164,7 +169,7 @@ export class LaneRun implements EndingListener {
     if (this.#drained || this.#leaving || this.#fetching || this.#closing || this.#crew.stopping())
       return false
     // The next of an ordered line is asked for when the one before is on its way into the store.
-    if (this.#isOrdered()) return this.#queue.length + this.#underWay === 0
+    if (this.#isOrdered()) return this.#queue.length + this.#sending.size === 0
     return this.#queue.length < this.#ahead() || (this.#comesDue && this.#queue.places < this.#mostWaiting())
   }
 
@@ -208,7 +213,7 @@ export class LaneRun implements EndingListener {
   }
 
   #isIdle(): boolean {
-    const idle = this.#queue.length === 0 && this.#underWay === 0 && this.#unsettled === 0
+    const idle = this.#queue.length === 0 && this.#sending.size === 0 && this.#unsettled === 0
     return idle && !this.#fetching && !this.#closing
   }
 
@@ -259,7 +264,7 @@ export class LaneRun implements EndingListener {
     settler.flush()
     const wanted = this.#ahead() * 2
     const limit = budget.take(wanted)
-    const hadWork = this.#queue.length + this.#underWay > 0
+    const hadWork = this.#queue.length + this.#sending.size > 0
     const beside = this.#comesDue
     this.#comesDue = false
     this.#nextDueAt = null
@@ -273,7 +278,7 @@ export class LaneRun implements EndingListener {
             ...this.#lane.nextShare(limit, RETRY_SHARE),
             token: this.claim.token,
             inHand: [...this.#inHand].map(({ seq }) => seq),
-            starting: this.#allowed() - this.#underWay - this.#queue.length,
+            starting: this.#allowed() - this.#sending.size - this.#queue.length,
             open: budget.isLimited || this.#isOrdered() ? 0 : this.#mostHanded(),
           },
         ],
@@ -356,18 +361,19 @@ export class LaneRun implements EndingListener {
       this.#giveBackWaiting()
       return false
     }
-    if (this.#underWay >= this.#allowed()) return false
+    if (this.#sending.size >= this.#allowed()) return false
     if (!this.#crew.holds()) return this.#tryAgainIn(LEASE_RETRY_MS)
-    const slot = this.#crew.slots.take(this.#underWay, head.stalls, this.#step)
+    const slot = this.#crew.slots.take(this.#sending.size, head.stalls, this.#step)
     if (slot === null) return false
     const waitMs = this.#lane.rateWait(this.#crew.clock.now())
     if (waitMs > 0) {
       this.#crew.slots.release(slot)
       return this.#tryAgainIn(waitMs)
     }
-    this.#underWay++
+    const delivery = this.#queue.shift()!
+    this.#sending.add(delivery.seq)
     this.#started++
-    void this.#deliver(this.#queue.shift()!, slot)
+    void this.#deliver(delivery, slot)
     return true
   }
 
@@ -380,7 +386,7 @@ export class LaneRun implements EndingListener {
   /** Claimed → sent → settled → reported. */
   async #deliver(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
     const tried = await attempt(this.#crew, this.#lane, delivery)
-    this.#underWay--
+    this.#sending.delete(delivery.seq)
     const now = this.#crew.clock.now()
     if (tried.outcome.kind === "interrupted") {
       this.#drainUntil(now)
@@ -440,7 +446,7 @@ export class LaneRun implements EndingListener {
     if (outcome.kind !== "response" || outcome.status >= 300) return
     const { clock, load } = this.#crew
     const most = load.mostAfter(clock.now() - startedAt, this.#mostAtOnce())
-    this.#lane.concurrency.succeeded(this.#underWay + 1, most)
+    this.#lane.concurrency.succeeded(this.#sending.size + 1, most)
   }
 
   #settlementOf(delivery: ClaimedDelivery, tried: Tried): Settlement {

@@ -28,6 +28,8 @@ export interface Core {
   endpointChanged(endpointId: string, appId: string): void
   recall(which: { readonly endpointId?: string; readonly appId?: string }): void
   wakeTasks(): void
+  /** The numbers of the endpoint's deliveries whose requests are in flight; undefined when another process has its lane, or none. */
+  sending(endpointId: string): ReadonlySet<number> | undefined
   /** By operational webhook, if this tenant has any. */
   announce(orgId: string, type: OperationalEventType, data: () => Promise<object> | object): void
 }

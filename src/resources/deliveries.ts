@@ -1,11 +1,12 @@
 /** Deliveries and their attempts, and what an operator does with one of them. */
-import { type Clock, momentOf, steadyTimeOf } from "../core/clock.ts"
+import { type Clock, momentOf, steadyDueOf } from "../core/clock.ts"
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import { isId } from "../core/ids.ts"
 import { refuseUnknown, requireBoolean, requireDelayMs, requireObject, requireTime } from "../core/input.ts"
 import { cancel, isLive, reschedule, revive } from "../core/operate.ts"
 import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
 import { ageEndsAt, type Change, type DeliveryStatus } from "../core/settle.ts"
+import type { Wait, WaitReason } from "../core/wait.ts"
 import { policyOf } from "../engine/target.ts"
 import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
 import { type Core, date, requireApplication, requireEndpoint } from "./core.ts"
@@ -29,12 +30,16 @@ import {
 } from "./query.ts"
 import type { Task } from "./tasks.ts"
 import { countWaiting, sendNow, type WaitingQuery } from "./waiting.ts"
+import { withWaits } from "./waits.ts"
 
 type Times = "nextRetryAt" | "lastAttemptedAt" | "receivedAt" | "deliveredAt" | "discardedAt"
 
-export interface Delivery extends Omit<Row, "seq" | "ageFrom" | "stalls" | "manual" | Times> {
-  /** Null when nothing follows, and when it is due now. */
+export interface Delivery
+  extends Omit<Row, "seq" | "ageFrom" | "stalls" | "manual" | "deferred" | "dated" | Times> {
+  /** When the next attempt can start at the earliest. Null when none follows, when it is in flight, and while the endpoint is paused or disabled. */
   readonly nextRetryAt: Date | null
+  /** Why it waits; null when it is finished. */
+  readonly waitReason: WaitReason | null
   readonly lastAttemptedAt: Date | null
   readonly receivedAt: Date
   readonly deliveredAt: Date | null
@@ -88,7 +93,7 @@ export class Deliveries {
 
   /** Rejects with `not_found`. */
   async get(id: string): Promise<Delivery> {
-    return show(await readDelivery(this.#core, id))
+    return show((await withWaits(this.#core, [await readDelivery(this.#core, id)]))[0]!)
   }
 
   /** Newest first. */
@@ -196,7 +201,7 @@ function dueAtOf(input: RescheduleInput, clock: Clock): number {
   if ((at === undefined) === (delaySeconds === undefined))
     throw invalid("at", "or delaySeconds must be given, and not both")
   // A date is one of the wall clock.
-  if (at !== undefined) return steadyTimeOf(requireTime(at, "at"), momentOf(clock))
+  if (at !== undefined) return steadyDueOf(requireTime(at, "at"), momentOf(clock))
   return clock.now() + requireDelayMs(delaySeconds, "delaySeconds")
 }
 
@@ -213,7 +218,7 @@ export async function listDeliveries<Q extends PageInput>(
   const parsed = await parse(filter)
   return listPage(
     page,
-    (read) => core.store.listDeliveries(parsed, read),
+    async (read) => withWaits(core, await core.store.listDeliveries(parsed, read)),
     ({ seq }) => seq,
     show,
   )
@@ -260,16 +265,20 @@ async function messageIdOf({ store }: Core, appId: string, key: string): Promise
   return message.id
 }
 
-export function show({
+function show({
   seq: _seq,
   ageFrom: _ageFrom,
   stalls: _stalls,
   manual: _manual,
+  deferred: _deferred,
+  dated: _dated,
+  wait,
   ...row
-}: Row): Delivery {
+}: Row & { readonly wait: Wait | null }): Delivery {
   return {
     ...row,
-    nextRetryAt: date(row.nextRetryAt),
+    nextRetryAt: date(wait?.at ?? null),
+    waitReason: wait?.reason ?? null,
     lastAttemptedAt: date(row.lastAttemptedAt),
     receivedAt: date(row.receivedAt),
     deliveredAt: date(row.deliveredAt),

@@ -1,5 +1,7 @@
 /** Lanes: what waits for each endpoint, why, and since when. */
+import { type Moment, momentOf } from "../core/clock.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
+import { type WaitReason, waitOf } from "../core/wait.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
 import { type Core, date, requireApplication } from "./core.ts"
 import {
@@ -12,15 +14,13 @@ import {
   pageById,
 } from "./paging.ts"
 
-/** `sending`: requests are under way. `due`: next in turn. `retry`: until `nextDueAt`. `held`: a Retry-After, until `heldUntil`. */
-export type LaneReason = "sending" | "due" | "retry" | "held" | "paused" | "disabled" | "deleted"
-
-export interface Lane extends Omit<LaneStatus, "oldestAt" | "nextDueAt"> {
+export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
   /** Null for an endpoint that was deleted. */
   readonly endpointUid: string | null
   readonly endpointUrl: string | null
-  readonly reason: LaneReason
+  readonly reason: WaitReason
   readonly oldestAt: Date
+  /** When the next attempt can start at the earliest; null while the endpoint is paused or disabled. */
   readonly nextDueAt: Date | null
   readonly heldUntil: Date | null
 }
@@ -44,17 +44,20 @@ export class Lanes {
   async #page(query: LaneQuery): Promise<List<Lane>> {
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "app"], "")
-    const { store, orgId, clock } = this.#core
+    const { store, orgId, clock, sending } = this.#core
     const page = pageById("ep", query)
     const filter =
       query.app === undefined ? { orgId } : { appId: (await requireApplication(this.#core, query.app)).id }
-    const now = clock.now()
+    const at = momentOf(clock)
     return listPage(
       page,
       async (read) => {
         const rows = await store.listLanes(filter, read)
         return Promise.all(
-          rows.map(async (row) => show(row, await store.getEndpoint(row.appId, row.endpointId), now)),
+          rows.map(async (row) => {
+            const inFlight = sending(row.endpointId)?.size ?? row.sending
+            return show({ ...row, sending: inFlight }, await store.getEndpoint(row.appId, row.endpointId), at)
+          }),
         )
       },
       ({ endpointId }) => endpointId,
@@ -63,29 +66,19 @@ export class Lanes {
   }
 }
 
-function show(row: LaneStatus, endpoint: Endpoint | null, now: number): Lane {
-  const heldUntil = endpoint?.holdUntil != null && endpoint.holdUntil > now ? endpoint.holdUntil : null
+function show({ first, ...row }: LaneStatus, endpoint: Endpoint | null, at: Moment): Lane {
+  const holdUntil = endpoint?.holdUntil ?? null
+  const { disabled = false, paused = false } = endpoint ?? {}
+  const gate = { deleted: endpoint === null, disabled, paused, holdUntil, head: null }
+  const waits = first.map((one) => waitOf(one, gate, false, at))
+  const next = waits.reduce((earliest, one) => ((one.at ?? 0) < (earliest.at ?? 0) ? one : earliest))
   return {
     ...row,
     endpointUid: endpoint?.uid ?? null,
     endpointUrl: endpoint?.url ?? null,
-    reason: reasonOf(row, endpoint, heldUntil, now),
+    reason: row.sending > 0 && next.at !== null ? "sending" : next.reason,
     oldestAt: date(row.oldestAt),
-    nextDueAt: date(row.nextDueAt),
-    heldUntil: date(heldUntil),
+    nextDueAt: date(next.at),
+    heldUntil: date(holdUntil !== null && holdUntil > at.now ? holdUntil : null),
   }
-}
-
-function reasonOf(
-  row: LaneStatus,
-  endpoint: Endpoint | null,
-  heldUntil: number | null,
-  now: number,
-): LaneReason {
-  if (endpoint === null) return "deleted"
-  if (endpoint.disabled) return "disabled"
-  if (endpoint.paused) return "paused"
-  if (row.sending > 0) return "sending"
-  if (heldUntil !== null) return "held"
-  return row.nextDueAt !== null && row.nextDueAt > now ? "retry" : "due"
 }

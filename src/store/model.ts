@@ -2,6 +2,7 @@
 import type { Bytes } from "../core/bytes.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus, LiveDelivery } from "../core/settle.ts"
+import type { Gate, Waiting } from "../core/wait.ts"
 
 export interface Application {
   readonly id: string
@@ -283,6 +284,8 @@ export interface Delivery {
   readonly stalls: number
   readonly manual: boolean
   readonly discardedAt: number | null
+  readonly deferred: boolean
+  readonly dated: boolean
 }
 
 export interface Attempt extends Omit<NewAttempt, "responseBody"> {
@@ -386,6 +389,10 @@ export interface DeadGroup {
   readonly newestAt: number
 }
 
+export interface EndpointGate extends Gate {
+  readonly endpointId: string
+}
+
 /** An endpoint's line, while something stands in it. */
 export interface LaneStatus {
   readonly endpointId: string
@@ -394,12 +401,12 @@ export interface LaneStatus {
   readonly waiting: number
   /** For another one. */
   readonly retrying: number
-  /** How many of either are in somebody's hands right now. */
+  /** How many of either were fetched to be sent at once, and are not settled. The process that sends knows how many are in flight now. */
   readonly sending: number
   /** When the one that waits longest was received. */
   readonly oldestAt: number
-  /** When the next is due; null is now. */
-  readonly nextDueAt: number | null
+  /** The first of each kind: of those that are due or retried (of an ordered lane only its head), delayed, dated. */
+  readonly first: readonly Waiting[]
 }
 
 /** What a task does with each delivery: `send-now` makes one that waits due at once. */

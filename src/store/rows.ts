@@ -9,9 +9,11 @@ import type {
   ClaimedDelivery,
   Delivery,
   Endpoint,
+  EndpointGate,
   EndpointPatch,
   Entry,
   EntryKind,
+  LaneStatus,
   Message,
   NamedPolicy,
   Priority,
@@ -172,6 +174,38 @@ export function toDelivery(row: Row): Delivery {
     stalls: int(row.stalls),
     manual: bool(row.manual),
     discardedAt: intOrNull(row.discarded_at),
+    deferred: bool(row.deferred) && int(row.attempt_count) === 0,
+    dated: bool(row.dated),
+  }
+}
+
+export function toGate(row: Row): EndpointGate {
+  return {
+    endpointId: text(row.id),
+    deleted: bool(row.deleted),
+    disabled: bool(row.disabled),
+    paused: bool(row.paused),
+    holdUntil: intOrNull(row.hold_until),
+    head: row.head === null ? null : { seq: int(row.head), nextRetryAt: intOrNull(row.head_due) },
+  }
+}
+
+export function toLaneStatus(row: Row): LaneStatus {
+  const kinds = [
+    { at: row.due_at, deferred: false, dated: false },
+    { at: row.delayed_at, deferred: true, dated: false },
+    { at: row.dated_at, deferred: true, dated: true },
+  ]
+  return {
+    endpointId: text(row.id),
+    appId: text(row.app_id),
+    waiting: int(row.waiting),
+    retrying: int(row.retrying),
+    sending: int(row.sending),
+    oldestAt: int(row.oldest_at),
+    first: kinds
+      .filter(({ at }) => at !== null)
+      .map(({ at, deferred, dated }) => ({ nextRetryAt: int(at) || null, deferred, dated })),
   }
 }
 

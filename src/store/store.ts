@@ -21,6 +21,7 @@ import type {
   DeliveryFilter,
   Endpoint,
   EndpointFilter,
+  EndpointGate,
   EndpointPatch,
   Entry,
   EntryKind,
@@ -64,6 +65,8 @@ export interface Store {
   getEndpoint(appId: string, key: string): Promise<Endpoint | null>
   /** By id, deleted or not, in any order. */
   getEndpoints(ids: readonly string[]): Promise<Endpoint[]>
+  /** What keeps the deliveries of these endpoints from being sent, in any order. */
+  getGates(ids: readonly string[]): Promise<EndpointGate[]>
   /** By id, of an application or of all that a tenant has. */
   listEndpoints(of: EndpointFilter, page: Page<string>): Promise<Endpoint[]>
   /** Refused with `conflict` when `ifVersion` is given and no longer the newest. */

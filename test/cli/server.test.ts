@@ -58,7 +58,7 @@ test("a delivery is shown with its attempts, a message with its endpoints", PATI
   expect(delivery.stdout).toMatch(/^atmpt_\w+ +\S+Z +fail +500 +\d+ +http\S+\/down +answer 500$/m)
   const message = await world.desk.posthorn(["messages", "get", "acme", "invoice-17"])
   expect(message.stdout).toMatch(/^eventId +invoice-17$/m)
-  expect(message.stdout).toMatch(/^dlv_\w+ +success +– +http.*\/main$/m)
+  expect(message.stdout).toMatch(/^dlv_\w+ +success +– +– +http.*\/main$/m)
 })
 
 const MISTAKES: readonly (readonly [args: readonly string[], code: number, sentence: string])[] = [
@@ -292,7 +292,10 @@ test("the receiver is back: what waits is counted, asked about, and sent now", P
 test("a delivery is rescheduled, and a message is sent again", PATIENCE, async () => {
   const world = await World.start()
   const id = await world.waiting()
-  const soon = await world.desk.posthorn(["deliveries", "reschedule", id, "--in", "15m", "--json"])
+  const paused = await world.desk.posthorn(["deliveries", "reschedule", id, "--in", "15m", "--json"])
+  expect(JSON.parse(paused.stdout)).toMatchObject({ nextAttempt: null, waitReason: "paused" })
+  await world.server.posthorn.endpoints.resume("acme", "paused")
+  const soon = await world.desk.posthorn(["deliveries", "get", id, "--json"])
   const inMs = Date.parse(JSON.parse(soon.stdout).nextAttempt) - Date.now()
   expect(inMs).toBeGreaterThan(800_000)
   expect(inMs).toBeLessThanOrEqual(900_000)

@@ -4,7 +4,7 @@ import { DEAD_REASONS } from "../../core/policy.ts"
 import { SVIX_TASK_TYPES, TASK_TYPES } from "../../core/task-types.ts"
 import { RESPONSE_CLASSES } from "../../resources/query.ts"
 import { type Static, Timestamp, Type } from "../schema.ts"
-import { Id } from "./fields.ts"
+import { Id, NextAttempt, WaitReason } from "./fields.ts"
 import { AttemptOut } from "./message.ts"
 
 export const DeliveryStatus = Type.Enum(["pending", "failed", "delivered", "dead"])
@@ -24,7 +24,8 @@ const delivery = {
   attemptCount: Type.Integer(),
   maxAttempts: Type.Nullable(Type.Integer()),
   priority: Type.Enum(["high", "normal", "low"]),
-  nextAttempt: Type.Nullable(Timestamp),
+  nextAttempt: NextAttempt,
+  waitReason: Type.Nullable(WaitReason),
   lastAttemptedAt: Type.Nullable(Timestamp),
   receivedAt: Timestamp,
   deliveredAt: Type.Nullable(Timestamp),
@@ -66,12 +67,12 @@ export const LaneOut = Type.Named(
     endpointId: Type.String(),
     ...endpointNames,
     appId: Type.String(),
-    reason: Type.Enum(["sending", "due", "retry", "held", "paused", "disabled", "deleted"]),
+    reason: WaitReason,
     waiting: Type.Integer({ description: "How many wait for their first attempt." }),
     retrying: Type.Integer({ description: "How many wait for another one." }),
-    sending: Type.Integer({ description: "How many of either are in a worker's hands." }),
+    sending: Type.Integer({ description: "How many requests are in flight." }),
     oldestAt: Timestamp,
-    nextDueAt: Type.Nullable(Timestamp),
+    nextDueAt: NextAttempt,
     heldUntil: Type.Nullable(Timestamp),
   }),
 )

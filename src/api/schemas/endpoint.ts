@@ -1,6 +1,15 @@
 /** Endpoints on the wire: Svix's fields, and beside them what Svix has no word for. */
 import { type Static, Timestamp, Type } from "../schema.ts"
-import { Channels, EventTypeNames, Id, Metadata, ThrottleRate, Uid } from "./fields.ts"
+import {
+  Channels,
+  EventTypeNames,
+  Id,
+  Metadata,
+  NextAttempt,
+  ThrottleRate,
+  Uid,
+  WaitReason,
+} from "./fields.ts"
 import { PolicyOut, Retry } from "./policy.ts"
 
 export const Headers = Type.Record(Type.String())
@@ -130,7 +139,8 @@ export const StatusText = Type.Enum(MESSAGE_STATUSES)
 export const progress = {
   status: StatusNumber,
   statusText: StatusText,
-  nextAttempt: Type.Optional(Type.Nullable(Timestamp)),
+  nextAttempt: Type.Optional(NextAttempt),
+  waitReason: Type.Optional(WaitReason),
   deliveryId: Type.String(),
 }
 

@@ -1,4 +1,5 @@
 /** The pieces that bodies and queries are made of. */
+import { WAIT_REASONS } from "../../core/wait.ts"
 import { Timestamp, Type } from "../schema.ts"
 
 export const Id = (prefix: string, what: string) =>
@@ -52,3 +53,13 @@ export const MessageId = {
   ...AppId,
   msg_id: Type.String({ minLength: 1, maxLength: 256, description: "The message's id or its event id." }),
 }
+
+export const WaitReason = Type.Enum(WAIT_REASONS, {
+  description:
+    "Why it waits: its request is in flight, its turn comes next, the sender gave a later time, the delay after a failure, another delivery of an ordered endpoint goes first, a Retry-After holds it, or its endpoint is paused, disabled or deleted.",
+})
+export const NextAttempt = Type.Nullable({
+  ...Timestamp,
+  description:
+    "When the next attempt can start at the earliest; null when none follows, when it is in flight, and while the endpoint is paused or disabled.",
+})

@@ -86,6 +86,7 @@ function progress(delivery: Delivery, expanded: boolean) {
   return {
     ...statusOf(delivery, expanded),
     ...(delivery.nextRetryAt === null ? {} : { nextAttempt: delivery.nextRetryAt }),
+    ...(delivery.waitReason === null ? {} : { waitReason: delivery.waitReason }),
     deliveryId: delivery.id,
   }
 }

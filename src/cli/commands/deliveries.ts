@@ -22,6 +22,7 @@ export const DELIVERY_COLUMNS: readonly Column<DeliveryOut>[] = [
   { title: "TYPE", value: ({ eventType }) => eventType, cut: true, minor: true },
   { title: "TRIES", value: ({ attemptCount }) => attemptCount, right: true },
   { title: "NEXT", value: ({ nextAttempt }) => time(nextAttempt), short: shortTime },
+  { title: "WHY", value: ({ waitReason }) => waitReason, minor: true },
   { title: "URL", value: ({ url }) => url, cut: true, least: 24 },
   { title: "ERROR", value: ({ error }) => error, cut: true, least: 24 },
 ]

@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<Static<typeof LaneOut>>[] = [
   { title: "RETRYING", value: ({ retrying }) => retrying, right: true },
   { title: "SENDING", value: ({ sending }) => sending, right: true },
   { title: "SINCE", value: ({ oldestAt }) => time(oldestAt), short: shortTime },
-  { title: "NEXT", value: ({ nextDueAt, heldUntil }) => time(heldUntil ?? nextDueAt), short: shortTime },
+  { title: "NEXT", value: ({ nextDueAt }) => time(nextDueAt), short: shortTime },
 ]
 
 export const table: Table = action({

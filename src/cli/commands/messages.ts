@@ -20,6 +20,7 @@ const DESTINATIONS: readonly Column<MessageEndpointOut>[] = [
   { title: "DELIVERY", value: ({ deliveryId }) => deliveryId, short: shortId },
   { title: "STATUS", value: ({ statusText }) => statusText },
   { title: "NEXT ATTEMPT", value: ({ nextAttempt }) => time(nextAttempt), short: shortTime },
+  { title: "WHY", value: ({ waitReason }) => waitReason },
   { title: "URL", value: ({ url }) => url, cut: true },
 ]
 

@@ -74,7 +74,10 @@ export function counts(name: string, setUp: SetUp): void {
         retrying: 1,
         sending: 1,
         oldestAt: NOW - 5,
-        nextDueAt: null,
+        first: [
+          { nextRetryAt: null, deferred: false, dated: false },
+          { nextRetryAt: NOW + 90_000, deferred: true, dated: true },
+        ],
       }
       expect(await store.listLanes({}, newest(9))).toEqual([lane])
       for (const filter of [{ orgId: ORG }, { appId: application.id }, { endpointId: endpoint.id }])
@@ -83,13 +86,49 @@ export function counts(name: string, setUp: SetUp): void {
         expect(await store.listLanes(filter, newest(9))).toEqual([])
     })
 
+    test("what was fetched to wait for its turn is not being sent", async () => {
+      const { store, endpoint, send } = await setUp()
+      for (let i = 0; i < 5; i++) await send()
+      await store.fetch([laneFetch(endpoint.id, 1, { starting: 2 })], NOW)
+      expect(await store.listLanes({}, newest(9))).toMatchObject([{ waiting: 5, sending: 2 }])
+    })
+
+    test("a gate says what keeps an endpoint's deliveries from being sent, and which one the others wait for", async () => {
+      const { store, application, endpoint, send, attemptAll } = await setUp({ ordered: true })
+      const open = { deleted: false, disabled: false, paused: false, holdUntil: null, head: null }
+      expect(await store.getGates([endpoint.id, "ep_nobody"])).toEqual([{ ...open, endpointId: endpoint.id }])
+      await send({ deliverAt: NOW + 5 })
+      const { messageId } = await send()
+      await send()
+      await attemptAll(500)
+      const [head] = await store.listDeliveries({ messageId }, newest(1))
+      const { seq, nextRetryAt } = head!
+      await store.updateEndpoint(endpoint.id, { paused: true, holdUntil: NOW + 9 }, NOW)
+      const other = sample.endpoint(application.id, { disabled: true })
+      await store.createEndpoint(other)
+      const gates = await store.getGates([endpoint.id, other.id])
+      expect(gates.find(({ endpointId }) => endpointId === endpoint.id)).toEqual({
+        ...open,
+        endpointId: endpoint.id,
+        paused: true,
+        holdUntil: NOW + 9,
+        head: { seq, nextRetryAt },
+      })
+      expect(gates.find(({ endpointId }) => endpointId === other.id)).toMatchObject({
+        disabled: true,
+        head: null,
+      })
+      await store.deleteEndpoint(other.id, sample.task({ action: "cancel" }))
+      expect(await store.getGates([other.id])).toMatchObject([{ deleted: true }])
+    })
+
     test("an ordered lane goes on when its head does", async () => {
       const { store, send, attemptAll } = await setUp({ ordered: true })
       await send()
       await send()
       await attemptAll(500)
       expect(await store.listLanes({}, newest(9))).toMatchObject([
-        { waiting: 1, retrying: 1, nextDueAt: NOW + 30_000 },
+        { waiting: 1, retrying: 1, first: [{ nextRetryAt: NOW + 30_000 }] },
       ])
     })
 
@@ -100,7 +139,7 @@ export function counts(name: string, setUp: SetUp): void {
       await store.amend([revived(dead!, NOW + 5)])
       await store.deleteEndpoint(endpoint.id, sample.task({ action: "cancel" }))
       expect(await store.listLanes({}, newest(9))).toMatchObject([
-        { waiting: 1, sending: 0, nextDueAt: null },
+        { waiting: 1, sending: 0, first: [{ nextRetryAt: null }] },
       ])
       const [work] = await store.fetch([laneFetch(endpoint.id, 200)], NOW + 5)
       expect(work).toMatchObject({ deleted: true, deliveries: [{ id: dead!.id }] })

@@ -1,7 +1,7 @@
 /** Endpoints: where webhooks go. With each there is a lane, which is woken by every change: it may have been held. */
 import { notFound, PosthornError } from "../../core/errors.ts"
-import { patchEndpoint, toEndpoint, toJson } from "../rows.ts"
-import type { Endpoint, EndpointFilter, EndpointPatch, Page, Task } from "../store.ts"
+import { patchEndpoint, toEndpoint, toGate, toJson } from "../rows.ts"
+import type { Endpoint, EndpointFilter, EndpointGate, EndpointPatch, Page, Task } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
@@ -93,6 +93,22 @@ const GET_MANY: Statement = { name: "endpoints.get-many", text: `${SELECT} WHERE
 
 export async function getEndpoints({ database }: Context, ids: readonly string[]): Promise<Endpoint[]> {
   return (await database.runCalmly(GET_MANY, [ids])).map(toEndpoint)
+}
+
+/** The head of a line is one probe of deliveries_live_line. */
+const GET_GATES: Statement = {
+  name: "endpoints.get-gates",
+  text: `
+    SELECT e.id, e.deleted_at IS NOT NULL AS deleted, e.disabled, e.paused, e.hold_until, h.seq AS head, h.next_retry_at AS head_due
+      FROM endpoints e
+      LEFT JOIN LATERAL (
+        SELECT d.seq, d.next_retry_at FROM webhook_deliveries_live d WHERE d.webhook_id = e.id AND d.rank = 0 ORDER BY d.seq LIMIT 1
+      ) h ON true
+     WHERE e.id = ANY ($1)`,
+}
+
+export async function getGates({ database }: Context, ids: readonly string[]): Promise<EndpointGate[]> {
+  return (await database.runCalmly(GET_GATES, [ids])).map(toGate)
 }
 
 export async function listEndpoints(

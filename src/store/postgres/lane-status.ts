@@ -1,21 +1,28 @@
 /** Lanes as an operator sees them: what stands in front of each endpoint, and since when. */
+import { toLaneStatus } from "../rows.ts"
 import type { DeliveryFilter, LaneStatus, Page } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
-import { earliestDate, earliestDue } from "./lanes.ts"
 import { readPage } from "./page.ts"
 
 /** Each lane's deliveries are counted only when its turn comes, in order of id: a page of a thousand lanes counts its own. */
 const SELECT = `
-  SELECT l.id, l.app_id, cardinality(l.sending) + line.handed AS sending, line.*, least(due.due_at, dates.date_at) AS due_at
+  SELECT l.id, l.app_id, line.*,
+         line.handed + (SELECT count(*) FROM unnest(l.since) AS since WHERE since > 0) AS sending
     FROM lanes l
+    LEFT JOIN LATERAL (
+      SELECT seq FROM webhook_deliveries_live d WHERE d.webhook_id = l.id AND d.rank = 0 ORDER BY seq LIMIT 1
+    ) head ON true
     CROSS JOIN LATERAL (
       SELECT count(*) FILTER (WHERE d.status = 'pending') AS waiting, count(*) FILTER (WHERE d.status = 'failed') AS retrying,
-             count(*) FILTER (WHERE abs(d.handed_token) = l.token) AS handed, min(d.received_at) AS oldest_at
+             count(*) FILTER (WHERE d.handed_token = l.token) AS handed, min(d.received_at) AS oldest_at,
+             min(coalesce(d.next_retry_at, 0)) FILTER (
+               WHERE NOT (d.deferred AND d.attempt_count = 0) AND (d.rank > 0 OR d.seq = head.seq)
+             ) AS due_at,
+             min(coalesce(d.next_retry_at, 0)) FILTER (WHERE d.deferred AND d.attempt_count = 0 AND NOT d.dated) AS delayed_at,
+             min(coalesce(d.next_retry_at, 0)) FILTER (WHERE d.deferred AND d.attempt_count = 0 AND d.dated) AS dated_at
         FROM webhook_deliveries_live d WHERE d.webhook_id = l.id HAVING count(*) > 0
-    ) line
-    CROSS JOIN LATERAL (${earliestDue("l.id")}) due
-    CROSS JOIN LATERAL (${earliestDate("l.id")}) dates`
+    ) line`
 
 export async function listLanes(
   context: Context,
@@ -26,14 +33,5 @@ export async function listLanes(
     .tenant(filter.orgId, "applications", "l.app_id")
     .narrow("l.app_id = ?", filter.appId)
     .narrow("l.id = ?", filter.endpointId)
-  const rows = await readPage(context, SELECT, where, "l.id", page)
-  return rows.map((row) => ({
-    endpointId: row.id as string,
-    appId: row.app_id as string,
-    waiting: row.waiting as number,
-    retrying: row.retrying as number,
-    sending: row.sending as number,
-    oldestAt: row.oldest_at as number,
-    nextDueAt: (row.due_at as number) || null,
-  }))
+  return (await readPage(context, SELECT, where, "l.id", page)).map(toLaneStatus)
 }

@@ -18,7 +18,7 @@ export interface AskedLane extends LaneFetch {
 type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
 
 /** When a lane next has something to do by the steady clock: an ordered line when its head is due, a queue when its first is. */
-export const earliestDue = (lane: string): string => `
+const earliestDue = (lane: string): string => `
   SELECT min(due_at) AS due_at FROM (
     SELECT w.due_at
       FROM generate_series(1, 7) AS r(rank)
@@ -32,7 +32,7 @@ export const earliestDue = (lane: string): string => `
   ) heads`
 
 /** The first date that a lane waits for, by the wall clock. */
-export const earliestDate = (lane: string): string => `
+const earliestDate = (lane: string): string => `
   SELECT min(next_retry_at) AS date_at FROM (
     SELECT coalesce(next_retry_at, 0) AS next_retry_at FROM webhook_deliveries_live d
      WHERE d.webhook_id = ${lane} AND d.rank = 1 AND d.dated ORDER BY coalesce(next_retry_at, 0) LIMIT 1

@@ -11,7 +11,7 @@
 import { scheduleFunctions, turnFunction } from "../../schedule/postgres/functions.ts"
 import { HANDING } from "./handing.ts"
 import { SUBSCRIPTIONS } from "./subscriptions.ts"
-import { VIEWS, VIEWS_WITH_RESULT } from "./views.ts"
+import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./views.ts"
 
 /** Finished and kept for good. */
 export const KEPT_DAY = 1_000_000
@@ -322,4 +322,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: "ALTER TABLE webhook_deliveries ADD COLUMN dated boolean NOT NULL DEFAULT false", additive: true },
   // A turn looks each lane up, also by a plan that was made while there were none.
   { sql: turnFunction("CREATE OR REPLACE", NEVER), additive: true },
+  { sql: VIEW_OF_WAITS, additive: true },
 ]

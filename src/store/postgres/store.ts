@@ -57,6 +57,7 @@ const OPERATIONS = {
   createEndpoint: endpoints.createEndpoint,
   getEndpoint: endpoints.getEndpoint,
   getEndpoints: endpoints.getEndpoints,
+  getGates: endpoints.getGates,
   listEndpoints: endpoints.listEndpoints,
   updateEndpoint: endpoints.updateEndpoint,
   deleteEndpoint: endpoints.deleteEndpoint,

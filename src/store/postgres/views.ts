@@ -85,3 +85,46 @@ const RESULT = `,
        ) END AS result_json`
 
 export const VIEWS_WITH_RESULT = ofDeliveries("CREATE OR REPLACE", SENT_OR_HANDED, SENT_OR_HANDED_AT, RESULT)
+
+/** In the words of `core/wait.ts`, and when the next attempt can start at the earliest; SQL knows the wall clock alone. */
+export const VIEW_OF_WAITS = `
+CREATE OR REPLACE VIEW webhook_deliveries_readable AS
+SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, d.attempt_count, d.error_detail, d.target_url,
+       CASE
+         WHEN d.status NOT IN ('pending', 'failed') THEN NULL
+         WHEN is_sending THEN 'sending'
+         WHEN e.deleted_at IS NOT NULL THEN 'deleted'
+         WHEN e.disabled THEN 'disabled'
+         WHEN e.paused THEN 'paused'
+         WHEN w.start_at > w.now_ms THEN CASE
+           WHEN w.start_at = d.next_retry_at THEN CASE WHEN d.deferred AND d.attempt_count = 0 THEN 'scheduled' ELSE 'retry' END
+           WHEN w.start_at = h.due_at THEN 'behind'
+           ELSE 'held'
+         END
+         WHEN h.seq IS NOT NULL THEN 'behind'
+         ELSE 'due'
+       END AS waits_for,
+       posthorn_time(d.next_retry_at) AS next_retry_at,
+       posthorn_time(d.last_attempted_at) AS last_attempted_at,
+       posthorn_time(d.received_at) AS received_at,
+       posthorn_time(d.delivered_at) AS delivered_at,
+       CASE
+         WHEN d.status IN ('pending', 'failed') AND e.deleted_at IS NULL AND NOT (e.disabled OR e.paused OR is_sending)
+         THEN posthorn_time(greatest(w.start_at, w.now_ms))
+       END AS next_attempt
+  FROM webhook_deliveries d
+  LEFT JOIN endpoints e ON e.id = d.webhook_id
+  LEFT JOIN lanes l ON l.id = d.webhook_id
+  LEFT JOIN LATERAL (
+    SELECT f.seq, coalesce(f.next_retry_at, 0) AS due_at
+      FROM (
+        SELECT seq, next_retry_at FROM webhook_deliveries_live f WHERE f.webhook_id = d.webhook_id AND f.rank = 0 ORDER BY seq LIMIT 1
+      ) f
+     WHERE d.status IN ('pending', 'failed') AND d.rank = 0 AND f.seq < d.seq
+  ) h ON true
+  CROSS JOIN LATERAL (
+    SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
+           greatest(coalesce(d.next_retry_at, 0), coalesce(e.hold_until, 0), coalesce(h.due_at, 0)) AS start_at,
+           coalesce(l.since[array_position(l.sending, d.seq)] > 0, false) OR coalesce(d.handed_token = l.token, false) AS is_sending
+  ) w;
+`

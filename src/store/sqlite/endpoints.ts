@@ -1,7 +1,7 @@
 /** Endpoints: where webhooks go. */
 import { notFound, PosthornError } from "../../core/errors.ts"
-import { patchEndpoint, toEndpoint, toJson } from "../rows.ts"
-import type { Endpoint, EndpointFilter, EndpointPatch, Page, Task } from "../store.ts"
+import { patchEndpoint, toEndpoint, toGate, toJson } from "../rows.ts"
+import type { Endpoint, EndpointFilter, EndpointGate, EndpointPatch, Page, Task } from "../store.ts"
 import { asList, Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
@@ -69,6 +69,20 @@ export function getEndpoints({ connection }: Context, ids: readonly string[]): E
     .sql(`${SELECT} WHERE e.id IN (SELECT value FROM json_each(?))`)
     .all(asList(ids)!)
     .map(toEndpoint)
+}
+
+/** The head of a line is one probe of deliveries_line. */
+export function getGates({ connection }: Context, ids: readonly string[]): EndpointGate[] {
+  return connection
+    .sql(`
+      SELECT e.id, e.deleted_at IS NOT NULL AS deleted, e.disabled, e.paused, e.hold_until, h.seq AS head, h.next_retry_at AS head_due
+        FROM endpoints e
+        LEFT JOIN webhook_deliveries h ON h.seq = (
+          SELECT seq FROM webhook_deliveries INDEXED BY deliveries_line WHERE ${LIVE} AND rank < 1 AND webhook_id = e.id ORDER BY seq LIMIT 1
+        )
+       WHERE e.id IN (SELECT value FROM json_each(?))`)
+    .all(asList(ids)!)
+    .map(toGate)
 }
 
 /** By id alone, deleted or not. */

@@ -1,4 +1,5 @@
 /** Lanes as an operator sees them: what waits in front of each endpoint, and since when. */
+import { toLaneStatus } from "../rows.ts"
 import type { DeliveryFilter, LaneStatus, Page } from "../store.ts"
 import { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
@@ -11,16 +12,21 @@ const HAS_LIVE = `EXISTS (
 
 /** Behind the head of an ordered line nothing is due, whatever its time says. */
 const COUNT = `
-  SELECT count(*) FILTER (WHERE d.status = 'pending') AS waiting,
+  SELECT ?1 AS id, ?2 AS app_id,
+         count(*) FILTER (WHERE d.status = 'pending') AS waiting,
          count(*) FILTER (WHERE d.status = 'failed') AS retrying,
-         count(f.seq) AS sending,
+         count(f.seq) FILTER (WHERE f.started_at > 0) AS sending,
          min(d.received_at) AS oldest_at,
-         nullif(min(coalesce(d.next_retry_at, 0)) FILTER (
-           WHERE d.rank > 0 OR d.seq = (
-             SELECT seq FROM webhook_deliveries INDEXED BY deliveries_line
-              WHERE ${LIVE} AND rank < 1 AND webhook_id = ?1 ORDER BY seq LIMIT 1
+         min(coalesce(d.next_retry_at, 0)) FILTER (
+           WHERE NOT (d.deferred AND d.attempt_count = 0) AND (
+             d.rank > 0 OR d.seq = (
+               SELECT seq FROM webhook_deliveries INDEXED BY deliveries_line
+                WHERE ${LIVE} AND rank < 1 AND webhook_id = ?1 ORDER BY seq LIMIT 1
+             )
            )
-         ), 0) AS next_due_at
+         ) AS due_at,
+         min(coalesce(d.next_retry_at, 0)) FILTER (WHERE d.deferred AND d.attempt_count = 0 AND NOT d.dated) AS delayed_at,
+         min(coalesce(d.next_retry_at, 0)) FILTER (WHERE d.deferred AND d.attempt_count = 0 AND d.dated) AS dated_at
     FROM webhook_deliveries d INDEXED BY deliveries_live
     LEFT JOIN in_flight f ON f.seq = d.seq
    WHERE d.${LIVE} AND d.${IN_BOTH_PARTS} AND d.webhook_id = ?1`
@@ -42,17 +48,6 @@ export function listLanes(
 
 /** None, when what waited was finished a moment ago. */
 function countLane({ connection }: Context, endpointId: string, appId: string): LaneStatus[] {
-  const row = connection.sql(COUNT).get(endpointId)!
-  if (row.oldest_at === null) return []
-  return [
-    {
-      endpointId,
-      appId,
-      waiting: row.waiting as number,
-      retrying: row.retrying as number,
-      sending: row.sending as number,
-      oldestAt: row.oldest_at as number,
-      nextDueAt: row.next_due_at as number | null,
-    },
-  ]
+  const row = connection.sql(COUNT).get(endpointId, appId)!
+  return row.oldest_at === null ? [] : [toLaneStatus(row)]
 }

@@ -27,6 +27,7 @@ const LOOKUPS = {
   getApplication: applications.getApplication,
   getEndpoint: endpoints.getEndpoint,
   getEndpoints: endpoints.getEndpoints,
+  getGates: endpoints.getGates,
   getPolicy: policies.getPolicy,
   getEntry: entries.getEntry,
   scanLanes: lanes.scanLanes,

@@ -357,6 +357,51 @@ const API_VERSION = "ALTER TABLE endpoints ADD COLUMN api_version INTEGER NOT NU
  */
 const DATES = "ALTER TABLE webhook_deliveries ADD COLUMN dated INTEGER NOT NULL DEFAULT 0"
 
+/** In the words of `core/wait.ts`, and when the next attempt can start at the earliest; SQL knows the wall clock alone. */
+const VIEW_OF_WAITS = `
+DROP VIEW webhook_deliveries_readable;
+CREATE VIEW webhook_deliveries_readable AS
+SELECT w.id, w.webhook_id, w.message_id, w.event_type, w.status, w.dead_reason, w.attempt_count, w.error_detail, w.target_url,
+       CASE
+         WHEN w.status NOT IN ('pending', 'failed') THEN NULL
+         WHEN w.is_sending THEN 'sending'
+         WHEN w.deleted_at IS NOT NULL THEN 'deleted'
+         WHEN w.disabled THEN 'disabled'
+         WHEN w.paused THEN 'paused'
+         WHEN w.start_at > w.now_ms THEN CASE
+           WHEN w.start_at = w.next_retry_at THEN CASE WHEN w.deferred AND w.attempt_count = 0 THEN 'scheduled' ELSE 'retry' END
+           WHEN w.start_at = w.head_due THEN 'behind'
+           ELSE 'held'
+         END
+         WHEN w.head_due IS NOT NULL THEN 'behind'
+         ELSE 'due'
+       END AS waits_for,
+       strftime('%Y-%m-%dT%H:%M:%fZ', w.next_retry_at / 1000.0, 'unixepoch') AS next_retry_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', w.last_attempted_at / 1000.0, 'unixepoch') AS last_attempted_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', w.received_at / 1000.0, 'unixepoch') AS received_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', w.delivered_at / 1000.0, 'unixepoch') AS delivered_at,
+       CASE
+         WHEN w.status IN ('pending', 'failed') AND w.deleted_at IS NULL AND NOT (w.disabled OR w.paused OR w.is_sending)
+         THEN strftime('%Y-%m-%dT%H:%M:%fZ', max(w.start_at, w.now_ms) / 1000.0, 'unixepoch')
+       END AS next_attempt
+  FROM (
+    SELECT s.*, max(coalesce(s.next_retry_at, 0), coalesce(s.hold_until, 0), coalesce(s.head_due, 0)) AS start_at
+      FROM (
+        SELECT d.*, e.deleted_at, e.disabled, e.paused, e.hold_until, coalesce(f.started_at > 0, 0) AS is_sending,
+               CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms,
+               CASE WHEN d.${LIVE} AND d.rank < 1 THEN (
+                 SELECT coalesce(h.next_retry_at, 0) FROM webhook_deliveries h
+                  WHERE h.seq < d.seq AND h.seq = (
+                    SELECT l.seq FROM webhook_deliveries l WHERE l.${LIVE} AND l.rank < 1 AND l.webhook_id = d.webhook_id ORDER BY l.seq LIMIT 1
+                  )
+               ) END AS head_due
+          FROM webhook_deliveries d
+          LEFT JOIN endpoints e ON e.id = d.webhook_id
+          LEFT JOIN in_flight f ON f.seq = d.seq
+      ) s
+  ) w;
+`
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -365,6 +410,7 @@ export const MIGRATIONS: readonly string[] = [
   RESET_AND_RESULT,
   API_VERSION,
   DATES,
+  VIEW_OF_WAITS,
 ]
 
 /** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */

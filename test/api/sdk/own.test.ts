@@ -154,6 +154,29 @@ test("dead letters are listed, grouped, counted, retried and discarded", async (
   })
 })
 
+test("behind a Retry-After every answer has the same next attempt and the same reason", async () => {
+  const { server, receiver, endpoint, send } = await start()
+  receiver.queue("/hook", (_, response) => response.writeHead(429, { "retry-after": "600" }).end())
+  await endpoint("hook", { retry: { delays: [60], maxAttempts: 5, retryAfter: 86_400 } })
+  await send()
+  await expect
+    .poll(async () => (await server.call("GET", "/lane")).body.data)
+    .toMatchObject([{ retrying: 1, sending: 0 }])
+  await send()
+  const [lane] = (await server.call("GET", "/lane")).body.data
+  expect(lane.nextDueAt).toBe(lane.heldUntil)
+  const { data } = (await server.call("GET", "/delivery")).body
+  expect(data).toMatchObject([
+    { nextAttempt: lane.heldUntil, waitReason: "held" },
+    { nextAttempt: lane.heldUntil },
+  ])
+  for (const { id, msgId, nextAttempt, waitReason } of data) {
+    expect((await server.call("GET", `/delivery/${id}`)).body).toMatchObject({ nextAttempt, waitReason })
+    const destinations = await server.call("GET", `/app/acme/msg/${msgId}/endpoint`)
+    expect(destinations.body.data).toMatchObject([{ nextAttempt, waitReason }])
+  }
+})
+
 test("lanes say what waits and why", async () => {
   const { server, endpoint, send } = await start()
   const id = await endpoint("hook")

@@ -1,0 +1,65 @@
+/** Why a delivery waits, and when its next attempt starts: the one answer that the library, the API and the command line show. */
+import type { Moment } from "./clock.ts"
+
+/**
+ * `sending`: its request is in flight. `due`: its turn comes next. `scheduled`: the sender gave a later time. `retry`: the delay after a
+ * failure. `behind`: an ordered endpoint sends another delivery first. `held`: a Retry-After of the receiver.
+ */
+export const WAIT_REASONS = [
+  "sending",
+  "due",
+  "scheduled",
+  "retry",
+  "behind",
+  "held",
+  "paused",
+  "disabled",
+  "deleted",
+] as const
+export type WaitReason = (typeof WAIT_REASONS)[number]
+
+/** A delivery that is not finished, as far as it matters here. */
+export interface Waiting {
+  readonly seq?: number
+  /** Null is due now. */
+  readonly nextRetryAt: number | null
+  /** It waits for its first attempt, at a time that the sender gave; `dated`: a date of the wall clock. */
+  readonly deferred: boolean
+  readonly dated: boolean
+}
+
+/** What keeps an endpoint's deliveries from being sent. */
+export interface Gate {
+  readonly deleted: boolean
+  readonly disabled: boolean
+  readonly paused: boolean
+  /** Retry-After: nothing starts before this time. */
+  readonly holdUntil: number | null
+  /** Of an ordered endpoint: the delivery that all others wait for. */
+  readonly head: { readonly seq: number; readonly nextRetryAt: number | null } | null
+}
+
+export interface Wait {
+  readonly reason: WaitReason
+  /** The earliest start; null when somebody else decides when, and when it has started. */
+  readonly at: number | null
+}
+
+export function waitOf(waiting: Waiting, gate: Gate, isSending: boolean, { now, wall }: Moment): Wait {
+  if (isSending) return { reason: "sending", at: null }
+  if (gate.deleted) return { reason: "deleted", at: null }
+  if (gate.disabled) return { reason: "disabled", at: null }
+  if (gate.paused) return { reason: "paused", at: null }
+  // A date is shown as it was given, and compared by the wall clock.
+  const aheadMs = waiting.dated ? now - wall : 0
+  const own: Wait = {
+    reason: waiting.deferred ? "scheduled" : "retry",
+    at: Math.max((waiting.nextRetryAt ?? 0) + aheadMs, now),
+  }
+  const isBehind = gate.head !== null && !waiting.deferred && gate.head.seq !== waiting.seq
+  const head: Wait = { reason: "behind", at: isBehind ? Math.max(gate.head.nextRetryAt ?? 0, now) : now }
+  const held: Wait = { reason: "held", at: gate.holdUntil ?? 0 }
+  const last = [own, head, held].reduce((latest, one) => (one.at! > latest.at! ? one : latest))
+  if (last.at! > now) return last === own ? { ...own, at: own.at! - aheadMs } : last
+  return { reason: isBehind ? "behind" : "due", at: now }
+}
