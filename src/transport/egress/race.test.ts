@@ -31,7 +31,7 @@ function start(addresses: readonly string[], { ready = "connect", timeoutMs = 10
   return { clock, closing, sockets, settled, fail, running }
 }
 
-test("the next address is tried a quarter of a second after the one before, and all stay in the race", () => {
+test("the next address is tried a quarter of a second after the one before, and both stay in the race", () => {
   const { clock, sockets, running } = start(["a", "b", "c"])
   expect([...sockets.keys()]).toEqual(["a"])
   clock.advance(249)
@@ -95,10 +95,33 @@ test.each([
   expect(await settled).toMatchObject({ code })
 })
 
-test("all addresses have their turn before the deadline", () => {
-  const { clock, sockets } = start(["a", "b", "c", "d"], { timeoutMs: 400 })
+const MANY = Array.from({ length: 32 }, (_, i) => `black hole ${i}`)
+
+test("of many black holes at most four sockets are open at once, and the address behind them is reached", async () => {
+  const { clock, sockets, settled, running } = start([...MANY, "live"])
+  let most = 0
+  while (!sockets.has("live")) {
+    clock.advance(250)
+    most = Math.max(most, running().length)
+  }
+  expect(most).toBe(4)
+  expect(running()).toEqual([...MANY.slice(-3), "live"])
+  sockets.get("live")!.emit("connect")
+  expect(await settled).toBe(sockets.get("live"))
+  expect(running()).toEqual(["live"])
+})
+
+test("an address that was given up for further ones counts as a timeout", async () => {
+  const { clock, settled, fail } = start(["a", "b", "c", "d", "e"])
+  clock.advance(1000)
+  for (const address of ["b", "c", "d", "e"]) fail(address, "ECONNREFUSED")
+  expect(await settled).toMatchObject({ failure: "timeout", message: "no connection within 1000 ms" })
+})
+
+test("four addresses have their turn before the deadline, and none is given up for more of them", () => {
+  const { clock, running } = start(["a", "b", "c", "d", "e"], { timeoutMs: 400 })
   clock.advance(399)
-  expect(sockets.size).toBe(4)
+  expect(running()).toEqual(["a", "b", "c", "d"])
 })
 
 test("a socket that went elsewhere than it was sent ends the whole race", async () => {

@@ -1,6 +1,7 @@
 /**
  * Connects to the first of several addresses that answers, in the spirit of RFC 8305: the next address is tried when one fails, or a
  * quarter of a second after the one before. The first socket to connect wins, and the others are destroyed. One deadline covers all of it.
+ * At most four sockets are open at once, so that a name with 32 black holes does not take 32 sockets for each attempt.
  */
 import type { Socket } from "node:net"
 import type { Clock, Timer } from "../../core/clock.ts"
@@ -8,6 +9,7 @@ import { endWith } from "./ending.ts"
 import { EgressError } from "./guard.ts"
 
 const STAGGER_MS = 250
+const MOST_OPEN = 4
 /** Says more about our own network than about the receiver: a machine without IPv6 has it for every IPv6 address. */
 const NO_ROUTE = new Set(["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"])
 
@@ -36,6 +38,7 @@ class Race {
   readonly #end: PromiseWithResolvers<Socket> = Promise.withResolvers()
   readonly #untried: string[]
   readonly #running = new Set<Socket>()
+  readonly #staggerMs: number
   readonly #deadline: Timer
   #failures: Error[] = []
   #next: Timer | null = null
@@ -45,22 +48,23 @@ class Race {
     this.#options = options
     this.result = this.#end.promise
     this.#untried = [...addresses]
+    // Shorter where the fourth address would not have its turn before the deadline.
+    this.#staggerMs = Math.min(STAGGER_MS, timeoutMs / Math.min(addresses.length, MOST_OPEN))
     const late = `no connection to ${addresses.join(", ")} within ${timeoutMs} ms`
     this.#deadline = clock.setTimer(timeoutMs, () => this.#fail(new EgressError("timeout", late)))
     this.#tryNext()
   }
 
   #tryNext(): void {
-    const { addresses, begin, ready, clock, timeoutMs, signal } = this.#options
+    const { begin, ready, clock, signal } = this.#options
     this.#next?.cancel()
     const address = signal.aborted ? undefined : this.#untried.shift()
     if (address === undefined) {
       if (this.#running.size === 0) this.#fail(this.#cause())
       return
     }
-    // Shorter where the last address would not have its turn before the deadline.
-    const staggerMs = Math.min(STAGGER_MS, timeoutMs / addresses.length)
-    if (this.#untried.length > 0) this.#next = clock.setTimer(staggerMs, () => this.#tryNext())
+    if (this.#running.size === MOST_OPEN) this.#giveUpOldest()
+    if (this.#untried.length > 0) this.#next = clock.setTimer(this.#staggerMs, () => this.#tryNext())
     try {
       const socket = begin(address)
       this.#running.add(socket)
@@ -76,6 +80,13 @@ class Race {
       // A client key that cannot be read.
       this.#fail(error as Error)
     }
+  }
+
+  #giveUpOldest(): void {
+    const oldest = this.#running.values().next().value!
+    this.#running.delete(oldest)
+    this.#failures.push(new EgressError("timeout", `no connection within ${MOST_OPEN * this.#staggerMs} ms`))
+    oldest.destroy()
   }
 
   #connected(socket: Socket): void {
