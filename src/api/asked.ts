@@ -1,4 +1,4 @@
-/** From a query string's words to the library's. */
+/** From the words of a query string or a body to the library's. */
 import type { PageInput } from "../resources/paging.ts"
 import type { ContentQuery } from "../resources/query.ts"
 import type { Wishes } from "./views/views.ts"
@@ -13,6 +13,11 @@ export function given<T extends object>(fields: Given<T>): Partial<T> {
     if (value !== undefined && value !== null) rest[name] = value
   }
   return rest
+}
+
+/** A field with a newer and an older name. A null in one name does not take away the value in the other. */
+export function eitherName<T>(newer: T | null | undefined, older: T | null | undefined) {
+  return newer ?? older ?? (newer === undefined ? older : newer)
 }
 
 export function pageAsked(query: {

@@ -1,12 +1,13 @@
 /** Endpoints as they come over the wire, in the library's words; and their headers, without showing what is secret. */
 import type { EndpointInput } from "../resources/endpoints.ts"
+import { eitherName } from "./asked.ts"
 import type { EndpointIn } from "./schemas/endpoint.ts"
 
-/** Newer and older names of the same; null takes a value away, or leaves the making of a secret to us. */
+/** Null takes a value away, or leaves the making of a secret to us. */
 export function endpointInput(body: Partial<EndpointIn>): Partial<EndpointInput> {
   const { throttleRate, rateLimit, eventTypes, filterTypes, version, secret, headers, ...rest } = body
-  const rate = throttleRate === undefined ? rateLimit : throttleRate
-  const types = eventTypes === undefined ? filterTypes : eventTypes
+  const rate = eitherName(throttleRate, rateLimit)
+  const types = eitherName(eventTypes, filterTypes)
   return {
     ...(rest as Partial<EndpointInput>),
     ...(rate === undefined ? {} : { rateLimit: rate }),

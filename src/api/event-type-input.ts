@@ -1,5 +1,6 @@
 /** Event types as they come over the wire, in the library's words; and who may see which. */
 import type { EventType, EventTypeInput } from "../resources/event-types.ts"
+import { eitherName } from "./asked.ts"
 import type { Caller } from "./caller.ts"
 import type { EventTypeIn, EventTypePatch } from "./schemas/event-type.ts"
 
@@ -9,7 +10,7 @@ export function eventTypeInput(body: EventTypePatch): Partial<EventTypeInput>
 export function eventTypeInput(body: EventTypePatch): Partial<EventTypeInput> {
   const { featureFlag, featureFlags, ...rest } = body
   const older = typeof featureFlag === "string" ? [featureFlag] : featureFlag
-  const flags = featureFlags === undefined ? older : featureFlags
+  const flags = eitherName(featureFlags, older)
   return { ...(rest as Partial<EventTypeInput>), ...(flags === undefined ? {} : { featureFlags: flags }) }
 }
 

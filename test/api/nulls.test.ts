@@ -91,3 +91,43 @@ test("null leaves a field as a call without it would, and takes away what can be
     body: { detail: [{ loc: ["body", "name"] }] },
   })
 })
+
+test("null in the newer name of a field leaves the value that the older name gives", async () => {
+  const server = await ApiServer.start()
+  const both = async (
+    make: string,
+    one: string,
+    made: object,
+    replaced: object,
+    older: object,
+    shown: object,
+  ) => {
+    const newer = Object.fromEntries(Object.keys(shown).map((name) => [name, null]))
+    const calls = [
+      ["POST", make, made],
+      ["PUT", one, replaced],
+      ["PATCH", one, {}],
+    ] as const
+    for (const [method, path, rest] of calls) {
+      const answer = await server.call(method, path, { body: { ...rest, ...older, ...newer } })
+      expect([method, answer.body]).toMatchObject([method, shown])
+    }
+    const cleared = await server.call("PATCH", one, { body: newer })
+    expect(cleared.body).toMatchObject(newer)
+  }
+  const acme = { name: "Acme", uid: "acme" }
+  await both("/app", "/app/acme", acme, acme, { rateLimit: 5 }, { throttleRate: 5 })
+  const hook = { url: "https://example.com/", uid: "hook" }
+  const older = { rateLimit: 5, filterTypes: ["a.b"] }
+  const shown = { throttleRate: 5, eventTypes: ["a.b"] }
+  await both("/app/acme/endpoint", "/app/acme/endpoint/hook", hook, hook, older, shown)
+  const paid = { description: "Paid" }
+  await both(
+    "/event-type",
+    "/event-type/paid",
+    { name: "paid", ...paid },
+    paid,
+    { featureFlag: "f" },
+    { featureFlags: ["f"] },
+  )
+})

@@ -1,6 +1,6 @@
 /** Applications: `/app`. */
 import type { ApplicationInput, ApplicationQuery } from "../../resources/applications.ts"
-import { given, pageAsked } from "../asked.ts"
+import { eitherName, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { NoContent, Type } from "../schema.ts"
@@ -31,7 +31,7 @@ const exclusions = {
 /** `throttleRate` and its older name say the same. */
 export function applicationInput(body: Partial<ApplicationIn>): Partial<ApplicationInput> {
   const { throttleRate, rateLimit, ...rest } = body
-  const rate = throttleRate === undefined ? rateLimit : throttleRate
+  const rate = eitherName(throttleRate, rateLimit)
   return { ...rest, ...(rate === undefined ? {} : { rateLimit: rate }) }
 }
 
