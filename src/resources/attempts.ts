@@ -20,6 +20,7 @@ import {
   parseContent,
   RESPONSE_CLASSES,
   type ResponseClass,
+  someOf,
 } from "./query.ts"
 
 export interface Attempt extends Omit<Row, "seq" | "startedAt"> {
@@ -33,7 +34,7 @@ export interface AttemptQuery extends ContentQuery, PageInput {
   delivery?: string
   endpoint?: string
   message?: string
-  status?: AttemptStatus
+  status?: AttemptStatus | readonly AttemptStatus[]
   /** Of the answer: 0 for none, 100 to 500. */
   responseClass?: ResponseClass
 }
@@ -74,7 +75,7 @@ export class Attempts {
       deliveryId: query.delivery,
       endpointId: query.endpoint,
       messageId: query.message,
-      status: oneOf(query.status, "status", STATUSES),
+      statuses: someOf(query.status, "status", STATUSES),
       responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
     }
     return listPage(

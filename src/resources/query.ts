@@ -62,6 +62,18 @@ export function oneOf<T extends string | number>(
   throw invalid(field, `must be one of ${known.join(", ")}`)
 }
 
+/** One value or a list of them; a list of none would find nothing. */
+export function someOf<T extends string>(
+  value: unknown,
+  field: string,
+  known: readonly T[],
+): readonly T[] | undefined {
+  if (value === undefined) return undefined
+  const values = [value].flat() as T[]
+  if (values.length > 0 && values.every((one) => known.includes(one))) return values
+  throw invalid(field, `must be one of ${known.join(", ")}, or a list of them`)
+}
+
 /** The hundreds of an HTTP status; 0 for no answer. */
 export const RESPONSE_CLASSES = [0, 100, 200, 300, 400, 500] as const
 export type ResponseClass = (typeof RESPONSE_CLASSES)[number]

@@ -367,7 +367,8 @@ export interface AttemptFilter extends Content, Span {
   readonly deliveryId?: string | undefined
   readonly endpointId?: string | undefined
   readonly messageId?: string | undefined
-  readonly status?: AttemptStatus | undefined
+  /** With one of these outcomes. */
+  readonly statuses?: readonly AttemptStatus[] | undefined
   readonly responseClass?: number | undefined
 }
 

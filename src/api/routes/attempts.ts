@@ -12,7 +12,7 @@ import { MessageEndpointOut, StatusNumber } from "../schemas/endpoint.ts"
 import { AppId, content, EndpointId, MessageId } from "../schemas/fields.ts"
 import { AttemptOut, EndpointMessageOut } from "../schemas/message.ts"
 import { ListResponse, PageQuery } from "../shapes.ts"
-import { FAIL, filterOf, SUCCESS } from "../views/status.ts"
+import { attemptStatuses, filterOf } from "../views/status.ts"
 import { attemptOut, endpointMessageOut, listOut, messageEndpointOut, type Wishes } from "../views/views.ts"
 
 const tags = ["Message Attempt"]
@@ -211,14 +211,13 @@ type AttemptsAsked = Parameters<typeof contentAsked>[0] &
 
 async function listAttempts(tenant: Tenant, asked: AttemptsAsked, which: Partial<AttemptQuery>) {
   const wanted: Wishes = wishesOf(asked)
-  // An attempt is over when it is written down: of Svix's five statuses it can only have one of two.
-  if (asked.status !== undefined && asked.status !== SUCCESS && asked.status !== FAIL) return EMPTY
+  if (asked.status !== undefined && attemptStatuses(asked.status).length === 0) return EMPTY
   const list = await tenant.attempts.list(
     given<AttemptQuery>({
       ...which,
       ...contentAsked(asked),
       ...pageAsked(asked),
-      status: asked.status === undefined ? undefined : asked.status === SUCCESS ? "succeeded" : "failed",
+      status: asked.status === undefined ? undefined : attemptStatuses(asked.status),
       responseClass: asked.status_code_class,
     }),
   )

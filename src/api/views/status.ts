@@ -1,7 +1,7 @@
 /** Svix's numbers for what became of a message at an endpoint. */
 import type { DeadReason } from "../../core/policy.ts"
 import type { DeliveryStatus } from "../../core/settle.ts"
-import type { AttemptCounts, DeliveryFilter, StatusCounts } from "../../store/store.ts"
+import type { AttemptCounts, AttemptStatus, DeliveryFilter, StatusCounts } from "../../store/store.ts"
 import { MESSAGE_STATUSES } from "../schemas/endpoint.ts"
 
 export const SUCCESS = 0
@@ -51,6 +51,16 @@ export function countsOut({ delivered, pending, failed, dead, calledOff }: Statu
 /** Counts of attempts: one of unknown outcome is shown as failed. */
 export function attemptCountsOut({ succeeded, failed, unknown }: AttemptCounts) {
   return { success: succeeded, fail: failed + unknown, canceled: 0 }
+}
+
+/** The outcomes that an attempt's view shows with this number. A recorded attempt is over: of Svix's five numbers it has one of two. */
+export function attemptStatuses(status: number): readonly AttemptStatus[] {
+  return (["succeeded", "failed", "unknown"] as const).filter((one) => attemptNumber(one) === status)
+}
+
+/** An attempt of unknown outcome is shown as failed. */
+export function attemptNumber(status: AttemptStatus): number {
+  return status === "succeeded" ? SUCCESS : FAIL
 }
 
 /** The deliveries that are shown with this number. */

@@ -13,7 +13,7 @@ import type { DeliveryOut, TaskOut } from "../schemas/delivery.ts"
 import type { EndpointOut, MessageEndpointOut } from "../schemas/endpoint.ts"
 import type { EventTypeOut } from "../schemas/event-type.ts"
 import type { AttemptOut, EndpointMessageOut, MessageOut } from "../schemas/message.ts"
-import { FAIL, numbered, SUCCESS, statusOf } from "./status.ts"
+import { attemptNumber, numbered, statusOf } from "./status.ts"
 
 /** What `with_content=false` and `expanded_statuses=true` ask for. */
 export interface Wishes {
@@ -150,7 +150,7 @@ export function attemptOut(
     response: content ? (responseStatus === null ? (attempt.error ?? "") : body) : "{}",
     responseStatusCode: responseStatus ?? 0,
     responseDurationMs: Math.round(durationMs),
-    ...numbered(attempt.status === "succeeded" ? SUCCESS : FAIL),
+    ...numbered(attemptNumber(attempt.status)),
     triggerType: attempt.manual ? 1 : 0,
     timestamp: attempt.startedAt,
     ...(message === null ? {} : { msg: messageOut(message, { content: false }) }),

@@ -16,7 +16,7 @@ function conditions(filter: AttemptFilter): Conditions {
     .narrow("a.delivery_id = ?", filter.deliveryId)
     .narrow("a.webhook_id = ?", filter.endpointId)
     .narrow(ofMessage("?"), filter.messageId)
-    .narrow("a.status = ?", filter.status)
+    .narrow("a.status = ANY (?)", filter.statuses)
     .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
     .content(filter, throughMessage("a.message_id"))
     .span("a.started_at", filter)

@@ -1,7 +1,7 @@
 /** The log of attempts. */
 import { toAttempt, toAttemptCounts } from "../rows.ts"
 import type { Attempt, AttemptCounts, AttemptFilter, Claimed, NewAttempt, Page } from "../store.ts"
-import { Conditions, responseClassOf, throughMessage } from "./conditions.ts"
+import { asList, Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { readPage } from "./page.ts"
 
@@ -48,7 +48,7 @@ function conditions(filter: AttemptFilter): Conditions {
     .narrow("a.delivery_id = ?", filter.deliveryId)
     .narrow("a.webhook_id = ?", filter.endpointId)
     .narrow(OF_MESSAGE, filter.messageId)
-    .narrow("a.status = ?", filter.status)
+    .narrow("a.status IN (SELECT value FROM json_each(?))", asList(filter.statuses))
     .span("a.started_at", filter)
     .tenant(filter.orgId, "endpoints", "a.webhook_id")
     .narrow("EXISTS (SELECT 1 FROM endpoints o WHERE o.id = a.webhook_id AND o.app_id = ?)", filter.appId)

@@ -148,7 +148,7 @@ test.each<[string, DeliveryFilter, string]>([
 test("the attempts of an application are read endpoint by endpoint", () => {
   const store = open()
   const { appId } = fill(store)[0]!
-  const plans = store.plan("listAttempts", { appId, status: "failed" }, next)
+  const plans = store.plan("listAttempts", { appId, statuses: ["failed"] }, next)
   expect(plans).toHaveLength(1 + 2)
   for (const text of plans.slice(1)) expect(text).toContain("INDEX attempts_endpoint")
   expect(plans.join("\n")).not.toMatch(WHOLE)

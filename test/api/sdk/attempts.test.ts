@@ -1,9 +1,10 @@
 /** Svix's client and our attempts: what became of messages, and sending them again. */
 import type { Svix } from "svix"
 import { expect, onTestFinished, test } from "vitest"
+import { freshGround } from "../../support/combination.ts"
 import { Receiver } from "../../support/receiver.ts"
 import { refusal, svixFor } from "../support/sdk.ts"
-import { ApiServer } from "../support/server.ts"
+import { ApiServer, type ApiServerOptions } from "../support/server.ts"
 
 interface World {
   readonly server: ApiServer
@@ -13,10 +14,10 @@ interface World {
   send(eventType: string): Promise<string>
 }
 
-async function start(): Promise<World> {
+async function start(options: ApiServerOptions = {}): Promise<World> {
   const receiver = await Receiver.start()
   onTestFinished(() => receiver.close())
-  const server = await ApiServer.start()
+  const server = await ApiServer.start(options)
   const svix = svixFor(server)
   await svix.application.create({ name: "Acme", uid: "acme" })
   const retry = { delays: [60], maxAttempts: 1 }
@@ -142,7 +143,27 @@ test("a message is sending from the moment it is accepted until its last attempt
   expect(await replayed(3)).toMatchObject({ total: 2, changed: 2 })
 })
 
-test("attempts are counted in whole hours, those of unknown outcome as failed", async () => {
+test("an attempt of unknown outcome is shown, found and counted as failed", async () => {
+  const { options } = await freshGround({ migrated: true })
+  const { server: first, svix, receiver } = await start({ options })
+  receiver.queue("/hook", () => {})
+  const { id } = await svix.message.create("acme", { eventType: "a", payload: {} })
+  await receiver.arrived("/hook", 1)
+  // The shutdown cuts the attempt off; the next server repeats it.
+  await first.app.close()
+  const server = await ApiServer.start({ options })
+  const stats = async () => (await server.call("GET", "/app/acme/endpoint/hook/attempt-stats")).body
+  await expect.poll(stats).toEqual({ success: 1, fail: 1, canceled: 0 })
+  for (const path of ["", "/endpoint/hook", `/msg/${id}`]) {
+    const found = async (status: number) =>
+      (await server.call("GET", `/app/acme/attempt${path}?status=${status}`)).body.data
+    expect(await found(2)).toMatchObject([{ status: 2, responseStatusCode: 0 }])
+    expect(await found(0)).toMatchObject([{ status: 0, responseStatusCode: 200 }])
+    for (const never of [1, 3, 4]) expect(await found(never)).toEqual([])
+  }
+})
+
+test("attempts are counted in whole hours", async () => {
   const { server, receiver, send } = await start()
   receiver.queue("/hook", 200, 404, 503)
   for (const type of ["a", "b", "c"]) await send(type)
