@@ -11,7 +11,12 @@ test("the process that delivers is listed with the lanes and deliveries that it 
   await harness.calm()
   const [worker, ...others] = await harness.posthorn.workers.list()
   expect(others).toEqual([])
-  expect(worker).toMatchObject({ name: expect.stringContaining(String(process.pid)), alive: true, lanes: 1 })
+  expect(worker).toMatchObject({
+    name: expect.stringContaining(String(process.pid)),
+    alive: true,
+    lanes: 1,
+    inHand: 1,
+  })
   const other = await harness.posthorn.tenant("org_other").workers.list()
   expect(other).toMatchObject([{ alive: true, lanes: 0, inHand: 0 }])
   answer(200)
