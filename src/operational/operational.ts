@@ -104,11 +104,18 @@ export class Operational {
       const payload = { type, data: await data() }
       // Two processes may have seen the same thing happen.
       const key = once === null ? {} : { idempotencyKey: `${type}:${once}` }
-      for (const { tenant, app } of destinations) await tenant.send(app, { eventType: type, payload, ...key })
+      // One destination that fails does not keep the other from its notice.
+      for (const { tenant, app } of destinations)
+        await tenant.send(app, { eventType: type, payload, ...key }).catch((error) => this.#lost(error))
     } catch (error) {
-      if (error instanceof PosthornError && error.code === "conflict") return
-      this.#parts.logger.warn({ err: error }, `An operational webhook was lost: ${describe(error)}`)
+      this.#lost(error)
     }
+  }
+
+  /** A conflict is none: another process announced the same. */
+  #lost(error: unknown): void {
+    if (error instanceof PosthornError && error.code === "conflict") return
+    this.#parts.logger.warn({ err: error }, `An operational webhook was lost: ${describe(error)}`)
   }
 
   async #wantedBy(orgId: string): Promise<Destination[]> {
