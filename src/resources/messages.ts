@@ -150,6 +150,7 @@ export class Messages {
     options: BatchOptions = {},
   ): Promise<SendResult[]> {
     requireObject(options, "options")
+    refuseUnknown(options, ["tx", "idempotencyKey"], "options")
     const { idempotencyKey, ...sending } = options
     if (!Array.isArray(inputs) || inputs.length === 0 || inputs.length > MOST_IN_A_BATCH) {
       throw invalid("messages", `must be a list of 1 to ${MOST_IN_A_BATCH} messages`)

@@ -58,6 +58,10 @@ describe("a message", () => {
       field: "messages[1].payload",
     })
     await expect(harness.posthorn.sendBatch("acme", [])).rejects.toMatchObject({ field: "messages" })
+    const misspelt = { idempotencykey: "k" } as object
+    await expect(harness.posthorn.sendBatch("acme", [ok], misspelt)).rejects.toThrow(
+      /idempotencykey.*known are tx, idempotencyKey/,
+    )
     expect(await harness.sql("SELECT * FROM messages")).toEqual([])
     expect(harness.receiver.requests).toEqual([])
   })
