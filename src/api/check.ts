@@ -1,7 +1,7 @@
 /** Compiles schemas, and says what does not fit them and where. */
 import { Ajv, type ErrorObject } from "ajv"
 import { ApiError, type Problem } from "./errors.ts"
-import { type Plain, SHOWN } from "./schema.ts"
+import { FILTER, type Plain, SHOWN } from "./schema.ts"
 
 /** Null when the value fits. What the schema has a default for is filled in. */
 export type Check = (value: unknown) => ApiError | null
@@ -31,7 +31,7 @@ const ajv = new Ajv({
   verbose: true,
   formats: { "date-time": isTimestamp, uri: (text: string) => URL.canParse(text) },
 })
-ajv.addVocabulary([SHOWN])
+ajv.addVocabulary([SHOWN, FILTER])
 
 export function compileCheck(schema: Plain, httpPart: string): Check {
   const validate = ajv.compile(schema)
@@ -58,7 +58,9 @@ function problemsOf(
       return [{ loc: at(), msg: `must be one of ${params.allowedValues.join(", ")}`, type: "value_error" }]
     default: {
       const missing = part === "body" && path.length === 0 && data === null
-      const msg = missing ? "a JSON body is required" : (message ?? "is not valid")
+      const wrong =
+        data === null && message !== undefined ? `${message}, not null` : (message ?? "is not valid")
+      const msg = missing ? "a JSON body is required" : wrong
       return [{ loc: at(), msg, type: "value_error" }]
     }
   }

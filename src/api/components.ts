@@ -2,7 +2,7 @@
  * Names in the OpenAPI document. The generator names schemas that are inside others, but not those at the top of a body or an answer:
  * they are marked before it runs, and named after.
  */
-import { type Plain, SHOWN } from "./schema.ts"
+import { FILTER, type Plain, SHOWN } from "./schema.ts"
 
 const MARK = "x-component"
 const STATUSES: { readonly [status: string]: string } = {
@@ -46,7 +46,7 @@ export function nameComponents<D extends object>(document: D): D {
 function walk(node: unknown, schemas: Node): unknown {
   if (Array.isArray(node)) return node.map((one) => walk(one, schemas))
   if (typeof node !== "object" || node === null) return node
-  const { [MARK]: name, [SHOWN]: shown, ...rest } = node as Node
+  const { [MARK]: name, [SHOWN]: shown, [FILTER]: _filter, ...rest } = node as Node
   const entries = Object.entries((shown as Node | undefined) ?? rest)
   const inside = Object.fromEntries(entries.map(([key, one]) => [key, walk(one, schemas)]))
   if (typeof name !== "string") return inside

@@ -1,9 +1,9 @@
 /** Clients of several languages write null for a field that has no value: such a field is as if it were left out. */
-import { type Plain, SHOWN } from "./schema.ts"
+import { FILTER, type Plain, SHOWN } from "./schema.ts"
 
-/** Takes null out of the value's optional fields, in place, unless the schema gives null a meaning there. */
+/** Takes null out of the value's optional fields, in place, unless the schema gives null a meaning there. A filter keeps its nulls, and the check refuses them. */
 export function dropNulls(schema: Plain, value: unknown): void {
-  if (typeof value !== "object" || value === null) return
+  if (typeof value !== "object" || value === null || schema[FILTER]) return
   const described = (schema[SHOWN] as Plain | undefined) ?? schema
   const { anyOf = [], items = {}, properties = {}, required = [] } = described
   for (const one of anyOf) dropNulls(one, value)

@@ -44,6 +44,8 @@ export interface Plain {
 const OPTIONAL = Symbol("optional")
 /** Not a symbol: the generator of the OpenAPI document copies schemas and would lose one. */
 export const SHOWN = "x-shown"
+/** Marks the body of a bulk action. Null is refused there: as if left out, it would widen the action to everything. */
+export const FILTER = "x-filter"
 
 function make<T extends TSchema>(schema: Plain, options: TSchemaOptions = {}): T {
   return { ...schema, ...options } as unknown as T
@@ -110,6 +112,9 @@ export const Type = {
 
   /** Requests are checked with `schema`; the OpenAPI document shows `shown` in its place. */
   Shown: <T extends TSchema>(schema: T, shown: TSchema): T => ({ ...schema, [SHOWN]: plain(shown) }),
+
+  /** The fields that narrow a bulk action. */
+  Filter: <T extends TSchema>(schema: T): T => ({ ...schema, [FILTER]: true }),
 
   /** Has a name in the OpenAPI document, and is referred to by it. */
   Named: <T extends TSchema>(name: string, schema: T): T => ({ ...schema, $id: name }),

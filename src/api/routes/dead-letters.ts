@@ -9,7 +9,7 @@ import { which, whichAsked } from "./deliveries.ts"
 
 const tags = ["Dead Letter"]
 const params = Type.Object({ delivery_id: Type.String({ minLength: 1, maxLength: 64 }) })
-const Filter = Type.Named("DeadLetterFilter", Type.Object(which))
+const Filter = Type.Named("DeadLetterFilter", Type.Filter(Type.Object(which)))
 
 export const deadLetterRoutes: Routes = (app, { tenant }) => {
   app.get(

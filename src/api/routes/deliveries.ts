@@ -57,7 +57,7 @@ const waiting = {
     Type.Enum(["pending", "failed"], { description: "Only first attempts, or only those tried before." }),
   ),
 }
-const WaitingFilter = Type.Named("WaitingFilter", Type.Object(waiting))
+const WaitingFilter = Type.Named("WaitingFilter", Type.Filter(Type.Object(waiting)))
 
 function waitingAsked(query: WhichAsked & Pick<WaitingQuery, "status">): WaitingQuery {
   const { status } = query
