@@ -114,6 +114,9 @@ export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
 }
 
 /** The library names fields; the API says whether they came in the path, the query or the body. */
+/** What the API calls a field of the library. */
+const ALIASES: { readonly [field: string]: readonly string[] } = { message: ["msg_id"], secret: ["key"] }
+
 function locationOf(field: string | undefined, request: Requested): string[] {
   const path = (field ?? "").split(/[.[\]]+/).filter((part) => part !== "")
   const [root = "", ...rest] = path
@@ -124,10 +127,12 @@ function locationOf(field: string | undefined, request: Requested): string[] {
     query: request.query,
     body: request.body,
   })) {
-    const field = [root, `${root}_id`, ...(root === "message" ? ["msg_id"] : [])].find((field) =>
+    const field = [root, `${root}_id`, ...(ALIASES[root] ?? [])].find((field) =>
       Object.hasOwn((part ?? {}) as object, field),
     )
     if (field !== undefined) return [name, field, ...rest]
   }
+  // The body of a policy is the policy itself.
+  if (root === "policy" && request.body !== undefined) return ["body", ...rest]
   return [request.body === undefined ? "query" : "body", ...path]
 }

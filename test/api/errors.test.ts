@@ -294,3 +294,15 @@ test("what is too large is told the limit and the setting, whether it is the bod
     })
   expect((await send(100_000)).body.detail).toContain("POSTHORN_MAX_PAYLOAD_BYTES")
 })
+
+test("a refused value is named as the request names it", async () => {
+  const server = await ApiServer.start()
+  await server.call("POST", "/app", { body: { name: "Acme", uid: "acme" } })
+  const url = "https://example.com/"
+  await server.call("POST", "/app/acme/endpoint", { body: { url, uid: "hook" } })
+  const refused = async (method: string, path: string, body: object) =>
+    (await server.call(method, path, { body })).body.detail.map(({ loc }: { loc: string[] }) => loc)
+  const rotate = "/app/acme/endpoint/hook/secret/rotate"
+  expect(await refused("POST", rotate, { key: "bad" })).toEqual([["body", "key"]])
+  expect(await refused("PUT", "/retry-policy/x", { delay: 1 })).toEqual([["body", "delay"]])
+})
