@@ -7,6 +7,7 @@ import { readList } from "./lists.ts"
 const NAMES = new Map([
   ["eventType", "--type"],
   ["url", "--url"],
+  ["endpoint_id", "--endpoint"],
 ])
 
 test.each([
@@ -19,6 +20,10 @@ test.each([
     "--url must be http or https",
   ],
   [{ detail: [{ loc: ["body", "eventType"], msg: "is required", type: "" }] }, "--type is required"],
+  [
+    { detail: [{ loc: ["query", "endpoint_id"], msg: "endpoint must be an endpoint's id", type: "" }] },
+    "--endpoint must be an endpoint's id",
+  ],
   [{ detail: [{ loc: ["body", "uid"], msg: "must match", type: "" }] }, "uid must match"],
   [
     {

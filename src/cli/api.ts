@@ -75,6 +75,8 @@ function inOurWords({ loc, msg }: Problem, names: ReadonlyMap<string, string>): 
   const [, root = "", ...deeper] = loc
   const field = [root, ...deeper].join(".")
   const name = names.get(root) ?? field
-  if (root !== "" && msg.startsWith(root)) return (names.get(root) ?? root) + msg.slice(root.length)
+  // The library calls the field endpoint that the API calls endpoint_id.
+  const own = [root, root.replace(/_id$/, "")].find((word) => word !== "" && msg.startsWith(`${word} `))
+  if (own !== undefined) return (names.get(root) ?? root) + msg.slice(own.length)
   return [name, msg].filter((part) => part !== "").join(" ")
 }

@@ -41,8 +41,9 @@ export async function run(flags: Flags): Promise<number> {
     return 0
   }
   const widths = { name: widest(rows, "name"), value: Math.min(widest(rows, "value"), 60) }
+  // A whole policy is longer than its column, and is shown whole.
   for (const { name, value, source } of rows)
-    console.log(`${column(name, widths.name)}  ${column(value ?? "–", widths.value)}  ${source}`)
+    console.log(`${column(name, widths.name)}  ${(value ?? "–").padEnd(widths.value)}  ${source}`)
   return 0
 }
 

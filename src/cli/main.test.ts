@@ -50,6 +50,12 @@ test.each([
   [["dmeo"], "posthorn: unknown command dmeo; did you mean demo?\n"],
   [["frobnicate"], `posthorn: unknown command frobnicate; known are ${KNOWN}\n`],
   [["constructor"], `posthorn: unknown command constructor; known are ${KNOWN}\n`],
+  [["send-now"], "posthorn: unknown command send-now; did you mean deliveries send-now?\n"],
+  [["resend", "acme"], "posthorn: unknown command resend; did you mean messages resend?\n"],
+  [
+    ["deliveries", "get", "dlv_…CNPmgU"],
+    "posthorn: dlv_…CNPmgU is a shortened id; the list shows it whole with --wide\n",
+  ],
   [["--verson"], "posthorn: unknown flag --verson; did you mean --version?\n"],
   [["demo", "--kep"], "posthorn: unknown flag --kep; did you mean --keep?\n"],
   [["demo", "--keep=yes"], "posthorn: Option '--keep' does not take an argument\n"],

@@ -2,6 +2,7 @@
 import { printable } from "../core/text.ts"
 /** The `posthorn` command: finds the file of the command that was asked for and runs it. */
 import { VERSION } from "../version.ts"
+import { isGroup } from "./command.ts"
 import { rowLines } from "./help.ts"
 import { type Flags, parseFlags, UsageError, unknown } from "./options.ts"
 import { COMMANDS } from "./registry.ts"
@@ -25,7 +26,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name === "help") return args.length === 0 ? about({}) : main([...args, "--help"])
   if (name.startsWith("-")) return about(parseFlags([name, ...args], GLOBAL))
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (entry === undefined) throw unknown("command", name, Object.keys(COMMANDS))
+  if (entry === undefined) throw await unknownCommand(name)
   const command = await entry.load()
   if ("table" in command) {
     const { dispatch } = await import("./dispatch.ts")
@@ -35,6 +36,21 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   if (!flags.help) return command.run(flags)
   console.log(command.help)
   return 0
+}
+
+/** An action that was typed without its group is told with it: nobody who types resend means send. */
+async function unknownCommand(name: string): Promise<UsageError> {
+  const groups = await Promise.all(
+    Object.entries(COMMANDS).map(async ([group, { load }]) => {
+      const command = await load()
+      return "table" in command && isGroup(command.table) && Object.hasOwn(command.table.actions, name)
+        ? [`${group} ${name}`]
+        : []
+    }),
+  )
+  const meant = groups.flat()
+  if (meant.length === 0) return unknown("command", name, Object.keys(COMMANDS))
+  return new UsageError(`unknown command ${printable(name)}; did you mean ${meant.join(", or ")}?`)
 }
 
 function about(flags: Flags): number {

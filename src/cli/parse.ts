@@ -56,6 +56,7 @@ function strictly(typed: readonly string[], options: ParseArgsOptionsConfig) {
 function read(table: FlagTable, name: string, given: unknown): unknown {
   const flag = table[name]!
   const texts = Array.isArray(given) ? (given as string[]) : []
+  texts.forEach(refuseShortened)
   if (texts.length > 1 && !flag.many) throw new UsageError(`--${name} can be given once`)
   try {
     return flag.read(texts)
@@ -65,7 +66,14 @@ function read(table: FlagTable, name: string, given: unknown): unknown {
   }
 }
 
+/** Tables show ids in this form where the terminal is narrow. */
+function refuseShortened(text: string): void {
+  if (/^[a-z]+_…/.test(text))
+    throw new UsageError(`${printable(text)} is a shortened id; the list shows it whole with --wide`)
+}
+
 function argumentsOf(usage: string, wanted: readonly Argument[], given: readonly string[]) {
+  given.forEach(refuseShortened)
   const tooMany = given[wanted.length]
   if (tooMany !== undefined)
     throw new UsageError(`there is no place for "${printable(tooMany)}" here; it is ${usage}`)

@@ -96,20 +96,24 @@ function welcome(key: string, address: string, isOpened: boolean): string {
     `  curl -X POST ${api}${path} -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`
   const started = process.env.npm_lifecycle_event === "start" ? "npm start" : "posthorn serve"
   const local = `
-Webhooks go to public addresses only. For a receiver on this machine, start it with
+Webhooks go to public addresses only. For a receiver on this machine, start the server with
 
   POSTHORN_EGRESS_ALLOW=127.0.0.0/8 ${started}
 `
+  const url = isOpened ? "http://127.0.0.1:9000/webhooks" : "https://example.com/webhooks"
   return `
 The first admin key, shown this once:
 
   KEY=${key}
 
-An application, an endpoint, a message, and what came of it:
+An application, an endpoint and a message:
 
 ${post("/app", { name: "Acme", uid: "acme" })}
-${post("/app/acme/endpoint", { url: "https://example.com/webhooks", uid: "main" })}
+${post("/app/acme/endpoint", { url, uid: "main" })}
 ${post("/app/acme/msg", { eventType: "invoice.paid", payload: { invoice: 17 } })}
+
+A second later, what came of it:
+
   curl ${api}/app/acme/attempt -H "Authorization: Bearer $KEY"
 
 Every call is described at ${address}/docs
@@ -119,7 +123,7 @@ ${isOpened ? "" : local}`
 function listenError(error: unknown, { values, sources }: Config): Error | null {
   const { code } = error as NodeJS.ErrnoException
   const { port, host } = values
-  const other = `choose another with ${sources.port ?? "--port"}`
+  const other = `choose another with ${sources.port ?? "--port or POSTHORN_PORT"}`
   if (code === "EADDRINUSE") return new Error(`port ${port} is taken by another program; ${other}`)
   if (code === "EACCES") return new Error(`port ${port} may not be used by this user; ${other}`)
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")

@@ -111,7 +111,7 @@ const LONGEST_DELAY_SECONDS = 3650 * 86_400
 /** A delay in seconds, as milliseconds. */
 export function requireDelayMs(seconds: unknown, field: string): number {
   if (typeof seconds !== "number" || !(seconds >= 0 && seconds <= LONGEST_DELAY_SECONDS))
-    throw invalid(field, `must be a number between 0 and ${LONGEST_DELAY_SECONDS}`)
+    throw invalid(field, `must be a number of seconds between 0 and ${LONGEST_DELAY_SECONDS} (3650 days)`)
   return Math.round(seconds * 1000)
 }
 
