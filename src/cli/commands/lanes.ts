@@ -8,13 +8,13 @@ import { WHICH } from "./filters.ts"
 import { endpointName } from "./shared.ts"
 
 const COLUMNS: readonly Column<Static<typeof LaneOut>>[] = [
-  { title: "APP", value: ({ appId }) => appId, short: shortId, minor: true },
+  { title: "APP", value: ({ appId }) => appId, short: shortId },
   { title: "ENDPOINT", value: endpointName, short: shortId, cut: true, least: 20 },
   { title: "WHY", value: ({ reason }) => reason },
   { title: "WAITING", value: ({ waiting }) => waiting, right: true },
-  { title: "RETRYING", value: ({ retrying }) => retrying, right: true },
+  { title: "RETRYING", value: ({ retrying }) => retrying, right: true, minor: true },
   { title: "SENDING", value: ({ sending }) => sending, right: true },
-  { title: "SINCE", value: ({ oldestAt }) => time(oldestAt), short: shortTime },
+  { title: "SINCE", value: ({ oldestAt }) => time(oldestAt), short: shortTime, minor: true },
   { title: "NEXT", value: ({ nextDueAt }) => time(nextDueAt), short: shortTime },
 ]
 
