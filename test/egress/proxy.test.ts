@@ -12,12 +12,15 @@ import { TunnelProxy } from "./tunnel.ts"
 
 const NAME = "hooks.example.com"
 
-async function behind(proxy: string): Promise<Harness> {
+const DEAD = "127.0.0.3"
+
+async function behind(proxy: string, addresses = [OPEN]): Promise<Harness> {
   const dns = await DnsServer.start()
   onTestFinished(() => dns.close())
-  dns.answer(NAME, { a: [OPEN] })
+  dns.answer(NAME, { a: addresses })
   dns.answer("inside.example.com", { a: ["127.0.0.1"] })
-  return Harness.start({ egress: { allow: [`${OPEN}/32`], dns: [dns.address], ports: "any", proxy } })
+  const allow = addresses.map((address) => `${address}/32`)
+  return Harness.start({ egress: { allow, dns: [dns.address], ports: "any", proxy } })
 }
 
 test("an http target is reached through a tunnel to its vetted address, with its own Host", async () => {
@@ -170,6 +173,92 @@ describe("a proxy that fails fails the attempt, and the next one is made anew", 
     expect(await harness.published("delivery.attempt", 1)).toMatchObject([
       { error: "timeout", duration_ms: 200 },
     ])
+  })
+})
+
+describe("a name with several addresses", () => {
+  const asIfDead: { readonly [what: string]: (socket: Socket) => void } = {
+    "cannot reach": (socket) => void socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n"),
+    "hangs up on": (socket) => void socket.destroy(),
+  }
+
+  /** At every attempt the first address is drawn by chance: the proxy finds the one that is asked for first to be dead. */
+  function firstIsDead(proxy: TunnelProxy, die: (socket: Socket) => void): void {
+    const good = proxy.reply
+    proxy.reply = (socket, target) => {
+      if (proxy.asked.length === 1) return die(socket)
+      good(socket, target.replace(DEAD, OPEN))
+    }
+  }
+  const askedFor = (proxy: TunnelProxy) => proxy.asked.map(({ target }) => target.split(":")[0]).sort()
+
+  test.each(Object.keys(asIfDead))("is reached at the next one when the proxy %s the first", async (what) => {
+    const proxy = await TunnelProxy.start()
+    const site = await Site.start()
+    firstIsDead(proxy, asIfDead[what]!)
+    const harness = await behind(proxy.url(), [OPEN, DEAD])
+    await harness.endpoint({ url: site.url("/", NAME) })
+    await harness.send()
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([
+      { error: null, response_status: 200 },
+    ])
+    expect(askedFor(proxy)).toEqual([OPEN, DEAD])
+  })
+
+  test("over TLS too", async () => {
+    const authority = new Authority()
+    const proxy = await TunnelProxy.start()
+    const site = await Site.start({ tls: authority.certificate("x", { names: `DNS:${NAME}` }) })
+    firstIsDead(proxy, asIfDead["hangs up on"]!)
+    const harness = await behind(proxy.url(), [OPEN, DEAD])
+    await harness.endpoint({ url: site.url("/", NAME), tls: { ca: authority.cert } })
+    await harness.send()
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: null }])
+  })
+
+  test("is reached within the connect timeout when the proxy waits for the first in vain", async () => {
+    const proxy = await TunnelProxy.start()
+    const site = await Site.start()
+    firstIsDead(proxy, () => {})
+    const harness = await behind(proxy.url(), [OPEN, DEAD])
+    await harness.endpoint({
+      url: site.url("/", NAME),
+      retry: { delays: [10], maxAttempts: 2, connectTimeout: 8 },
+    })
+    await harness.send()
+    await proxy.askedFor(1)
+    harness.clock.advance(4000)
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: null }])
+  })
+
+  test("has one connect timeout for all of them", async () => {
+    const proxy = await TunnelProxy.start()
+    proxy.reply = () => {}
+    const site = await Site.start()
+    const harness = await behind(proxy.url(), [OPEN, DEAD])
+    await harness.endpoint({
+      url: site.url("/", NAME),
+      retry: { delays: [10], maxAttempts: 2, connectTimeout: 8 },
+    })
+    await harness.send()
+    await proxy.askedFor(1)
+    harness.clock.advance(4000)
+    await proxy.askedFor(2)
+    harness.clock.advance(4000)
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([
+      { error: "timeout", duration_ms: 8000 },
+    ])
+  })
+
+  test("is asked for once where the proxy itself refuses us", async () => {
+    const proxy = await TunnelProxy.start()
+    proxy.reply = (socket) => void socket.end("HTTP/1.1 407 Login\r\n\r\n")
+    const site = await Site.start()
+    const harness = await behind(proxy.url(), [OPEN, DEAD])
+    await harness.endpoint({ url: site.url("/", NAME) })
+    await harness.send()
+    expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: "network_error" }])
+    expect(proxy.connections).toBe(1)
   })
 })
 

@@ -4,7 +4,7 @@ import { connect as connectTls } from "node:tls"
 import type { ClientTls } from "../../core/auth.ts"
 import type { Clock } from "../../core/clock.ts"
 import { EgressError, type Guard } from "./guard.ts"
-import { openTunnel } from "./proxy.ts"
+import { openTunnel, type Tunnel } from "./proxy.ts"
 import { race } from "./race.ts"
 
 /** What every connection reads into, so that a read makes no buffer: what came is taken before anything else is read. */
@@ -50,38 +50,33 @@ export function guardedOpener(options: OpenerOptions): Open {
     })
   }
 
-  const connected = (
-    addresses: readonly string[],
-    beginOne: (address: string) => Socket,
-    objection: (socket: Socket) => EgressError | null,
-  ) => race({ addresses, begin: beginOne, ready, objection, timeoutMs, clock, signal })
-
   return async (onBytes) => {
     const addresses = await guard.vet(url, endpointId)
     signal.throwIfAborted()
     if (proxy === null)
-      return connected(
-        addresses,
-        (address) => begin(address, onBytes),
-        (socket) => objectionTo(guard, socket),
-      )
-    const address = addresses[0]!
-    const tunnel = await openTunnel({ proxy, address, port, timeoutMs, clock, signal })
-    const socket = isSecure ? await secured(address, onBytes, tunnel) : tunnel
+      return race({
+        ...{ addresses, ready, timeoutMs, clock, signal },
+        begin: (address) => begin(address, onBytes),
+        objection: (socket) => objectionTo(guard, socket),
+      })
+    const endsAtMs = clock.elapsedMs() + timeoutMs
+    const tunnel = await openTunnel({ proxy, addresses, port, endsAtMs, clock, signal })
+    const socket = isSecure ? await secured(tunnel, onBytes, endsAtMs) : tunnel.socket
     // What reads into the buffer is decided when a socket is made.
     return socket.on("data", (bytes: Buffer) => onBytes(bytes, bytes.length)).resume()
   }
 
-  async function secured(address: string, onBytes: OnBytes, tunnel: Socket): Promise<Socket> {
+  async function secured({ address, socket }: Tunnel, onBytes: OnBytes, endsAtMs: number): Promise<Socket> {
     try {
-      return await connected(
-        [address],
-        () => begin(address, onBytes, tunnel),
-        () => null,
-      )
+      return await race({
+        ...{ addresses: [address], ready, clock, signal },
+        timeoutMs: Math.ceil(endsAtMs - clock.elapsedMs()),
+        begin: () => begin(address, onBytes, socket),
+        objection: () => null,
+      })
     } catch (error) {
       // A key that cannot be read is found before anything owns the tunnel.
-      tunnel.destroy()
+      socket.destroy()
       throw error
     }
   }
