@@ -22,20 +22,24 @@ export async function countWaiting(core: Core, query: WaitingQuery): Promise<num
 /** As a task, so that a million deliveries block nobody. Lanes are opened at once, and only once: a receiver may ask for patience again. */
 export async function sendNow(core: Core, query: WaitingQuery): Promise<Task> {
   const filter = await parseWaiting(core, query)
-  if (filter.endpointId !== undefined) await requireSending(core, filter)
   const task = await newTask(core, "send-now", "delivery.send-now", filter)
   await openLanes(core, filter)
   return startTask(core, task)
 }
 
-/** A first attempt that somebody set for a later time is not what a receiver's outage holds up: it keeps its time. */
+/**
+ * A first attempt that somebody set for a later time is not what a receiver's outage holds up: it keeps its time. Paused and disabled
+ * endpoints keep their deliveries: made due, these would be counted as sent and would not be.
+ */
 async function parseWaiting(core: Core, query: WaitingQuery): Promise<DeliveryFilter> {
   requireObject(query, "query")
   for (const field of ["deadReason", "calledOff"])
     if (field in query) throw invalid(field, "is for dead letters, and these wait")
   if (query.status !== undefined && query.status !== "pending" && query.status !== "failed")
     throw invalid("status", "must be one of pending, failed")
-  return { ...(await parseQuery(core, query)), live: true, startableBy: core.clock.now() }
+  const filter = { ...(await parseQuery(core, query)), live: true, startableBy: core.clock.now() }
+  if (filter.endpointId !== undefined) await requireSending(core, filter)
+  return { ...filter, endpointSends: true }
 }
 
 /** Of an endpoint that sends nothing it would look as if nothing had happened. */

@@ -358,6 +358,8 @@ export interface DeliveryFilter extends Content, Span {
   readonly undiscarded?: boolean | undefined
   /** Leaves out first attempts that are set for a time after this one. */
   readonly startableBy?: number | undefined
+  /** Leaves out the deliveries of paused and disabled endpoints. */
+  readonly endpointSends?: boolean | undefined
 }
 
 /** By when the attempt began. */

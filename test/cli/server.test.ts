@@ -289,6 +289,16 @@ test("the receiver is back: what waits is counted, asked about, and sent now", P
   await world.receiver.arrived("/down", 4)
 })
 
+test("send-now says that nothing waits, and asks nothing", PATIENCE, async () => {
+  const world = await World.start()
+  await world.waiting()
+  const args = ["deliveries", "send-now", "--app", "acme"]
+  const stdout =
+    "Nothing waits that could be sent now. Paused and disabled endpoints keep their deliveries.\n"
+  for (const more of [[], ["--yes"]])
+    expect(await world.desk.posthorn([...args, ...more])).toEqual({ code: 0, stdout, stderr: "" })
+})
+
 test("a delivery is rescheduled, and a message is sent again", PATIENCE, async () => {
   const world = await World.start()
   const id = await world.waiting()

@@ -114,11 +114,46 @@ test("it takes what fits, and a first attempt that was set for later keeps its t
   ])
 })
 
+test("paused and disabled endpoints keep their deliveries, and these are neither counted nor taken", async () => {
+  const harness = await Harness.start()
+  const ids = []
+  for (const path of ["/open", "/paused", "/disabled"]) {
+    ids.push(await harness.endpoint(HOUR, path))
+    harness.receiver.always(path, 500)
+  }
+  const { deliveries, endpoints } = harness.posthorn
+  await harness.send()
+  await harness.published("delivery.attempt", 3)
+  await harness.quiet()
+  await endpoints.pause("acme", ids[1]!)
+  await endpoints.update("acme", ids[2]!, { disabled: true })
+  expect(await deliveries.countWaiting({ app: "acme" })).toBe(1)
+  expect(await deliveries.countWaiting()).toBe(1)
+  const task = await deliveries.sendNow({ app: "acme" })
+  expect(task.total).toBe(1)
+  await harness.published("delivery.attempt", 4)
+  expect(await finished(harness, task.id)).toMatchObject({ done: 1, changed: 1 })
+  await harness.quiet()
+  const { data } = await deliveries.list()
+  expect(new Map(data.map((one) => [one.endpointId, one.attemptCount]))).toEqual(
+    new Map([
+      [ids[0], 2],
+      [ids[1], 1],
+      [ids[2], 1],
+    ]),
+  )
+})
+
 test("what cannot be sent now says why", async () => {
   const harness = await Harness.start()
   const id = await harness.endpoint()
   const { deliveries, endpoints } = harness.posthorn
-  const refused = (query: object) => expect(deliveries.sendNow(query)).rejects
+  const refused = (query: object) => ({
+    async toMatchObject(error: object) {
+      await expect(deliveries.sendNow(query)).rejects.toMatchObject(error)
+      await expect(deliveries.countWaiting(query)).rejects.toMatchObject(error)
+    },
+  })
   await refused({ status: "dead" }).toMatchObject({ code: "invalid_input", field: "status" })
   await refused({ deadReason: "gone" }).toMatchObject({ code: "invalid_input", field: "deadReason" })
   await refused({ app: "nobody" }).toMatchObject({ code: "not_found" })

@@ -196,7 +196,8 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
         summary: "The receiver is back: send what waits and fits now",
         description:
           "Deliveries that wait become due at once, and a Retry-After that holds them ends. No attempt is counted, and ordered " +
-          "endpoints keep their order. First attempts that were set for a later time keep it. The answer is a task.",
+          "endpoints keep their order. First attempts that were set for a later time keep it, and paused and disabled endpoints " +
+          "keep their deliveries. The answer is a task.",
         tags,
         body: WaitingFilter,
         response: { 202: TaskStartedOut, 404: HttpErrorOut },

@@ -15,10 +15,13 @@ const WAITING = {
   }),
 } as const
 
+const NOTHING_WAITS =
+  "Nothing waits that could be sent now. Paused and disabled endpoints keep their deliveries."
+
 export const sendNow = action({
   summary: "the receiver is back: send what waits now, and end a Retry-After that holds it",
   about: `All that waits and fits every flag that is given. No attempt is counted, and ordered endpoints keep their order.
-First attempts that were set for a later time keep it. Paused and disabled endpoints stay as they are.`,
+First attempts that were set for a later time keep it. Paused and disabled endpoints keep their deliveries.`,
   flags: { ...WAITING, all: on("everything that waits"), ...YES, ...WAIT },
   examples: [
     "posthorn deliveries send-now --app acme --endpoint main --yes",
@@ -30,8 +33,12 @@ First attempts that were set for a later time keep it. Paused and disabled endpo
       throw new UsageError(
         "say which: flags such as --app and --endpoint, or --all alone for everything that waits",
       )
+    const found = await api.get<{ readonly count: number }>("/delivery/count-waiting", fields)
+    if (found.count === 0) {
+      out.say(found, NOTHING_WAITS)
+      return 0
+    }
     await makeSure(flags.yes, async () => {
-      const found = await api.get<{ readonly count: number }>("/delivery/count-waiting", fields)
       const many = count(found.count, "waiting delivery", "waiting deliveries")
       return `${many}${filterText(flags, Object.keys(WAITING))} would be sent now.`
     })

@@ -116,6 +116,17 @@ export function filters(name: string, setUp: SetUp): void {
       }
     })
 
+    test.each([
+      { paused: true },
+      { disabled: true },
+    ])("deliveries of an endpoint with %j are left out on demand", async (state) => {
+      const { store, second } = await makeWorld(setUp)
+      const filter = { live: true, orgId: ORG, endpointSends: true }
+      expect(await store.countDeliveries(filter)).toBe(3)
+      await store.updateEndpoint(second, state, NOW)
+      expect(await store.countDeliveries(filter)).toBe(2)
+    })
+
     test("a list and a count find the same attempts", async () => {
       const world = await makeWorld(setUp)
       for (const [given, found] of ATTEMPTS) {

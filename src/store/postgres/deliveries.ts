@@ -71,6 +71,10 @@ function tablesOf({ status, live, calledOff }: DeliveryFilter): readonly string[
 /** The same as by `app_id`, through the index of what waits, which has lanes and no applications. */
 const OF_LANES = "d.webhook_id = ANY (ARRAY(SELECT id FROM endpoints WHERE app_id = ?))"
 
+/** Found by the primary key of the endpoints. */
+const ENDPOINT_SENDS =
+  "EXISTS (SELECT 1 FROM endpoints e WHERE e.id = d.webhook_id AND NOT (e.paused OR e.disabled))"
+
 /** Of the deliveries `d`. */
 export function conditions(filter: DeliveryFilter): Conditions {
   const { eventTypes, ...content } = filter
@@ -92,6 +96,7 @@ export function conditions(filter: DeliveryFilter): Conditions {
       `d.status = 'dead' AND coalesce(d.dead_reason, '') ${filter.calledOff ? "IN" : "NOT IN"} ${CALLED_OFF}`,
     )
   if (filter.undiscarded) where.require("d.discarded_at IS NULL")
+  if (filter.endpointSends) where.require(ENDPOINT_SENDS)
   return where
 }
 

@@ -73,6 +73,10 @@ export const CALLED_OFF = "d.dead_reason IN ('cancelled', 'expunged')"
 /** The same as by `app_id`, through the index that has lanes and no applications. */
 const OF_LANES = "d.webhook_id IN (SELECT id FROM endpoints WHERE app_id = ?)"
 
+/** Found by the primary key of the endpoints, for each delivery. */
+const ENDPOINT_SENDS =
+  "EXISTS (SELECT 1 FROM endpoints e WHERE e.id = d.webhook_id AND NOT (e.paused OR e.disabled))"
+
 const LAST_RESPONSE_CLASS = `
   (SELECT ${responseClassOf("a")} FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1)`
 
@@ -85,6 +89,7 @@ export function conditions(filter: DeliveryFilter): Conditions {
   if (filter.calledOff !== undefined)
     where.require(`d.status = 'dead' AND (${CALLED_OFF}) IS ${filter.calledOff ? "TRUE" : "NOT TRUE"}`)
   if (filter.undiscarded) where.require("d.discarded_at IS NULL")
+  if (filter.endpointSends) where.require(ENDPOINT_SENDS)
   const { eventTypes, ...ofMessage } = filter
   return where
     .narrow(filter.live ? OF_LANES : "d.app_id = ?", filter.appId)
