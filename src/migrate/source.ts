@@ -6,6 +6,7 @@ import { describe, PosthornError } from "../core/errors.ts"
 import { createVault, parseEncryptionKey } from "../core/vault.ts"
 import { givenEncryptionKey } from "../key-file.ts"
 import { Connection } from "../store/sqlite/connection.ts"
+import { recoverFromFailedSync } from "../store/sqlite/failed-sync.ts"
 import { markMoved, refuseMoved } from "../store/sqlite/moved.ts"
 import { lockOut, type Ownership } from "../store/sqlite/owner.ts"
 import { MIGRATIONS } from "../store/sqlite/schema.ts"
@@ -52,6 +53,7 @@ export class Source {
   static open(given: string): Source {
     if (!existsSync(given)) throw unavailable(`there is no file ${given}`)
     const path = realpathSync(given)
+    recoverFromFailedSync(path)
     const connection = openFile(path)
     try {
       return new Source(path, connection, lockOut(path, connection))

@@ -28,7 +28,7 @@ export interface CrashOptions {
 }
 
 /** Of a log that is copied so often that a second of work has many checkpoints. */
-const LONG_LOG_PAGES = 200
+export const LONG_LOG_PAGES = 200
 /** The first sender's message; by then the log has begun anew several times. */
 const KILLED_AT = 30
 /** A program that has not ended by then hangs. */
@@ -82,7 +82,7 @@ export function crashAtRandom(seed: number, moments: number): Promise<{ images: 
 }
 
 /** Nothing after a failed sync may take away what the log has. */
-function checkLogKept(steps: readonly Step[], stderr: string): void {
+export function checkLogKept(steps: readonly Step[], stderr: string): void {
   const failed = steps.findIndex(({ op }) => op === "syncFailed")
   assert.notEqual(failed, -1, `the sync that should fail was not reached\n${stderr}`)
   const removed = steps.slice(failed).find((step) => isRemoval(step) || isRestart(step))

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import { Checkpoints } from "./checkpoints.ts"
 import { Connection } from "./connection.ts"
 import { Copier } from "./copier.ts"
+import { markFailedSync } from "./failed-sync.ts"
 
 const LONG_LOG = 1000
 const PAGES = 50
@@ -134,6 +135,17 @@ test("a file that cannot be synced is not used any more", async () => {
     }
   }
   await expect(commitAll()).rejects.toMatchObject({ code: "store_failed" })
+})
+
+test("after a sync that failed in another process the log is not copied", async () => {
+  const { path, close, commit, log } = stage()
+  onTestFinished(close)
+  markFailedSync(path)
+  const commitAll = () => {
+    while (log().log < 2 * LONG_LOG) commit()
+  }
+  expect(commitAll).toThrow("a sync failed in another process")
+  expect(log().checkpointed).toBe(0)
 })
 
 /** The writer's own copying. */

@@ -12,6 +12,7 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads"
 import type { Connection } from "./connection.ts"
 import type { Copied } from "./copier.ts"
 import { fileFailed, toPosthornError } from "./errors.ts"
+import { hasFailedSync } from "./failed-sync.ts"
 
 /**
  * 32 MB: a page that is changed often is then written back once (a delivery took the writing thread 94 µs with 16 MB, with SQLite's 4 MB
@@ -68,6 +69,8 @@ export class Checkpoints {
     const pages = log - this.#donePages
     if (this.#isCopying && pages < TOO_LONG * this.#longLogPages) return
     if (this.#rounds === 0 && pages < this.#longLogPages) return
+    // The log must stay as it is then, whichever process met the failure.
+    if (hasFailedSync(this.#connection.path)) throw fileFailed("a sync failed in another process", undefined)
     const isSmall = this.#rounds > 0 && log - checkpointed <= SMALL_REST_PAGES
     if (!this.#isCopying && !isSmall && this.#rounds < MOST_ROUNDS) return this.#copy()
     this.#rounds = 0

@@ -10,7 +10,14 @@ const BUSY_TIMEOUT_MS = 5000
 const MOST_STATEMENTS = 1000
 const REWRITTEN_AT_ONCE = 1 << 20
 
+export interface ConnectionOptions {
+  readonly readOnly?: boolean
+  /** Opens only while no other connection to the file is open, and lets none in. Reads the log from its beginning. */
+  readonly alone?: boolean
+}
+
 export class Connection {
+  readonly path: string
   readonly db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
   /** A descriptor of the log, where `commit` syncs it. */
@@ -18,10 +25,13 @@ export class Connection {
   /** What had been written, here and by others, when it was last synced. */
   #synced: string | null = null
 
-  constructor(path: string, { readOnly = false }: { readOnly?: boolean } = {}) {
+  constructor(path: string, { readOnly = false, alone = false }: ConnectionOptions = {}) {
     refuseOldSqlite(process.versions.sqlite ?? "0")
+    this.path = path
     if (!readOnly) createPrivately(path)
-    this.db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly })
+    this.db = new DatabaseSync(path, { timeout: alone ? 0 : BUSY_TIMEOUT_MS, readOnly })
+    // Before the first read, so that SQLite builds an index of the log of its own instead of the one that others left in the `-shm` file.
+    if (alone) this.db.exec("PRAGMA locking_mode = EXCLUSIVE")
     if (!readOnly) {
       this.#waitForWal()
       // FULL syncs every commit, until `syncItself`: a send that resolved survives a power cut. `Checkpoints` copies the log: inside a
@@ -41,7 +51,10 @@ export class Connection {
       try {
         return this.db.exec("PRAGMA journal_mode = WAL")
       } catch (error) {
-        if (!isBusy(error) || waitedMs >= BUSY_TIMEOUT_MS) throw error
+        if (!isBusy(error) || waitedMs >= BUSY_TIMEOUT_MS) {
+          this.db.close()
+          throw error
+        }
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
       }
     }

@@ -2,6 +2,7 @@
 import { DatabaseSync } from "node:sqlite"
 import type { MessagePort } from "node:worker_threads"
 import { toPosthornError } from "./errors.ts"
+import { markFailedSync } from "./failed-sync.ts"
 
 /** What the writer is told: null, or that the file has failed. */
 export type Copied = { readonly failed: string } | null
@@ -31,6 +32,7 @@ export class Copier {
       // Passing trouble: the log has everything, and the writer copies what is left.
       if (toPosthornError(error).code !== "store_failed") return null
       this.hasFailed = true
+      markFailedSync(this.#path)
       return { failed: (error as Error).message }
     }
   }

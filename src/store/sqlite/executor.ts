@@ -8,6 +8,7 @@ import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
 import { Copier } from "./copier.ts"
 import { isFileTrouble, toPosthornError } from "./errors.ts"
+import { hasFailedSync, markFailedSync, recoverFromFailedSync } from "./failed-sync.ts"
 import { refuseMoved } from "./moved.ts"
 import { OPERATIONS, type OperationName } from "./operations.ts"
 import { type Ownership, takeOwnership } from "./owner.ts"
@@ -85,7 +86,7 @@ export class Executor {
     } catch (error) {
       const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
       // A sync that fails is told of once: one that succeeds after it would say nothing of what was lost.
-      if (failure.code === "store_failed") this.#lost ??= failure
+      if (failure.code === "store_failed" && this.#lost === null) this.#lose(failure)
       // Those that it did not get to would have met the same.
       while (next() !== undefined) {}
       return calls.map(() => ({ failure, fileTrouble: true }))
@@ -99,9 +100,14 @@ export class Executor {
       this.#open?.checkpoints?.committed()
       return null
     } catch (error) {
-      this.#lost = toFailure(toPosthornError(error))
-      return this.#lost
+      return this.#lose(toFailure(toPosthornError(error)))
     }
+  }
+
+  #lose(failure: Failure): Failure {
+    this.#lost = failure
+    markFailedSync(this.#options.path)
+    return failure
   }
 
   /**
@@ -128,7 +134,8 @@ export class Executor {
   /** Whether the file can be trusted, now that nothing is left to do. */
   finish(): boolean {
     this.tidy()
-    return this.#lost === null && this.#copier?.hasFailed !== true
+    if (this.#lost !== null || this.#copier?.hasFailed === true) return false
+    return !hasFailedSync(this.#options.path)
   }
 
   close(): void {
@@ -139,6 +146,7 @@ export class Executor {
 }
 
 function openFile({ path, role, copying, openMoved = false, longLogPages }: ExecutorOptions) {
+  if (role !== "reader") recoverFromFailedSync(path)
   const connection = new Connection(path, { readOnly: role === "reader" })
   try {
     if (role !== "reader") {
@@ -161,6 +169,7 @@ function openFile({ path, role, copying, openMoved = false, longLogPages }: Exec
       ),
     }
   } catch (error) {
+    if (toPosthornError(error).code === "store_failed") markFailedSync(path)
     connection.close()
     throw error
   }

@@ -5,7 +5,7 @@
 import { closeSync, openSync, readlinkSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 
-const ENDINGS = ["", "-wal", "-shm", "-owner", ".key"]
+const ENDINGS = ["", "-wal", "-shm", "-owner", "-failed", ".key"]
 
 /** Makes an empty file, which SQLite takes for a new database. One that is there stays as it is. */
 export function createPrivately(path: string): void {
@@ -28,7 +28,7 @@ export function filesOpenToOthers(path: string): string[] {
 }
 
 /** Where SQLite makes the file: the path of a URI, and behind links, also one that leads nowhere yet. */
-function fileOf(path: string): string {
+export function fileOf(path: string): string {
   const plain = path.startsWith("file:")
     ? decodeURIComponent(path.replace(/^file:(\/\/(localhost)?(?=\/))?|[?#].*$/g, ""))
     : path

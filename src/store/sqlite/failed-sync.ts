@@ -1,0 +1,54 @@
+/**
+ * A file beside the database says that a sync failed. Pages that SQLite counts as copied may then be in the log alone. The count is in the
+ * `-shm` file, which lives for as long as any process has the database open. So the next opening needs the database to itself: it counts
+ * from zero and copies the whole log again. The mark must outlive the process, not a power cut, which ends every process.
+ */
+import { closeSync, existsSync, openSync, rmSync } from "node:fs"
+import { PosthornError } from "../../core/errors.ts"
+import { Connection } from "./connection.ts"
+import { fileFailed, isBusy } from "./errors.ts"
+import { fileOf } from "./private-file.ts"
+
+export function markFailedSync(path: string): void {
+  if (path === ":memory:") return
+  try {
+    closeSync(openSync(markOf(path), "w", 0o600))
+  } catch {
+    // The failure of the database itself is the one to report.
+  }
+}
+
+export function hasFailedSync(path: string): boolean {
+  return path !== ":memory:" && existsSync(markOf(path))
+}
+
+/** Before a connection that writes is opened. Throws while another process has the database open. */
+export function recoverFromFailedSync(path: string): void {
+  if (!hasFailedSync(path)) return
+  const connection = openAlone(path)
+  try {
+    connection.rewriteLog()
+    const { busy } = connection.sql("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number }
+    if (busy !== 0) throw fileFailed("the log could not be copied", undefined)
+    rmSync(markOf(path), { force: true })
+  } finally {
+    connection.close()
+  }
+}
+
+function openAlone(path: string): Connection {
+  try {
+    return new Connection(path, { alone: true })
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    throw new PosthornError(
+      "store_in_use",
+      `a sync of ${path} failed, and another process still has the file open: end every process that uses it, then start again; the first start recovers from the log`,
+      { field: "store", cause: error },
+    )
+  }
+}
+
+function markOf(path: string): string {
+  return `${fileOf(path)}-failed`
+}
