@@ -1,6 +1,7 @@
 /** How long to wait after the n-th failure. */
 import { wholeNumber } from "./input.ts"
 import type { Delays, Policy } from "./policy.ts"
+import { asPolicy, type PresetName } from "./presets.ts"
 
 /** A source of uniform numbers in [0, 1), passed in so that jitter can be tested. */
 export type Random = () => number
@@ -49,7 +50,8 @@ export function previewSchedule(policy: Policy, most = 100): number[] {
 }
 
 /** Seconds from the n-th failure (1, 2, …) to the next attempt. Jitter is drawn from `random`, and left out without it. */
-export function retryDelay(policy: Policy, failure: number, random?: Random): number {
+export function retryDelay(given: Policy | PresetName, failure: number, random?: Random): number {
+  const policy = asPolicy(given)
   wholeNumber(failure, "failure", 1, Number.MAX_SAFE_INTEGER)
   return random === undefined
     ? scheduledDelay(policy.delays, failure)

@@ -2,6 +2,7 @@
 import { invalid } from "./errors.ts"
 import { wholeNumber } from "./input.ts"
 import type { Policy } from "./policy.ts"
+import { asPolicy, type PresetName } from "./presets.ts"
 
 /** Why no response came back: the closed list that a tenant sees. */
 export const FAILURE_CAUSES = [
@@ -80,7 +81,8 @@ function judgeStatus(status: number, policy: Policy): Verdict {
 }
 
 /** Whether an attempt that ended so is followed by another: with an HTTP status, or without an answer, for a cause. */
-export function isRetryable(policy: Policy, outcome: number | FailureCause): boolean {
+export function isRetryable(given: Policy | PresetName, outcome: number | FailureCause): boolean {
+  const policy = asPolicy(given)
   if (typeof outcome === "number")
     return judgeStatus(wholeNumber(outcome, "outcome", 100, 599), policy) === "retry"
   if (!FAILURE_CAUSES.includes(outcome))

@@ -260,6 +260,23 @@ describe("a policy answers questions of its own", () => {
     expect(isRetryable(PRESETS[name], outcome)).toBe(expected)
   })
 
+  test("a preset is taken by its name too", () => {
+    expect(retryDelay("gateway", 5)).toBe(21_600)
+    expect(isRetryable("enterprise", 404)).toBe(false)
+  })
+
+  test.each([
+    ["nothing", "policy names no policy; presets are standard, "],
+    [undefined, "policy must be the name of a preset, or a policy as parsePolicy makes it"],
+    [
+      { delays: [30], maxAttempts: 3 },
+      "policy must be the name of a preset, or a policy as parsePolicy makes it",
+    ],
+  ])("%j is refused as a policy, in a sentence", (policy, message) => {
+    expect(() => retryDelay(policy as "standard", 1)).toThrow(message)
+    expect(() => isRetryable(policy as "standard", 500)).toThrow(message)
+  })
+
   test.each([[99], [600], [1.5], ["lost"]])("%s is no outcome", (outcome) => {
     expect(() => isRetryable(PRESETS.standard, outcome as number)).toThrow(/^outcome must be /)
   })

@@ -59,3 +59,11 @@ export function preset(name: string, field = "retry"): Policy {
   if (!isPreset(name)) throw invalid(field, `names no policy; presets are ${Object.keys(PRESETS).join(", ")}`)
   return PRESETS[name]
 }
+
+/** For questions to a policy: by the name of a preset, or the policy itself. What a user wrote is for `parsePolicy`. */
+export function asPolicy(given: Policy | PresetName): Policy {
+  if (typeof given === "string") return preset(given, "policy")
+  if (typeof given?.delays !== "object" || Array.isArray(given.delays) || given.retryable === undefined)
+    throw invalid("policy", "must be the name of a preset, or a policy as parsePolicy makes it")
+  return given
+}
