@@ -1,6 +1,6 @@
 /** Works off durable tasks, a few hundred deliveries or messages at a time. */
 import type { Random } from "../core/backoff.ts"
-import type { Clock, Timer } from "../core/clock.ts"
+import { type Clock, momentOf, type Timer } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Logger } from "../observe/log.ts"
@@ -98,9 +98,10 @@ export class TaskRunner {
 
   async #step(task: Task): Promise<void> {
     const { store, clock, reporter } = this.#parts
-    const now = clock.now()
+    const at = momentOf(clock)
+    const { now } = at
     const { amended, ...planned } = await planStep(this.#parts, task, STEP, now)
-    const made = await store.stepTask({ ...planned, taskId: task.id, expectedCursor: task.cursor, now })
+    const made = await store.stepTask({ ...planned, taskId: task.id, expectedCursor: task.cursor, at })
     if (made === null) return
     if (planned.cursor === null) this.#parts.taskFinished(task)
     for (const [i, delivery] of amended.entries()) {

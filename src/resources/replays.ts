@@ -1,4 +1,5 @@
 /** Sending again on purpose: one message to one endpoint, what it missed, what it lost, or whatever fits. */
+import { momentOf } from "../core/clock.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { DeliveryStatus } from "../core/settle.ts"
@@ -48,9 +49,9 @@ export class Replays {
       (await store.listDeliveries({ messageId: id, endpointId: target.id }, ONE))[0] ?? null
     const before = await find()
     if (before !== null) return this.#deliveries.retry(before.id)
-    const now = clock.now()
-    const [added] = await store.add([{ messageId: id, endpointId: target.id, manual: true }], now)
-    if (added) this.#core.wake([{ endpointId: target.id, appId, dueAt: now }])
+    const at = momentOf(clock)
+    const [added] = await store.add([{ messageId: id, endpointId: target.id, manual: true }], at)
+    if (added) this.#core.wake([{ endpointId: target.id, appId, dueAt: at.now }])
     const delivery = await find()
     if (delivery === null)
       throw new PosthornError(

@@ -1,5 +1,6 @@
 /** The data that goes in and out of a store: plain, and the same for every store. */
 import type { Bytes } from "../core/bytes.ts"
+import type { Moment } from "../core/clock.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus, LiveDelivery } from "../core/settle.ts"
 import type { Gate, Waiting } from "../core/wait.ts"
@@ -478,7 +479,7 @@ export interface TaskStep {
   readonly looked: number
   /** The last `seq` looked at; null when none are left, which finishes the task. */
   readonly cursor: number | null
-  readonly now: number
+  readonly at: Moment
 }
 
 export interface TaskChanges {

@@ -163,7 +163,7 @@ export interface Store {
   /** The payload goes for good; deliveries that still want it find nothing to send. */
   expungeMessage(appId: string, id: string): Promise<void>
   /** Adds what is not there yet; says for each whether it did. */
-  add(additions: readonly Addition[], now: number): Promise<boolean[]>
+  add(additions: readonly Addition[], at: Moment): Promise<boolean[]>
   /** Applies what still fits its expectation; says for each whether it did. */
   amend(amendments: readonly Amendment[]): Promise<boolean[]>
 

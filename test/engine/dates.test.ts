@@ -72,6 +72,27 @@ test.each(
 })
 
 test.each([
+  ["resend", false],
+  ["resend", true],
+  ["replayMissing", false],
+  ["replayMissing", true],
+] as const)("after the clock was set back an hour, a message due in ten minutes that %s adds to an endpoint waits ten minutes (ordered: %s)", async (how, ordered) => {
+  const harness = await Harness.start()
+  const { replays } = harness.posthorn
+  await harness.endpoint({ eventTypes: ["something.else"] })
+  harness.clock.jumpWall(-HOUR)
+  const message = await harness.send({}, inMs(harness, 10 * MINUTE))
+  const endpointId = await harness.endpoint({ ordered })
+  if (how === "resend") await replays.resend("acme", message, endpointId)
+  else await replays.replayMissing("acme", endpointId, { since: new Date(0) })
+  await expect.poll(() => harness.rows()).toHaveLength(1)
+  await pass(harness, 10 * MINUTE - 1)
+  expect(harness.receiver.requests).toHaveLength(0)
+  await pass(harness, 1)
+  expect(harness.receiver.requests).toHaveLength(1)
+})
+
+test.each([
   [HOUR, false],
   [HOUR, true],
   [-HOUR, false],

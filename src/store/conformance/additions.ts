@@ -1,9 +1,10 @@
 /** Additions: deliveries of messages that an endpoint has none of. */
 import { describe, expect, test } from "vitest"
-import { laneFetch, NOW, newest, sample } from "./samples.ts"
+import { AT, laneFetch, NOW, newest, sample } from "./samples.ts"
 import type { SetUp, Stage } from "./stage.ts"
 
 const LATER = NOW + 60_000
+const LATER_AT = { now: LATER, wall: LATER }
 
 export function additions(name: string, setUp: SetUp): void {
   const lateEndpoint = async ({ store, application }: Stage, ordered = false) => {
@@ -19,7 +20,7 @@ export function additions(name: string, setUp: SetUp): void {
       const said = { sessionId: "s1", maxAttempts: 4, priority: "high" as const, eventType: "order.shipped" }
       const { messageId } = await send(said)
       const late = await lateEndpoint(stage)
-      expect(await store.add([{ messageId, endpointId: late.id, manual: true }], LATER)).toEqual([true])
+      expect(await store.add([{ messageId, endpointId: late.id, manual: true }], LATER_AT)).toEqual([true])
       expect(await store.listDeliveries({ endpointId: late.id }, newest(9))).toMatchObject([
         {
           ...said,
@@ -42,7 +43,7 @@ export function additions(name: string, setUp: SetUp): void {
       const { store, application, send } = stage
       const { messageId } = await send()
       const late = await lateEndpoint(stage)
-      await store.add([{ messageId, endpointId: late.id, manual: false }], LATER)
+      await store.add([{ messageId, endpointId: late.id, manual: false }], LATER_AT)
       expect(await store.scanLanes(null, 9)).toEqual([
         { endpointId: late.id, appId: application.id, dueAt: 0 },
       ])
@@ -57,12 +58,10 @@ export function additions(name: string, setUp: SetUp): void {
       const { messageId } = await send()
       const late = await lateEndpoint(stage)
       const addition = { messageId, endpointId: late.id, manual: true }
-      expect(await store.add([{ ...addition, endpointId: endpoint.id }, addition, addition], LATER)).toEqual([
-        false,
-        true,
-        false,
-      ])
-      expect(await store.add([addition], LATER)).toEqual([false])
+      expect(
+        await store.add([{ ...addition, endpointId: endpoint.id }, addition, addition], LATER_AT),
+      ).toEqual([false, true, false])
+      expect(await store.add([addition], LATER_AT)).toEqual([false])
       expect(await store.listDeliveries({ messageId }, newest(9))).toHaveLength(2)
     })
 
@@ -87,7 +86,7 @@ export function additions(name: string, setUp: SetUp): void {
       expect(
         await store.add(
           asked.map((one) => ({ ...one, manual: true })),
-          LATER,
+          LATER_AT,
         ),
       ).toEqual([false, false, false, false])
       expect(await store.countDeliveries({})).toBe(0)
@@ -98,7 +97,7 @@ export function additions(name: string, setUp: SetUp): void {
       const { store, send } = stage
       const deferred = await send({ deliverAt: LATER + 5000 })
       const late = await lateEndpoint(stage, true)
-      await store.add([{ messageId: deferred.messageId, endpointId: late.id, manual: true }], LATER)
+      await store.add([{ messageId: deferred.messageId, endpointId: late.id, manual: true }], LATER_AT)
       expect(await store.listDeliveries({ endpointId: late.id }, newest(1))).toMatchObject([
         { nextRetryAt: LATER + 5000, ageFrom: LATER + 5000 },
       ])
@@ -108,6 +107,32 @@ export function additions(name: string, setUp: SetUp): void {
       expect(now!.deliveries.map(({ messageId }) => messageId)).toEqual([next.messageId])
     })
 
+    test.each([
+      -3_600_000, 3_600_000,
+    ])("compares the message's own time with the wall clock, when that is %i ms off the steady one", async (offMs) => {
+      const stage = await setUp()
+      const { store, send } = stage
+      const wall = LATER + offMs
+      const [past, future] = [await send({ deliverAt: wall }), await send({ deliverAt: wall + 5000 })]
+      const late = await lateEndpoint(stage)
+      const additions = [past, future].map(({ messageId }) => ({
+        messageId,
+        endpointId: late.id,
+        manual: true,
+      }))
+      await store.add(additions, { now: LATER, wall })
+      expect(await store.listDeliveries({ endpointId: late.id }, newest(9))).toMatchObject([
+        { messageId: future.messageId, nextRetryAt: wall + 5000 },
+        { messageId: past.messageId, nextRetryAt: null, ageFrom: LATER },
+      ])
+      const fetched = async (ms: number, token: number) => {
+        const [work] = await store.fetch([laneFetch(late.id, token)], LATER + ms, wall + ms)
+        return work!.deliveries.map(({ messageId, ageFrom }) => [messageId, ageFrom])
+      }
+      expect(await fetched(4999, 1)).toEqual([[past.messageId, LATER]])
+      expect(await fetched(5000, 2)).toContainEqual([future.messageId, LATER + 5000])
+    })
+
     test("joins an ordered line at its end", async () => {
       const stage = await setUp()
       const { store, send, attemptAll } = stage
@@ -115,7 +140,7 @@ export function additions(name: string, setUp: SetUp): void {
       const late = await lateEndpoint(stage, true)
       const head = await send()
       const additions = missed.map(({ messageId }) => ({ messageId, endpointId: late.id, manual: true }))
-      await store.add(additions, NOW)
+      await store.add(additions, AT)
       for (const { messageId } of [head, ...missed])
         expect(await attemptAll(200, NOW, late)).toMatchObject([{ messageId, status: "delivered" }])
     })
@@ -125,7 +150,7 @@ export function additions(name: string, setUp: SetUp): void {
       const { store, application, send, retentionGrainMs = 0 } = stage
       const { messageId } = await send()
       const late = await lateEndpoint(stage)
-      await store.add([{ messageId, endpointId: late.id, manual: true }], NOW)
+      await store.add([{ messageId, endpointId: late.id, manual: true }], AT)
       expect(await store.purge(NOW + 5000, 10)).toBe(0)
       const [delivered] = await stage.attemptAll(200, NOW, late)
       expect(delivered).toMatchObject({ status: "delivered" })

@@ -1,6 +1,6 @@
 /** Tasks over messages: replaying them to an endpoint, and expunging them. */
 import { describe, expect, test } from "vitest"
-import { NOW, newest, ORG, sample } from "./samples.ts"
+import { AT, NOW, newest, ORG, sample } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
 export function messageTasks(name: string, setUp: SetUp): void {
@@ -32,7 +32,7 @@ export function messageTasks(name: string, setUp: SetUp): void {
       const sent = [await send(), await send(), await send()].map(({ messageId }) => messageId)
       await store.createEndpoint(late)
       const missing = (messageId: string) => ({ messageId, endpointId: late.id, manual: true })
-      await store.add([missing(sent[0]!)], NOW)
+      await store.add([missing(sent[0]!)], AT)
       await store.expungeMessage(application.id, sent[2]!)
       const task = await store.createTask(
         sample.task({ action: "replay", filter: { appId: application.id, endpointId: late.id } }),

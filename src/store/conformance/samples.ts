@@ -17,6 +17,8 @@ import type {
 } from "../store.ts"
 
 export const NOW = 1_900_000_000_000
+/** Both clocks agree. */
+export const AT = { now: NOW, wall: NOW }
 /** The tenant that everything belongs to unless a test says otherwise, and another one. */
 export const ORG = "org_main"
 export const OTHER_ORG = "org_other"
@@ -139,7 +141,7 @@ export const sample = {
       expunged: [],
       looked: 0,
       cursor: null,
-      now: NOW,
+      at: AT,
       ...more,
     }
   },

@@ -1,4 +1,5 @@
 /** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
+import type { Moment } from "../../core/clock.ts"
 import type { Addition } from "../store.ts"
 import type { Runner } from "./connection.ts"
 import type { Context } from "./context.ts"
@@ -10,7 +11,8 @@ const COLUMNS = new Columns<Addition>({
   manual: ["bool", ({ manual }) => manual],
 })
 const NOW = `$${COLUMNS.next()}::bigint`
-const FOLLOWS = `$${COLUMNS.next() + 1}`
+const WALL = `$${COLUMNS.next() + 1}::bigint`
+const FOLLOWS = `$${COLUMNS.next() + 2}`
 
 /**
  * In a statement of its own: whoever waited here for somebody who adds to the same message sees what was added. And retention leaves a
@@ -28,7 +30,7 @@ WITH wanted AS MATERIALIZED (
     FROM ${COLUMNS.unnest("x")} ORDER BY x.message_id, x.endpoint_id, x.ord
 ),
 missing AS MATERIALIZED (
-  SELECT w.ord, w.manual, greatest(${NOW}, m.deliver_at) AS due_at, coalesce(m.deliver_at > ${NOW}, false) AS dated,
+  SELECT w.ord, w.manual, CASE WHEN m.deliver_at > ${WALL} THEN m.deliver_at END AS date,
          m.id AS message_id, m.app_id, m.session_id, m.event_type, m.max_attempts, m.priority, m.received_at,
          e.id AS endpoint_id, e.url, e.ordered
     FROM wanted w
@@ -43,8 +45,8 @@ added AS (
     id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
     next_retry_at, received_at, age_from, manual
   )
-  SELECT posthorn_id('dlv', ${FOLLOWS}), app_id, endpoint_id, message_id, session_id, event_type, url, max_attempts, priority, ordered OR dated,
-         dated, dated, CASE WHEN dated THEN due_at END, received_at, due_at, manual
+  SELECT posthorn_id('dlv', ${FOLLOWS}), app_id, endpoint_id, message_id, session_id, event_type, url, max_attempts, priority,
+         ordered OR date IS NOT NULL, date IS NOT NULL, date IS NOT NULL, date, received_at, coalesce(date, ${NOW}), manual
     FROM missing ORDER BY ord
 ),
 counted AS (
@@ -52,14 +54,15 @@ counted AS (
     FROM (SELECT message_id, count(*)::int AS added FROM missing GROUP BY message_id) n
    WHERE m.id = n.message_id
 ),
+-- Now, also for a date: the fetch finds out when that comes by the steady clock.
 woken AS (
-  INSERT INTO lane_wakes (lane_id, due_at) SELECT endpoint_id, min(due_at) FROM missing GROUP BY endpoint_id
+  INSERT INTO lane_wakes (lane_id, due_at) SELECT DISTINCT endpoint_id, ${NOW} FROM missing
 )
 SELECT ord FROM missing`,
 }
 
-export function add(context: Context, additions: readonly Addition[], now: number): Promise<boolean[]> {
-  return context.database.transaction((runner) => addWithin(context, runner, additions, now))
+export function add(context: Context, additions: readonly Addition[], at: Moment): Promise<boolean[]> {
+  return context.database.transaction((runner) => addWithin(context, runner, additions, at))
 }
 
 /** In a transaction of the caller's. */
@@ -67,11 +70,11 @@ export async function addWithin(
   { ids }: Pick<Context, "ids">,
   runner: Runner,
   additions: readonly Addition[],
-  now: number,
+  { now, wall }: Moment,
 ): Promise<boolean[]> {
   if (additions.length === 0) return []
   await runner.run(LOCK, [[...new Set(additions.map(({ messageId }) => messageId))]])
-  const rows = await runner.run(ADD, [...COLUMNS.values(additions), now, ids.make("dlv", now)])
+  const rows = await runner.run(ADD, [...COLUMNS.values(additions), now, wall, ids.make("dlv", now)])
   const added = new Set(rows.map(({ ord }) => ord))
   return additions.map((_, i) => added.has(i + 1))
 }

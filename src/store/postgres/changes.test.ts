@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { connect, fetchOf, NOW, openStore, stage, waiting } from "../../../test/support/postgres-store.ts"
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
-import { newest, sample, settlement } from "../conformance.ts"
+import { AT, newest, sample, settlement } from "../conformance.ts"
 import type { Delivery } from "../store.ts"
 import { DAY_MS } from "./partitions.ts"
 
@@ -207,7 +207,7 @@ test("of many processes that make the same step one makes it", async () => {
     expunged: [],
     looked: 4,
     cursor: rows.at(-1)!.seq,
-    now: NOW,
+    at: AT,
   }
   const results = await Promise.all(stores.map((one) => one.stepTask(step)))
   expect(results.filter((result) => result !== null)).toEqual([

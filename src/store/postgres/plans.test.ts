@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { NOW, plansOf, stage } from "../../../test/support/postgres-store.ts"
 import { createIds } from "../../core/ids.ts"
 import { revive } from "../../core/operate.ts"
-import { newest, ORG, sample } from "../conformance.ts"
+import { AT, newest, ORG, sample } from "../conformance.ts"
 import type { Delivery } from "../store.ts"
 import { addWithin } from "./add.ts"
 import { amendWithin } from "./amend.ts"
@@ -201,7 +201,7 @@ test("additions look up their messages, and whether those have a delivery, by in
     endpointId: "ep_1",
     manual: false,
   }))
-  const text = await plan(() => addWithin({ ids }, store.database, additions, NOW))
+  const text = await plan(() => addWithin({ ids }, store.database, additions, AT))
   for (const day of DAYS) expect(text).toContain(`webhook_deliveries_done_${day}_message_id_idx`)
   expect(text).not.toMatch(WHOLE_DAY)
   expect(text).not.toContain("Seq Scan on messages")

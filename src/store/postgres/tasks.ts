@@ -125,17 +125,17 @@ const STEP: Statement = {
 }
 
 export function stepTask(context: Context, step: TaskStep): Promise<TaskChanges | null> {
-  const { taskId, expectedCursor, amendments, additions, looked, cursor, now } = step
+  const { taskId, expectedCursor, amendments, additions, looked, cursor, at } = step
   return withTheirDays(context, amendments, () =>
     context.database.transactionCalmly(async (runner) => {
       const locked = await runner.run(LOCK, [taskId, expectedCursor])
       if (locked.length === 0) return null
       const amended = await amendWithin(runner, amendments)
-      const added = await addWithin(context, runner, additions, now)
+      const added = await addWithin(context, runner, additions, at)
       const expunged = await expungeWithin(runner, step.expunged)
       const changed = [...amended, ...added].filter(Boolean).length + expunged
       const status: TaskStatus = cursor === null ? "finished" : "running"
-      await runner.run(STEP, [taskId, status, looked, changed, cursor, now])
+      await runner.run(STEP, [taskId, status, looked, changed, cursor, at.now])
       return { amended, added }
     }),
   )

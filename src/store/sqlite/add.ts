@@ -1,16 +1,17 @@
 /** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
+import type { Moment } from "../../core/clock.ts"
 import type { Addition } from "../store.ts"
 import type { Context } from "./context.ts"
 
-export function add(context: Context, additions: readonly Addition[], now: number): boolean[] {
-  return additions.map((addition) => addOne(context, addition, now))
+export function add(context: Context, additions: readonly Addition[], at: Moment): boolean[] {
+  return additions.map((addition) => addOne(context, addition, at))
 }
 
-/** As if the message had been accepted now. */
+/** As if the message had been accepted now. Its `deliver_at` is a date of the wall clock. */
 function addOne(
   { connection, ids }: Context,
   { messageId, endpointId, manual }: Addition,
-  now: number,
+  { now, wall }: Moment,
 ): boolean {
   const { changes } = connection
     .sql(`
@@ -18,13 +19,13 @@ function addOne(
         id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
         next_retry_at, received_at, age_from, manual
       )
-      SELECT ?1, m.app_id, e.id, m.id, m.session_id, m.event_type, e.url, m.max_attempts, m.priority, e.ordered OR coalesce(m.deliver_at > ?2, 0),
-             coalesce(m.deliver_at > ?2, 0), coalesce(m.deliver_at > ?2, 0), CASE WHEN m.deliver_at > ?2 THEN m.deliver_at END, m.received_at,
-             max(?2, coalesce(m.deliver_at, 0)), ?3
+      SELECT ?1, m.app_id, e.id, m.id, m.session_id, m.event_type, e.url, m.max_attempts, m.priority, e.ordered OR coalesce(m.deliver_at > ?6, 0),
+             coalesce(m.deliver_at > ?6, 0), coalesce(m.deliver_at > ?6, 0), iif(m.deliver_at > ?6, m.deliver_at, NULL), m.received_at,
+             iif(m.deliver_at > ?6, m.deliver_at, ?2), ?3
         FROM messages m JOIN endpoints e ON e.app_id = m.app_id
        WHERE m.id = ?4 AND m.expunged = 0 AND e.id = ?5 AND e.deleted_at IS NULL
          AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE message_id = ?4 AND webhook_id = ?5)`)
-    .run(ids.make("dlv", now), now, Number(manual), messageId, endpointId)
+    .run(ids.make("dlv", now), now, Number(manual), messageId, endpointId, wall)
   if (changes === 0) return false
   // It goes with its deliveries from now on, no longer by the time that was set for want of any.
   connection.sql("UPDATE messages SET matched = matched + 1, purge_at = NULL WHERE id = ?").run(messageId)

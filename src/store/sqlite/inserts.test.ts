@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
 import { createIds } from "../../core/ids.ts"
-import { laneFetch, NOW, newest, sample, settlement } from "../conformance/samples.ts"
+import { AT, laneFetch, NOW, newest, sample, settlement } from "../conformance/samples.ts"
 import type { Endpoint } from "../store.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
@@ -92,7 +92,7 @@ test("numbers of deliveries follow those that were added otherwise at the same m
   const messageId = (await send())[0]!.messageId
   const late = sample.endpoint(application.id, { eventTypes: ["none.of.these"] })
   await store.createEndpoint(late)
-  await Promise.all([send(), store.add([{ messageId, endpointId: late.id, manual: true }], NOW), send()])
+  await Promise.all([send(), store.add([{ messageId, endpointId: late.id, manual: true }], AT), send()])
   const rows = await store.listDeliveries({}, { ...newest(9), order: "ascending" })
   expect(rows.map(({ seq, endpointId }) => [seq, endpointId])).toEqual([
     [1, endpoint.id],

@@ -1,7 +1,7 @@
 import { getRandomValues } from "node:crypto"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { createIds } from "../../core/ids.ts"
-import { laneFetch, newest, ORG, sample } from "../conformance.ts"
+import { AT, laneFetch, newest, ORG, sample } from "../conformance.ts"
 import type { DeliveryFilter, Task } from "../store.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
@@ -219,7 +219,7 @@ test("one row is found by its name, whoever it belongs to", () => {
     ...plan("getMessages", ["m"], true),
     ...plan("getAttempt", "m", "atmpt"),
     ...plan("expungeAttempt", "m", "atmpt"),
-    ...plan("add", [{ messageId: "m", endpointId: "e", manual: true }], NOW),
+    ...plan("add", [{ messageId: "m", endpointId: "e", manual: true }], AT),
     ...plan("createTask", sample.task({})),
   ]
   for (const text of found) expect(text).not.toMatch(WHOLE)

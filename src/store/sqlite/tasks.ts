@@ -120,11 +120,11 @@ export function readTaskMessages(context: Context, id: string, limit: number): M
 }
 
 export function stepTask(context: Context, step: TaskStep): TaskChanges | null {
-  const { taskId, expectedCursor, looked, cursor, now } = step
+  const { taskId, expectedCursor, looked, cursor, at } = step
   const task = findRunning(context, taskId)
   if (task === null || task.cursor !== expectedCursor) return null
   const amended = amend(context, step.amendments)
-  const added = add(context, step.additions, now)
+  const added = add(context, step.additions, at)
   const expunged = expungeMany(context, step.expunged)
   context.connection
     .sql(
@@ -135,7 +135,7 @@ export function stepTask(context: Context, step: TaskStep): TaskChanges | null {
       looked,
       [...amended, ...added, ...expunged].filter(Boolean).length,
       cursor ?? task.cursor,
-      now,
+      at.now,
       taskId,
     )
   return { amended, added }
