@@ -257,7 +257,7 @@ export interface GivenBack extends Claimed {
 }
 
 /**
- * `superseded`: the row was changed or finished by somebody else; its attempt is logged and counted. `stale`: the claim was lost, or this was written before.
+ * `superseded`: the row was changed or finished by somebody else; its attempt is logged, and counted if it is finished. `stale`: the claim was lost, or this was written before.
  * `busy`: somebody's open transaction holds the row; nothing was written of this one, and it can be tried again.
  */
 export type SettleResult = "applied" | "superseded" | "stale" | "busy"

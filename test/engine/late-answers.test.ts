@@ -54,3 +54,29 @@ test.each([
   expect(harness.events.filter(({ type }) => type === "delivery.delivered")).toHaveLength(warm ? 1 : 0)
   expect(harness.events.filter(({ type }) => type === "delivery.dead")).toHaveLength(1)
 })
+
+test.each([
+  200, 500,
+])("an answer from before an operator's retry (HTTP %i) is published, and the retry has all its attempts", async (status) => {
+  const harness = await Harness.start()
+  await harness.endpoint({ retry: { delays: [60], maxAttempts: 2 } })
+  harness.receiver.queue("/", 500)
+  const message = await harness.send()
+  await harness.published("delivery.attempt", 1)
+  const answer = harness.receiver.hold("/")
+  harness.clock.advance(60_000)
+  await harness.receiver.arrived("/", 2)
+  const { deliveries, attempts } = harness.posthorn
+  const { id } = (await deliveries.list({ message })).data[0]!
+  await deliveries.retry(id)
+  answer(status)
+  harness.receiver.always("/", 500)
+  expect((await harness.published("delivery.attempt", 3)).slice(1)).toMatchObject([
+    { response_status: status, attempt_count: 2, next_retry_at: null },
+    { response_status: 500, attempt_count: 1, next_retry_at: expect.any(Number) },
+  ])
+  harness.clock.advance(60_000)
+  expect(await harness.published("delivery.dead", 1)).toMatchObject([{ attempt_count: 2 }])
+  expect(await deliveries.get(id)).toMatchObject({ status: "dead", deadReason: "exhausted", attemptCount: 2 })
+  expect((await attempts.list({ message })).data).toHaveLength(4)
+})

@@ -50,16 +50,22 @@ export function settling(name: string, setUp: SetUp): void {
 
     test.each([
       200, 500,
-    ])("leaves a row that is no longer what HTTP %i was computed from, and counts the attempt", async (status) => {
+    ])("logs HTTP %i from before an operator's retry, and does not count it towards the delivery that begins anew", async (status) => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
-      const [claimed] = (await fetch(7)).deliveries
-      const outcome = { ...settlement(endpoint.id, 7, claimed!, status), expectedAttemptCount: 3 }
+      const [first] = (await fetch(7)).deliveries
+      await store.settle([settlement(endpoint.id, 7, first!, 500)])
+      const [second] = (await fetch(8, 1, NOW + 30_000)).deliveries
+      const before = (await store.getDelivery(ORG, second!.id))!
+      expect(await store.amend([revived(before)])).toEqual([true])
+      const begun = await store.getDelivery(ORG, second!.id)
+      expect(begun).toMatchObject({ status: "pending", attemptCount: 0 })
+      const outcome = settlement(endpoint.id, 8, second!, status, NOW + 30_000)
       expect(await store.settle([outcome])).toEqual(["superseded"])
-      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ status: "pending", attemptCount: 1 })
-      expect(await store.listAttempts({ deliveryId: claimed!.id }, newest(9))).toHaveLength(1)
+      expect(await store.getDelivery(ORG, second!.id)).toEqual(begun)
+      expect(await store.listAttempts({ deliveryId: second!.id }, newest(9))).toHaveLength(2)
       expect(await store.settle([outcome])).toEqual(["stale"])
-      expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ attemptCount: 1 })
+      expect((await fetch(9, 1, NOW + 30_000)).deliveries).toMatchObject([{ attemptCount: 0, manual: true }])
     })
 
     test("refuses a claim that was lost to another, and one that was written before", async () => {
@@ -194,6 +200,17 @@ export function settling(name: string, setUp: SetUp): void {
         holdUntil: NOW + 777,
       })
       expect((await send()).matched).toBe(0)
+    })
+
+    test("410 disables the endpoint also when it comes after its delivery was called off", async () => {
+      const { store, application, endpoint, send, fetch } = await setUp()
+      await send()
+      const [claimed] = (await fetch(1)).deliveries
+      await store.amend([calledOff((await store.getDelivery(ORG, claimed!.id))!)])
+      const plain = settlement(endpoint.id, 1, claimed!, 500)
+      const gone = { ...plain, change: { ...plain.change, disableEndpoint: true } }
+      expect(await store.settle([gone])).toEqual(["superseded"])
+      expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({ disabled: true })
     })
   })
 }

@@ -137,16 +137,16 @@ test("an attempt for one that somebody called off meanwhile is in the log, and i
   ).toEqual([{ attempt_count: 1, together: true }])
 })
 
-test("an attempt for one that somebody reset meanwhile is counted, and the reset stands", async () => {
+test("an attempt for one that somebody reset meanwhile is in the log, and the reset stands", async () => {
   const { handed, store, outcome, attempts, fetch, query } = await start()
   const { seq } = (await handed())!
   const settled = { ...(await outcome(seq, 500)), expectedAttemptCount: 3 }
   expect(await store.settle([settled])).toEqual(["superseded"])
   expect(await attempts()).toEqual(["failed"])
   expect(await query("SELECT status, attempt_count, handed_token FROM webhook_deliveries")).toEqual([
-    { status: "pending", attempt_count: 1, handed_token: null },
+    { status: "pending", attempt_count: 0, handed_token: null },
   ])
-  expect((await fetch()).deliveries).toMatchObject([{ seq, attemptCount: 1 }])
+  expect((await fetch()).deliveries).toMatchObject([{ seq, attemptCount: 0 }])
 })
 
 test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<unknown>]>([

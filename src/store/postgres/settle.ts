@@ -186,10 +186,12 @@ SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
 }
 
 /**
- * Answers that came after somebody changed or finished the delivery: the attempt is logged and counted, and the delivery stays as it is.
+ * Answers that came after somebody changed or finished the delivery: the attempt is logged, and the delivery stays as it is. A finished one
+ * counts the attempt. One that an operator revived begins at 0, without it.
  * A row that was handed over and is live no more has no mark to go by, so the lane's claim stands for it; and what was written before, by a
  * call whose answer got lost, is not written again. A statement of its own, since it looks through every day of finished deliveries.
  */
+const COUNTS = "x.attempt_id IS NOT NULL AND d.status IN ('delivered', 'dead')"
 const SETTLE_LATE: Statement = {
   name: "deliveries.settle-late",
   text: `
@@ -201,8 +203,8 @@ ${fenced(`(
   )`)},
 counted AS (
   UPDATE webhook_deliveries d
-     SET attempt_count = d.attempt_count + (x.attempt_id IS NOT NULL)::int, handed_token = NULL,
-         last_attempted_at = CASE WHEN x.attempt_id IS NULL THEN d.last_attempted_at ELSE x.last_attempted_at END
+     SET attempt_count = d.attempt_count + (${COUNTS})::int, handed_token = NULL,
+         last_attempted_at = CASE WHEN ${COUNTS} THEN x.last_attempted_at ELSE d.last_attempted_at END
     FROM standing x
    WHERE ${lookup("d.seq", "x.seq")}
   RETURNING x.ord, CASE WHEN d.status IN ('delivered', 'dead') THEN d.purge_day ELSE ${LIVE_DAY} END AS day

@@ -27,11 +27,11 @@ function settleOne(context: Context, settlement: Settlement): SettleResult {
   return applied ? "applied" : "superseded"
 }
 
-/** The answer came after somebody changed or finished the delivery: a finished attempt all the same. */
+/** The answer came after the delivery was finished: an attempt all the same. One that an operator revived begins at 0, without it. */
 function countLate({ connection }: Context, seq: number, lastAttemptedAt: number | null): void {
   connection
     .sql(
-      "UPDATE webhook_deliveries SET attempt_count = attempt_count + 1, last_attempted_at = ? WHERE seq = ?",
+      "UPDATE webhook_deliveries SET attempt_count = attempt_count + 1, last_attempted_at = ? WHERE seq = ? AND status IN ('delivered', 'dead')",
     )
     .run(lastAttemptedAt, seq)
 }
