@@ -36,7 +36,7 @@ export class Reporter {
     this.settled({ delivery, endpointId, appId, change, attempt: null, detail: null }, now)
   }
 
-  /** The answer came after somebody changed or finished the delivery: an attempt, from which nothing follows. */
+  /** The answer came after somebody changed or finished the delivery: an attempt, from which nothing follows for the delivery. */
   late(settled: Settled, now: number): void {
     if (settled.attempt === null) return
     this.#publishAttempt(settled, settled.attempt, null, now)
@@ -62,6 +62,7 @@ export class Reporter {
       error: attempt.error,
       duration_ms: attempt.durationMs,
       next_retry_at: nextRetryAt,
+      endpoint_disabled: settled.change.disableEndpoint,
     })
   }
 

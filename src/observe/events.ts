@@ -39,6 +39,8 @@ export interface AttemptEvent extends DeliveryEvent {
   readonly duration_ms: number
   /** Null when no further attempt follows. */
   readonly next_retry_at: number | null
+  /** The answer was a 410 that disabled the endpoint. */
+  readonly endpoint_disabled: boolean
 }
 
 export type WebhookEvent = DeadEvent | DeliveredEvent | AttemptEvent

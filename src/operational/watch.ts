@@ -12,9 +12,9 @@ export function watchDeliveries(bus: EventBus, store: Store, operational: Operat
   bus.onPublished((event) => {
     if (event.type === "delivery.dead" && GIVEN_UP.has(event.reason)) {
       void tell(event, "message.attempt.exhausted")
-      if (event.reason === "gone") void tellDisabled(event)
     } else if (event.type === "delivery.attempt") {
-      const { success, attempt_count, next_retry_at } = event
+      const { success, attempt_count, next_retry_at, endpoint_disabled } = event
+      if (endpoint_disabled) void tellDisabled(event)
       if (success && attempt_count > FAILING_ATTEMPTS) void tell(event, "message.attempt.recovered")
       if (!success && attempt_count === FAILING_ATTEMPTS && next_retry_at !== null)
         void tell(event, "message.attempt.failing")
@@ -33,7 +33,7 @@ export function watchDeliveries(bus: EventBus, store: Store, operational: Operat
     )
   }
 
-  async function tellDisabled({ app_id, webhook_id, at }: DeadEvent): Promise<void> {
+  async function tellDisabled({ app_id, webhook_id, at }: AttemptEvent): Promise<void> {
     const endpoint = await store.getEndpoint(app_id, webhook_id).catch(() => null)
     if (endpoint === null) return
     const data = async () => ({

@@ -97,3 +97,22 @@ test("the management organization is not told of itself", async () => {
   await harness.posthorn.operational.settled()
   expect((await management.messages.list(MANAGEMENT_ORG)).data).toEqual([])
 })
+
+test.each([
+  ["in time", false],
+  ["after a cancel", true],
+])("410 %s disables the endpoint, and the tenant is told once", async (_when, isLate) => {
+  const harness = await start()
+  const id = await harness.endpoint({ retry: { delays: [1], maxAttempts: 3, gone: true } }, "/hook")
+  const answer = harness.receiver.hold("/hook")
+  const message = await harness.send()
+  await harness.receiver.arrived("/hook", 1)
+  const { deliveries, endpoints } = harness.posthorn
+  if (isLate) await deliveries.cancel((await deliveries.list({ message })).data[0]!.id)
+  answer(410)
+  await harness.receiver.arrived("/operations", isLate ? 2 : 3)
+  expect(await endpoints.get("acme", id)).toMatchObject({ disabled: true })
+  await harness.quiet()
+  const disabled = (await told(harness, 2)).filter(({ type }) => type === "endpoint.disabled")
+  expect(disabled).toMatchObject([{ data: { appUid: "acme", endpointId: id, trigger: "automatic" } }])
+})

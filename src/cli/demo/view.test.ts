@@ -78,6 +78,7 @@ test("what a receiver answers cannot reach the terminal as anything but text", (
     response_status: 500,
     error: "HTTP 500: \x1b]0;owned\x07\x1b[2J",
     duration_ms: 3,
+    endpoint_disabled: false,
     next_retry_at: NOW + 500,
   })
   const line = stripVTControlCharacters(logLine(show.lines[0]!, COLUMNS))

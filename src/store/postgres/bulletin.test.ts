@@ -39,6 +39,7 @@ function attempt(n: number): AttemptEvent {
     error: null,
     duration_ms: 12,
     next_retry_at: null,
+    endpoint_disabled: false,
   }
 }
 
