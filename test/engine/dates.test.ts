@@ -126,6 +126,28 @@ test.each([
   expect(harness.receiver.requests).toHaveLength(2)
 })
 
+test.each([
+  [HOUR, 0],
+  [HOUR, 1],
+  [-HOUR, 0],
+  [-HOUR, 1],
+])("a date in a reschedule is measured by the wall clock as it is given: after a jump of %i ms, and %i attempts", async (jump, tried) => {
+  const harness = await Harness.start()
+  await harness.endpoint({ retry: { delays: [7200], maxAttempts: 3 } })
+  harness.receiver.queue("/", 500)
+  harness.clock.jumpWall(jump)
+  const message = await harness.send({}, tried === 0 ? inMs(harness, 2 * HOUR) : {})
+  if (tried === 1) await harness.published("delivery.attempt", 1)
+  const { deliveries } = harness.posthorn
+  const { id } = (await deliveries.list({ message })).data[0]!
+  await deliveries.reschedule(id, { at: new Date(harness.clock.wallNow() + 10 * MINUTE) })
+  // It is a delay from then on, which gives way to the wall clock by at most 5 %.
+  await pass(harness, 9.4 * MINUTE)
+  expect(harness.receiver.requests).toHaveLength(tried)
+  await pass(harness, 1.3 * MINUTE)
+  expect(harness.receiver.requests).toHaveLength(tried + 1)
+})
+
 test("a date that was waited for gives no more age than the policy has, after any jump", async () => {
   const harness = await Harness.start()
   await harness.endpoint({ retry: { delays: [60], maxAge: 600 } })
