@@ -10,5 +10,7 @@ export interface Facts {
 
 export const ENCRYPTION_KEY = "5".repeat(64)
 export const SECRET = `whsec_${Buffer.alloc(24, 7).toString("base64")}`
+/** When the deferred messages are due. */
+export const LATER = Date.UTC(2100, 0)
 /** Nothing is removed, however old the files are. */
 export const RETRY: PolicyInput = { delays: [3600], maxAttempts: 3, retention: {} }

@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url"
 import { gzipSync } from "node:zlib"
 import type * as Library from "../../src/index.ts"
 import { Receiver } from "../support/receiver.ts"
-import { ENCRYPTION_KEY, type Facts, RETRY, SECRET } from "./facts.ts"
+import { ENCRYPTION_KEY, type Facts, LATER, RETRY, SECRET } from "./facts.ts"
 
 const [folder, databaseUrl, output] = process.argv.slice(2) as [string, string, string]
 const { openPosthorn }: typeof Library = await import(
@@ -33,13 +33,13 @@ async function fill(store: string, receiver: Receiver): Promise<Facts> {
   })
   await posthorn.policies.put("patient", { ...RETRY, delays: [7200] })
   await posthorn.applications.create({ uid: "acme", name: "Acme" })
-  for (const uid of ["delivered", "dead", "failed", "hangs", "paused", "line"])
+  for (const uid of ["delivered", "dead", "failed", "hangs", "paused", "line", "later", "later-line"])
     await posthorn.endpoints.create("acme", {
       uid,
       url: receiver.url(`/${uid}`),
       eventTypes: [uid],
       secret: SECRET,
-      ordered: uid === "line",
+      ordered: uid === "line" || uid === "later-line",
       ...(uid === "failed" ? { retry: "patient" } : {}),
     })
   for (const uid of ["paused", "line"]) await posthorn.endpoints.pause("acme", uid)
@@ -52,6 +52,7 @@ async function fill(store: string, receiver: Receiver): Promise<Facts> {
   for (const uid of ["delivered", "failed", "hangs", "paused", "line", "delivered", "paused", "line", "line"])
     await send(uid)
   await send("dead", { maxAttempts: 1 })
+  for (const uid of ["later", "later-line"]) await send(uid, { deliverAt: LATER })
   await receiver.arrived("/hangs", 1)
   for (;;) {
     const { delivered, dead, failed } = await posthorn.stats()
