@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test } from "vitest"
+import { inheritedEnvironment } from "../../test/support/process.ts"
 
 const MAIN = new URL("./main.ts", import.meta.url).pathname
 /** It takes ten seconds; a busy machine may take longer. */
@@ -14,7 +15,7 @@ const PATIENCE_MS = 180_000
 /** With a folder for temporary files of its own, so that what is left behind shows. */
 function start(...flags: string[]): { child: ChildProcess; folder: string; complaint(): string } {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-"))
-  const env = { ...process.env, TMPDIR: folder, FORCE_COLOR: undefined }
+  const env = { ...inheritedEnvironment(), TMPDIR: folder, FORCE_COLOR: undefined }
   const child = spawn(process.execPath, [MAIN, "demo", ...flags], { env })
   onTestFinished(() => {
     child.kill("SIGKILL")

@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { expect, test } from "vitest"
+import { inheritedEnvironment } from "../../test/support/process.ts"
 import { isGroup } from "./command.ts"
 import { COMMANDS } from "./registry.ts"
 
@@ -16,8 +17,11 @@ interface Result {
 
 function posthorn(...args: string[]): Promise<Result> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [MAIN, ...args], (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    const child = execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { env: inheritedEnvironment() },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
     )
   })
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { unknownVariables } from "../config/table.ts"
 import { printable } from "../core/text.ts"
 /** The `posthorn` command: finds the file of the command that was asked for and runs it. */
 import { VERSION } from "../version.ts"
@@ -27,6 +28,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name.startsWith("-")) return about(parseFlags([name, ...args], GLOBAL))
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (entry === undefined) throw await unknownCommand(name)
+  for (const sentence of unknownVariables(process.env)) console.error(`posthorn: warning: ${sentence}`)
   const command = await entry.load()
   if ("table" in command) {
     const { dispatch } = await import("./dispatch.ts")

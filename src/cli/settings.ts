@@ -1,6 +1,6 @@
 /** The settings as a command takes them: its flags, its help, and errors that name what the user typed. */
 import type { ParseArgsOptionsConfig } from "node:util"
-import { flagOf, NAMES, type SettingName, settingOf, unknownVariables, variablesOf } from "../config/table.ts"
+import { flagOf, NAMES, type SettingName, settingOf, variablesOf } from "../config/table.ts"
 import { type Config, loadConfig } from "../config.ts"
 import type { Flags } from "./options.ts"
 import { asUsageError } from "./usage.ts"
@@ -30,9 +30,8 @@ export function settingsHelp(names: readonly SettingName[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(widest)}   ${right}`).join("\n")
 }
 
-/** Warns of misspelt variables on standard error; a misspelt flag or a misspelt name in the file is refused. */
+/** A misspelt flag or a misspelt name in the file is refused. */
 export function configFor(flags: Flags): Config {
-  for (const sentence of unknownVariables(process.env)) console.error(`posthorn: warning: ${sentence}`)
   try {
     return loadConfig({ flags, environment: process.env })
   } catch (error) {

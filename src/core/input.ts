@@ -125,6 +125,7 @@ export function requireMetadata(value: unknown, field: string): { readonly [key:
   return Object.fromEntries(entries) as { [key: string]: string }
 }
 
+export const MOST_HEADERS = 50
 const RESERVED_HEADERS = new Set(
   (
     "host content-length transfer-encoding connection te trailer upgrade expect keep-alive " +
@@ -155,7 +156,7 @@ export function requireHeaders(value: unknown, field: string): { readonly [name:
       throw invalid(`${field}.${given}`, "must be a text without line breaks or control characters")
     }
   }
-  if (headers.length > 50) throw invalid(field, "must have at most 50 entries")
+  if (headers.length > MOST_HEADERS) throw invalid(field, `must have at most ${MOST_HEADERS} entries`)
   return Object.fromEntries(headers)
 }
 

@@ -2,6 +2,7 @@
 import { type Auth, type ClientTls, parseAuth, parseClientTls } from "../core/auth.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import {
+  MOST_HEADERS,
   nameList,
   optionalName,
   optionalWholeNumber,
@@ -237,9 +238,12 @@ export class Endpoints {
     return readAndSave(async () => {
       const row = await requireEndpoint(this.#core, app, endpoint)
       const named = new Set(Object.keys(patch).map((name) => name.toLowerCase()))
-      const merged = Object.entries(row.headers).filter(([name]) => !named.has(name.toLowerCase()))
-      merged.push(...Object.entries(patch).filter((one): one is [string, string] => one[1] !== null))
-      const headers = requireHeaders(Object.fromEntries(merged), "headers")
+      const kept = Object.entries(row.headers).filter(([name]) => !named.has(name.toLowerCase()))
+      const given = Object.entries(patch).filter(([, text]) => text !== null)
+      // Headers that were stored before a name was refused do not stand in the way of others.
+      const headers = { ...Object.fromEntries(kept), ...requireHeaders(Object.fromEntries(given), "headers") }
+      if (Object.keys(headers).length > MOST_HEADERS)
+        throw invalid("headers", `must have at most ${MOST_HEADERS} entries`)
       return this.#change(row, { headers }, row.version)
     })
   }

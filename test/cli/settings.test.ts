@@ -19,6 +19,15 @@ test(
   },
 )
 
+test("a misspelt variable is a warning for commands that ask a server, too", PATIENCE, async () => {
+  const desk = new Desk({ POSTHORN_SERVER: "http://127.0.0.1:9", POSTHORN_API_KY: "ph_x" })
+  const { code, stderr } = await desk.posthorn(["lanes"])
+  expect(code).not.toBe(0)
+  expect(stderr.split("\n")[0]).toBe(
+    "posthorn: warning: the variable POSTHORN_API_KY is unknown and has no effect; did you mean POSTHORN_API_KEY?",
+  )
+})
+
 test("a whole policy in POSTHORN_RETRY is in force, and what is wrong in it is named", PATIENCE, async () => {
   const retry = { max_attempts: 4, backoff_schedule: [1, 5, 30] }
   const desk = new Desk({ POSTHORN_RETRY: JSON.stringify(retry) })

@@ -10,6 +10,18 @@ test("the version in the user agent is the package's", async () => {
   )
 })
 
+test("a header that was stored before its name was refused does not keep others from being set", async () => {
+  const harness = await Harness.start()
+  const endpoint = await harness.endpoint()
+  await harness.sql(`UPDATE endpoints SET headers = '{"X-Goog-Old":"1"}'`)
+  const { endpoints } = harness.posthorn
+  expect((await endpoints.patchHeaders("acme", endpoint, { "X-Tenant": "acme" })).headers).toEqual({
+    "X-Goog-Old": "1",
+    "X-Tenant": "acme",
+  })
+  await expect(endpoints.patchHeaders("acme", endpoint, { "X-Goog-New": "1" })).rejects.toThrow("X-Goog-New")
+})
+
 test("JSON and bytes arrive exactly, with their content type and the endpoint's headers", async () => {
   const harness = await Harness.start()
   // The content type is the message's to say.

@@ -103,7 +103,7 @@ export class Program {
 }
 
 /** Without the variables of the test run, which a program would warn of as unknown. */
-function inheritedEnvironment(): NodeJS.ProcessEnv {
+export function inheritedEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith("POSTHORN_TEST_")),
   )
