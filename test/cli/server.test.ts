@@ -238,6 +238,18 @@ test("80 columns show the next attempt, the URL and the error, and endpoints by 
   expect(group).toMatch(/^ +1 +down +exhausted .*HTTP 500: answer/)
 })
 
+test("an attempt whose answer broke off shows why beside its status", PATIENCE, async () => {
+  const world = await World.start()
+  world.receiver.always("/down", (_request, response) => {
+    response.writeHead(200, { "content-length": "100" }).flushHeaders()
+    response.socket!.end()
+  })
+  await world.send("fails")
+  const list = async () =>
+    (await world.desk.posthorn(["attempts", "list", "acme", "--status", "fail", "--wide"])).stdout
+  await expect.poll(list, { timeout: 20_000 }).toMatch(/ fail +200 .* connection_reset\n$/)
+})
+
 test("recover sends what was given up, and replay-missing what was missed", PATIENCE, async () => {
   const world = await World.start()
   await world.deadLetter()

@@ -107,6 +107,12 @@ export const AttemptOut = Type.Named(
     response: Type.String({
       description: "The start of the answer, or why there was none; `{}` when content was not asked for.",
     }),
+    error: Type.Nullable(
+      Type.String({
+        description:
+          "Why no complete answer came, such as `timeout` or `connection_reset`, also where the answer has a status. Null for a complete answer.",
+      }),
+    ),
     responseStatusCode: Type.Integer({ description: "0 when no answer came." }),
     responseDurationMs: Type.Integer(),
     status: StatusNumber,

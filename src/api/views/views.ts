@@ -1,4 +1,5 @@
 /** From the library's words to those of the wire. */
+import { FAILURE_CAUSES } from "../../core/outcome.ts"
 import { writePolicy } from "../../core/write-policy.ts"
 import type { Application } from "../../resources/applications.ts"
 import type { Attempt } from "../../resources/attempts.ts"
@@ -148,6 +149,8 @@ export function attemptOut(
     deliveryId,
     url,
     response: content ? (responseStatus === null ? (attempt.error ?? "") : body) : "{}",
+    // For a complete answer the stored error repeats the status and the body, which may not have been asked for.
+    error: FAILURE_CAUSES.find((cause) => cause === attempt.error) ?? null,
     responseStatusCode: responseStatus ?? 0,
     responseDurationMs: Math.round(durationMs),
     ...numbered(attemptNumber(attempt.status)),

@@ -15,7 +15,7 @@ export const ATTEMPT_COLUMNS: readonly Column<AttemptOut>[] = [
   { title: "HTTP", value: ({ responseStatusCode }) => responseStatusCode || null, right: true },
   { title: "MS", value: ({ responseDurationMs }) => responseDurationMs, right: true },
   { title: "URL", value: ({ url }) => url, cut: true, least: 24 },
-  { title: "ANSWER", value: ({ response }) => response, cut: true, least: 24 },
+  { title: "ANSWER", value: ({ error, response }) => error ?? response, cut: true, least: 24 },
 ]
 
 function routeOf(app: string, endpoint: string | undefined, message: string | undefined): string {

@@ -75,6 +75,29 @@ test("a delivery shows its attempts and when the next is due, and can be sent no
   expect(await server.call("GET", "/delivery/dlv_nothing")).toMatchObject({ status: 404 })
 })
 
+test("an attempt says why it failed beside the status of an answer that broke off", async () => {
+  const { server, receiver, endpoint, send } = await start()
+  await endpoint("hook", { retry: RETRY })
+  receiver.always("/hook", (_request, response) => {
+    response.writeHead(200, { "content-length": "100" }).flushHeaders()
+    response.socket!.end()
+  })
+  await send()
+  const attempts = async () => (await server.call("GET", "/app/acme/attempt")).body.data
+  await expect
+    .poll(attempts)
+    .toMatchObject([{ status: 2, responseStatusCode: 200, response: "", error: "connection_reset" }])
+  receiver.always("/hook", 500)
+  await send()
+  await expect
+    .poll(async () => (await attempts())[0])
+    .toMatchObject({
+      responseStatusCode: 500,
+      response: "answer 500",
+      error: null,
+    })
+})
+
 test("what waits is counted and sent now: the receiver is back", async () => {
   const { server, receiver, endpoint, send } = await start()
   receiver.queue("/hook", 500, 500)
