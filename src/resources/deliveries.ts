@@ -131,13 +131,16 @@ export class Deliveries {
     const policy = endpoint === null ? this.#core.defaultPolicy : policyOf(endpoint, this.#core.defaultPolicy)
     await this.#amend(id, (row, now) => {
       requireLive(row)
-      const endsAt = ageEndsAt(row.ageFrom, policy)
+      // It waits for no date any more: its age is converted to the steady clock, as when it joins its lane.
+      const stepMs = row.dated ? now - this.#core.clock.wallNow() : 0
+      const ageFrom = row.ageFrom === null ? null : row.ageFrom + stepMs
+      const endsAt = ageEndsAt(ageFrom, policy)
       if (endsAt !== null && dueAt >= endsAt)
         throw invalid(
           input.at === undefined ? "delaySeconds" : "at",
           `must lead to a time before ${new Date(endsAt).toISOString()}, when the delivery expires`,
         )
-      return reschedule(row, dueAt, now)
+      return reschedule({ ...row, ageFrom }, dueAt, now)
     })
     this.#core.recall({ endpointId })
     this.#core.wake([{ endpointId, appId, dueAt }])

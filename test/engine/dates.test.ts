@@ -148,6 +148,18 @@ test.each([
   expect(harness.receiver.requests).toHaveLength(tried + 1)
 })
 
+test("a message that waits for a date is rescheduled within its age, after any jump", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint({ retry: { delays: [60], maxAge: 600 } })
+  harness.clock.jumpWall(-HOUR)
+  const message = await harness.send({}, inMs(harness, 10 * MINUTE))
+  const { deliveries } = harness.posthorn
+  const { id } = (await deliveries.list({ message })).data[0]!
+  await deliveries.reschedule(id, { delaySeconds: 60 })
+  await pass(harness, 2 * MINUTE)
+  expect(await deliveries.get(id)).toMatchObject({ status: "delivered", attemptCount: 1 })
+})
+
 test("a date that was waited for gives no more age than the policy has, after any jump", async () => {
   const harness = await Harness.start()
   await harness.endpoint({ retry: { delays: [60], maxAge: 600 } })
