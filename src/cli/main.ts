@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { unknownVariables } from "../config/table.ts"
 import { printable } from "../core/text.ts"
 /** The `posthorn` command: finds the file of the command that was asked for and runs it. */
 import { VERSION } from "../version.ts"
@@ -28,7 +27,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name.startsWith("-")) return about(parseFlags([name, ...args], GLOBAL))
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (entry === undefined) throw await unknownCommand(name)
-  for (const sentence of unknownVariables(process.env)) console.error(`posthorn: warning: ${sentence}`)
+  await warnOfUnknownVariables()
   const command = await entry.load()
   if ("table" in command) {
     const { dispatch } = await import("./dispatch.ts")
@@ -53,6 +52,16 @@ async function unknownCommand(name: string): Promise<UsageError> {
   const meant = groups.flat()
   if (meant.length === 0) return unknown("command", name, Object.keys(COMMANDS))
   return new UsageError(`unknown command ${printable(name)}; did you mean ${meant.join(", or ")}?`)
+}
+
+/** A command that asks a server has these alone, and need not load the table of all settings. */
+const OF_EVERY_COMMAND: readonly string[] = ["POSTHORN_SERVER", "POSTHORN_API_KEY"]
+
+async function warnOfUnknownVariables(): Promise<void> {
+  const given = Object.keys(process.env).filter((name) => name.startsWith("POSTHORN_"))
+  if (given.every((name) => OF_EVERY_COMMAND.includes(name))) return
+  const { unknownVariables } = await import("../config/table.ts")
+  for (const sentence of unknownVariables(process.env)) console.error(`posthorn: warning: ${sentence}`)
 }
 
 function about(flags: Flags): number {
