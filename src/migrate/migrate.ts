@@ -1,7 +1,6 @@
 /** Moves everything from an SQLite file to PostgreSQL, chunk by chunk; killed at any moment and started again, it goes on where it was. */
 import type { SQLOutputValue } from "node:sqlite"
 import { withoutPassword } from "../config/kinds.ts"
-import { PosthornError } from "../core/errors.ts"
 import type { PostgresStore } from "../store/postgres/store.ts"
 import { Comparison, type TableResult } from "./compare.ts"
 import { Source, type SourceRow } from "./source.ts"
@@ -47,20 +46,21 @@ export async function migrate(fromPath: string, to: Target, options: MigrateOpti
       const { startedAt, finishedAt, state } = await target.begin(store, source, force)
       const needsKey = key.kept === null
       if (finishedAt !== null) {
-        source.markMoved(place)
+        source.markMoved(place, state)
         return { tables: [], finishedBefore: new Date(finishedAt), needsKey }
       }
       const steps = stepsOf(source, await target.readColumns(store), startedAt)
       await copyAll(store, source, steps, watch)
       await target.analyze(store)
       const comparison = new Comparison(source, steps)
-      if (source.state() !== state) throw changedMeanwhile(source.path)
+      // A change is told as such, not as contents that differ.
+      source.refuseChanged(state)
       const isSame = await store.database.transactionCalmly(async (runner) => {
         const journal = (await target.readJournal(runner))!
         if (!(await comparison.isSame(runner))) return false
         await target.finish(runner, journal, key)
         // Before the commit, so that there is no moment at which both could deliver; a run that ends in between is started again.
-        source.markMoved(place)
+        source.markMoved(place, state)
         return true
       })
       if (!isSame) await store.database.transactionCalmly((runner) => comparison.findColumns(runner))
@@ -117,9 +117,4 @@ function toKey(value: SQLOutputValue): target.KeyValue {
 
 function fromKey(value: target.KeyValue): string | number | Uint8Array {
   return typeof value === "object" ? Buffer.from(value.hex, "hex") : value
-}
-
-function changedMeanwhile(path: string): PosthornError {
-  const text = `${path} was changed while it was moved: stop every process that uses it, and begin again with an empty database`
-  return new PosthornError("conflict", text, { field: "from" })
 }

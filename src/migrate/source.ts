@@ -102,16 +102,27 @@ export class Source {
     refuseMoved(this.path, this.#connection)
   }
 
-  /** Nothing opens the file from here on. It is the only write: before it, a look at the file leaves it as it is. */
-  markMoved(to: string): void {
+  /**
+   * Nothing opens the file or sends into it from here on. Throws if its state is another: the write lock keeps every send before the check
+   * or behind the mark. It is the only write: before it, a look at the file leaves it as it is.
+   */
+  markMoved(to: string, state: string): void {
     const connection = new Connection(this.path)
     try {
+      connection.sql("BEGIN IMMEDIATE").run()
+      this.refuseChanged(state)
       markMoved(connection, to)
+      connection.commit()
     } catch (error) {
+      if (error instanceof PosthornError) throw error
       throw unavailable(`${this.path} cannot be marked as moved: ${describe(error)}`)
     } finally {
       connection.close()
     }
+  }
+
+  refuseChanged(state: string): void {
+    if (this.state() !== state) throw changedMeanwhile(this.path)
   }
 
   /** Another after any change to the data. */
@@ -167,6 +178,11 @@ function incompatible(path: string, version: number): PosthornError {
     "store_incompatible",
     `${path} has schema ${version}, this program knows ${MIGRATIONS.length}: ${mend}`,
   )
+}
+
+function changedMeanwhile(path: string): PosthornError {
+  const text = `${path} was changed while it was moved: stop every process that uses it, and begin again with an empty database`
+  return new PosthornError("conflict", text, { field: "from" })
 }
 
 function unavailable(text: string): PosthornError {

@@ -2,9 +2,10 @@
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
-import { expect, onTestFinished, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { makeFirstKey } from "../../src/cli/first-key.ts"
-import { openPosthorn, type PosthornOptions } from "../../src/index.ts"
+import { openPosthorn, type Posthorn, type PosthornOptions } from "../../src/index.ts"
+import { Comparison } from "../../src/migrate/compare.ts"
 import { migrate as move } from "../../src/migrate/migrate.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { addressOf, serve, start } from "../api/support/serving.ts"
@@ -169,6 +170,40 @@ test("a file that was moved is not moved to another database, unless forced", as
   await expect(migrate(file, other)).rejects.toMatchObject({ code: "store_moved" })
   const program = start(["migrate", "--from", `sqlite:${file}`, "--to", other, "--quiet", "--force"])
   expect(await program.ended).toMatchObject({ code: 0 })
+  const refused = await open({ store: `sqlite:${file}` }).catch((error) => error)
+  expect(refused.message).toContain(`was moved to ${other}?schema=`)
+})
+
+test("a process that was open beside the move sends no more into the file", async () => {
+  const { file } = await servedFile()
+  const guest = await open({ store: `sqlite:${file}`, deliver: false })
+  const forced = await open({ store: `sqlite:${file}`, deliver: false, openMoved: true })
+  const send = (posthorn: Posthorn) => posthorn.send("acme", { eventType: "a", payload: 1 })
+  await migrate(file, await freshDatabase())
+  for (let n = 0; n < 2; n++) await expect(send(guest)).rejects.toMatchObject({ code: "store_moved" })
+  await send(forced)
+})
+
+test("a send into the file while the contents are compared stops the move, and the file stays in use", async () => {
+  const { file } = await servedFile()
+  const url = await freshDatabase()
+  const guest = await open({ store: `sqlite:${file}`, deliver: false })
+  const send = () => guest.send("acme", { eventType: "a", payload: 1 })
+  const isSame = Comparison.prototype.isSame
+  const comparing = vi.spyOn(Comparison.prototype, "isSame").mockImplementation(async function (
+    this: Comparison,
+    runner,
+  ) {
+    await send()
+    return isSame.call(this, runner)
+  })
+  onTestFinished(() => comparing.mockRestore())
+  await expect(migrate(file, url)).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining("was changed while it was moved"),
+  })
+  await send()
+  await expect(open({ store: url })).rejects.toMatchObject({ code: "store_incompatible" })
 })
 
 test("a move that ends between the file's mark and the database's is finished by the next run", async () => {

@@ -28,13 +28,16 @@ export class Context {
   /** The idempotency generations that have a table; null until looked up. */
   idempotencyGenerations: readonly number[] | null = null
   #nextDeliverySeq: number | null = null
+  readonly #onOthers: () => void
   #dataVersion: number
   #changedByOthers = false
   /** It was told in this transaction that they did. */
   #told = false
 
-  constructor(connection: Connection, ids: Ids) {
+  /** `onOthers` is called in a transaction that finds a commit of another connection. If it throws, the next transaction calls it again. */
+  constructor(connection: Connection, ids: Ids, onOthers: () => void = () => {}) {
     this.connection = connection
+    this.#onOthers = onOthers
     this.ids = ids
     // Not the usual ABORT, for which SQLite keeps a copy of each page that the statement changes, to take back that statement alone.
     // Here whatever fails takes back the call, or the transaction.
@@ -54,6 +57,7 @@ export class Context {
     this.#told = false
     const version = this.connection.dataVersion()
     if (version === this.#dataVersion) return
+    this.#onOthers()
     this.#dataVersion = version
     this.#changedByOthers = true
     this.forget()

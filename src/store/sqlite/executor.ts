@@ -149,10 +149,14 @@ function openFile({ path, role, copying, openMoved = false, longLogPages }: Exec
   if (role !== "reader") recoverFromFailedSync(path)
   const connection = new Connection(path, { readOnly: role === "reader" })
   try {
-    if (role !== "reader") {
-      migrate(connection)
+    if (role !== "reader") migrate(connection)
+    const onOthers = () => {
       if (!openMoved) refuseMoved(path, connection)
     }
+    // Before the first check: a move that is finished after it shows as a commit of another connection.
+    const ids = createIds((into) => getRandomValues(into))
+    const context = new Context(connection, ids, onOthers)
+    if (role !== "reader") onOthers()
     const ownership = role === "owner" ? takeOwnership(path, connection) : null
     if (role === "owner") connection.rewriteLog()
     if (role !== "reader") connection.syncItself()
@@ -163,10 +167,7 @@ function openFile({ path, role, copying, openMoved = false, longLogPages }: Exec
         role === "reader" || copying === undefined
           ? null
           : new Checkpoints(connection, copying, longLogPages),
-      context: new Context(
-        connection,
-        createIds((into) => getRandomValues(into)),
-      ),
+      context,
     }
   } catch (error) {
     if (toPosthornError(error).code === "store_failed") markFailedSync(path)

@@ -13,7 +13,9 @@ interface Move {
 
 export function markMoved({ db }: Connection, to: string): void {
   const move: Move = { to, at: new Date().toISOString() }
-  db.prepare("INSERT INTO meta VALUES ('moved', ?) ON CONFLICT DO NOTHING").run(JSON.stringify(move))
+  db.prepare("INSERT INTO meta VALUES ('moved', ?) ON CONFLICT DO UPDATE SET value = excluded.value").run(
+    JSON.stringify(move),
+  )
 }
 
 export function refuseMoved(path: string, { db }: Connection): void {
