@@ -2,10 +2,10 @@
 
 import type { Api } from "../api/context.ts"
 import { tokenReader } from "../api/jwt.ts"
-import { withoutPassword } from "../config/kinds.ts"
 import { NAMES } from "../config/table.ts"
 import { type Config, libraryOptions } from "../config.ts"
 import { systemClock } from "../core/clock.ts"
+import { withoutPassword } from "../core/location.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
 import { adoptKey, makeFirstKey } from "./first-key.ts"

@@ -1,8 +1,8 @@
 /** `posthorn worker`: a process that only delivers. */
 
-import { withoutPassword } from "../config/kinds.ts"
 import type { SettingName } from "../config/table.ts"
 import { libraryOptions } from "../config.ts"
+import { withoutPassword } from "../core/location.ts"
 import { openPosthorn, type Posthorn } from "../index.ts"
 import { createLogger } from "../observe/log.ts"
 import { type Flags, UsageError } from "./options.ts"

@@ -1,4 +1,5 @@
 /** What a setting's value can be: read from text or from the file, and shown again. */
+import { withoutPassword } from "../core/location.ts"
 import { nearest } from "../core/nearest.ts"
 import type { PolicyInput } from "../core/policy.ts"
 import { PRESETS, type PresetName } from "../core/presets.ts"
@@ -124,13 +125,4 @@ export const webAddress: Kind<string> = {
   },
   read: (value) => webAddress.parse(text.read(value)),
   show: (value) => value,
-}
-
-/** Parameters may be a password too. */
-export function withoutPassword(location: string): string {
-  const url = URL.parse(location)
-  if (url === null || url.protocol === "sqlite:") return location
-  url.password = ""
-  url.search = ""
-  return url.href
 }

@@ -1,6 +1,6 @@
 /** Moves everything from an SQLite file to PostgreSQL, chunk by chunk; killed at any moment and started again, it goes on where it was. */
 import type { SQLOutputValue } from "node:sqlite"
-import { withoutPassword } from "../config/kinds.ts"
+import { withoutPassword } from "../core/location.ts"
 import type { PostgresStore } from "../store/postgres/store.ts"
 import { Comparison, type TableResult } from "./compare.ts"
 import { Source, type SourceRow } from "./source.ts"

@@ -1,6 +1,8 @@
 /** Connections to Redis: each gives up soon and comes back by itself, since everything can be done without it. */
+
 import { Redis, type RedisOptions } from "ioredis"
 import { PosthornError } from "../../core/errors.ts"
+import { withoutPassword } from "../../core/location.ts"
 
 /** A server that says nothing for so long is lost: the connection is cut and made anew. */
 const SILENCE_MS = 2000
@@ -77,10 +79,4 @@ function refuseUnsuitable(info: string, where: string): void {
   if (policy === "noeviction") return
   const text = `${where} throws keys away when its memory is full (maxmemory-policy ${policy}): set maxmemory-policy to noeviction`
   throw new PosthornError("store_incompatible", text, { field: "schedule" })
-}
-
-/** For messages: the user, the host and the database. The query may hold a password too. */
-export function withoutPassword(url: string): string {
-  const { protocol, username, host, pathname } = new URL(url)
-  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`
 }

@@ -2,11 +2,13 @@
  * The schedule with Redis in front of PostgreSQL. Redis says which lane is due when, and wakes workers; lane and token are granted by
  * PostgreSQL, which holds everything that Redis does.
  */
+
+import { withoutPassword } from "../../core/location.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import { PostgresSchedule, type PostgresScheduleOptions } from "../postgres/postgres.ts"
 import type { ScheduleListener } from "../schedule.ts"
-import { openRedis, withoutPassword } from "./connection.ts"
+import { openRedis } from "./connection.ts"
 import { RedisLine } from "./line.ts"
 import { type Keys, keysFor } from "./rebuild.ts"
 import { SCRIPTS } from "./scripts.ts"

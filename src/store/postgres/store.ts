@@ -1,7 +1,9 @@
 /** The PostgreSQL store: the contract, shared by as many processes as there are. */
+
 import { getRandomValues } from "node:crypto"
 import { invalid, PosthornError } from "../../core/errors.ts"
 import { createIds } from "../../core/ids.ts"
+import { withoutPassword } from "../../core/location.ts"
 import type { Store } from "../store.ts"
 import { Acceptor } from "./acceptor.ts"
 import * as adding from "./add.ts"
@@ -149,6 +151,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 async function openDatabase({ url, name, schema = null }: PostgresStoreOptions): Promise<Database> {
+  refuseNoUrl(url)
   const where = withoutPassword(url)
   let database: Database | null = null
   try {
@@ -162,13 +165,11 @@ async function openDatabase({ url, name, schema = null }: PostgresStoreOptions):
   }
 }
 
-/** For messages: the user, the host and the database, and nothing that could be a secret. */
-function withoutPassword(url: string): string {
+/** Not the URL itself: it may hold a password. */
+function refuseNoUrl(url: string): void {
   if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
     throw invalid(
       "store",
       "must be a URL like postgres://user:password@host:5432/database; in the password, write characters such as # / ? @ as %23 %2F %3F %40",
     )
-  const { protocol, username, host, pathname } = new URL(url)
-  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`
 }
