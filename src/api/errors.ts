@@ -59,8 +59,8 @@ const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: Fasti
     ApiError.of(
       413,
       "payload_too_large",
-      `the body is larger than ${bodyLimit} bytes: a payload may have ${bodyLimit - ENVELOPE_BYTES} (the setting maxPayloadBytes, ` +
-        `POSTHORN_MAX_PAYLOAD_BYTES), and what is around it ${ENVELOPE_BYTES}`,
+      `the body is larger than ${bodyLimit} bytes: ${bodyLimit - ENVELOPE_BYTES} for payloads (the setting maxPayloadBytes, ` +
+        `POSTHORN_MAX_PAYLOAD_BYTES; all messages of a batch share them) and ${ENVELOPE_BYTES} for the rest`,
     ),
   FST_ERR_MAX_PARAM_LENGTH: () => ApiError.of(404, "not_found", "Entity not found: no name is that long"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia(),

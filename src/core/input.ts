@@ -177,7 +177,7 @@ export function payloadBytes(
   if (bytes.length > mostBytes) {
     throw new PosthornError(
       "payload_too_large",
-      `payload is ${bytes.length} bytes, more than the limit of ${mostBytes} (maxPayloadBytes)`,
+      `payload is ${bytes.length} bytes, more than the limit of ${mostBytes} (maxPayloadBytes, POSTHORN_MAX_PAYLOAD_BYTES)`,
       { field: field("payload") },
     )
   }

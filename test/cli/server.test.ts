@@ -58,7 +58,7 @@ test("a delivery is shown with its attempts, a message with its endpoints", PATI
   expect(delivery.stdout).toMatch(/^atmpt_\w+ +\S+Z +fail +500 +\d+ +http\S+\/down +answer 500$/m)
   const message = await world.desk.posthorn(["messages", "get", "acme", "invoice-17"])
   expect(message.stdout).toMatch(/^eventId +invoice-17$/m)
-  expect(message.stdout).toMatch(/^dlv_\w+ +success +– +– +http.*\/main$/m)
+  expect(message.stdout).toMatch(/^dlv_\w+ +delivered +– +– +http.*\/main$/m)
 })
 
 const MISTAKES: readonly (readonly [args: readonly string[], code: number, sentence: string])[] = [

@@ -142,6 +142,9 @@ export const progress = {
   nextAttempt: Type.Optional(NextAttempt),
   waitReason: Type.Optional(WaitReason),
   deliveryId: Type.String(),
+  deliveryStatus: Type.Enum(["pending", "failed", "delivered", "dead"], {
+    description: "The delivery's own status, which Svix's five statuses stand for.",
+  }),
 }
 
 export const MessageEndpointOut = Type.Named(

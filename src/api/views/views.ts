@@ -89,6 +89,7 @@ function progress(delivery: Delivery, expanded: boolean) {
     ...(delivery.nextRetryAt === null ? {} : { nextAttempt: delivery.nextRetryAt }),
     ...(delivery.waitReason === null ? {} : { waitReason: delivery.waitReason }),
     deliveryId: delivery.id,
+    deliveryStatus: delivery.status,
   }
 }
 

@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<MessageOut>[] = [
 
 const DESTINATIONS: readonly Column<MessageEndpointOut>[] = [
   { title: "DELIVERY", value: ({ deliveryId }) => deliveryId, short: shortId },
-  { title: "STATUS", value: ({ statusText }) => statusText },
+  { title: "STATUS", value: ({ deliveryStatus }) => deliveryStatus },
   { title: "NEXT ATTEMPT", value: ({ nextAttempt }) => time(nextAttempt), short: shortTime },
   { title: "WHY", value: ({ waitReason }) => waitReason },
   { title: "URL", value: ({ url }) => url, cut: true },
@@ -52,12 +52,7 @@ export const table: Group = {
         const message = await api.get<MessageOut>(route)
         out.record(message, { ...message, timestamp: time(message.timestamp) })
         if (out.json) return
-        const list = await readList<MessageEndpointOut>(
-          api,
-          `${route}/endpoint`,
-          { expanded_statuses: true },
-          { all: true },
-        )
+        const list = await readList<MessageEndpointOut>(api, `${route}/endpoint`, {}, { all: true })
         out.note("")
         out.table(list, list.data, DESTINATIONS, "No endpoint got it.")
       },
