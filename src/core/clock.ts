@@ -84,9 +84,15 @@ export function steadyTimeOf(dateMs: number, { now, wall }: Moment): number {
   return now + Math.max(1, Math.floor(now - wall > STEP_MS ? leftMs * (1 - SLEW) : leftMs))
 }
 
-/** A date as a due time of the steady clock. While both clocks agree to the second, it stays as it was given. */
-export function steadyDueOf(dateMs: number, at: Moment): number {
-  return Math.abs(at.now - at.wall) <= STEP_MS ? dateMs : steadyTimeOf(dateMs, at)
+/**
+ * A date as a due time of the steady clock, which comes closer to the wall clock until then. While both agree to the second, the date stays
+ * as it was given.
+ */
+export function steadyDueOf(dateMs: number, { now, wall }: Moment): number {
+  if (Math.abs(now - wall) <= STEP_MS) return dateMs
+  const leftMs = Math.max(0, dateMs - wall)
+  const mostMs = leftMs * SLEW
+  return Math.round(now + leftMs + Math.max(-mostMs, Math.min(mostMs, wall - now)))
 }
 
 /** Whether the wall clock was set between two moments that are so far apart. */

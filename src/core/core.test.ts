@@ -1,7 +1,7 @@
 import { getRandomValues } from "node:crypto"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { SteadyTime, systemClock } from "./clock.ts"
+import { SteadyTime, steadyDueOf, systemClock } from "./clock.ts"
 import { httpDateMs } from "./http-date.ts"
 import { createIds, isId } from "./ids.ts"
 import { wants } from "./match.ts"
@@ -226,4 +226,21 @@ describe("the steady clock", () => {
       ),
     )
   })
+})
+
+test.each([
+  -3_600_000, -2000, 2000, 3_600_000,
+])("a date that becomes a due time after a jump of %i ms comes when the wall clock has it", (jumpMs) => {
+  let wallMs = 1_700_000_000_000
+  let monotonicMs = 0
+  const steady = new SteadyTime({ wallMs: () => wallMs, monotonicMs: () => monotonicMs })
+  steady.now()
+  wallMs += jumpMs
+  const date = wallMs + 36_000_000
+  const dueAt = steadyDueOf(date, { now: steady.now(), wall: wallMs })
+  while (steady.now() < dueAt) {
+    wallMs += 1000
+    monotonicMs += 1000
+  }
+  expect(Math.abs(wallMs - date)).toBeLessThanOrEqual(2000)
 })

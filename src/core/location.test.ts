@@ -9,6 +9,7 @@ test.for([
   ["rediss://:hush@redis.example.com/2", "rediss://redis.example.com/2"],
   ["sqlite:/var/lib/posthorn.db?mode=rw", "sqlite:/var/lib/posthorn.db?mode=rw"],
   ["posthorn.db", "posthorn.db"],
+  ["postgres://ada:hu#sh@db.example.com/posthorn", "postgres://…"],
 ])("%s is shown as %s", ([location, shown]) => {
   expect(withoutPassword(location!)).toBe(shown)
 })

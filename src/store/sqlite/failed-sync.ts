@@ -26,6 +26,7 @@ export function hasFailedSync(path: string): boolean {
 export function recoverFromFailedSync(path: string): void {
   if (!hasFailedSync(path)) return
   const connection = openAlone(path)
+  if (connection === null) return
   try {
     connection.rewriteLog()
     const { busy } = connection.sql("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number }
@@ -36,11 +37,13 @@ export function recoverFromFailedSync(path: string): void {
   }
 }
 
-function openAlone(path: string): Connection {
+/** Null when another process has recovered the file meanwhile, and has it open. */
+function openAlone(path: string): Connection | null {
   try {
     return new Connection(path, { alone: true })
   } catch (error) {
     if (!isBusy(error)) throw error
+    if (!hasFailedSync(path)) return null
     throw new PosthornError(
       "store_in_use",
       `a sync of ${path} failed, and another process still has the file open: end every process that uses it, then start again; the first start recovers from the log`,
