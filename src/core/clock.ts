@@ -75,8 +75,8 @@ export function momentOf(clock: Clock): Moment {
 }
 
 /**
- * The steady time at which to look at what is due at a date; now, if the date has come. While the steady clock is ahead of the wall
- * clock it runs slower: looked at a little early, the date is converted again.
+ * The steady time at which a lane checks a date again; now, if the date has come. While the steady clock is ahead of the wall clock it
+ * runs slower, so the lane checks a little early and converts the date again.
  */
 export function steadyTimeOf(dateMs: number, { now, wall }: Moment): number {
   const leftMs = dateMs - wall

@@ -26,7 +26,7 @@ export function filterText(flags: Fields, names: readonly string[]): string {
   return ` with ${given.map((name) => `${name} ${printable([flags[name]].flat().join(" or "))}`).join(", ")}`
 }
 
-/** As people know it: its uid, else where it leads. One that was deleted may have neither. */
+/** The endpoint's uid, else its URL; a deleted endpoint may have neither, and is shown by its id. */
 export function endpointName(row: {
   readonly endpointId: string
   readonly endpointUid: string | null
