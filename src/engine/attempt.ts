@@ -99,6 +99,7 @@ export function toSettlement(
   return {
     ...toClaimed(claim, delivery),
     expectedAttemptCount: delivery.attemptCount,
+    expectedAgeFrom: delivery.ageFrom,
     change,
     attempt: toRecord(
       crew,

@@ -247,6 +247,8 @@ export interface Claimed {
 export interface Settlement extends Claimed {
   /** The count that the change was computed from: a row that somebody changed meanwhile is left as it is. */
   readonly expectedAttemptCount: number
+  /** And the beginning of its age, which an operator's retry moves. */
+  readonly expectedAgeFrom: number | null
   readonly change: Change
   readonly attempt: NewAttempt | null
 }

@@ -80,3 +80,30 @@ test.each([
   expect(await deliveries.get(id)).toMatchObject({ status: "dead", deadReason: "exhausted", attemptCount: 2 })
   expect((await attempts.list({ message })).data).toHaveLength(4)
 })
+
+test.each([
+  ["a cancel and a retry", 200, false],
+  ["a cancel and a retry", 500, true],
+  ["a cancel and a retry", 200, true],
+  ["a retry", 500, false],
+  ["a retry", 200, true],
+] as const)("an answer to the first attempt after %s (HTTP %i, open lane: %s) does not count for the retry", async (what, status, warm) => {
+  const { harness, deliveryId, answer } = await underWay(warm)
+  const { deliveries, attempts } = harness.posthorn
+  harness.clock.advance(1000)
+  if (what === "a cancel and a retry") await deliveries.cancel(deliveryId)
+  await deliveries.retry(deliveryId)
+  answer(status)
+  harness.receiver.always("/", 200)
+  const published = (await harness.published("delivery.attempt", warm ? 3 : 2)).slice(-2)
+  expect(published).toMatchObject([
+    { webhook_delivery_id: deliveryId, response_status: status, attempt_count: 1, next_retry_at: null },
+    { webhook_delivery_id: deliveryId, response_status: 200, attempt_count: 1 },
+  ])
+  await harness.quiet()
+  expect(await deliveries.get(deliveryId)).toMatchObject({ status: "delivered", attemptCount: 1 })
+  expect((await attempts.list({ delivery: deliveryId })).data).toMatchObject([
+    { status: "succeeded", manual: true },
+    { status: status === 200 ? "succeeded" : "failed", manual: false },
+  ])
+})

@@ -206,6 +206,7 @@ export function settlement(
   return {
     ...claimed(endpointId, token, delivery),
     expectedAttemptCount: delivery.attemptCount,
+    expectedAgeFrom: delivery.ageFrom,
     change,
     attempt,
   }

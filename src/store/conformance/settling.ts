@@ -68,6 +68,27 @@ export function settling(name: string, setUp: SetUp): void {
       expect((await fetch(9, 1, NOW + 30_000)).deliveries).toMatchObject([{ attemptCount: 0, manual: true }])
     })
 
+    test.each([
+      ["a retry", 200],
+      ["a retry", 500],
+      ["a cancel and a retry", 200],
+      ["a cancel and a retry", 500],
+    ] as const)("does not count for the retry what the first attempt brought after %s (HTTP %i)", async (what, status) => {
+      const { store, endpoint, send, fetch } = await setUp()
+      await send()
+      const [first] = (await fetch(7)).deliveries
+      if (what === "a cancel and a retry")
+        await store.amend([calledOff((await store.getDelivery(ORG, first!.id))!)])
+      await store.amend([revived((await store.getDelivery(ORG, first!.id))!, NOW + 1000)])
+      const begun = await store.getDelivery(ORG, first!.id)
+      expect(begun).toMatchObject({ status: "pending", attemptCount: 0, ageFrom: NOW + 1000 })
+      const outcome = settlement(endpoint.id, 7, first!, status, NOW + 2000)
+      expect(await store.settle([outcome])).toEqual(["superseded"])
+      expect(await store.getDelivery(ORG, first!.id)).toEqual(begun)
+      expect(await store.listAttempts({ deliveryId: first!.id }, newest(9))).toHaveLength(1)
+      expect(await store.settle([outcome])).toEqual(["stale"])
+    })
+
     test("refuses a claim that was lost to another, and one that was written before", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()

@@ -35,9 +35,11 @@ export const SETTLE_DELIVERED: Statement = {
   name: "deliveries.settle-delivered",
   text: `
 WITH asked AS MATERIALIZED (SELECT * FROM ${COLUMNS.unnest("asked")}, ${patience(2000)}),
+-- A retry from before which the answer may be is left to settle: an operator's is manual, a typed one leaves no age_from.
 ours AS MATERIALIZED (
   SELECT d.seq, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
    WHERE d.seq = ANY (ARRAY(SELECT seq FROM asked)) AND d.status = 'pending' AND d.attempt_count = 0 AND d.stalls = 0 AND NOT d.manual
+     AND d.age_from IS NOT NULL
    FOR NO KEY UPDATE SKIP LOCKED
 ),
 x AS MATERIALIZED (

@@ -1,6 +1,7 @@
 /** A lane that this process owns is handed what it accepts for it; the mark in the row is the claim, and whoever comes after finds it. */
 import { expect, test } from "vitest"
 import { connect, NOW, stage, waiting } from "../../../test/support/postgres-store.ts"
+import { calledOff, revived } from "../conformance/stage.ts"
 import { claimed, laneFetch, newest, sample, settlement } from "../conformance.ts"
 import type { ClaimedDelivery, Endpoint, LaneFetch, NewMessage, Settlement } from "../store.ts"
 import type { PostgresStore } from "./store.ts"
@@ -147,6 +148,30 @@ test("an attempt for one that somebody reset meanwhile is in the log, and the re
     { status: "pending", attempt_count: 0, handed_token: null },
   ])
   expect((await fetch()).deliveries).toMatchObject([{ seq, attemptCount: 0 }])
+})
+
+test.each([
+  ["an operator's", 200],
+  ["an operator's", 500],
+  ["a typed", 200],
+  ["a typed", 500],
+] as const)("an attempt from before a cancel and %s retry (HTTP %i) is in the log, and the retry begins without it", async (whose, status) => {
+  const { handed, store, outcome, attempts, fetch, query } = await start()
+  const { seq, id } = (await handed())!
+  const settled = await outcome(seq, status)
+  const read = async () => (await store.getDelivery("org_main", id))!
+  if (whose === "a typed") {
+    await query("UPDATE webhook_deliveries SET status = 'dead', dead_reason = 'cancelled'")
+    await query("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0")
+  } else {
+    await store.amend([calledOff(await read())])
+    await store.amend([revived(await read(), NOW + 1000)])
+  }
+  expect(await store.settle([settled])).toEqual(["superseded"])
+  expect(await store.settle([settled])).toEqual(["stale"])
+  expect(await attempts()).toEqual([status === 200 ? "succeeded" : "failed"])
+  expect(await read()).toMatchObject({ status: "pending", attemptCount: 0 })
+  expect((await fetch()).deliveries).toMatchObject([{ seq, attemptCount: 0, stalls: 0 }])
 })
 
 test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<unknown>]>([

@@ -54,6 +54,7 @@ const GIVEN_BACK = new Columns<Ending>(CLAIM)
 const SETTLED = new Columns<Ending>({
   ...CLAIM,
   expected_count: ["int", ({ claim }) => (claim as Settlement).expectedAttemptCount],
+  expected_age_from: ["bigint", ({ claim }) => (claim as Settlement).expectedAgeFrom],
   status: changeColumn("text", ({ status }) => status),
   dead_reason: changeColumn("text", ({ deadReason }) => deadReason),
   attempt_count: changeColumn("int", ({ attemptCount }) => attemptCount),
@@ -77,7 +78,7 @@ const SETTLED = new Columns<Ending>({
 const asked = (fits: string) => `
 asked AS MATERIALIZED (SELECT * FROM ${SETTLED.unnest("asked")}, ${patience(2000)}),
 ours AS MATERIALIZED (
-  SELECT d.seq, d.attempt_count, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
+  SELECT d.seq, d.attempt_count, d.age_from, abs(d.handed_token) AS handed_token FROM webhook_deliveries_live d
    WHERE d.seq = ANY (ARRAY(SELECT seq FROM asked)) FOR NO KEY UPDATE SKIP LOCKED
 ),
 x AS MATERIALIZED (
@@ -87,8 +88,9 @@ x AS MATERIALIZED (
    WHERE ${fits}
 )`
 
-/** The row is as the change expects it. */
-const UNCHANGED = "(seq, expected_count) IN (SELECT seq, attempt_count FROM ours)"
+/** The row is what the outcome was computed from. An operator's retry moves `age_from`, which fences off answers from before it. */
+const UNCHANGED =
+  "(seq, expected_count, coalesce(expected_age_from, -1)) IN (SELECT seq, attempt_count, coalesce(age_from, -1) FROM ours)"
 /** Somebody changed or finished it. A row that is live and not ours is locked. */
 const CHANGED =
   "(seq IN (SELECT seq FROM ours) OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq OFFSET 0))"
@@ -188,7 +190,7 @@ SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
 /**
  * Answers that came after somebody changed or finished the delivery: the attempt is logged, and the delivery stays as it is. A finished one
  * counts the attempt. One that an operator revived begins at 0, without it.
- * A row that was handed over and is live no more has no mark to go by, so the lane's claim stands for it; and what was written before, by a
+ * A row that was handed over and then finished has no mark to go by, revived or not, so the lane's claim stands for it; and what was written before, by a
  * call whose answer got lost, is not written again. A statement of its own, since it looks through every day of finished deliveries.
  */
 const COUNTS = "x.attempt_id IS NOT NULL AND d.status IN ('delivered', 'dead')"
@@ -197,7 +199,7 @@ const SETTLE_LATE: Statement = {
   text: `
 WITH ${asked(CHANGED)},
 ${fenced(`(
-    ${IN_HAND} OR x.was_handed AND x.seq NOT IN (SELECT seq FROM ours) AND NOT EXISTS (
+    ${IN_HAND} OR x.was_handed AND NOT EXISTS (
       SELECT FROM attempts a WHERE a.delivery_id = x.delivery_id AND a.id = x.attempt_id OFFSET 0
     )
   )`)},

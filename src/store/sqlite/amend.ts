@@ -1,7 +1,12 @@
 /** Applying to deliveries the changes that core has decided. */
-import type { Change, DeliveryStatus } from "../../core/settle.ts"
-import type { Amendment } from "../store.ts"
+import type { SQLInputValue } from "node:sqlite"
+import type { Change } from "../../core/settle.ts"
+import type { Amendment, Settlement } from "../store.ts"
 import type { Context } from "./context.ts"
+
+/** The row is what an outcome was computed from. An operator's retry moves `age_from`, which fences off answers from before it. */
+const AS_TRIED = "attempt_count = ? AND age_from IS ? AND status IN ('pending', 'failed')"
+const AS_READ = "attempt_count = ? AND status = ?"
 
 /**
  * Most that are settled are delivered, which says half of the columns by itself. OR FAIL: for the usual ABORT, SQLite would keep a copy of
@@ -9,30 +14,47 @@ import type { Context } from "./context.ts"
  */
 export function applyDelivered(
   { connection }: Context,
-  seq: number,
-  { attemptCount, lastAttemptedAt, deliveredAt, ageFrom, stalls, purgeAt }: Change,
-  url: string | null,
-  expectedAttemptCount: number,
+  { seq, change, attempt, expectedAttemptCount, expectedAgeFrom }: Settlement,
 ): boolean {
+  const { attemptCount, lastAttemptedAt, deliveredAt, ageFrom, stalls, purgeAt } = change
   const { changes } = connection
     .sql(`
       UPDATE OR FAIL webhook_deliveries
          SET status = 'delivered', dead_reason = NULL, attempt_count = ?, next_retry_at = NULL, last_attempted_at = ?, delivered_at = ?,
              error_detail = NULL, age_from = ?, stalls = ?, purge_at = ?, manual = 0, discarded_at = NULL,
              target_url = coalesce(?, target_url)
-       WHERE seq = ? AND attempt_count = ? AND status IN ('pending', 'failed')`)
-    .run(attemptCount, lastAttemptedAt, deliveredAt, ageFrom, stalls, purgeAt, url, seq, expectedAttemptCount)
+       WHERE seq = ? AND ${AS_TRIED}`)
+    .run(
+      attemptCount,
+      lastAttemptedAt,
+      deliveredAt,
+      ageFrom,
+      stalls,
+      purgeAt,
+      attempt?.url ?? null,
+      seq,
+      expectedAttemptCount,
+      expectedAgeFrom,
+    )
   return changes === 1
 }
 
-/** Writes a change if the row is still what it was computed from. */
-export function applyChange(
+export function applyOutcome(context: Context, settlement: Settlement): boolean {
+  const { seq, change, attempt, expectedAttemptCount, expectedAgeFrom } = settlement
+  return applyChange(context, seq, change, attempt?.url ?? null, AS_TRIED, [
+    expectedAttemptCount,
+    expectedAgeFrom,
+  ])
+}
+
+/** Writes a change if the row is still as it is `expected` to be. */
+function applyChange(
   { connection }: Context,
   seq: number,
   change: Change,
   url: string | null,
-  expectedStatuses: readonly DeliveryStatus[],
-  expectedAttemptCount: number,
+  expected: string,
+  values: readonly SQLInputValue[],
 ): boolean {
   const { changes } = connection
     .sql(`
@@ -40,7 +62,7 @@ export function applyChange(
          SET status = ?, dead_reason = ?, attempt_count = ?, next_retry_at = ?, last_attempted_at = ?, delivered_at = ?,
              error_detail = CASE WHEN ?1 = 'delivered' THEN NULL ELSE coalesce(?, error_detail) END,
              age_from = ?, stalls = ?, purge_at = ?, manual = ?, discarded_at = NULL, handed = 0, dated = 0, target_url = coalesce(?, target_url)
-       WHERE seq = ? AND attempt_count = ? AND status IN (?, ?)`)
+       WHERE seq = ? AND ${expected}`)
     .run(
       change.status,
       change.deadReason,
@@ -55,9 +77,7 @@ export function applyChange(
       Number(change.manual),
       url,
       seq,
-      expectedAttemptCount,
-      expectedStatuses[0]!,
-      expectedStatuses.at(-1)!,
+      ...values,
     )
   return changes === 1
 }
@@ -65,7 +85,7 @@ export function applyChange(
 export function amend(context: Context, amendments: readonly Amendment[]): boolean[] {
   return amendments.map(({ seq, expectedStatus, expectedAttemptCount, change }) => {
     if (!("discardedAt" in change))
-      return applyChange(context, seq, change, null, [expectedStatus], expectedAttemptCount)
+      return applyChange(context, seq, change, null, AS_READ, [expectedAttemptCount, expectedStatus])
     return (
       context.connection
         .sql(

@@ -1,6 +1,6 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under. */
 import type { GivenBack, Settlement, SettleResult } from "../store.ts"
-import { applyChange, applyDelivered } from "./amend.ts"
+import { applyDelivered, applyOutcome } from "./amend.ts"
 import { addAttempt, insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 
@@ -9,14 +9,11 @@ export function settle(context: Context, settlements: readonly Settlement[]): Se
 }
 
 function settleOne(context: Context, settlement: Settlement): SettleResult {
-  const { seq, token, change, attempt, expectedAttemptCount } = settlement
+  const { seq, token, change, attempt } = settlement
   if (!dropClaim(context, seq, token)) return "stale"
   context.openLanes.settled(settlement.endpointId, token)
-  const url = attempt?.url ?? null
   const applied =
-    change.status === "delivered"
-      ? applyDelivered(context, seq, change, url, expectedAttemptCount)
-      : applyChange(context, seq, change, url, ["pending", "failed"], expectedAttemptCount)
+    change.status === "delivered" ? applyDelivered(context, settlement) : applyOutcome(context, settlement)
   if (attempt !== null && applied) addAttempt(context, settlement, attempt)
   else if (attempt !== null) {
     insertAttempt(context, seq, attempt)

@@ -48,6 +48,7 @@ const settlement: Required<Settlement> = {
   endpointId: "ep_1",
   token: 2 ** 32 + 1,
   expectedAttemptCount: 2,
+  expectedAgeFrom: 6,
   change: {
     status: "dead",
     deadReason: "gone",

@@ -59,18 +59,18 @@ const unpackMessage = ([
   payloadUntil, purgeUnmatchedAt,
 })
 
-const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, change: c, attempt }: Settlement) => [
-  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount,
+const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, change: c, attempt }: Settlement) => [
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   c.status, c.deadReason, c.attemptCount, c.nextRetryAt, c.lastAttemptedAt, c.deliveredAt, c.errorDetail, c.ageFrom, c.stalls,
   c.purgeAt, c.manual, c.disableEndpoint, c.holdLaneUntil, attempt === null ? null : packAttempt(attempt),
 ] as const
 
 const unpackSettlement = ([
-  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount,
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
   purgeAt, manual, disableEndpoint, holdLaneUntil, attempt,
 ]: PackedSettlement): Settlement => ({
-  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount,
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   change: {
     status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
     purgeAt, manual, disableEndpoint, holdLaneUntil,
