@@ -97,6 +97,8 @@ export interface SendResult {
   /** The message's id: what receivers see as `webhook-id`. */
   readonly id: string
   readonly receivedAt: Date
+  /** Not before then, as `deliverAt` or `delaySeconds` asked; null is at once. */
+  readonly deliverAt: Date | null
   /** How many endpoints get it. */
   readonly matched: number
   /** True when the idempotency key had been used: this is the first answer again. */
@@ -367,8 +369,8 @@ function shortHash(...parts: readonly (string | Uint8Array | PayloadBytes["bytes
 }
 
 function showAccepted(accepted: Omit<Accepted, "lanes">): SendResult {
-  const { messageId, receivedAt, matched, duplicate } = accepted
-  return { id: messageId, receivedAt: date(receivedAt), matched, duplicate }
+  const { messageId, receivedAt, deliverAt, matched, duplicate } = accepted
+  return { id: messageId, receivedAt: date(receivedAt), deliverAt: date(deliverAt), matched, duplicate }
 }
 
 function show({ seq: _seq, ...row }: Row): Message {

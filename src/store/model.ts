@@ -132,6 +132,8 @@ export interface NewMessage {
 export interface Accepted {
   readonly messageId: string
   readonly receivedAt: number
+  /** By the wall clock; null is at once. */
+  readonly deliverAt: number | null
   /** How many endpoints get it. */
   readonly matched: number
   /** True when the idempotency key had been used: nothing new was written. */

@@ -8,7 +8,7 @@ import { AppId } from "../schemas/fields.ts"
 import { BatchIn, BatchOut } from "../schemas/message.ts"
 import { JSON_TYPE } from "../shapes.ts"
 import { ensureApplication } from "./applications.ts"
-import { dated, keyOf, messageInput, payloadOf, SENDING, sentOut, toJson, withContent } from "./messages.ts"
+import { keyOf, messageInput, payloadOf, SENDING, sentOut, toJson, withContent } from "./messages.ts"
 
 export const batchRoutes: Routes = (app, { tenant }) => {
   app.post(
@@ -41,9 +41,8 @@ export const batchRoutes: Routes = (app, { tenant }) => {
         inputs,
         idempotencyKey === undefined ? {} : { idempotencyKey },
       )
-      const shown = await dated(messages, sent, inputs)
       const withPayload = request.query.with_content !== false
-      const data = sent.map((one, i) => toJson(sentOut(one, shown[i]!, withPayload ? payloads[i]! : null)))
+      const data = sent.map((one, i) => toJson(sentOut(one, inputs[i]!, withPayload ? payloads[i]! : null)))
       // As text, of which the schema's type knows nothing.
       return reply
         .code(202)

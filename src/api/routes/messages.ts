@@ -1,7 +1,7 @@
 /** Messages: `/app/{app_id}/msg`. */
 import type { FastifyRequest } from "fastify"
 import { invalid, PosthornError } from "../../core/errors.ts"
-import type { MessageInput, Messages, SendResult } from "../../resources/messages.ts"
+import type { MessageInput, SendResult } from "../../resources/messages.ts"
 import type { Tenant } from "../../tenant.ts"
 import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
@@ -42,8 +42,7 @@ export async function postMessage({ messages, applications }: Tenant, posted: Po
   // Not awaited for nothing: most have none.
   if (body.application) await ensureApplication(applications, app, body.application)
   const sent = await messages.send(app, input)
-  const shown = input.delaySeconds === undefined ? input : (await dated(messages, [sent], [input]))[0]!
-  return toJson(sentOut(sent, shown, withContent ? payload : null))
+  return toJson(sentOut(sent, input, withContent ? payload : null))
 }
 
 export const messageRoutes: Routes = (app, { tenant }) => {
@@ -259,27 +258,13 @@ export function messageInput(
   }
 }
 
-/** With the time that a delay came to. It was taken from the wall clock, which `receivedAt` does not have; a repeat gets the first one's. */
-export async function dated(
-  messages: Pick<Messages, "getMany">,
-  sent: readonly SendResult[],
-  inputs: readonly MessageInput[],
-): Promise<MessageInput[]> {
-  const delayed = sent.filter((_, i) => inputs[i]!.delaySeconds !== undefined).map(({ id }) => id)
-  const found = delayed.length === 0 ? null : await messages.getMany(delayed, false)
-  return inputs.map((input, i) => {
-    const deliverAt = found?.get(sent[i]!.id)?.deliverAt ?? input.deliverAt
-    return deliverAt === undefined ? input : { ...input, deliverAt }
-  })
-}
-
 /** What was asked for is what was written: it need not be read again. */
 export function sentOut(
-  { id, receivedAt, matched }: SendResult,
+  { id, receivedAt, deliverAt, matched }: SendResult,
   input: MessageInput,
   payload: Buffer | null,
 ) {
-  const { eventType, eventId, channels, tags: words, deliverAt, sessionId, metadata, priority } = input
+  const { eventType, eventId, channels, tags: words, sessionId, metadata, priority } = input
   return {
     id,
     eventType,
@@ -288,7 +273,7 @@ export function sentOut(
     channels: channels === undefined ? null : [...channels],
     tags: words === undefined || words.length === 0 ? null : [...words],
     timestamp: receivedAt,
-    ...(deliverAt === undefined ? {} : { deliverAt: deliverAt as Date }),
+    ...(deliverAt === null ? {} : { deliverAt }),
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(metadata === undefined ? {} : { metadata }),
     priority: priority ?? "normal",

@@ -154,7 +154,7 @@ wakes AS (
   SELECT r.id, min(f.wake_at) FROM fresh f JOIN recipients r USING (ord) GROUP BY r.id
 )
 SELECT CASE WHEN j.verdict = 'new' AND f.ord IS NULL THEN 'again' ELSE j.verdict END AS verdict,
-       j.app_id, j.used_by, prior.received_at AS prior_received_at, prior.matched AS prior_matched,
+       j.app_id, j.used_by, prior.received_at AS prior_received_at, prior.deliver_at AS prior_deliver_at, prior.matched AS prior_matched,
        j.ordered_endpoint, f.lanes
   FROM judged j
   LEFT JOIN fresh f USING (ord)

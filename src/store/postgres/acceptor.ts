@@ -165,8 +165,8 @@ export class Acceptor {
       return { ...lane, handed: { seq, id, token: offer.token } }
     })
     this.#rememberFanOut(message, lanes.length)
-    const { id: messageId, receivedAt } = message
-    return { messageId, receivedAt, matched: lanes.length, duplicate: false, lanes }
+    const { id: messageId, receivedAt, deliverAt } = message
+    return { messageId, receivedAt, deliverAt, matched: lanes.length, duplicate: false, lanes }
   }
 
   #withdraw(planned: readonly Planned[]): string[] {
@@ -304,13 +304,14 @@ function judge(row: Row, message: NewMessage): Result | null {
         appId: row.app_id as string,
         dueAt,
       }))
-      const { id, receivedAt } = message
-      return { messageId: id, receivedAt, matched: lanes.length, duplicate: false, lanes }
+      const { id, receivedAt, deliverAt } = message
+      return { messageId: id, receivedAt, deliverAt, matched: lanes.length, duplicate: false, lanes }
     }
     case "duplicate":
       return {
         messageId: row.used_by as string,
         receivedAt: Number(row.prior_received_at ?? message.receivedAt),
+        deliverAt: (row.prior_deliver_at as number | null) ?? message.deliverAt,
         matched: Number(row.prior_matched ?? 0),
         duplicate: true,
         lanes: [],

@@ -24,7 +24,7 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
   if (idempotency !== null) {
     const use = findKey(context, recipients.appId, idempotency.key, receivedAt)
     if (use !== null)
-      return answerAgain(context, use.messageId, sameBytes(use.digest, idempotency.digest), receivedAt)
+      return answerAgain(context, use.messageId, sameBytes(use.digest, idempotency.digest), message)
     rememberKey(
       context,
       recipients.appId,
@@ -72,7 +72,14 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
     const handed = hand === null ? undefined : { seq, id: deliveryId, token: hand.token }
     lanes.push({ endpointId: id, appId: recipients.appId, dueAt: wakeAt, handed })
   }
-  return { messageId: message.id, receivedAt, matched: subscribers.length, duplicate: false, lanes }
+  return {
+    messageId: message.id,
+    receivedAt,
+    deliverAt,
+    matched: subscribers.length,
+    duplicate: false,
+    lanes,
+  }
 }
 
 /** SQLite's statements keep what was bound to them until they are used again: a large one is written by itself. */
@@ -113,7 +120,7 @@ function addMessage({ messages }: Context, message: NewMessage, appId: string, m
   )
 }
 
-function answerAgain(context: Context, messageId: string, same: boolean, now: number): Accepted {
+function answerAgain(context: Context, messageId: string, same: boolean, asked: NewMessage): Accepted {
   if (!same) {
     throw new PosthornError("conflict", "this idempotency key was used for another message", {
       field: "idempotencyKey",
@@ -121,10 +128,13 @@ function answerAgain(context: Context, messageId: string, same: boolean, now: nu
   }
   // It may have been accepted a moment ago.
   context.messages.flush()
-  const row = context.connection.sql("SELECT received_at, matched FROM messages WHERE id = ?").get(messageId)
+  const row = context.connection
+    .sql("SELECT received_at, deliver_at, matched FROM messages WHERE id = ?")
+    .get(messageId)
   return {
     messageId,
-    receivedAt: (row?.received_at as number | undefined) ?? now,
+    receivedAt: (row?.received_at as number | undefined) ?? asked.receivedAt,
+    deliverAt: (row?.deliver_at as number | null | undefined) ?? asked.deliverAt,
     matched: (row?.matched as number | undefined) ?? 0,
     duplicate: true,
     lanes: [],

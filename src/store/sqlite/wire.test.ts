@@ -88,6 +88,7 @@ const lane = { endpointId: "ep_1", appId: "app_1", dueAt: 1 }
 const accepted: Accepted = {
   messageId: "msg_1",
   receivedAt: 2,
+  deliverAt: 8,
   matched: 3,
   duplicate: true,
   lanes: [

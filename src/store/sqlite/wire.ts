@@ -89,10 +89,10 @@ const unpackAttempt = ([
   responseTruncated, error, startedAt, durationMs,
 })
 
-const packAccepted = (a: Accepted) => [a.messageId, a.receivedAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
+const packAccepted = (a: Accepted) => [a.messageId, a.receivedAt, a.deliverAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
 
-const unpackAccepted = ([messageId, receivedAt, matched, duplicate, lanes]: PackedAccepted): Accepted => ({
-  messageId, receivedAt, matched, duplicate, lanes: lanes.map(unpackLane),
+const unpackAccepted = ([messageId, receivedAt, deliverAt, matched, duplicate, lanes]: PackedAccepted): Accepted => ({
+  messageId, receivedAt, deliverAt, matched, duplicate, lanes: lanes.map(unpackLane),
 })
 
 const packLane = ({ endpointId, appId, dueAt, handed }: AcceptedLane) => [

@@ -1,12 +1,13 @@
 /** Beside Svix's calls: many messages in one request, and a delay in seconds. */
 import { expect, onTestFinished, test } from "vitest"
+import type { Store } from "../../../src/store/store.ts"
 import { Receiver } from "../../support/receiver.ts"
 import { ApiServer } from "../support/server.ts"
 
-async function start() {
+async function start(wrapStore?: (store: Store) => Store) {
   const receiver = await Receiver.start()
   onTestFinished(() => receiver.close())
-  const server = await ApiServer.start()
+  const server = await ApiServer.start(wrapStore === undefined ? {} : { wrapStore })
   await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
   await server.posthorn.endpoints.create("acme", { url: receiver.url("/hook"), ordered: true })
   const post = (body: unknown, key?: string, query = "") =>
@@ -97,4 +98,22 @@ test("a delay in seconds is a time from now, and is answered as one", async () =
       status: 422,
       body: { detail: [{ loc: ["body", "delaySeconds"] }] },
     })
+})
+
+test("a delayed message is answered from what was written, without another read, and a repeat has the first time", async () => {
+  const unreadable = () => Promise.reject(new Error("not readable now"))
+  const { server, post } = await start((store) => ({
+    ...store,
+    getMessages: unreadable,
+    getMessage: unreadable,
+  }))
+  const later = message("a", { delaySeconds: 3600 })
+  const send = () =>
+    server.call("POST", "/app/acme/msg", { body: later, headers: { "idempotency-key": "one" } })
+  const first = await send()
+  expect(first).toMatchObject({ status: 202, body: { deliverAt: expect.any(String) } })
+  expect(await send()).toMatchObject({ status: 202, body: first.body })
+  const batch = await post({ messages: [later, message("b")] }, "many")
+  expect(batch).toMatchObject({ status: 202, body: { data: [{ deliverAt: expect.any(String) }, {}] } })
+  expect(await post({ messages: [later, message("b")] }, "many")).toMatchObject({ body: batch.body })
 })
