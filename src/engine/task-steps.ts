@@ -60,7 +60,9 @@ async function planDeliveries(
 async function toAmend(desk: Desk, action: DeliveryAction, deliveries: readonly Delivery[], now: number) {
   if (action === "retry") return withWhatItTakes(desk, deliveries)
   // One that is due already goes out by itself.
-  return action === "send-now" ? deliveries.filter(({ nextRetryAt }) => (nextRetryAt ?? 0) > now) : deliveries
+  return action === "send-now"
+    ? deliveries.filter(({ dated, nextRetryAt }) => !dated && (nextRetryAt ?? 0) > now)
+    : deliveries
 }
 
 function changeBy(action: DeliveryAction, delivery: Delivery, desk: Desk, now: number): Amendment["change"] {

@@ -1,4 +1,5 @@
 /** "The receiver is back": what waits for it is sent now. */
+import { momentOf } from "../core/clock.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
 import type { LiveStatus } from "../core/settle.ts"
@@ -37,7 +38,8 @@ async function parseWaiting(core: Core, query: WaitingQuery): Promise<DeliveryFi
     if (field in query) throw invalid(field, "is for dead letters, and these wait")
   if (query.status !== undefined && query.status !== "pending" && query.status !== "failed")
     throw invalid("status", "must be one of pending, failed")
-  const filter = { ...(await parseQuery(core, query)), live: true, startableBy: core.clock.now() }
+  const { now, wall } = momentOf(core.clock)
+  const filter = { ...(await parseQuery(core, query)), live: true, startableBy: now, datesBy: wall }
   if (filter.endpointId !== undefined) await requireSending(core, filter)
   return { ...filter, endpointSends: true }
 }

@@ -363,6 +363,8 @@ export interface DeliveryFilter extends Content, Span {
   readonly undiscarded?: boolean | undefined
   /** Leaves out first attempts that are set for a time after this one. */
   readonly startableBy?: number | undefined
+  /** The same for those that wait for a date of the wall clock; `startableBy` if left out. */
+  readonly datesBy?: number | undefined
   /** Leaves out the deliveries of paused and disabled endpoints. */
   readonly endpointSends?: boolean | undefined
 }

@@ -114,6 +114,19 @@ test("it takes what fits, and a first attempt that was set for later keeps its t
   ])
 })
 
+test("a date is one of the wall clock, also after that was set back", async () => {
+  const harness = await Harness.start()
+  await harness.endpoint()
+  const { deliveries } = harness.posthorn
+  await harness.send({}, { deliverAt: new Date(harness.clock.wallNow() + 600_000) })
+  harness.clock.jumpWall(-3_600_000)
+  harness.clock.advance(1_200_000)
+  expect(await deliveries.countWaiting()).toBe(0)
+  expect(await deliveries.sendNow({})).toMatchObject({ total: 0 })
+  harness.clock.advance(3_000_000)
+  await harness.published("delivery.delivered", 1)
+})
+
 test("paused and disabled endpoints keep their deliveries, and these are neither counted nor taken", async () => {
   const harness = await Harness.start()
   const ids = []

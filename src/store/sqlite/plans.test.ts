@@ -138,7 +138,7 @@ test.each<[string, DeliveryFilter, string]>([
   ["a tenant", { orgId: "o" }, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
 ])("what waits for %s is sent now page by page, and no page is sorted", (_whom, of, index) => {
   const { run, plan } = open()
-  const filter = { ...of, live: true, startableBy: NOW, endpointSends: true }
+  const filter = { ...of, live: true, startableBy: NOW, datesBy: NOW, endpointSends: true }
   const { id } = run("createTask", sample.task({ action: "send-now", filter })) as Task
   const text = plan("readTask", id, 200).at(-1)
   expect(text).toContain(`SEARCH d USING ${index}`)
