@@ -36,11 +36,16 @@ ajv.addVocabulary([SHOWN, FILTER])
 export function compileCheck(schema: Plain, httpPart: string): Check {
   const validate = ajv.compile(schema)
   const part = PARTS[httpPart] ?? httpPart
-  return (value) =>
-    validate(value) ? null : ApiError.invalid(validate.errors!.flatMap((error) => problemsOf(error, part)))
+  return (value) => {
+    if (validate(value)) return null
+    const found = validate.errors!.flatMap((error) => problemsOf(error, part))
+    const told = new Set(found.map(({ loc }) => loc.join("/")))
+    const hidden = problemsWithin(schema, value, [part]).filter(({ loc }) => !told.has(loc.join("/")))
+    return ApiError.invalid([...found, ...hidden].slice(0, Math.max(found.length, MOST_NAMES)))
+  }
 }
 
-/** The validator stops at the first problem; of an object's names all are told, so that a missing field does not hide a misspelt one. */
+/** The validator stops at the first problem. Of names all are told, so that a missing field does not hide a misspelt one. */
 function problemsOf(
   { keyword, instancePath, params, parentSchema, message, data }: ErrorObject,
   part: string,
@@ -50,10 +55,7 @@ function problemsOf(
   switch (keyword) {
     case "required":
     case "additionalProperties":
-      return problemsOfNames(parentSchema as Plain, data as object).map(({ name, ...problem }) => ({
-        loc: at(name),
-        ...problem,
-      }))
+      return problemsOfNames(parentSchema as Plain, data as object, at())
     case "enum":
       return [{ loc: at(), msg: `must be one of ${params.allowedValues.join(", ")}`, type: "value_error" }]
     default: {
@@ -66,20 +68,40 @@ function problemsOf(
   }
 }
 
-/** As many unknown names as are told of: a body may have any number. */
-const MOST_UNKNOWN = 20
+/** As many wrong names as are told of: a body may have any number. */
+const MOST_NAMES = 20
 
-function problemsOfNames({ properties = {}, required = [], additionalProperties }: Plain, data: object) {
+/** The names that are missing or unknown in a value and whatever lies in it. */
+function problemsWithin(schema: Plain, data: unknown, loc: readonly string[]): Problem[] {
+  if (typeof data !== "object" || data === null) return []
+  const found: Problem[] = []
+  const add = (more: readonly Problem[]) => found.push(...more.slice(0, MOST_NAMES - found.length))
+  const forms = [schema, ...(schema.anyOf ?? [])].filter(({ properties, items }) => properties ?? items)
+  const { properties = {}, items } = forms.length === 1 ? forms[0]! : {}
+  if (!Array.isArray(data) && forms.length === 1) add(problemsOfNames(forms[0]!, data, loc))
+  for (const [name, value] of Object.entries(data)) {
+    if (found.length === MOST_NAMES) break
+    const inner = Array.isArray(data) ? items : Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (inner !== undefined) add(problemsWithin(inner, value, [...loc, name]))
+  }
+  return found
+}
+
+function problemsOfNames(
+  { properties = {}, required = [], additionalProperties }: Plain,
+  data: object,
+  loc: readonly string[],
+): Problem[] {
   const missing = required
     .filter((name) => !Object.hasOwn(data, name))
-    .map((name) => ({ name, msg: "is required", type: "value_error.missing" }))
+    .map((name) => ({ loc: [...loc, name], msg: "is required", type: "value_error.missing" }))
   if (additionalProperties !== false) return missing
   const known = Object.keys(properties)
   const msg = `is not supported here; ${known.length === 0 ? "none is" : `known are ${known.join(", ")}`}`
   const unknown = Object.keys(data)
     .filter((name) => !Object.hasOwn(properties, name))
-    .slice(0, MOST_UNKNOWN)
-    .map((name) => ({ name, msg, type: "value_error" }))
+    .slice(0, MOST_NAMES)
+    .map((name) => ({ loc: [...loc, name], msg, type: "value_error" }))
   return [...missing, ...unknown]
 }
 

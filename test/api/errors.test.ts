@@ -277,6 +277,22 @@ test("a missing field does not hide a misspelt one", async () => {
     ["body.eventType", "is required"],
     ["body.eventtype", "is not supported here"],
   ])
+  expect(await problems("/app/acme/msg", { payload: {}, application: { nmae: "Acme" } })).toEqual([
+    ["body.eventType", "is required"],
+    ["body.application.name", "is required"],
+    ["body.application.nmae", "is not supported here"],
+  ])
+  const messages = [
+    { eventType: "a", payload: {} },
+    { eventType: 5, paylaod: {} },
+  ]
+  expect(await problems("/app/acme/msg/batch", { messages, aplication: {} })).toEqual([
+    ["body.aplication", "is not supported here"],
+    ["body.messages.1.paylaod", "is not supported here"],
+  ])
+  expect(await problems("/app", { name: 5, nmae: "A" })).toEqual([["body.nmae", "is not supported here"]])
+  const crowd = Array.from({ length: 1000 }, () => ({ eventtype: "a" }))
+  expect(await problems("/app/acme/msg/batch", { messages: crowd })).toHaveLength(20)
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, 1]))
   expect(await problems("/app", { name: "A", ...many })).toHaveLength(20)
 })
