@@ -1,4 +1,5 @@
 /** A JSON schema that stands by itself: what it refers to in its document comes along, under `definitions`. */
+import { DATA, NAMED } from "../resources/json-schema.ts"
 
 type Json = { readonly [key: string]: unknown }
 
@@ -8,10 +9,6 @@ export interface Surroundings {
   wrong(problem: string): Error
 }
 
-/** What is data there, and not schema. */
-const DATA = new Set(["example", "examples", "default", "enum", "const"])
-/** Where the keys are names that somebody chose. */
-const NAMED = new Set(["properties", "patternProperties", "dependentSchemas", "definitions", "$defs"])
 /** As deep as a request body may be. */
 const DEEPEST = 128
 /** A document can have many types that each take all of it along. */

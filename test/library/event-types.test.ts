@@ -10,6 +10,8 @@ test("a broken JSON schema is refused, with its version and what is wrong in it"
     { readOnly: 15 },
     { type: "objekt" },
     { properties: { n: { minimum: "1" } } },
+    { properties: { a: { $ref: "#/$defs/b" } }, $defs: { a: {} } },
+    { $ref: "#nowhere" },
     null,
     [],
     7,
@@ -22,8 +24,16 @@ test("a broken JSON schema is refused, with its version and what is wrong in it"
   await expect(eventTypes.put("a", { description: "", schemas: { "1": { type: 1 } } })).rejects.toThrow(
     "schemas.1",
   )
+  await expect(create({ items: { $ref: "#/$defs/b" } })).rejects.toThrow('at its $ref "#/$defs/b"')
   const good = [
     true,
+    { properties: { a: { $ref: "#/$defs/b~1c%20d" }, b: { $ref: "#" } }, $defs: { "b/c d": {} } },
+    {
+      items: { $ref: "#here" },
+      $defs: { a: { $anchor: "here" }, b: { $ref: "#there" }, c: { $id: "#there" } },
+    },
+    { $defs: { a: { $id: "https://example.com/a", $ref: "#/$defs/b", $defs: { b: {} } } } },
+    { default: { $ref: "#/nowhere" }, properties: { $ref: { type: "string" } } },
     { type: "object", nullable: true, "x-own": 1, $ref: "https://example.com/elsewhere.json" },
     // Draft 7 and 2020-12 differ in what they call a tuple.
     { type: "array", items: [{ type: "string" }] },

@@ -51,6 +51,10 @@ test("a broken JSON schema is a 422 that says where", async () => {
   const { name: _name, ...rest } = body
   expect(await server.call("PUT", "/event-type/bad", { body: rest })).toMatchObject(refused)
   expect((await server.call("GET", "/event-type/bad")).status).toBe(404)
+  const dangling = type("bad", { schemas: { "1": { $ref: "#/$defs/none" } } })
+  expect((await server.call("POST", "/event-type", { body: dangling })).body.detail).toMatchObject([
+    { loc: ["body", "schemas", "1"], msg: expect.stringContaining("#/$defs/none") },
+  ])
 })
 
 test("PUT says whether it created", async () => {
