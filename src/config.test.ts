@@ -150,4 +150,7 @@ test("a variable that nothing reads is named, with the one that was probably mea
     "the variable POSTHORN_DATABASE_URL is unknown and has no effect; posthorn config lists the settings",
     "the variable POSTHORN_EGRES_ALLOW is unknown and has no effect; did you mean POSTHORN_EGRESS_ALLOW?",
   ])
+  expect(unknownVariables(environment, "POSTHORN_EGRESS_")).toEqual([
+    "the variable POSTHORN_EGRES_ALLOW is unknown and has no effect; did you mean POSTHORN_EGRESS_ALLOW?",
+  ])
 })

@@ -12,6 +12,7 @@ import { Reporter } from "./engine/reporter.ts"
 import type { Bulletin, Note } from "./observe/bulletin.ts"
 import { EventBus, type EventMap, type Listener } from "./observe/events.ts"
 import { EventExchange } from "./observe/exchange.ts"
+import type { Logger } from "./observe/log.ts"
 import { Operational } from "./operational/operational.ts"
 import { watchDeliveries } from "./operational/watch.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
@@ -43,6 +44,13 @@ export interface Health {
   readonly problem: string | null
 }
 
+/** Of those that the library reads. The table of all settings is loaded only where there is one to look up. */
+async function warnOfUnknownVariables(logger: Logger): Promise<void> {
+  if (!Object.keys(process.env).some((name) => name.startsWith("POSTHORN_"))) return
+  const { unknownVariables } = await import("./config/table.ts")
+  for (const sentence of unknownVariables(process.env, "POSTHORN_EGRESS_")) logger.warn(sentence)
+}
+
 export async function openPosthorn(
   options: PosthornOptions,
   replacements: Replacements = {},
@@ -51,6 +59,7 @@ export async function openPosthorn(
   if (problem !== null) throw new PosthornError("store_incompatible", problem)
   const settings = parseOptions(options)
   const { logger } = settings
+  await warnOfUnknownVariables(logger)
   const clock = replacements.clock ?? systemClock()
   const random = replacements.random ?? Math.random
   const guard = new Guard(settings.egress, clock, random)

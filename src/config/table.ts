@@ -134,16 +134,20 @@ const OTHER_VARIABLES = ["POSTHORN_CONFIG", "POSTHORN_SERVER"]
 /** Kubernetes sets these in every container for a service that is called posthorn. */
 const SERVICE_LINK = /^POSTHORN_(SERVICE_|PORT_\d)/
 
-/** A sentence for each variable that looks like one of ours and that nothing reads. */
-export function unknownVariables(environment: { readonly [name: string]: string | undefined }): string[] {
+/** A sentence for each variable that looks like one of ours, or like one of those with the prefix, and that nothing reads. */
+export function unknownVariables(
+  environment: { readonly [name: string]: string | undefined },
+  prefix = PREFIX,
+): string[] {
   const known = [...NAMES.flatMap(variablesOf), ...OTHER_VARIABLES]
   // Without the prefix, which would make every two of them look alike.
   const words = known.map((name) => name.replace(PREFIX, ""))
   return Object.keys(environment)
     .filter((name) => name.startsWith(PREFIX) && !known.includes(name) && !SERVICE_LINK.test(name))
     .sort()
-    .map((name) => {
-      const meant = nearest(name.slice(PREFIX.length), words)
+    .map((name) => ({ name, meant: nearest(name.slice(PREFIX.length), words) }))
+    .filter(({ name, meant }) => name.startsWith(prefix) || `${PREFIX}${meant}`.startsWith(prefix))
+    .map(({ name, meant }) => {
       const hint = meant === null ? "posthorn config lists the settings" : `did you mean ${PREFIX}${meant}?`
       return `the variable ${printable(name)} is unknown and has no effect; ${hint}`
     })
