@@ -47,6 +47,14 @@ const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Req
   closed: () => ApiError.of(503, "closing", "the server is stopping; try again elsewhere, or later", 1),
   store_in_use: () => ApiError.of(503, "store_unavailable", "the store is in use; try again", 1),
   store_unavailable: () => ApiError.of(503, "store_unavailable", "the store cannot be reached; try again", 1),
+  // Where to is for the operator, in the log: a customer's key may ask too.
+  store_moved: () =>
+    ApiError.of(
+      503,
+      "store_moved",
+      "the store was moved to another database, and nothing was accepted; the log of the server says where",
+      30,
+    ),
   store_full: () => ApiError.of(503, "store_full", "the store is full; nothing was accepted", 30),
 }
 

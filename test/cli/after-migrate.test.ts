@@ -3,7 +3,10 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
 import { expect, onTestFinished, test, vi } from "vitest"
+import { callerFromClaims } from "../../src/api/caller.ts"
+import { createServer } from "../../src/api/server.ts"
 import { makeFirstKey } from "../../src/cli/first-key.ts"
+import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { openPosthorn, type Posthorn, type PosthornOptions } from "../../src/index.ts"
 import { Comparison } from "../../src/migrate/compare.ts"
 import { migrate as move } from "../../src/migrate/migrate.ts"
@@ -11,6 +14,7 @@ import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { addressOf, serve, start } from "../api/support/serving.ts"
 import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
+import { LogLines } from "../support/log-lines.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
 
 const migrate = (file: string, url: string) => move(file, { url, schema: null }, {})
@@ -181,6 +185,26 @@ test("a process that was open beside the move sends no more into the file", asyn
   const send = (posthorn: Posthorn) => posthorn.send("acme", { eventType: "a", payload: 1 })
   await migrate(file, await freshDatabase())
   for (let n = 0; n < 2; n++) await expect(send(guest)).rejects.toMatchObject({ code: "store_moved" })
+  const log = new LogLines()
+  const api = createServer(guest, {
+    logger: log.logger,
+    maxPayloadBytes: 1000,
+    maxRequests: 10,
+    closeTimeoutMs: 0,
+    readToken: async () => callerFromClaims({ sub: DEFAULT_ORG }),
+  })
+  onTestFinished(() => api.close())
+  const answer = await api.inject({
+    method: "POST",
+    url: "/api/v1/app/acme/msg",
+    headers: { authorization: "Bearer a.b.c" },
+    payload: { eventType: "a", payload: 1 },
+  })
+  expect(answer.statusCode).toBe(503)
+  expect(answer.json()).toMatchObject({ code: "store_moved", detail: expect.stringContaining("was moved") })
+  expect(answer.headers["retry-after"]).toBe("30")
+  expect(answer.body).not.toContain("postgres://")
+  expect(JSON.stringify(log.all)).toContain("was moved to postgres://")
   await send(forced)
 })
 
