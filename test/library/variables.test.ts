@@ -6,15 +6,10 @@ afterEach(() => void vi.unstubAllEnvs())
 
 test("a misspelt variable of the library is a warning in its log, and one of the host's own is not", async () => {
   vi.stubEnv("POSTHORN_EGRES_ALLOW", "127.0.0.0/8")
-  vi.stubEnv("POSTHORN_EGRESS_COLOUR", "red")
   vi.stubEnv("POSTHORN_DATABASE_URL", "postgres://db")
   const log = new LogLines()
   await Harness.start({ logger: log.logger })
   expect(log.about("the variable").map(({ level, msg }) => [level, msg])).toEqual([
-    [
-      40,
-      "the variable POSTHORN_EGRESS_COLOUR is unknown and has no effect; posthorn config lists the settings",
-    ],
     [
       40,
       "the variable POSTHORN_EGRES_ALLOW is unknown and has no effect; did you mean POSTHORN_EGRESS_ALLOW?",
