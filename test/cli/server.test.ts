@@ -301,6 +301,16 @@ test("the receiver is back: what waits is counted, asked about, and sent now", P
   await world.receiver.arrived("/down", 4)
 })
 
+test.each([
+  ["dead retry --app acme", "There are no such dead letters.\n"],
+  ["dead discard --all", "There are no such dead letters.\n"],
+  ["endpoints recover acme down --since 2h", "There is nothing to send again.\n"],
+  ["endpoints replay-missing acme down --since 2h --until 1h", "There is nothing to send again.\n"],
+])("posthorn %s asks nothing where nothing fits", PATIENCE, async (line, stdout) => {
+  const world = await World.start()
+  expect(await world.desk.posthorn(line.split(" "))).toEqual({ code: 0, stdout, stderr: "" })
+})
+
 test("send-now says that nothing waits, and asks nothing", PATIENCE, async () => {
   const world = await World.start()
   await world.waiting()

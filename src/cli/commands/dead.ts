@@ -22,6 +22,8 @@ const GROUPS: readonly Column<Static<typeof DeadGroupOut>>[] = [
   { title: "ERROR", value: ({ error }) => error, cut: true, least: 24 },
 ]
 
+const NONE = "There are no such dead letters."
+
 function change(verb: "retry" | "discard", summary: string, happens: string): Action {
   return action({
     summary,
@@ -46,11 +48,15 @@ function change(verb: "retry" | "discard", summary: string, happens: string): Ac
         throw new UsageError(
           `say which: an id, flags such as --app and --reason, or --all alone for every dead letter`,
         )
-      await makeSure(flags.yes, async () => {
+      if (!flags.yes) {
         const found = await api.get<{ readonly count: number }>("/dead-letter/count", fields)
+        if (found.count === 0) {
+          out.say(found, NONE)
+          return 0
+        }
         const which = filterText(flags, Object.keys(WHICH))
-        return `${count(found.count, "dead letter")}${which} would be ${happens}.`
-      })
+        await makeSure(false, async () => `${count(found.count, "dead letter")}${which} would be ${happens}.`)
+      }
       return followTask(api, out, await api.post<StartedTask>(`/dead-letter/${verb}`, fields), flags)
     },
   })
@@ -68,7 +74,7 @@ export const table: Group = {
           route: "/dead-letter",
           query: run.fields,
           columns: DELIVERY_COLUMNS.filter(({ title }) => title !== "STATUS" && title !== "NEXT"),
-          none: "There are no such dead letters.",
+          none: NONE,
         }),
     }),
     groups: action({
@@ -84,7 +90,7 @@ export const table: Group = {
           "/dead-letter/group",
           fields,
         )
-        out.table(groups, groups.data, GROUPS, "There are no such dead letters.")
+        out.table(groups, groups.data, GROUPS, NONE)
       },
     }),
     count: action({

@@ -38,11 +38,16 @@ export const test = action({
   },
 })
 
+interface Preview {
+  readonly count: number
+  readonly text: string
+}
+
 /** Over a stretch of time, as a task. */
 function replay(
   verb: "recover" | "replay-missing",
   about: { readonly summary: string; readonly since: string },
-  preview: (api: Api, target: Target, window: Window) => Promise<string>,
+  preview: (api: Api, target: Target, window: Window) => Promise<Preview>,
 ): Action {
   return action({
     summary: about.summary,
@@ -59,7 +64,14 @@ function replay(
     ],
     async run({ api, out, args, flags, fields }) {
       if (flags.since === undefined) throw new UsageError("--since is missing: a time, or a span such as 2h")
-      await makeSure(flags.yes, () => preview(api, args, fields))
+      if (!flags.yes) {
+        const { count, text } = await preview(api, args, fields)
+        if (count === 0) {
+          out.say({ count }, "There is nothing to send again.")
+          return 0
+        }
+        await makeSure(false, async () => text)
+      }
       const route = path`/app/${args.app}/endpoint/${args.endpoint}/${verb}`
       return followTask(api, out, await api.post<StartedTask>(route, fields), flags)
     },
@@ -73,11 +85,12 @@ export const recover = replay(
     since: "such as 2h before now, 14 days at most",
   },
   async (api, { app, endpoint }, window) => {
-    const stats = await api.get<Static<typeof EndpointStatsOut>>(
+    const { fail } = await api.get<Static<typeof EndpointStatsOut>>(
       path`/app/${app}/endpoint/${endpoint}/stats`,
       { ...window },
     )
-    return `${count(stats.fail, "delivery", "deliveries")} given up ${span(window)} would be sent again.`
+    const many = count(fail, "delivery", "deliveries")
+    return { count: fail, text: `${many} given up ${span(window)} would be sent again.` }
   },
 )
 
@@ -91,9 +104,10 @@ export const replayMissing = replay(
     const { since, until } = window
     const { url } = await api.get<EndpointOut>(path`/app/${app}/endpoint/${endpoint}`)
     const query = { after: since, before: until, limit: 250, with_content: false }
-    const messages = await api.get<List<unknown>>(path`/app/${app}/msg`, query)
-    const many = `${messages.done ? "" : "more than "}${count(messages.data.length, "message")}`
-    return `Of ${many} ${span(window)}, those that ${url} has not got would be sent to it.`
+    const { data, done } = await api.get<List<unknown>>(path`/app/${app}/msg`, query)
+    const many = `${done ? "" : "more than "}${count(data.length, "message")}`
+    const text = `Of ${many} ${span(window)}, those that ${url} has not got would be sent to it.`
+    return { count: data.length, text }
   },
 )
 
