@@ -56,10 +56,16 @@ export class Bulk {
   }
 }
 
-/** PostgreSQL's text cannot hold a NUL, which a description in SQLite can. */
+/** PostgreSQL's text cannot hold a NUL, which a description in SQLite can, and a list that somebody typed. */
 export function toPostgres(kind: Kind, value: SQLOutputValue): unknown {
-  if (typeof value === "string") return value.replaceAll("\0", "\ufffd")
+  if (kind === "list" && typeof value === "string")
+    return JSON.stringify((JSON.parse(value) as string[]).map(withoutNul))
+  if (typeof value === "string") return withoutNul(value)
   return kind === "bool" ? value === 1 : value
+}
+
+function withoutNul(text: string): string {
+  return text.replaceAll("\0", "\ufffd")
 }
 
 function listOf(json: string): string {

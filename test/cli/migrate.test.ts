@@ -264,6 +264,17 @@ test("a file of which a payload was removed after its move began is refused", as
   expect(stderr).toContain("was changed after its move to this target began")
 })
 
+test("a list with a NUL, which only typed SQL can have made, arrives without it", async () => {
+  const file = await smallStore(0)
+  const db = new DatabaseSync(file)
+  db.exec(String.raw`UPDATE endpoints SET channels = '["a\u0000b", "\\u0000"]'`)
+  db.close()
+  const url = await freshDatabase()
+  expect(await run("--from", `sqlite:${file}`, "--to", url)).toMatchObject({ code: 0 })
+  const posthorn = await openTarget(url)
+  expect((await posthorn.endpoints.get("acme", "one")).channels).toEqual(["a\ufffdb", "\\u0000"])
+})
+
 test("a key from the environment stays there: the target is bound to it and does not have it", async () => {
   const key = "ab".repeat(32)
   process.env.POSTHORN_ENCRYPTION_KEY = key
