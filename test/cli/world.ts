@@ -17,17 +17,20 @@ export class World {
     this.desk = desk
   }
 
-  /** Application acme; endpoint main, which works; down, which fails once and is given up; paused, where things wait. */
-  static async start(): Promise<World> {
+  /** Nothing but the server. */
+  static async empty(): Promise<World> {
     const server = await ApiServer.start()
     const receiver = await Receiver.start()
     onTestFinished(() => receiver.close())
+    const asking = { POSTHORN_SERVER: server.url, POSTHORN_API_KEY: server.key }
+    return new World(server, receiver, new Desk(asking))
+  }
+
+  /** Application acme; endpoint main, which works; down, which fails once and is given up; paused, where things wait. */
+  static async start(): Promise<World> {
+    const world = await World.empty()
+    const { server, receiver } = world
     receiver.always("/down", 500)
-    const world = new World(
-      server,
-      receiver,
-      new Desk({ POSTHORN_SERVER: server.url, POSTHORN_API_KEY: server.key }),
-    )
     const { applications, endpoints, eventTypes } = server.posthorn
     await applications.create({ uid: "acme", name: "Acme" })
     const once = { delays: [1], maxAttempts: 1 }
