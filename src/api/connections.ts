@@ -14,7 +14,7 @@ export interface Timeouts {
 export const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 30_000, handlerMs: 30_000 }
 
 /** How long a connection may rest between two requests. */
-export const KEEP_ALIVE_MS = 72_000
+const KEEP_ALIVE_MS = 72_000
 
 const ANSWERS: { readonly [code: string]: readonly [number, string, string, string] } = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout", "timeout", "the request took too long to arrive"],

@@ -2,15 +2,31 @@
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type FastifyReply, type FastifyRequest, LogController } from "fastify"
+import type { Caller } from "./caller.ts"
 import type { Api } from "./context.ts"
 
 /** Svix's clients send one; what could break a log line is not taken. */
 export function requestId({ headers }: IncomingMessage): string {
-  return requestIdOf(headers["svix-req-id"])
+  const given = headers["svix-req-id"]
+  return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
 }
 
-export function requestIdOf(given: unknown): string {
-  return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
+interface Logged {
+  readonly method: string | undefined
+  readonly url: string | undefined
+  readonly caller: Caller | null
+}
+
+/** What the line of a request says beside its id. */
+export function logged({ method, url, caller }: Logged, status: number, elapsedMs: number) {
+  return {
+    method,
+    url,
+    status,
+    durationMs: Math.round(elapsedMs),
+    organization: caller?.orgId,
+    key: caller?.keyId ?? undefined,
+  }
 }
 
 export class RequestLog extends LogController {
@@ -23,15 +39,7 @@ export class RequestLog extends LogController {
   override routeNotFound(): void {}
 
   override requestCompleted(error: Error | null, request: FastifyRequest, reply: FastifyReply): void {
-    const { method, url, caller } = request
-    const about = {
-      method,
-      url,
-      status: reply.statusCode,
-      durationMs: Math.round(reply.elapsedTime),
-      organization: caller?.orgId,
-      key: caller?.keyId ?? undefined,
-    }
+    const about = logged(request, reply.statusCode, reply.elapsedTime)
     if (error) reply.log.warn({ ...about, err: error }, "request broken off")
     else reply.log.info(about, "request")
   }

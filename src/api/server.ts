@@ -1,24 +1,24 @@
 /** The HTTP server: what every request goes through, and the routes at the end of it. */
+import type { Socket } from "node:net"
 import fastify, { type FastifyBaseLogger } from "fastify"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import { authenticate, requireCaller } from "./auth.ts"
 import { readBodies } from "./body.ts"
-import { connectionOptions, KEEP_ALIVE_MS, TIMEOUTS, type Timeouts } from "./connections.ts"
+import { connectionOptions, TIMEOUTS, type Timeouts } from "./connections.ts"
 import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import { allowBrowsers } from "./cors.ts"
 import { ApiError, ENVELOPE_BYTES, handleError, sendError } from "./errors.ts"
 import { answerOnce } from "./idempotency.ts"
 import type { TokenReader } from "./jwt.ts"
 import { RequestLog, requestId, tellRequestId } from "./logging.ts"
+import { messageListener } from "./message-listener.ts"
 import { answerMissing } from "./missing.ts"
 import { Places, shedOverload } from "./overload.ts"
 import { parseQuery, refuseUnknownQueries } from "./query.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
 import { messageRoutes } from "./routes/messages.ts"
-import { Clerk } from "./short/clerk.ts"
-import { ShortWay } from "./short/short-way.ts"
 import { refuseUnsupported } from "./unsupported.ts"
 import { loadCompiler, validatorCompiler } from "./validation.ts"
 
@@ -72,7 +72,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   app.setErrorHandler((error: Error, request, reply) => handleError(error, request, reply))
   tellRequestId(app)
   allowBrowsers(app)
-  stopGently(app, settings.closeTimeoutMs)
+  const isClosing = stopGently(app, settings.closeTimeoutMs)
   const places = new Places({
     maxRequests: settings.maxRequests,
     maxBodyBytes: settings.maxBodyBytes ?? Math.max(67_108_864, 4 * bodyLimit),
@@ -98,10 +98,17 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   }
   const routes = settings.routes ?? ROUTES
   if (routes.includes(messageRoutes)) {
-    const clerk = new Clerk({ posthorn, identify, places, logger: settings.logger })
-    const limits = { headersMs: timeouts.headersMs, keepAliveMs: KEEP_ALIVE_MS, bodyLimit }
-    const shortWay = new ShortWay(app.server, clerk, limits)
-    app.addHook("preClose", async () => shortWay.stop(settings.closeTimeoutMs))
+    const answers = messageListener({
+      posthorn,
+      identify,
+      places,
+      isClosing,
+      bodyLimit,
+      logger: settings.logger,
+    })
+    app.server.removeAllListeners("request").on("request", (request, response) => {
+      if (!answers(request, response)) app.routing(request, response)
+    })
   }
   void app.register(
     async (api) => {
@@ -113,9 +120,14 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   return app
 }
 
-/** Whoever still comes is sent away at once; whoever dawdles is cut off in the end. */
-function stopGently(app: Api, closeTimeoutMs: number): void {
+/** Whoever still comes is sent away at once; whoever dawdles is cut off in the end. Returns whether the server is closing. */
+function stopGently(app: Api, closeTimeoutMs: number): () => boolean {
   let closing = false
+  const sockets = new Set<Socket>()
+  app.server.on("connection", (socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
   app.addHook("onRequest", (_request, reply, done) => {
     if (!closing) return done()
     void reply.header("connection", "close")
@@ -123,6 +135,8 @@ function stopGently(app: Api, closeTimeoutMs: number): void {
   })
   app.addHook("preClose", async () => {
     closing = true
+    // Node counts a connection without a request yet as busy, until the time for its headers has passed.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroySoon()
     const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs)
     // One on which a request was under way would stay open until then, for the next that may come.
     const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS)
@@ -131,4 +145,5 @@ function stopGently(app: Api, closeTimeoutMs: number): void {
       clearInterval(idle)
     })
   })
+  return () => closing
 }

@@ -1,4 +1,5 @@
 /** Messages: `/app/{app_id}/msg`. */
+import type { IncomingMessage } from "node:http"
 import type { FastifyRequest } from "fastify"
 import { invalid, PosthornError } from "../../core/errors.ts"
 import type { MessageInput, SendResult } from "../../resources/messages.ts"
@@ -217,8 +218,8 @@ function notFound(error: unknown): "not-found" {
   throw error
 }
 
-export function keyOf(request: FastifyRequest): string | undefined {
-  const key = request.headers["idempotency-key"]
+export function keyOf({ headers }: IncomingMessage | FastifyRequest): string | undefined {
+  const key = headers["idempotency-key"]
   return typeof key === "string" ? key : undefined
 }
 

@@ -1,7 +1,7 @@
 /** One connection to a receiver, for one request at a time. HTTP/1.1 without pipelining; see decision 0011 for why it is our own. */
 import type { Socket } from "node:net"
 import type { Bytes } from "../../core/bytes.ts"
-import { EndOfTurn } from "../../turn.ts"
+import { EndOfTick as EndOfTurn } from "../../end-of-tick.ts"
 import { AnswerReader } from "./answer.ts"
 import type { Open } from "./connect.ts"
 import { EgressError } from "./guard.ts"

@@ -1,24 +1,24 @@
 import { expect, onTestFinished, test } from "vitest"
-import { EndOfTurn } from "./turn.ts"
+import { EndOfTick } from "./end-of-tick.ts"
 
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+const nextTick = () => new Promise((resolve) => setImmediate(resolve))
 
-test("what was added in a turn is done at its end, in its order, and what that adds in the next", async () => {
+test("items are worked on at the end of their tick, in their order, and those that they add in the next", async () => {
   const done: number[] = []
-  const end = new EndOfTurn<number>((one) => {
+  const end = new EndOfTick<number>((one) => {
     done.push(one)
     if (one === 2) end.add(4)
   })
   for (const one of [1, 2, 3]) end.add(one)
   await Promise.resolve()
   expect(done).toEqual([])
-  await nextTurn()
+  await nextTick()
   expect(done).toEqual([1, 2, 3])
-  await nextTurn()
+  await nextTick()
   expect(done).toEqual([1, 2, 3, 4])
 })
 
-test("one that fails keeps none of the others from being done", async () => {
+test("an item that fails does not stop the others", async () => {
   const done: number[] = []
   const failures: Error[] = []
   const others = process.listeners("uncaughtException")
@@ -27,7 +27,7 @@ test("one that fails keeps none of the others from being done", async () => {
     process.removeAllListeners("uncaughtException")
     for (const other of others) process.on("uncaughtException", other)
   })
-  const end = new EndOfTurn<number>((one) => {
+  const end = new EndOfTick<number>((one) => {
     if (one === 2) throw new Error("two")
     done.push(one)
   })
