@@ -17,5 +17,5 @@ RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 8071
-ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=75", "--no-allocation-site-pretenuring", "/app/dist/cli/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=16", "/app/dist/cli/main.js"]
 CMD ["serve"]

@@ -51,7 +51,7 @@ export function figuresOf(quick: boolean): readonly Figure[] {
     {
       name: "memory.rssMb",
       atMost: 200,
-      condition: `the most of that process while it delivers for ${quick ? 1 : 10} s`,
+      condition: `the most of that process while it delivers for ${quick ? 1 : 10} s, Node without options`,
     },
     { name: "retry.settle.p99ms", atMost: 20, condition: "a 500 to its retry written, half of the capacity" },
     {

@@ -1,11 +1,7 @@
 /** What is the same on both sides of every comparison. */
 
 /** Of Node, as `npm start` and the image run it: of the benchmark itself, in `package.json`, and of the programs that it starts. */
-export const NODE_OPTIONS = [
-  "--max-semi-space-size=16",
-  "--heap-growing-percent=75",
-  "--no-allocation-site-pretenuring",
-]
+export const NODE_OPTIONS = ["--max-semi-space-size=16"]
 
 /** Connections of the bare loop and of every client and worker that is compared with it; requests at once to one endpoint of Posthorn. */
 export const CONNECTIONS = 64

@@ -1,7 +1,8 @@
 /** A start with a million overdue deliveries: how soon the first arrives, and how much memory the process takes while it drains. */
 import { once } from "node:events"
-import { rmSync } from "node:fs"
+import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { Program } from "../../test/support/process.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
@@ -25,6 +26,14 @@ interface Drained {
   readonly peakRssMb: number
 }
 
+/** A file with overdue deliveries: its path, their number and that of the first message, and the package that opens it. */
+interface Overdue {
+  readonly index: URL
+  readonly path: string
+  readonly first: number
+  readonly rows: number
+}
+
 interface Start extends Drained {
   readonly fromOpenMs: number
   readonly fromProcessMs: number
@@ -39,16 +48,21 @@ async function measure(bench: Bench): Promise<Values> {
     // Only the last goes on for long; the first also leaves its compiled code behind, as an installed package has it.
     const drainsMs = bench.quick ? [0, 1000] : [1000, 1000, 1000, 10_000]
     const first = await makeOverdue(bench, path, rows)
+    const overdue = { index, path, first, rows }
     const starts: Start[] = []
-    for (const drainMs of drainsMs) starts.push(await start(bench, index, path, first, rows, drainMs))
+    for (const drainMs of drainsMs) starts.push(await start(bench, overdue, drainMs))
     const counted = starts.slice(1)
     const last = counted.at(-1)!
+    const longestMs = drainsMs.at(-1)!
+    const bounded = await start(bench, overdue, longestMs, NODE_OPTIONS)
     return {
       "start.firstDeliveryMs": median(counted.map(({ fromOpenMs }) => fromOpenMs)),
       "start.fromProcessMs": median(counted.map(({ fromProcessMs }) => fromProcessMs)),
       "start.overdueRows": rows,
-      "start.drainedPerSecond": last.delivered / (drainsMs.at(-1)! / 1000),
+      "start.drainedPerSecond": last.delivered / (longestMs / 1000),
       "memory.rssMb": last.peakRssMb,
+      "memory.boundedRssMb": bounded.peakRssMb,
+      ...(process.platform === "linux" && { "memory.serveRssMb": await serve(bench, overdue, longestMs) }),
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -74,16 +88,14 @@ async function makeOverdue(bench: Bench, path: string, rows: number): Promise<nu
 
 async function start(
   bench: Bench,
-  index: URL,
-  path: string,
-  first: number,
-  rows: number,
+  { index, path, first, rows }: Overdue,
   drainMs: number,
+  nodeOptions: readonly string[] = [],
 ): Promise<Start> {
   const expected = await bench.receiver.expect(rows, { from: first, arrivals: rows })
   const startedAt = sharedNow()
   const args = [index.href, `sqlite:${path}`, `${drainMs}`, JSON.stringify(EGRESS)]
-  const program = Program.start(CHILD, args, { talks: true, nodeOptions: NODE_OPTIONS })
+  const program = Program.start(CHILD, args, { talks: true, nodeOptions })
   const ended = program.ended.then(() => {
     throw new Error(`the program that drains ended:\n${program.stderr}`)
   })
@@ -98,6 +110,19 @@ async function start(
     fromOpenMs: tally.firstAt - drained.openedAt,
     fromProcessMs: tally.firstAt - startedAt,
   }
+}
+
+/** The most memory of `posthorn serve` without an option of Node, as `npx posthorn` starts it, while it delivers. */
+async function serve(bench: Bench, { path, first, rows }: Overdue, drainMs: number): Promise<number> {
+  const expected = await bench.receiver.expect(rows, { from: first, arrivals: rows })
+  const args = ["--store", `sqlite:${path}`, "--port", "0", "--egress-allow", EGRESS.allow.join(",")]
+  const program = Program.start(await builtFile("cli/main.js"), ["serve", ...args])
+  await program.line(/server \d+ listens on/)
+  await setTimeout(drainMs)
+  const status = readFileSync(`/proc/${program.process.pid}/status`, "utf8")
+  await program.kill()
+  await expected.books()
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)![1]) / 1024
 }
 
 export const startPart: Part = { names: ["start.firstDeliveryMs", "memory.rssMb"], run: measure }

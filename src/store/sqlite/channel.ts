@@ -2,11 +2,10 @@
  * The caller's end of a store thread. Calls of one moment go together, and what is there when the thread begins a transaction goes
  * into it: the busier it is, the more calls share a sync, with no timer and nothing to tune.
  */
-import type { Worker } from "node:worker_threads"
+import { Worker } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
 import type { Answer, Call, ExecutorOptions, Failure } from "./executor.ts"
 import type { OperationName } from "./operations.ts"
-import { startSmallWorker } from "./small-worker.ts"
 import type { FromThread, ToThread } from "./thread.ts"
 import { wireOf } from "./wire.ts"
 
@@ -25,6 +24,9 @@ interface Unsent {
 /** So many calls go at once, so that the thread begins while the others are still made; and so many messages, before it has answered. */
 const ENOUGH_TO_SEND = 32
 const ENOUGH_MESSAGES = 2
+
+/** Three semi-spaces of 2 MB: nearly everything that a thread makes is garbage at once. */
+const YOUNG_SPACE_MB = 6
 
 export class Channel {
   readonly #worker: Worker
@@ -48,10 +50,13 @@ export class Channel {
   /** Resolves when the thread has opened the file. `onLost` is told when the store can no longer be used. */
   static async open(options: ExecutorOptions, onLost: (error: PosthornError) => void): Promise<Channel> {
     const file = import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js"
-    const worker = startSmallWorker(new URL(file, import.meta.url), {
+    const worker = new Worker(new URL(file, import.meta.url), {
       workerData: options,
       transferList: options.copying === undefined ? [] : [options.copying],
       name: `posthorn-${options.role}`,
+      // Options of the program are not for this thread: --input-type would refuse its file, --import would load the program's modules again.
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_SPACE_MB },
     })
     const channel = new Channel(worker, onLost)
     await new Promise<void>((resolve, reject) => {
