@@ -2,6 +2,7 @@
 import { getRandomValues } from "node:crypto"
 import { type Backend, openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
+import { BoundedCache } from "./core/bounded-cache.ts"
 import { type Clock, systemClock } from "./core/clock.ts"
 import { PosthornError } from "./core/errors.ts"
 import { createIds, type Ids } from "./core/ids.ts"
@@ -186,7 +187,7 @@ export class Posthorn extends Tenant {
   readonly #bus: EventBus
   readonly #around: Surroundings
   /** Of late: the server asks for one with each request. */
-  readonly #tenants = new Map<string, Tenant>()
+  readonly #tenants = new BoundedCache<string, Tenant>(MOST_TENANTS)
   #closing: Promise<void> | null = null
 
   /** Use `openPosthorn`. */
@@ -210,7 +211,6 @@ export class Posthorn extends Tenant {
     const known = this.#tenants.get(orgId)
     if (known !== undefined) return known
     const tenant = new Tenant({ ...this.core, orgId: requireOrg(orgId) })
-    if (this.#tenants.size >= MOST_TENANTS) this.#tenants.clear()
     this.#tenants.set(orgId, tenant)
     return tenant
   }

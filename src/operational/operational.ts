@@ -2,6 +2,7 @@
  * Operational webhooks: what happens to a tenant's webhooks, told to the tenant by webhook. They are delivered as any other, by an
  * application of a tenant beside the real one that no key can name: signed, retried and kept with nothing written twice.
  */
+import { BoundedCache } from "../core/bounded-cache.ts"
 import { describe, PosthornError } from "../core/errors.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
@@ -44,7 +45,8 @@ export interface OperationalParts {
 
 export class Operational {
   readonly #parts: OperationalParts
-  readonly #without = new Map<string, number>()
+  /** Tenants without operational webhooks, and when that was looked up. */
+  readonly #without = new BoundedCache<string, number>(MOST_REMEMBERED)
   /** How often `open` made an application: a lookup from before that must not be remembered. */
   #made = 0
   readonly #underWay = new Set<Promise<void>>()
@@ -132,7 +134,6 @@ export class Operational {
     const made = this.#made
     const tenant = await this.find(orgId)
     if (tenant !== null || made !== this.#made) return tenant
-    if (this.#without.size >= MOST_REMEMBERED) this.#without.clear()
     this.#without.set(orgId, performance.now())
     return null
   }

@@ -1,4 +1,5 @@
 /** Says which key a token is, of whichever tenant. What it found is good for two seconds, and for no moment after a revocation here. */
+import { BoundedCache } from "../core/bounded-cache.ts"
 import type { Clock } from "../core/clock.ts"
 import type { Entry, Store } from "../store/store.ts"
 import { changed, KEY_KIND, type KeyRecord, recordOf } from "./key-record.ts"
@@ -31,10 +32,10 @@ const USED_MS = 60_000
 const MOST_NAMED = 100
 
 /** One for each store, so that whoever revokes a key, or deletes its application, reaches every ring on it. */
-const SEEN = new WeakMap<Store, Map<string, Seen>>()
+const SEEN = new WeakMap<Store, BoundedCache<string, Seen>>()
 
-function seenOf(store: Store): Map<string, Seen> {
-  const seen = SEEN.get(store) ?? new Map<string, Seen>()
+function seenOf(store: Store): BoundedCache<string, Seen> {
+  const seen = SEEN.get(store) ?? new BoundedCache<string, Seen>(MOST_SEEN)
   SEEN.set(store, seen)
   return seen
 }
@@ -50,11 +51,11 @@ export function forgetKeys(store: Store): void {
 export class KeyRing {
   readonly #store: Store
   readonly #clock: Clock
-  readonly #seen: Map<string, Seen>
+  readonly #seen: BoundedCache<string, Seen>
   /** When each key's last use was noted. */
-  readonly #noted = new Map<string, number>()
+  readonly #noted = new BoundedCache<string, number>(MOST_SEEN)
   /** By their texts, which are their secrets as well. */
-  readonly #named = new Map<string, Token>()
+  readonly #named = new BoundedCache<string, Token>(MOST_NAMED)
   readonly #writing = new Set<Promise<void>>()
 
   constructor(store: Store, clock: Clock) {
@@ -93,9 +94,7 @@ export class KeyRing {
   }
 
   #name(token: Token): void {
-    if (!token.isOwn) return
-    if (this.#named.size >= MOST_NAMED) this.#named.clear()
-    this.#named.set(token.secret, token)
+    if (token.isOwn) this.#named.set(token.secret, token)
   }
 
   /** Resolves when every use is written down. */
@@ -108,8 +107,6 @@ export class KeyRing {
     const before = this.#seen.get(id)
     if (before !== undefined && now < before.untilMs) return before
     const seen: Seen = { reading: this.#read(id, now), key: null, secret: null, untilMs: now + SEEN_MS }
-    this.#seen.delete(id)
-    if (this.#seen.size >= MOST_SEEN) this.#seen.delete(this.#seen.keys().next().value!)
     this.#seen.set(id, seen)
     const forget = () => {
       if (this.#seen.get(id) === seen) this.#seen.delete(id)
@@ -136,7 +133,6 @@ export class KeyRing {
   #note(key: KnownKey, now: number): void {
     const before = Math.max(this.#noted.get(key.id) ?? 0, key.lastUsedAt ?? 0)
     if (now - before < USED_MS) return
-    if (this.#noted.size >= MOST_SEEN) this.#noted.clear()
     this.#noted.set(key.id, now)
     const write = this.#write(key, now)
     this.#writing.add(write)

@@ -1,6 +1,7 @@
 /** One connection to the file, with its prepared statements. */
 import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs"
 import { DatabaseSync, type StatementSync } from "node:sqlite"
+import { BoundedCache } from "../../core/bounded-cache.ts"
 import { PosthornError } from "../../core/errors.ts"
 import { fileFailed, isBusy } from "./errors.ts"
 import { createPrivately } from "./private-file.ts"
@@ -19,7 +20,8 @@ export interface ConnectionOptions {
 export class Connection {
   readonly path: string
   readonly db: DatabaseSync
-  readonly #statements = new Map<string, StatementSync>()
+  /** Some texts have a number in them, such as how many are fetched. */
+  readonly #statements = new BoundedCache<string, StatementSync>(MOST_STATEMENTS)
   /** A descriptor of the log, where `commit` syncs it. */
   #log: number | null = null
   /** What had been written, here and by others, when it was last synced. */
@@ -135,8 +137,6 @@ export class Connection {
     let statement = this.#statements.get(text)
     if (statement === undefined) {
       statement = this.db.prepare(text)
-      // Some have a number in them, such as how many are fetched.
-      if (this.#statements.size >= MOST_STATEMENTS) this.#statements.clear()
       this.#statements.set(text, statement)
     }
     return statement
