@@ -18,6 +18,17 @@ test("items are worked on at the end of their tick, in their order, and those th
   expect(done).toEqual([1, 2, 3, 4])
 })
 
+test("an item that is added twice in a tick is worked on once, and again when it is added in the next", async () => {
+  const done: string[] = []
+  const end = new EndOfTick<string>((item) => done.push(item))
+  for (const item of ["a", "b", "a"]) end.add(item)
+  await nextTick()
+  expect(done).toEqual(["a", "b"])
+  end.add("a")
+  await nextTick()
+  expect(done).toEqual(["a", "b", "a"])
+})
+
 test("an item that fails does not stop the others", async () => {
   const done: number[] = []
   const failures: Error[] = []

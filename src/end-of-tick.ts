@@ -2,29 +2,29 @@
 
 export class EndOfTick<T> {
   readonly #work: (item: T) => void
-  #queue: T[] = []
+  #waiting = new Set<T>()
 
   constructor(work: (item: T) => void) {
     this.#work = work
   }
 
-  /** Items are worked on in the order in which they were added, with nothing else in between. */
+  /** Items are worked on in the order in which they were added, with nothing else in between. An item that is added twice is worked on once. */
   add(item: T): void {
-    if (this.#queue.push(item) === 1) setImmediate(() => this.#run())
+    if (this.#waiting.size === 0) setImmediate(() => this.#run())
+    this.#waiting.add(item)
   }
 
   #run(): void {
-    const batch = this.#queue
-    this.#queue = []
-    let begun = 0
+    const batch = this.#waiting
+    this.#waiting = new Set()
     try {
       for (const item of batch) {
-        begun++
+        batch.delete(item)
         this.#work(item)
       }
     } finally {
       // The items behind one that threw.
-      for (const item of batch.slice(begun)) this.add(item)
+      for (const item of batch) this.add(item)
     }
   }
 }

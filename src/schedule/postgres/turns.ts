@@ -6,6 +6,7 @@ import type { Database } from "../../store/postgres/connection.ts"
 import { NEVER } from "../../store/postgres/schema.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import type { Row } from "../../store/rows.ts"
+import { EndOfTick } from "../../end-of-tick.ts"
 import type { LaneClaim } from "../schedule.ts"
 import { Bell } from "./bell.ts"
 import { Claims, type Release } from "./claims.ts"
@@ -40,6 +41,8 @@ const NOTHING: Turn = {
   unfinished: false,
 }
 
+const RELEASING = new EndOfTick<Turns>((turns) => turns.flushUnlessBusy())
+
 export class Turns {
   readonly #database: Database
   readonly #lease: Lease
@@ -49,7 +52,6 @@ export class Turns {
   readonly #later = new Bell(() => void this.flush())
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
-  #isFlushing = false
   #releasedAt = 0
   #epoch = 0
   #unsure = false
@@ -69,12 +71,12 @@ export class Turns {
 
   /** Gives back by itself what no claim has taken along by then. */
   flushSoon(): void {
-    if (this.#isFlushing || !this.#claims.hasFreeReleases) return
-    this.#isFlushing = true
-    setImmediate(() => {
-      this.#isFlushing = false
-      if (this.#waiting === 0) void this.flush()
-    })
+    if (this.#claims.hasFreeReleases) RELEASING.add(this)
+  }
+
+  /** A claim that is under way takes along what is to be given back. */
+  flushUnlessBusy(): void {
+    if (this.#waiting === 0) void this.flush()
   }
 
   /** Resolves when no turn is under way, and all is given back that could be. */

@@ -4,6 +4,7 @@
  */
 import { Worker } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
+import { EndOfTick } from "../../end-of-tick.ts"
 import type { Answer, Call, ExecutorOptions, Failure } from "./executor.ts"
 import type { OperationName } from "./operations.ts"
 import type { FromThread, ToThread } from "./thread.ts"
@@ -28,13 +29,15 @@ const ENOUGH_MESSAGES = 2
 /** Three semi-spaces of 2 MB: nearly everything that a thread makes is garbage at once. */
 const YOUNG_SPACE_MB = 6
 
+/** Calls of the same tick of the event loop go together, whichever socket they came from. */
+const UNSENT = new EndOfTick<Channel>((channel) => channel.flushUnlessBusy())
+
 export class Channel {
   readonly #worker: Worker
   readonly #onLost: (error: PosthornError) => void
   /** Sent, in the order in which they will be answered. */
   #waiting: Waiting[] = []
   #outbox: Unsent[] = []
-  #flushing = false
   /** Messages since the last answer. */
   #unanswered = 0
   #ended: PosthornError | null = null
@@ -84,15 +87,13 @@ export class Channel {
     return new Promise((resolve, reject) => {
       this.#outbox.push({ call: [name, wireOf(name).pack(args)], waiting: { name, resolve, reject } })
       if (this.#outbox.length >= ENOUGH_TO_SEND) this.#flush()
-      if (this.#flushing) return
-      this.#flushing = true
-      // Calls of the same turn of the event loop go together, whichever socket they came from.
-      setImmediate(() => {
-        this.#flushing = false
-        // Each message has a price of its own: while the thread has enough to do, calls of several turns go together.
-        if (this.#unanswered < ENOUGH_MESSAGES) this.#flush()
-      })
+      else UNSENT.add(this)
     })
+  }
+
+  /** Each message has a price of its own: while the thread has enough to do, calls of several ticks go together. */
+  flushUnlessBusy(): void {
+    if (this.#unanswered < ENOUGH_MESSAGES) this.#flush()
   }
 
   #flush(): void {
