@@ -1,5 +1,6 @@
 /** Waits for a task of the server's, and shows how far it is. */
 import { setTimeout as sleep } from "node:timers/promises"
+import { Backoff } from "../core/backoff.ts"
 import { type Api, path } from "./api.ts"
 import type { Output } from "./output.ts"
 import { noProgress, progressOn } from "./progress.ts"
@@ -19,8 +20,6 @@ export interface Task {
 
 export type StartedTask = Omit<Task, "data">
 
-const SHORTEST_MS = 50
-const LONGEST_MS = 1000
 /** A process that delivers from a file looks for tasks every few seconds. */
 const PATIENCE_MS = 30_000
 
@@ -65,7 +64,8 @@ export async function waitForTask(api: Api, out: Output, id: string, said = endi
 async function untilOver(api: Api, id: string, show: (task: Task) => void): Promise<Task> {
   let movedAt = performance.now()
   let before = -1
-  for (let pauseMs = SHORTEST_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_MS)) {
+  const backoff = new Backoff({ firstMs: 50, longestMs: 1000, random: Math.random })
+  for (;;) {
     const task = await api.get<Task>(taskPath(id))
     show(task)
     if (task.status !== "running") return task
@@ -76,7 +76,7 @@ async function untilOver(api: Api, id: string, show: (task: Task) => void): Prom
         `nobody works on task ${id}: it goes on when a process delivers (posthorn serve, posthorn worker)`,
       )
     before = done
-    await sleep(pauseMs)
+    await sleep(backoff.nextMs())
   }
 }
 

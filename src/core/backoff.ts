@@ -37,6 +37,31 @@ function jitterFactor({ jitter }: Policy, random: Random): number {
   return min + (max - min) * random()
 }
 
+/**
+ * Delays between tries of our own, such as to reach a server: from `firstMs` they double up to `longestMs`, less a random half, so that
+ * processes that fail in the same moment do not come back in the same moment.
+ */
+export class Backoff {
+  readonly #delays: Delays
+  readonly #random: Random
+  #failures = 0
+
+  constructor(options: { readonly firstMs: number; readonly longestMs: number; readonly random: Random }) {
+    this.#delays = { strategy: "exponential", base: options.firstMs, factor: 2, cap: options.longestMs }
+    this.#random = options.random
+  }
+
+  /** After one more failure since the last reset; or after the n-th, for a caller that counts them. */
+  nextMs(failure = this.#failures + 1): number {
+    this.#failures = failure
+    return scheduledDelay(this.#delays, failure) * (0.5 + this.#random() / 2)
+  }
+
+  reset(): void {
+    this.#failures = 0
+  }
+}
+
 /** When a policy would try, in seconds from the first attempt, jitter left out; for previews. */
 export function previewSchedule(policy: Policy, most = 100): number[] {
   const starts = [0]

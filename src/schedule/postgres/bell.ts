@@ -1,16 +1,15 @@
 /** Rings when lanes may be due: at once, but not more often than every ten milliseconds, however many hints come in. */
+import { Backoff } from "../../core/backoff.ts"
 
 const PAUSE_MS = 10
-/** Something that cannot be done yet is tried again after a while, and then less and less often. */
-const FIRST_RETRY_MS = 10
-const LONGEST_RETRY_MS = 320
 
 export class Bell {
   readonly #due: () => void
   #pause: NodeJS.Timeout | null = null
   #again = false
   #retry: NodeJS.Timeout | null = null
-  #retryMs = FIRST_RETRY_MS
+  /** Something that cannot be done yet is tried again after a while, and then less and less often. */
+  readonly #backoff = new Backoff({ firstMs: 10, longestMs: 320, random: Math.random })
 
   constructor(due: () => void) {
     this.#due = due
@@ -29,8 +28,8 @@ export class Bell {
   /** All that could be done was done, or not. */
   done(all: boolean): void {
     if (this.#retry !== null) clearTimeout(this.#retry)
-    this.#retry = all ? null : setTimeout(() => this.ring(), this.#retryMs)
-    this.#retryMs = all ? FIRST_RETRY_MS : Math.min(this.#retryMs * 2, LONGEST_RETRY_MS)
+    this.#retry = all ? null : setTimeout(() => this.ring(), this.#backoff.nextMs())
+    if (all) this.#backoff.reset()
   }
 
   stop(): void {

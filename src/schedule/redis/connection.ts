@@ -1,16 +1,18 @@
 /** Connections to Redis: each gives up soon and comes back by itself, since everything can be done without it. */
 
 import { Redis, type RedisOptions } from "ioredis"
+import { Backoff } from "../../core/backoff.ts"
 import { PosthornError } from "../../core/errors.ts"
 import { withoutPassword } from "../../core/location.ts"
 
 /** A server that says nothing for so long is lost: the connection is cut and made anew. */
 const SILENCE_MS = 2000
-const LONGEST_RETRY_MS = 2000
 /** ZADD with LT. */
 const OLDEST_SERVER = [6, 2] as const
 
 type Options = Omit<RedisOptions, "replyMapping">
+
+const BACKOFF = new Backoff({ firstMs: 100, longestMs: 2000, random: Math.random })
 
 const OPTIONS: Options = {
   lazyConnect: true,
@@ -20,8 +22,7 @@ const OPTIONS: Options = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
-  // With jitter: many processes lose the server in the same moment.
-  retryStrategy: (times) => Math.min(50 * 2 ** times, LONGEST_RETRY_MS) * (0.5 + Math.random() / 2),
+  retryStrategy: (times) => BACKOFF.nextMs(times),
 }
 
 export function makeRedis(url: string, options: Options = {}): Redis {

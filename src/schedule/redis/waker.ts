@@ -1,11 +1,11 @@
 /** Sleeps in Redis until a lane becomes due that this worker could take: another worker, which has no room for it, says so. */
 import { setTimeout as delay } from "node:timers/promises"
 import type { Redis } from "ioredis"
+import { Backoff } from "../../core/backoff.ts"
 import { makeRedis } from "./connection.ts"
 
 /** An answer comes at least so often: a server that is silent for longer is lost, which the connection's watchdog notices. */
 const SLEEP_SECONDS = 1
-const RETRY_MS = 500
 
 export class Waker {
   readonly #redis: Redis
@@ -22,11 +22,13 @@ export class Waker {
 
   async start(): Promise<void> {
     await this.#redis.connect().catch(() => {})
+    const backoff = new Backoff({ firstMs: 50, longestMs: 500, random: Math.random })
     while (!this.#ended) {
       try {
         if ((await this.#redis.blpop(this.#key, SLEEP_SECONDS)) !== null) this.#wake()
+        backoff.reset()
       } catch {
-        if (!this.#ended) await delay(RETRY_MS)
+        if (!this.#ended) await delay(backoff.nextMs())
       }
     }
   }

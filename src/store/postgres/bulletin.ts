@@ -1,6 +1,7 @@
 /** Notes between processes by LISTEN and NOTIFY: gathered for some milliseconds, and never inside a send's transaction. */
 import { randomUUID } from "node:crypto"
 import pg from "pg"
+import { Backoff } from "../../core/backoff.ts"
 import type { Bulletin, Note } from "../../observe/bulletin.ts"
 import type { Logger } from "../../observe/log.ts"
 import { disconnect, TIMEOUT_MS } from "./client.ts"
@@ -11,8 +12,6 @@ import type { Statement } from "./statement.ts"
 
 /** The first note goes at once; those that follow it wait for so long. */
 const GATHER_MS = 20
-const FIRST_RETRY_MS = 200
-const LONGEST_RETRY_MS = 5000
 /** A connection that hears nothing may have nothing to hear or be dead: a process also listens to itself, and looks so often. */
 const CHECK_MS = 5000
 /** One that has said nothing by itself says something after so many checks, to hear it. */
@@ -38,6 +37,7 @@ export class PostgresBulletin implements Bulletin {
   /** A note of our own that is on its way; a second check that finds it still there takes the connection for dead. */
   #echo: "heard" | "awaited" | "late" = "heard"
   #silentChecks = 0
+  readonly #backoff = new Backoff({ firstMs: 200, longestMs: 5000, random: Math.random })
   #gathering: NodeJS.Timeout | null = null
   #retry: NodeJS.Timeout | null = null
   #checks: NodeJS.Timeout | null = null
@@ -57,7 +57,7 @@ export class PostgresBulletin implements Bulletin {
       throw toPosthornError(error)
     })
     // The connection may have been lost with the others, and not know it.
-    this.#forgetUp = this.#database.onUp(() => this.#renew(0))
+    this.#forgetUp = this.#database.onUp(() => this.#renew())
     this.#checks = setInterval(() => this.#check(), CHECK_MS).unref()
   }
 
@@ -121,6 +121,7 @@ export class PostgresBulletin implements Bulletin {
     }
     if (this.#closed || this.#client !== null) return disconnect(client)
     this.#client = client
+    this.#backoff.reset()
     this.#hears = false
     this.#echo = "heard"
     this.#sendSoon()
@@ -144,10 +145,10 @@ export class PostgresBulletin implements Bulletin {
   }
 
   #lost(client: pg.Client | null): void {
-    if (client !== null && this.#client === client) this.#renew(FIRST_RETRY_MS)
+    if (client !== null && this.#client === client) this.#renew(this.#backoff.nextMs())
   }
 
-  #renew(delayMs: number): void {
+  #renew(delayMs = 0): void {
     const client = this.#client
     this.#client = null
     if (client !== null) void disconnect(client)
@@ -162,9 +163,9 @@ export class PostgresBulletin implements Bulletin {
         this.#listen().then(
           // Whatever was said meanwhile was missed.
           () => this.#read({ kind: "due" }),
-          () => this.#listenAgain(Math.min(Math.max(delayMs * 2, FIRST_RETRY_MS), LONGEST_RETRY_MS)),
+          () => this.#listenAgain(this.#backoff.nextMs()),
         ),
-      delayMs * (0.5 + Math.random() / 2),
+      delayMs,
     )
   }
 }

@@ -2,9 +2,8 @@
  * Whether the server can be used now. Who finds that it cannot says so once; from then on it is asked in the background, less and less
  * often, until it answers again.
  */
+import { Backoff } from "../../core/backoff.ts"
 
-const FIRST_PROBE_MS = 100
-const LONGEST_PROBE_MS = 2000
 /** Trouble that is back so soon was never over: the server is not asked more often again. */
 const STEADY_MS = 10_000
 
@@ -20,7 +19,7 @@ export class Outage {
   readonly #onUp = new Set<() => void>()
   #trouble: unknown = null
   #timer: NodeJS.Timeout | null = null
-  #delayMs = FIRST_PROBE_MS
+  readonly #backoff = new Backoff({ firstMs: 100, longestMs: 2000, random: Math.random })
   #upAt = Number.NEGATIVE_INFINITY
   #closed = false
 
@@ -36,8 +35,7 @@ export class Outage {
   begin(error: unknown): void {
     if (this.#trouble !== null || this.#closed) return
     this.#trouble = error
-    const isBack = performance.now() - this.#upAt < STEADY_MS
-    this.#delayMs = isBack ? Math.min(this.#delayMs * 2, LONGEST_PROBE_MS) : FIRST_PROBE_MS
+    if (performance.now() - this.#upAt >= STEADY_MS) this.#backoff.reset()
     this.#probeLater()
   }
 
@@ -52,9 +50,8 @@ export class Outage {
     if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  /** With jitter: many processes lose the server in the same moment, and must not come back in the same moment. */
   #probeLater(): void {
-    this.#timer = setTimeout(() => void this.#probe(), this.#delayMs * (0.5 + Math.random() / 2))
+    this.#timer = setTimeout(() => void this.#probe(), this.#backoff.nextMs())
   }
 
   async #probe(): Promise<void> {
@@ -64,7 +61,6 @@ export class Outage {
       if (this.#closed) return
       this.#trouble = error
       this.#options.onGone()
-      this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_PROBE_MS)
       return this.#probeLater()
     }
     if (this.#closed) return
