@@ -252,7 +252,7 @@ export class Endpoints {
   async #vet(url: string | undefined, auth: Auth | null): Promise<void> {
     const tokenUrl = auth?.type === "oauth2" ? auth.tokenUrl : undefined
     for (const [field, target] of Object.entries({ url, "auth.tokenUrl": tokenUrl })) {
-      const objection = target === undefined ? null : await this.#core.guard.objection(target)
+      const objection = target === undefined ? null : await this.#core.guard.urlProblem(target)
       if (objection !== null) throw invalid(field, objection)
     }
   }

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
-import { Deadlines, type Limited } from "./deadlines.ts"
+import { type Deadlined, Deadlines } from "./deadlines.ts"
 
 /** Requests by name, and when those that were late were told. */
 function start() {
   const clock = new TestClock()
   const began = clock.elapsedMs()
-  const deadlines = new Deadlines<Limited>(clock)
+  const deadlines = new Deadlines<Deadlined>(clock)
   const late: [string, number][] = []
   const add = (name: string, timeoutMs: number) => {
-    const one = { timeoutMs, timeIsOver: () => void late.push([name, clock.elapsedMs() - began]) }
+    const one = { timeoutMs, deadlinePassed: () => void late.push([name, clock.elapsedMs() - began]) }
     deadlines.add(one)
     return one
   }
@@ -86,7 +86,7 @@ test("who is late is there until it has ended", () => {
 
 test("one that begins when another is told that it is late has its own time", () => {
   const { clock, deadlines, late, add } = start()
-  const first = { timeoutMs: 100, timeIsOver: () => void add("next", 100) }
+  const first = { timeoutMs: 100, deadlinePassed: () => void add("next", 100) }
   deadlines.add(first)
   clock.advance(199)
   expect(late).toEqual([])

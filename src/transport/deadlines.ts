@@ -1,77 +1,77 @@
 /**
- * One timer for all requests that have as much time as each other: they end in the order in which they began, so only the first is
- * waited for. Under load there are hundreds, and a timer of its own for each was more to make, to cancel and to keep.
+ * Deadlines of requests, with one timer for all requests of the same timeout: their deadlines pass in the order in which they began, so
+ * only the first needs a timer. Under load hundreds are in flight, and one timer each cost more time and memory.
  */
 import type { Clock, Timer } from "../core/clock.ts"
 
-/** What has an end. */
-export interface Limited {
+export interface Deadlined {
   readonly timeoutMs: number
-  /** Called once, when its time is over. It stays among the others until it is deleted. */
-  timeIsOver(): void
+  /** Called once. The request stays in `all` until it is deleted. */
+  deadlinePassed(): void
 }
 
-interface Line<L> {
+/** The requests with the same timeout. */
+interface Group<R> {
   readonly timeoutMs: number
-  /** When each ends, the first to end first. */
-  readonly endsAt: Map<L, number>
+  /** In the order in which the deadlines pass. */
+  readonly endsAt: Map<R, number>
   timer: Timer
 }
 
-export class Deadlines<L extends Limited> {
+export class Deadlines<R extends Deadlined> {
   readonly #clock: Clock
-  readonly #lines = new Map<number, Line<L>>()
-  readonly #late = new Set<L>()
+  readonly #groups = new Map<number, Group<R>>()
+  readonly #late = new Set<R>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  add(one: L): void {
-    const { timeoutMs } = one
-    let line = this.#lines.get(timeoutMs)
-    if (line === undefined) {
-      line = { timeoutMs, endsAt: new Map(), timer: this.#arm(timeoutMs, timeoutMs) }
-      this.#lines.set(timeoutMs, line)
+  add(request: R): void {
+    const { timeoutMs } = request
+    let group = this.#groups.get(timeoutMs)
+    if (group === undefined) {
+      group = { timeoutMs, endsAt: new Map(), timer: this.#arm(timeoutMs, timeoutMs) }
+      this.#groups.set(timeoutMs, group)
     }
-    line.endsAt.set(one, this.#clock.elapsedMs() + timeoutMs)
+    group.endsAt.set(request, this.#clock.elapsedMs() + timeoutMs)
   }
 
-  /** It has ended by itself. */
-  delete(one: L): void {
-    this.#late.delete(one)
-    const line = this.#lines.get(one.timeoutMs)
-    if (!line?.endsAt.delete(one) || line.endsAt.size > 0) return
-    // A timer would keep a program alive that has nothing else to do.
-    line.timer.cancel()
-    this.#lines.delete(line.timeoutMs)
+  /** The request has ended. */
+  delete(request: R): void {
+    this.#late.delete(request)
+    const group = this.#groups.get(request.timeoutMs)
+    if (!group?.endsAt.delete(request) || group.endsAt.size > 0) return
+    // A timer without requests would keep an otherwise finished program alive.
+    group.timer.cancel()
+    this.#groups.delete(group.timeoutMs)
   }
 
-  all(): L[] {
-    return [...this.#late, ...[...this.#lines.values()].flatMap(({ endsAt }) => [...endsAt.keys()])]
+  all(): R[] {
+    return [...this.#late, ...[...this.#groups.values()].flatMap(({ endsAt }) => [...endsAt.keys()])]
   }
 
   #arm(timeoutMs: number, delayMs: number): Timer {
-    return this.#clock.setTimer(delayMs, () => this.#end(this.#lines.get(timeoutMs)!))
+    return this.#clock.setTimer(delayMs, () => this.#end(this.#groups.get(timeoutMs)!))
   }
 
-  #end(line: Line<L>): void {
+  #end(group: Group<R>): void {
     const now = this.#clock.elapsedMs()
-    const late: L[] = []
+    const late: R[] = []
     let next: number | undefined
-    for (const [one, endsAt] of line.endsAt) {
+    for (const [request, endsAt] of group.endsAt) {
       if (endsAt > now) {
         next = endsAt
         break
       }
-      late.push(one)
+      late.push(request)
     }
-    for (const one of late) {
-      line.endsAt.delete(one)
-      this.#late.add(one)
+    for (const request of late) {
+      group.endsAt.delete(request)
+      this.#late.add(request)
     }
-    if (next === undefined) this.#lines.delete(line.timeoutMs)
-    else line.timer = this.#arm(line.timeoutMs, next - now)
-    for (const one of late) one.timeIsOver()
+    if (next === undefined) this.#groups.delete(group.timeoutMs)
+    else group.timer = this.#arm(group.timeoutMs, next - now)
+    for (const request of late) request.deadlinePassed()
   }
 }

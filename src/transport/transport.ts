@@ -1,16 +1,16 @@
-/** How a request leaves: over HTTP here; a relay agent's connection is another transport with the same outcome. */
+/** The contract of a transport: how a request leaves. `http.ts` is the one for HTTP. */
 import type { ClientTls } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
 
 export interface OutboundRequest {
   readonly endpointId: string
-  /** Of the endpoint: connections made for an older version are not used. */
+  /** The endpoint's version. Connections that were opened for an older version are not used. */
   readonly version: number
   readonly url: string
-  /** The same object for every request of this version: what is made of it is kept. */
+  /** The same object for every request of this version: it is the key of a cache. */
   readonly headers: { readonly [name: string]: string }
-  /** Left out for a request that is no webhook. None of what it says may be among `headers`. */
+  /** Left out for a request that is no webhook (OAuth tokens). `headers` must have none of the headers that this one becomes. */
   readonly webhook?: WebhookHead
   readonly body: Bytes
   /** One deadline for the whole attempt, from name resolution to the last byte of the body. */
@@ -19,7 +19,7 @@ export interface OutboundRequest {
   readonly tls: ClientTls
 }
 
-/** What a webhook says of itself; each transport has its own way to say it. */
+/** The metadata of a webhook. Each transport writes it in its own form. */
 export interface WebhookHead {
   readonly contentType: string
   /** The same for every attempt. */
@@ -33,18 +33,19 @@ export interface TransportResult {
   readonly outcome: AttemptOutcome | { readonly kind: "interrupted" }
   readonly responseStatus: number | null
   readonly responseBody: Bytes | null
-  /** The body was longer than what is kept. */
+  /** The body was longer than the limit; only its beginning is kept. */
   readonly responseTruncated: boolean
-  /** For the operator's log only: what a tenant sees is the outcome's cause. */
+  /** For the operator's log only; a tenant sees the outcome's cause. */
   readonly detail: string | null
 }
 
+/** What the engine uses. */
 export interface Transport {
-  /** Never rejects for what a receiver does; a rejection is a fault of our own. */
+  /** Never rejects because of a receiver; a rejection is a fault of our own. */
   send(request: OutboundRequest): Promise<TransportResult>
-  /** Drops the connections to an endpoint that was changed or deleted. */
+  /** Drops the connections of an endpoint that was changed or deleted. */
   forget(endpointId: string): void
-  /** Cuts off the requests under way, and says how many they were; those sends end as `interrupted`. */
+  /** Cuts off the requests in flight and returns their number; their sends end as `interrupted`. */
   interrupt(): number
   close(): Promise<void>
 }

@@ -88,7 +88,7 @@ test.each<[string, EgressInput, { [name: string]: string }, string, boolean]>([
   ["https alone", {}, { POSTHORN_EGRESS_HTTP: "false" }, "http://1.1.1.1/", false],
 ])("%s in the environment: the URL is judged by it", async (_what, input, environment, url, open) => {
   const guard = new Guard(parseEgress(input, environment), systemClock())
-  expect((await guard.objection(url)) === null).toBe(open)
+  expect((await guard.urlProblem(url)) === null).toBe(open)
 })
 
 test.each([

@@ -1,4 +1,4 @@
-/** One module opens outbound connections. Every other file of `src/` is read for anything else that could. */
+/** Only `src/transport/egress/` opens outbound connections: every other file of `src/` is searched for code that could. */
 import { globSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
@@ -6,6 +6,7 @@ import { UNKNOWN, waysOut } from "./ways-out.ts"
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url))
 const EGRESS = "src/transport/egress/"
+const HTTP1 = "src/transport/http1/"
 
 /** What a file or folder outside the egress module may have all the same, and why. */
 const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } = {
@@ -23,6 +24,7 @@ const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } 
   "src/cli/demo/receiver.ts": { http: "listens: the demo's customers, on loopback" },
   "src/cli/demo/engine-process.ts": { child_process: "forks the demo's own engine, to kill it" },
   "src/core/auth.ts": { tls: "reads certificates as a connection would" },
+  "src/transport/http.ts": { "egress/connect.ts": "gives the guarded sockets to the HTTP/1.1 client" },
   "src/store/postgres/": { pg: "the operator's own database; no tenant names it" },
   "src/schedule/redis/": { ioredis: "the operator's own Redis; no tenant names it" },
 }
@@ -75,6 +77,15 @@ test("the egress module itself connects in two files, and resolves in one", () =
     ["proxy.ts", "net"],
     ["resolver.ts", "dns"],
   ])
+})
+
+test("the guard and the HTTP/1.1 client do not import each other", () => {
+  const imports = (folder: string, other: string) =>
+    globSync(`${folder}*.ts`, { cwd: ROOT })
+      .filter((file) => !/\.test\.ts$/.test(file))
+      .filter((file) => read(file).includes(`"../${other}/`))
+  expect(imports(EGRESS, "http1")).toEqual([])
+  expect(imports(HTTP1, "egress")).toEqual([])
 })
 
 describe("the check finds", () => {

@@ -25,8 +25,8 @@ const GLOBALS = new Set(
   ),
 )
 const OF_PROCESS = new Set(["getBuiltinModule", "binding", "_linkedBinding", "mainModule", "dlopen"])
-/** What of the egress module others use: it judges, and it lends connections that were judged. */
-const EGRESS = new Set(["guard.ts", "pools.ts", "settings.ts"])
+/** Files of the egress module that every other file may import: they check URLs and open no connection. */
+const EGRESS = new Set(["guard.ts", "settings.ts"])
 /** They are given no address and reach none. */
 const PACKAGES = new Set(["pino"])
 

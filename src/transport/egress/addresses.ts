@@ -1,4 +1,4 @@
-/** Which IP addresses a request may go to: one pure decision, made again before every new connection. */
+/** Which IP addresses a request may go to. Pure; checked before every new connection. */
 import { isIP } from "node:net"
 import { invalid } from "../../core/errors.ts"
 
@@ -15,16 +15,16 @@ export interface Cidr {
 }
 
 export interface AddressRules {
-  /** Ranges that the operator opened on purpose; they win over everything else here. */
+  /** Ranges that the operator opened; they win over every other rule. */
   readonly allow: readonly Cidr[]
-  /** The machine's own interface addresses, in any spelling: a public one leads back to this machine too. */
+  /** The machine's own interface addresses, in any spelling: a public one of them is this machine too. */
   readonly own: readonly string[]
 }
 
 const BITS = { 4: 32, 6: 128 } as const
 
-// net.BlockList is not used: it says "not blocked" for a wrong family, a zone id and a malformed text, and
-// misses IPv4 that is hidden in IPv6. Here whatever is not understood is refused.
+// Not net.BlockList: it says "not blocked" for a wrong family, a zone id and malformed text, and it misses IPv4 addresses inside IPv6
+// ones. Here an address that cannot be parsed is refused.
 
 const FORBIDDEN_IPV4 = [
   "0.0.0.0/8", // "this network"; Linux connects 0.0.0.0 to loopback
@@ -46,9 +46,8 @@ const FORBIDDEN_IPV4 = [
 ].map(range)
 
 /**
- * What IANA gives out to be routed. All else is refused unseen, and with it the forms that hide an IPv4
- * address: mapped (::ffff:0:0/96), compatible (::/96), translated (::ffff:0:0:0/96) and NAT64 (64:ff9b::/96,
- * 64:ff9b:1::/48).
+ * The range that IANA assigns for global routing. All other addresses are refused, and with them the forms that hide an IPv4 address:
+ * mapped (::ffff:0:0/96), compatible (::/96), translated (::ffff:0:0:0/96) and NAT64 (64:ff9b::/96, 64:ff9b:1::/48).
  */
 const GLOBAL_IPV6 = range("2000::/3")
 const FORBIDDEN_IPV6 = [
@@ -62,7 +61,7 @@ const FORBIDDEN_IPV6 = [
 export function isAllowed(address: string, rules: AddressRules): boolean {
   const parsed = parseAddress(address)
   if (parsed === null) return false
-  // The system connects ::ffff:10.0.0.1 over IPv4, so it is the operator's IPv4 ranges that open it.
+  // The system connects ::ffff:10.0.0.1 over IPv4, so the operator's IPv4 ranges apply to it.
   const connected = mappedIpv4(parsed) ?? parsed
   if (rules.allow.some((open) => covers(open, connected))) return true
   return isPublic(parsed) && !rules.own.some((own) => isSame(parseAddress(own), parsed))
@@ -74,8 +73,8 @@ function isPublic(address: Address): boolean {
 }
 
 /**
- * Reads a range that an operator wrote: "10.0.0.0/8", "fd00::/8", or one address. One with bits set behind
- * its prefix is refused, not rounded down: 10.1.2.3/8 may be meant as one machine, and would open 16 million.
+ * Parses a range that an operator wrote: "10.0.0.0/8", "fd00::/8", or one address. A range with bits set behind its prefix is refused,
+ * not rounded down: 10.1.2.3/8 may mean one machine, and would open 16 million addresses.
  */
 export function parseCidr(text: string, field: string): Cidr {
   const [, host = "", length] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? []
@@ -87,7 +86,7 @@ export function parseCidr(text: string, field: string): Cidr {
   const bits = BITS[address.family]
   const prefix = length === undefined ? bits : Number(length)
   if (prefix > bits) throw invalid(field, `has a prefix longer than the ${bits} bits of an address: ${text}`)
-  // It would match nothing: such addresses are judged as the IPv4 that they stand for.
+  // A mapped range would match nothing: mapped addresses are checked as IPv4.
   if (mappedIpv4(address) !== null) throw invalid(field, `must be written as IPv4, not in IPv6 form: ${text}`)
   const rest = (1n << BigInt(bits - prefix)) - 1n
   if ((address.value & rest) !== 0n) {
@@ -119,12 +118,12 @@ function parseAddress(text: string): Address | null {
   return family === 4 ? { family, value: ipv4Value(text) } : { family: 6, value: ipv6Value(text) }
 }
 
-/** Of a text that isIP accepted: four decimal numbers; it refuses octal, hexadecimal and shortened forms. */
+/** `text` passed isIP: four decimal numbers. isIP refuses octal, hexadecimal and shortened forms. */
 function ipv4Value(text: string): bigint {
   return text.split(".").reduce((sum, part) => (sum << 8n) | BigInt(part), 0n)
 }
 
-/** Of a text that isIP accepted: at most one "::", and perhaps an IPv4 address for the last two groups. */
+/** `text` passed isIP: at most one "::", and perhaps an IPv4 address for the last two groups. */
 function ipv6Value(text: string): bigint {
   const lastGroup = text.lastIndexOf(":") + 1
   if (text.includes(".")) {

@@ -29,9 +29,7 @@ describe("asked for a closed target, it opens nothing", () => {
     const canary = await Canary.start()
     for (const protocol of ["http:", "https:"]) {
       const url = URL.parse(`${protocol}//${host}:${canary.port}`)!
-      const open = guardedOpener({
-        guard: guard(),
-        clock: systemClock(),
+      const open = guardedOpener(guard(), systemClock(), {
         endpointId: "ep_1",
         origin: url.origin,
         timeoutMs: 1000,

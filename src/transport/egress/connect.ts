@@ -1,50 +1,35 @@
-/** Opens vetted connections: resolve, judge, connect to one of these very addresses, look again at where the socket really went. */
+/** Opens a socket to an allowed address: resolve the name, check its addresses, connect to one of them, check the address of the open socket. */
 import { connect, isIP, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
 import type { ClientTls } from "../../core/auth.ts"
 import type { Clock } from "../../core/clock.ts"
-import { EgressError, type Guard } from "./guard.ts"
+import { TransportError } from "../error.ts"
+import type { OnBytes, OpenSocket, SocketOptions } from "../socket.ts"
+import type { Guard } from "./guard.ts"
 import { openTunnel, type Tunnel } from "./proxy.ts"
 import { race } from "./race.ts"
 
-/** What every connection reads into, so that a read makes no buffer: what came is taken before anything else is read. */
+/** Shared by all sockets, so that a read allocates nothing: the bytes are consumed before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(16_384)
 const KEEP_ALIVE_PROBE_MS = 60_000
 
-/** Told the first so many bytes of a buffer, which is used again afterwards, by other connections too. */
-export type OnBytes = (bytes: Buffer, length: number) => void
-
-/** Opens one connection. It rejects with an EgressError or with what the system says. */
-export type Open = (onBytes: OnBytes) => Promise<Socket>
-
-export interface OpenerOptions {
-  readonly guard: Guard
-  readonly clock: Clock
-  readonly endpointId: string
-  readonly origin: string
-  readonly timeoutMs: number
-  readonly tls: ClientTls
-  /** Ends every connection, also those that are still being opened. */
-  readonly signal: AbortSignal
-}
-
-export function guardedOpener(options: OpenerOptions): Open {
-  const { guard, clock, endpointId, timeoutMs, signal } = options
+export function guardedOpener(guard: Guard, clock: Clock, options: SocketOptions): OpenSocket {
+  const { endpointId, timeoutMs, signal } = options
   const url = new URL(options.origin)
   const isSecure = url.protocol === "https:"
   const port = url.port === "" ? (isSecure ? 443 : 80) : Number(url.port)
   const { proxy } = guard.settings
   const secure = isSecure ? tlsOptions(url, options.tls) : null
   const ready = isSecure ? "secureConnect" : "connect"
-  /** The last TLS session, which the next connection resumes. */
+  /** The latest TLS session. The next connection resumes it. */
   let session: Buffer | undefined
 
   const begin = (address: string, onBytes: OnBytes, tunnel?: Socket): Socket => {
     const host = { host: address, port, noDelay: true, keepAlive: true }
-    const direct = { ...host, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread: intoTheBuffer(onBytes) }
+    const direct = { ...host, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread: intoReadBuffer(onBytes) }
     if (secure === null) return connect(direct)
-    const way = tunnel === undefined ? direct : { ...host, socket: tunnel }
-    const socket = connectTls({ ...way, ...secure, ...(session === undefined ? {} : { session }) })
+    const carrier = tunnel === undefined ? direct : { ...host, socket: tunnel }
+    const socket = connectTls({ ...carrier, ...secure, ...(session === undefined ? {} : { session }) })
     return socket.on("session", (latest) => {
       session = latest
     })
@@ -57,12 +42,12 @@ export function guardedOpener(options: OpenerOptions): Open {
       return race({
         ...{ addresses, ready, timeoutMs, clock, signal },
         begin: (address) => begin(address, onBytes),
-        objection: (socket) => objectionTo(guard, socket),
+        problem: (socket) => addressProblem(guard, socket),
       })
     const endsAtMs = clock.elapsedMs() + timeoutMs
     const tunnel = await openTunnel({ proxy, addresses, port, endsAtMs, clock, signal })
     const socket = isSecure ? await secured(tunnel, onBytes, endsAtMs) : tunnel.socket
-    // What reads into the buffer is decided when a socket is made.
+    // The option `onread` is only for a new socket, and the tunnel's socket exists already.
     return socket.on("data", (bytes: Buffer) => onBytes(bytes, bytes.length)).resume()
   }
 
@@ -72,25 +57,25 @@ export function guardedOpener(options: OpenerOptions): Open {
         ...{ addresses: [address], ready, clock, signal },
         timeoutMs: Math.ceil(endsAtMs - clock.elapsedMs()),
         begin: () => begin(address, onBytes, socket),
-        objection: () => null,
+        problem: () => null,
       })
     } catch (error) {
-      // A key that cannot be read is found before anything owns the tunnel.
+      // A client key that cannot be read fails before a TLS socket owns the tunnel.
       socket.destroy()
       throw error
     }
   }
 }
 
-/** Verification is asked for in so many words: an environment variable must not be able to switch it off. */
+/** `rejectUnauthorized` is explicit: otherwise NODE_TLS_REJECT_UNAUTHORIZED could switch verification off. */
 function tlsOptions({ hostname }: URL, tls: ClientTls) {
   const name = isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? { servername: hostname } : {}
-  // The name goes into SNI and is looked for in the certificate; an address is compared with the one that is connected to.
+  // A name goes into SNI and must be in the certificate; an address must be in the certificate as well, and SNI takes none.
   const fixed = { rejectUnauthorized: true, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] } as const
   return { ...fixed, ...name, ...tls }
 }
 
-function intoTheBuffer(onBytes: OnBytes) {
+function intoReadBuffer(onBytes: OnBytes) {
   return {
     buffer: READ_BUFFER,
     callback: (length: number) => {
@@ -100,9 +85,9 @@ function intoTheBuffer(onBytes: OnBytes) {
   }
 }
 
-/** Looks again, at where the socket really went. */
-function objectionTo(guard: Guard, { remoteAddress }: Socket): EgressError | null {
+/** Checks the address that the socket really connected to. */
+function addressProblem(guard: Guard, { remoteAddress }: Socket): TransportError | null {
   return guard.allows(remoteAddress)
     ? null
-    : new EgressError("target_forbidden", `the socket went to ${remoteAddress}`)
+    : new TransportError("target_forbidden", `the socket connected to ${remoteAddress}`)
 }

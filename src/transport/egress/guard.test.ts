@@ -55,9 +55,9 @@ test("URLs that are only being judged have 64 lookups in all, and wait for nobod
   dns.answer("healthy.example", { a: ["8.8.8.8"] })
   const names = Array.from({ length: 64 }, (_, i) => `t${i}.tarpit.example`)
   for (const name of [...names, "last.example"]) dns.answer(name, "tarpit")
-  const judged = names.map((name) => guard.objection(`https://${name}/`))
+  const judged = names.map((name) => guard.urlProblem(`https://${name}/`))
   for (const name of names) await dns.asked(name, 2)
-  const last = guard.objection("https://last.example/")
+  const last = guard.urlProblem("https://last.example/")
   expect(await guard.vet(new URL("https://healthy.example/"), "ep_1")).toEqual(["8.8.8.8"])
   expect(dns.about("last.example")).toEqual([])
   // Whoever creates an endpoint waits a second; the name is judged again before every connection.

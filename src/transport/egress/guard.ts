@@ -1,36 +1,26 @@
 /**
- * Decides where a connection may go. A URL is judged when it is given and again before every connection; a name is resolved once
- * for a connection, every address that it has must be allowed, and the connection goes to one of these and to no other address.
+ * Decides where a connection may go. It checks a URL when an endpoint is created or changed, and again before every connection. For a
+ * connection it resolves the name once, requires that all its addresses are allowed, and gives these addresses to connect to.
  */
 import type { Clock } from "../../core/clock.ts"
 import { invalid } from "../../core/errors.ts"
-import type { FailureCause } from "../../core/outcome.ts"
+import { TransportError } from "../error.ts"
 import { isAllowed } from "./addresses.ts"
 import { NameResolver } from "./resolver.ts"
 import type { EgressSettings } from "./settings.ts"
 import { vetUrl } from "./targets.ts"
 
 const RESOLVE_MS = 5000
-const OBJECTION_MS = 1000
+const URL_CHECK_MS = 1000
 const MOST_TARGETS = 10_000
-/** So that what is kept for strangers' URLs is bounded in bytes too. */
-const LONGEST_KEPT_URL = 512
+/** Longer URLs are not cached: the cache is bounded in bytes too. */
+const LONGEST_CACHED_URL = 512
 
-export interface Target {
+/** Where a request goes, as its connection and its head need it. */
+export interface HttpTarget {
   readonly origin: string
   readonly host: string
   readonly path: string
-}
-
-/** Why no connection was made: the word that a tenant sees, and the detail for the operator's log. */
-export class EgressError extends Error {
-  readonly failure: FailureCause
-
-  constructor(failure: FailureCause, detail: string) {
-    super(detail)
-    this.name = "EgressError"
-    this.failure = failure
-  }
 }
 
 export class Guard {
@@ -38,7 +28,7 @@ export class Guard {
   readonly #resolver: NameResolver
   readonly #clock: Clock
   readonly #random: () => number
-  readonly #targets = new Map<string, Target | null>()
+  readonly #targets = new Map<string, HttpTarget | null>()
 
   constructor(settings: EgressSettings, clock: Clock, random = Math.random) {
     this.settings = settings
@@ -48,14 +38,14 @@ export class Guard {
   }
 
   /**
-   * A sentence that says why the URL cannot be used, or null. A name that does not resolve now may do so later, and is judged
-   * again before every connection: only one that is known to lead inside is refused.
+   * Why the URL cannot be used, as a sentence, or null. A name that does not resolve now is accepted: it may resolve later, and it is
+   * checked again before every connection.
    */
-  async objection(url: string): Promise<string | null> {
-    const verdict = vetUrl(url, this.settings.rules)
-    if (!verdict.ok) return verdict.reason
-    if (verdict.literal) return null
-    const forbidden = await this.#withPatience(this.#forbids(verdict.url.hostname))
+  async urlProblem(url: string): Promise<string | null> {
+    const check = vetUrl(url, this.settings.rules)
+    if (!check.ok) return check.reason
+    if (check.literal) return null
+    const forbidden = await this.#withinASecond(this.#forbids(check.url.hostname))
     return forbidden
       ? "must not lead to an address that is not public, unless egress.allow or POSTHORN_EGRESS_ALLOW opens it"
       : null
@@ -64,35 +54,35 @@ export class Guard {
   #forbids(name: string): Promise<boolean> {
     return this.#addressesOf(name, null).then(
       () => false,
-      (error) => error instanceof EgressError && error.failure === "target_forbidden",
+      (error) => error instanceof TransportError && error.failure === "target_forbidden",
     )
   }
 
-  /** Whoever creates an endpoint does not wait for a name server that does not answer. */
-  #withPatience(answer: Promise<boolean>): Promise<boolean> {
+  /** The caller who creates an endpoint does not wait for a name server that is silent. */
+  #withinASecond(answer: Promise<boolean>): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(OBJECTION_MS, () => resolve(false))
+      const timer = this.#clock.setTimer(URL_CHECK_MS, () => resolve(false))
       void answer.then(resolve).finally(() => timer.cancel())
     })
   }
 
-  /** The addresses that a connection to this URL may go to, at least one, in the order in which they are tried. Rejects with an EgressError. */
+  /** The addresses for a connection to this URL, at least one, in the order to try them. Rejects with a TransportError. */
   async vet(url: URL, endpointId: string): Promise<readonly string[]> {
-    const verdict = vetUrl(url.href, this.settings.rules)
-    if (!verdict.ok) throw new EgressError("target_forbidden", `${url.host} ${verdict.reason}`)
-    const { hostname } = verdict.url
+    const check = vetUrl(url.href, this.settings.rules)
+    if (!check.ok) throw new TransportError("target_forbidden", `${url.host} ${check.reason}`)
+    const { hostname } = check.url
     // `URL` writes IPv6 addresses in brackets, sockets take them without.
-    return verdict.literal ? [hostname.replace(/^\[|\]$/g, "")] : this.#addressesOf(hostname, endpointId)
+    return check.literal ? [hostname.replace(/^\[|\]$/g, "")] : this.#addressesOf(hostname, endpointId)
   }
 
-  /** Where a request to this URL goes, or null when it must not: what can be said without resolving its name. */
-  target(url: string): Target | null {
+  /** Where a request to this URL goes, or null if the URL is refused. The name is not resolved here. */
+  target(url: string): HttpTarget | null {
     let target = this.#targets.get(url)
     if (target === undefined) {
-      const verdict = vetUrl(url, this.settings.rules)
-      target = verdict.ok ? toTarget(verdict.url) : null
-      if (url.length > LONGEST_KEPT_URL) return target
-      // The rules do not change, so neither does the answer; judging anew cost 4 % of the throughput.
+      const check = vetUrl(url, this.settings.rules)
+      target = check.ok ? toTarget(check.url) : null
+      if (url.length > LONGEST_CACHED_URL) return target
+      // The rules never change while the process runs; checking each time cost 4 % of the throughput.
       if (this.#targets.size >= MOST_TARGETS) this.#targets.clear()
       this.#targets.set(url, target)
     }
@@ -100,18 +90,19 @@ export class Guard {
   }
 
   async #addressesOf(name: string, endpointId: string | null): Promise<readonly string[]> {
-    // The one name that no name server knows; it passes only where the operator opened loopback.
+    // No name server knows `localhost`. It comes here only if the operator opened loopback.
     if (name === "localhost") return ["127.0.0.1", "::1"].filter((address) => this.allows(address))
-    const answer = await this.#resolver.resolve(name, endpointId)
-    if ("problem" in answer) throw new EgressError(answer.problem, `${name}: ${answer.detail}`)
-    // One bad address among good ones is how a guard is talked past: the lot is refused.
-    const forbidden = answer.addresses.filter((address) => !this.allows(address))
-    if (forbidden.length > 0) throw new EgressError("target_forbidden", `${name} has ${forbidden.join(", ")}`)
-    if (answer.addresses.length === 0) throw new EgressError("dns_error", `${name} has no address`)
-    return this.#inOrder(answer.addresses)
+    const resolution = await this.#resolver.resolve(name, endpointId)
+    if ("problem" in resolution) throw new TransportError(resolution.problem, `${name}: ${resolution.detail}`)
+    // One forbidden address refuses the name: an attacker mixes it with good ones to get past a check of only one of them.
+    const forbidden = resolution.addresses.filter((address) => !this.allows(address))
+    if (forbidden.length > 0)
+      throw new TransportError("target_forbidden", `${name} has ${forbidden.join(", ")}`)
+    if (resolution.addresses.length === 0) throw new TransportError("dns_error", `${name} has no address`)
+    return this.#inOrder(resolution.addresses)
   }
 
-  /** The families by turns, IPv4 first: many machines have IPv6 addresses and no way out over IPv6. Each begins at an address drawn by chance. */
+  /** IPv4 and IPv6 alternate, each from a random start. IPv4 is first: many machines have IPv6 addresses and no route over IPv6. */
   #inOrder(addresses: readonly string[]): readonly string[] {
     const [four, six] = [false, true].map((isSix) => {
       const family = addresses.filter((address) => address.includes(":") === isSix)
@@ -131,7 +122,7 @@ export class Guard {
   }
 }
 
-function toTarget({ origin, host, pathname, search }: URL): Target {
+function toTarget({ origin, host, pathname, search }: URL): HttpTarget {
   return { origin, host, path: pathname + search }
 }
 

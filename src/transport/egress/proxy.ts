@@ -1,14 +1,14 @@
-/** A tunnel through the operator's proxy to an address that was already vetted: the proxy never sees a name to resolve. */
+/** A CONNECT tunnel through the operator's proxy, to an address that the guard allowed: the proxy never gets a name to resolve. */
 import { connect, type Socket } from "node:net"
 import type { Clock } from "../../core/clock.ts"
 import type { FailureCause } from "../../core/outcome.ts"
-import { endWith } from "./ending.ts"
-import { EgressError } from "./guard.ts"
+import { TransportError } from "../error.ts"
+import { destroyOnAbort } from "./destroy-on-abort.ts"
 
-const MOST_ANSWER_BYTES = 8192
+const MOST_HEAD_BYTES = 8192
 const END_OF_HEAD = "\r\n\r\n"
 
-/** The first of several addresses has at most this part of the time, so that the next one has its turn. */
+/** Each address but the last gets its share of the time that is left, at least a quarter, so that the next address can be tried. */
 const MOST_SHARES = 4
 const LOGIN_REQUIRED = "407"
 
@@ -31,8 +31,8 @@ export interface Tunnel {
   readonly socket: Socket
 }
 
-class TunnelError extends EgressError {
-  /** The proxy could not be used at all: another address would fail alike. */
+class TunnelError extends TransportError {
+  /** The proxy itself failed: other addresses would fail as well. */
   readonly isOfProxy: boolean
 
   constructor(failure: FailureCause, detail: string, isOfProxy: boolean) {
@@ -66,41 +66,43 @@ function tunnelTo(
   const login = proxy.username === "" ? "" : `proxy-authorization: Basic ${credentials(proxy)}\r\n`
   return new Promise((resolve, reject) => {
     const host = proxy.hostname.replace(/^\[|\]$/g, "")
-    const socket = endWith(signal, connect({ host, port: Number(proxy.port || 80) }))
-    let answer = Buffer.alloc(0)
-    let isAsked = false
+    const socket = destroyOnAbort(signal, connect({ host, port: Number(proxy.port || 80) }))
+    let response = Buffer.alloc(0)
+    let isConnected = false
     const fail = (detail: string, isOfProxy = false, cause: FailureCause = "network_error") => {
       deadline.cancel()
       socket.destroy()
       reject(new TunnelError(cause, `the proxy ${proxy.host}: ${detail}`, isOfProxy))
     }
-    const onError = (error: Error) => fail(error.message, !isAsked)
+    const onError = (error: Error) => fail(error.message, !isConnected)
     const onClose = () => fail("closed the connection")
-    // Not the socket's own timer, which a proxy that drips its answer would set back with every byte.
+    // Not the socket's own timeout: a proxy that drips its response would reset it with every byte.
     const deadline = clock.setTimer(timeoutMs, () => fail("did not answer in time", false, "timeout"))
     const onData = (chunk: Buffer) => {
-      answer = Buffer.concat([answer, chunk])
-      const end = answer.indexOf(END_OF_HEAD)
+      response = Buffer.concat([response, chunk])
+      const end = response.indexOf(END_OF_HEAD)
       if (end === -1)
-        return answer.length > MOST_ANSWER_BYTES ? fail("answered at too great length") : undefined
-      const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer.toString("latin1"))?.[1]
+        return response.length > MOST_HEAD_BYTES
+          ? fail(`sent more than ${MOST_HEAD_BYTES} bytes of headers`)
+          : undefined
+      const status = /^HTTP\/1\.[01] (\d{3})/.exec(response.toString("latin1"))?.[1]
       if (!status?.startsWith("2"))
         return fail(`answered ${status ?? "nonsense"} to CONNECT`, status === LOGIN_REQUIRED)
       deadline.cancel()
-      // Whoever has it from here on is told by its end, also where it is under a TLS connection.
+      // The caller is told of later failures by `close`; an `error` without a listener would end the process.
       socket
         .off("data", onData)
         .off("error", onError)
         .off("close", onClose)
         .on("error", () => {})
       socket.pause()
-      const rest = answer.subarray(end + END_OF_HEAD.length)
+      const rest = response.subarray(end + END_OF_HEAD.length)
       if (rest.length > 0) socket.unshift(rest)
       resolve(socket)
     }
     socket.on("data", onData).on("error", onError).on("close", onClose)
     socket.once("connect", () => {
-      isAsked = true
+      isConnected = true
       socket.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n${login}\r\n`)
     })
   })

@@ -2,7 +2,7 @@
 import { Socket } from "node:net"
 import { expect, test } from "vitest"
 import { TestClock } from "../../../test/support/clock.ts"
-import { EgressError } from "./guard.ts"
+import { TransportError } from "../error.ts"
 import { race } from "./race.ts"
 
 function start(addresses: readonly string[], { ready = "connect", timeoutMs = 10_000, closed = "" } = {}) {
@@ -18,8 +18,8 @@ function start(addresses: readonly string[], { ready = "connect", timeoutMs = 10
       return socket
     },
     ready: ready as "connect",
-    objection: (socket) =>
-      sockets.get(closed) === socket ? new EgressError("target_forbidden", "closed") : null,
+    problem: (socket) =>
+      sockets.get(closed) === socket ? new TransportError("target_forbidden", "closed") : null,
     timeoutMs,
     clock,
     signal: closing.signal,

@@ -1,29 +1,29 @@
 /**
- * Connects to the first of several addresses that answers, in the spirit of RFC 8305: the next address is tried when one fails, or a
- * quarter of a second after the one before. The first socket to connect wins, and the others are destroyed. One deadline covers all of it.
- * At most four sockets are open at once, so that a name with 32 black holes does not take 32 sockets for each attempt.
+ * Happy Eyeballs (RFC 8305): tries the next address when one fails, or 250 ms after the one before. The first socket to connect wins, and
+ * the others are destroyed. One deadline covers all of them. At most four sockets are open at once, so that a name with 32 addresses that
+ * never answer does not take 32 sockets for each attempt.
  */
 import type { Socket } from "node:net"
 import type { Clock, Timer } from "../../core/clock.ts"
-import { endWith } from "./ending.ts"
-import { EgressError } from "./guard.ts"
+import { TransportError } from "../error.ts"
+import { destroyOnAbort } from "./destroy-on-abort.ts"
 
 const STAGGER_MS = 250
 const MOST_OPEN = 4
-/** Says more about our own network than about the receiver: a machine without IPv6 has it for every IPv6 address. */
+/** Faults of our own network rather than of the receiver: a machine without IPv6 has them for every IPv6 address. */
 const NO_ROUTE = new Set(["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"])
 
 export interface RaceOptions {
   /** At least one, in the order in which they are tried. */
   readonly addresses: readonly string[]
   readonly begin: (address: string) => Socket
-  /** What the socket emits when bytes can be written. */
+  /** The event after which bytes can be written. */
   readonly ready: "connect" | "secureConnect"
-  /** Null, or why a socket that has connected must not be used. That ends the race. */
-  readonly objection: (socket: Socket) => EgressError | null
+  /** Why a socket that has connected must not be used, or null. A problem ends the race. */
+  readonly problem: (socket: Socket) => TransportError | null
   readonly timeoutMs: number
   readonly clock: Clock
-  /** Ends every socket, also the winner later on. */
+  /** Destroys every socket, also the winner later on. */
   readonly signal: AbortSignal
 }
 
@@ -48,10 +48,10 @@ class Race {
     this.#options = options
     this.result = this.#end.promise
     this.#untried = [...addresses]
-    // Shorter where the fourth address would not have its turn before the deadline.
+    // Shorter than 250 ms if the fourth address would not be tried before the deadline.
     this.#staggerMs = Math.min(STAGGER_MS, timeoutMs / Math.min(addresses.length, MOST_OPEN))
     const late = `no connection to ${addresses.join(", ")} within ${timeoutMs} ms`
-    this.#deadline = clock.setTimer(timeoutMs, () => this.#fail(new EgressError("timeout", late)))
+    this.#deadline = clock.setTimer(timeoutMs, () => this.#fail(new TransportError("timeout", late)))
     this.#tryNext()
   }
 
@@ -73,11 +73,11 @@ class Race {
         .once(ready, () => this.#ready(socket))
         .on("error", (error) => this.#lost(socket, error))
         .once("close", () =>
-          this.#lost(socket, new EgressError("connection_reset", "closed before it was open")),
+          this.#lost(socket, new TransportError("connection_reset", "closed before it was open")),
         )
-      endWith(signal, socket)
+      destroyOnAbort(signal, socket)
     } catch (error) {
-      // A client key that cannot be read.
+      // A client key that cannot be read makes `begin` throw.
       this.#fail(error as Error)
     }
   }
@@ -85,14 +85,16 @@ class Race {
   #giveUpOldest(): void {
     const oldest = this.#running.values().next().value!
     this.#running.delete(oldest)
-    this.#failures.push(new EgressError("timeout", `no connection within ${MOST_OPEN * this.#staggerMs} ms`))
+    this.#failures.push(
+      new TransportError("timeout", `no connection within ${MOST_OPEN * this.#staggerMs} ms`),
+    )
     oldest.destroy()
   }
 
   #connected(socket: Socket): void {
     if (!this.#running.has(socket)) return
-    const objection = this.#options.objection(socket)
-    if (objection !== null) return this.#fail(objection)
+    const problem = this.#options.problem(socket)
+    if (problem !== null) return this.#fail(problem)
     this.#next?.cancel()
     this.#untried.length = 0
     this.#failures = []

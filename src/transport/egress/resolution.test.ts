@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { type FamilyAnswer, judge } from "./resolution.ts"
+import { combineFamilies, type FamilyAnswer } from "./resolution.ts"
 
 const found = (...ttls: number[]): FamilyAnswer => ({
   status: "fulfilled",
@@ -18,9 +18,9 @@ test.each([
   ["ESERVFAIL", "ETIMEOUT", "dns_error"],
   ["ECANCELLED", "ENOTFOUND", "dns_error"],
 ])("%s for A and %s for AAAA is %s", (a, aaaa, problem) => {
-  expect(judge("x.example", failed(a), failed(aaaa))).toEqual({
+  expect(combineFamilies("x.example", failed(a), failed(aaaa))).toEqual({
     resolution: { problem, detail: `x.example: A ${a}, AAAA ${aaaa}` },
-    keepMs: 3000,
+    cacheMs: 3000,
   })
 })
 
@@ -29,16 +29,18 @@ test.each([
   [[0], 1000],
   [[86_400], 30_000],
   [[2 ** 31], 30_000],
-])("records that live %j seconds are kept for %i ms", (ttls, keepMs) => {
-  expect(judge("x.example", found(...ttls), failed("ENODATA")).keepMs).toBe(keepMs)
+])("records that live %j seconds are kept for %i ms", (ttls, cacheMs) => {
+  expect(combineFamilies("x.example", found(...ttls), failed("ENODATA")).cacheMs).toBe(cacheMs)
 })
 
 test("an empty list is no answer, and 32 addresses of both families together are the most", () => {
-  expect(judge("x.example", found(), found()).resolution).toMatchObject({ problem: "dns_error" })
+  expect(combineFamilies("x.example", found(), found()).resolution).toMatchObject({ problem: "dns_error" })
   const sixteen = found(...new Array(16).fill(60))
   const seventeen = found(...new Array(17).fill(60))
-  expect(judge("x.example", sixteen, sixteen).resolution).toMatchObject({ addresses: { length: 32 } })
-  expect(judge("x.example", sixteen, seventeen).resolution).toEqual({
+  expect(combineFamilies("x.example", sixteen, sixteen).resolution).toMatchObject({
+    addresses: { length: 32 },
+  })
+  expect(combineFamilies("x.example", sixteen, seventeen).resolution).toEqual({
     problem: "dns_error",
     detail: "x.example has 33 addresses",
   })

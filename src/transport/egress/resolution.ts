@@ -1,38 +1,38 @@
-/** What the answers about a name come to: its addresses or a problem, and for how long that is kept. */
+/** Combines the A and AAAA answers for a name into its addresses or a problem, and says how long to cache that. */
 
 export type Resolution =
   | { readonly addresses: readonly string[] }
   /** The detail is for the operator's log. */
   | { readonly problem: "dns_error" | "timeout"; readonly detail: string }
 
-export interface Judgement {
+export interface CacheableResolution {
   readonly resolution: Resolution
-  readonly keepMs: number
+  readonly cacheMs: number
 }
 
-/** A family's answer, as c-ares gives it. */
+/** The answer for one address family, as c-ares gives it. */
 export type FamilyAnswer = PromiseSettledResult<readonly { readonly address: string; readonly ttl: number }[]>
 
-/** Nobody needs more for one host; who publishes them wants to be expensive. */
+/** No honest host has more; a name with hundreds of addresses is an attack. */
 const MOST_ADDRESSES = 32
-const LEAST_KEPT_MS = 1000
-const MOST_KEPT_MS = 30_000
-/** Spares the DNS server a lane full of deliveries for a dead name; shorter than the first retry of `standard`. */
-const PROBLEM_KEPT_MS = 3000
+const LEAST_CACHE_MS = 1000
+const MOST_CACHE_MS = 30_000
+/** Spares the DNS server when a lane is full of deliveries for a dead name; shorter than the first retry delay of `standard`. */
+const PROBLEM_CACHE_MS = 3000
 
 /**
- * One family without an answer does not matter when the other has one, whatever the reason (servers that drop or refuse AAAA are
- * about): only addresses that are known here are ever connected to.
+ * If one family has addresses, a failure of the other is ignored, whatever its reason: some servers drop or refuse AAAA queries. That is
+ * safe because only the addresses found here are ever connected to.
  */
-export function judge(name: string, a: FamilyAnswer, aaaa: FamilyAnswer): Judgement {
+export function combineFamilies(name: string, a: FamilyAnswer, aaaa: FamilyAnswer): CacheableResolution {
   const found = [a, aaaa].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
-  if (found.length === 0) return { resolution: nothingFound(name, a, aaaa), keepMs: PROBLEM_KEPT_MS }
+  if (found.length === 0) return { resolution: nothingFound(name, a, aaaa), cacheMs: PROBLEM_CACHE_MS }
   if (found.length > MOST_ADDRESSES)
-    return { resolution: dnsError(`${name} has ${found.length} addresses`), keepMs: PROBLEM_KEPT_MS }
+    return { resolution: dnsError(`${name} has ${found.length} addresses`), cacheMs: PROBLEM_CACHE_MS }
   const ttlMs = Math.min(...found.map(({ ttl }) => ttl)) * 1000
   return {
     resolution: { addresses: found.map(({ address }) => address) },
-    keepMs: Math.max(LEAST_KEPT_MS, Math.min(MOST_KEPT_MS, ttlMs)),
+    cacheMs: Math.max(LEAST_CACHE_MS, Math.min(MOST_CACHE_MS, ttlMs)),
   }
 }
 
@@ -40,19 +40,20 @@ export function dnsError(detail: string): Resolution {
   return { problem: "dns_error", detail }
 }
 
-/** A cancelled query is one that our deadline cut off. */
-const LATE = ["ETIMEOUT", "ECANCELLED"]
+/** Our own deadline cancels queries. */
+const TIMEOUT_CODES = ["ETIMEOUT", "ECANCELLED"]
 
-/** Only silence is a timeout: an error for one family is the name's answer, even if nothing came for the other. */
+/** A timeout only if no family got an answer: an error for one family decides, even if the other timed out. */
 function nothingFound(name: string, a: FamilyAnswer, aaaa: FamilyAnswer): Resolution {
   const codes = [codeOf(a), codeOf(aaaa)]
   const detail = `${name}: A ${codes[0]}, AAAA ${codes[1]}`
-  const told = codes.filter((code) => code !== "ENODATA")
-  if (told.length > 0 && told.every((code) => LATE.includes(code))) return { problem: "timeout", detail }
+  const errors = codes.filter((code) => code !== "ENODATA")
+  if (errors.length > 0 && errors.every((code) => TIMEOUT_CODES.includes(code)))
+    return { problem: "timeout", detail }
   return dnsError(detail)
 }
 
 function codeOf(answer: FamilyAnswer): string {
-  // A CNAME that leads to nothing comes as an empty list, not as an error.
+  // c-ares gives an empty list, not an error, for a CNAME without addresses.
   return answer.status === "fulfilled" ? "ENODATA" : String(answer.reason?.code)
 }

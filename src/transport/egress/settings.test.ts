@@ -35,14 +35,14 @@ test.each([
   "https://[2606:2800:220:1::1]/",
   "https://[2606:2800:220:1:0:0:0:1]:8443/",
 ])("%s is one: it is refused when it is given and when a connection would be opened", async (url) => {
-  expect(await guard().objection(url)).toMatch(/must not lead to an address that is not public/)
+  expect(await guard().urlProblem(url)).toMatch(/must not lead to an address that is not public/)
   await expect(guard().vet(new URL(url), "ep_1")).rejects.toMatchObject({ failure: "target_forbidden" })
   expect(guard().target(url)).toBeNull()
 })
 
 test("its neighbour is not, and an operator can open it", async () => {
-  expect(await guard().objection("http://93.184.215.15/")).toBeNull()
+  expect(await guard().urlProblem("http://93.184.215.15/")).toBeNull()
   const open = guard({ allow: OWN })
-  expect(await open.objection("http://93.184.215.14/")).toBeNull()
+  expect(await open.urlProblem("http://93.184.215.14/")).toBeNull()
   expect(await open.vet(new URL("http://[2606:2800:220:1::1]/"), "ep_1")).toEqual(["2606:2800:220:1::1"])
 })

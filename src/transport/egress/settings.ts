@@ -1,4 +1,4 @@
-/** What the operator allows to go out: given as options, or by the environment. */
+/** The operator's egress settings, from options or from the environment. */
 import { networkInterfaces } from "node:os"
 import { invalid } from "../../core/errors.ts"
 import { refuseUnknown, requireObject } from "../../core/input.ts"
@@ -6,15 +6,15 @@ import { parseCidr } from "./addresses.ts"
 import type { PortRules, TargetRules } from "./targets.ts"
 
 export interface EgressInput {
-  /** Ranges that are opened on purpose, as CIDRs: `["127.0.0.0/8"]`. Else POSTHORN_EGRESS_ALLOW, separated by commas. */
+  /** Private ranges to allow, as CIDRs: `["127.0.0.0/8"]`. Else POSTHORN_EGRESS_ALLOW, separated by commas. */
   allow?: readonly string[]
-  /** `"default"` refuses the ports of well-known services, `"any"` none, a list all others. Else POSTHORN_EGRESS_PORTS. */
+  /** `"default"` refuses the ports of well-known services, `"any"` none, a list all that are not in it. Else POSTHORN_EGRESS_PORTS. */
   ports?: "default" | "any" | readonly number[]
   /** Whether `http://` is allowed beside `https://`. True; else POSTHORN_EGRESS_HTTP. */
   http?: boolean
   /** `http://host:port` of a proxy that every request goes through. Else POSTHORN_EGRESS_PROXY. Other proxy variables are ignored. */
   proxy?: string | null
-  /** Name servers as `address` or `address:port`; the system's unless told. Else POSTHORN_EGRESS_DNS. */
+  /** Name servers as `address` or `address:port`; by default the system's. Else POSTHORN_EGRESS_DNS. */
   dns?: readonly string[]
 }
 
@@ -65,7 +65,7 @@ function noValue<T>(value: T): Chosen<T> {
   return { value, field: "" }
 }
 
-/** The option goes before the environment; an error names the one that was taken. */
+/** An option wins over the environment. An error names the one that was used. */
 function chosen<T>(
   given: T | undefined,
   field: string,

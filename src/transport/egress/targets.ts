@@ -1,8 +1,8 @@
-/** Judges a URL before anything is resolved or connected: its scheme, user info, port and host. */
+/** Checks a URL without resolving its name: scheme, user info, port and host. */
 import { isIP } from "node:net"
 import { type AddressRules, isAllowed } from "./addresses.ts"
 
-/** `"default"` refuses the ports of well-known services, `"any"` none, a list all others; none opens 0. */
+/** `"default"` refuses the ports of well-known services, `"any"` none, a list all that are not in it. Port 0 is always refused. */
 export type PortRules = "default" | "any" | readonly number[]
 
 export interface TargetRules {
@@ -12,13 +12,13 @@ export interface TargetRules {
   readonly addresses: AddressRules
 }
 
-/** `url` is the only form to go on with. A `literal` host is judged; a name's addresses are yet to be. */
-type Verdict =
+/** `url` is normalised: callers use it and not the text. A `literal` host is an allowed IP address; a name's addresses are still to be checked. */
+type UrlCheck =
   | { readonly ok: true; readonly url: URL; readonly literal: boolean }
   /** `reason` reads after the name of the field: "url must not use port 0". */
   | { readonly ok: false; readonly reason: string }
 
-export function vetUrl(url: string, rules: TargetRules): Verdict {
+export function vetUrl(url: string, rules: TargetRules): UrlCheck {
   const parsed = URL.parse(url)
   if (parsed === null || !(parsed.protocol === "https:" || (rules.http && parsed.protocol === "http:"))) {
     return refuse(`must be a full ${rules.http ? "http:// or https://" : "https://"} address`)
@@ -31,15 +31,15 @@ export function vetUrl(url: string, rules: TargetRules): Verdict {
 
   const address = parsed.hostname.replace(/^\[(.*)\]$/, "$1")
   if (isIP(address) !== 0) {
-    // One sentence for all, so that it does not tell this machine's own addresses from other closed ones.
+    // The same sentence for every forbidden address, so that it does not reveal which addresses are this machine's own.
     if (!isAllowed(address, rules.addresses))
       return refuse(
         "must not lead to an address that is not public, unless egress.allow or POSTHORN_EGRESS_ALLOW opens it",
       )
     return { ok: true, url: parsed, literal: true }
   }
-  // "name." is the same host as "name", but no certificate and no SNI is written with the dot. Judged before
-  // it is set: of "127.0.0.1..", which is a name, the setter would make an address.
+  // "name." is the same host as "name", but certificates and SNI have no dot. The name is checked before `hostname` is set:
+  // the setter would turn "127.0.0.1..", which is a name, into an address.
   const name = parsed.hostname.replace(/\.$/, "")
   const problem = nameProblem(name, rules.addresses)
   if (problem !== null) return refuse(problem)
@@ -47,7 +47,7 @@ export function vetUrl(url: string, rules: TargetRules): Verdict {
   return { ok: true, url: parsed, literal: false }
 }
 
-function refuse(reason: string): Verdict {
+function refuse(reason: string): UrlCheck {
   return { ok: false, reason }
 }
 
@@ -57,20 +57,19 @@ function portOf({ port, protocol }: URL): number {
 }
 
 /**
- * Ports above 1023 where a request does harm: what listens there obeys whoever reaches it, or takes the lines
- * of a body for commands. What people run receivers on stays open (3000, 5000, 8080, 8443 …), and so does
- * what systems hand out by themselves (from 32768 on): a receiver on a free port is never refused.
+ * Ports above 1023 where a request does harm: these services trust every client, or read the lines of a body as commands. The usual
+ * ports of receivers (3000, 5000, 8080, 8443 …) and the ephemeral ports (from 32768 on) stay open.
  */
 const SERVICE_PORTS: ReadonlySet<number> = new Set([
   // Databases: SQL Server, Oracle, MySQL, PostgreSQL, CouchDB, Cassandra, Elasticsearch (2), MongoDB (3).
   ...[1433, 1521, 3306, 5432, 5984, 9042, 9200, 9300, 27017, 27018, 27019],
   // Caches and queues: AMQP (TLS, plain), Redis and its sentinel, Kafka, memcached, RabbitMQ's management.
   ...[5671, 5672, 6379, 26379, 9092, 11211, 15672],
-  // What runs machines: Docker (2), etcd (2), Erlang's port mapper, Kubernetes, Consul, kubelet (2).
+  // Orchestration: Docker (2), etcd (2), Erlang's port mapper, Kubernetes, Consul, kubelet (2).
   ...[2375, 2376, 2379, 2380, 4369, 6443, 8500, 10250, 10255],
   // Files and screens: NFS, remote desktop, VNC, X11.
   ...[2049, 3389, 5900, 6000],
-  // Lines of text that others act on, which browsers refuse too: SIP, IRC.
+  // Line-based protocols, which browsers refuse too: SIP, IRC.
   ...[5060, 5061, 6665, 6666, 6667, 6668, 6669, 6697],
 ])
 
@@ -79,20 +78,19 @@ function portProblem(port: number, rules: PortRules): string | null {
   if (rules === "any") return null
   if (rules !== "default")
     return rules.includes(port) ? null : `must use one of the ports ${rules.join(", ")}`
-  // Below 1024 are the system's services (22 SSH, 25 mail, 53 DNS, 445 files …), of which two are the web's.
+  // Below 1024 only the two ports of the web are open; the others are system services (22 SSH, 25 mail, 53 DNS, 445 files …).
   if (port < 1024 ? port === 80 || port === 443 : !SERVICE_PORTS.has(port)) return null
   return `must not use port ${port}, which belongs to another service`
 }
 
 /**
- * Reserved for what is near: this machine (RFC 6761), the local link (RFC 6762), private networks (ICANN) and
- * homes (RFC 8375). `.lan`, `.corp` and the like are nobody's: they are judged by the addresses that they
- * have, as every name is, so that an operator who opened a private range can use them.
+ * Reserved for this machine (RFC 6761), the local link (RFC 6762), private networks (ICANN) and home networks (RFC 8375). `.lan`, `.corp`
+ * and the like are not reserved: only their addresses are checked, so that an operator who opened a private range can use them.
  */
-const NEARBY = /(^|\.)(localhost|local|internal|home\.arpa)$/
+const LOCAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa)$/
 
 function nameProblem(name: string, addresses: AddressRules): string | null {
-  // The first thing that anybody tries at home: the sentence says what to do.
+  // Most first tries are with localhost, so this sentence says what to do.
   if (name === "localhost")
     return isLoopbackOpen(addresses)
       ? null
@@ -101,12 +99,12 @@ function nameProblem(name: string, addresses: AddressRules): string | null {
   if (name.length > 253 || !labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label))) {
     return "must have a host name that can exist: labels of 1 to 63 letters, digits and hyphens"
   }
-  if (NEARBY.test(name)) return "must not name a host of a local or private network"
-  // A single label is completed with the machine's search domains, which are its own network.
+  if (LOCAL_NAME.test(name)) return "must not name a host of a local or private network"
+  // A resolver completes a single label with the machine's search domains, which belong to its own network.
   return labels.length === 1 ? "must have a full host name such as hooks.example.com" : null
 }
 
-/** Neither address is public, so either is allowed only because the operator opened it. */
+/** Loopback addresses are not public: they are allowed only if the operator opened them. */
 function isLoopbackOpen(addresses: AddressRules): boolean {
   return isAllowed("127.0.0.1", addresses) || isAllowed("::1", addresses)
 }

@@ -3,9 +3,8 @@ import { type AddressInfo, createServer, type Socket } from "node:net"
 import { setImmediate as turn } from "node:timers/promises"
 import { expect, onTestFinished, test } from "vitest"
 import { TestClock } from "../../../test/support/clock.ts"
+import { loopbackGuard } from "../../../test/support/harness.ts"
 import { HttpTransport } from "../http.ts"
-import { Guard } from "./guard.ts"
-import { parseEgress } from "./settings.ts"
 
 const ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -20,7 +19,7 @@ async function start(answer: (path: string, socket: Socket) => void) {
   })
   await once(server.listen(0, "127.0.0.1"), "listening")
   const { port } = server.address() as AddressInfo
-  const guard = new Guard(parseEgress({ allow: ["127.0.0.0/8"], ports: "any" }), clock)
+  const guard = loopbackGuard(clock)
   const transport = new HttpTransport(clock, guard)
   onTestFinished(async () => {
     await transport.close()

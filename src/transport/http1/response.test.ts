@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
-import { AnswerReader } from "./answer.ts"
+import { ResponseReader } from "./response.ts"
 
 interface Read {
   readonly status: number | undefined
@@ -15,7 +15,7 @@ interface Read {
 /** In pieces that end at these places, each in a buffer that is used again. */
 function read(text: string, cuts: readonly number[] = [], ends = false): Read {
   const bytes = Buffer.from(text, "latin1")
-  const reader = new AnswerReader()
+  const reader = new ResponseReader()
   const buffer = Buffer.alloc(bytes.length + 16, "\r\n\r\n")
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b)
   let isComplete = false
@@ -197,7 +197,7 @@ describe("there is an end to", () => {
 })
 
 test("of several that should be one, none counts", () => {
-  const reader = new AnswerReader()
+  const reader = new ResponseReader()
   const text = Buffer.from(
     "HTTP/1.1 503 No\r\nretry-after: 5\r\nRetry-After: 7\r\nlocation: /a\r\nkeep-alive: timeout=5, max=100\r\ncontent-length: 0\r\n\r\n",
   )

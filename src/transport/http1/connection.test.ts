@@ -2,9 +2,9 @@
 import { once } from "node:events"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
-import type { OnBytes } from "./connect.ts"
+import { TransportError } from "../error.ts"
+import type { OnBytes } from "../socket.ts"
 import { Connection } from "./connection.ts"
-import { EgressError } from "./guard.ts"
 
 const ANSWER = Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -87,7 +87,7 @@ test("one that is cut off before that is not written", async () => {
   const { socket, connection, told, request, isOpen } = await open()
   await isOpen()
   request()
-  connection.cut(new EgressError("timeout", "too late"))
+  connection.cut(new TransportError("timeout", "too late"))
   await nextTurn()
   expect(socket.bytesWritten).toBe(0)
   expect(told).toEqual(["freed", "ended", "too late"])

@@ -1,29 +1,29 @@
-/** The head of an answer, as text: a status and the few header fields that a sender of webhooks needs. */
+/** Parses the head of a response: the status and the few header fields that a sender of webhooks needs. */
 import { HEADER_NAME, NOT_IN_A_HEADER } from "../../core/header.ts"
-import { EgressError } from "./guard.ts"
+import { TransportError } from "../error.ts"
 
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: |$)/
 const CHUNKED = /(?:^|,)[ \t]*chunked$/i
 
-export interface Head {
+export interface ResponseHead {
   status: number
-  /** Where the body ends: after so many bytes, with the last chunk, or with the connection. */
-  body: number | "chunks" | "connection"
-  /** No other request may follow on this connection. */
+  /** Where the body ends: after this number of bytes, with the last chunk, or with the connection. */
+  body: number | "chunked" | "connection"
+  /** The connection cannot take another request. */
   isLast: boolean
-  /** How long the receiver keeps a connection that is idle. */
+  /** How long the receiver keeps an idle connection. */
   keepAliveSeconds: number | null
-  /** Null as well where there are several. */
+  /** Null also when the header occurs more than once. */
   location: string | null
   retryAfter: string | null
 }
 
-/** Takes the head without the empty line that ends it. The caller bounds its size, and with that the number of fields. Throws `invalid_response`. */
-export function readHead(text: string): Head {
+/** `text` is the head without the empty line that ends it; the caller limits its size, and so the number of fields. Throws `invalid_response`. */
+export function parseResponseHead(text: string): ResponseHead {
   const fields = new Fields()
   let end = endOfLine(text, 0)
   const first = STATUS_LINE.exec(text.slice(0, end))
-  if (first === null || NOT_IN_A_HEADER.test(text.slice(0, end))) throw invalid("no status line")
+  if (first === null || NOT_IN_A_HEADER.test(text.slice(0, end))) throw invalid("no valid status line")
   while (end < text.length) {
     const start = end + 2
     end = endOfLine(text, start)
@@ -35,7 +35,7 @@ export function readHead(text: string): Head {
   return {
     status,
     body,
-    // Before 1.1 a connection was for one request, unless it said otherwise. What announces a body that it cannot have may send it.
+    // HTTP/1.0 closes unless it says keep-alive. A receiver that announces a body with a 204 or 304 may send that body.
     isLast: fields.closes || (first[1] === "0" && !fields.keepsAlive) || fields.announcesMoreThan(body),
     keepAliveSeconds,
     location: location ?? null,
@@ -44,7 +44,7 @@ export function readHead(text: string): Head {
 }
 
 class Fields {
-  /** Undefined while there was none, null when there were several. */
+  /** Undefined: no such header. Null: more than one. */
   location: string | null | undefined
   retryAfter: string | null | undefined
   keepAliveSeconds: number | null = null
@@ -56,8 +56,9 @@ class Fields {
   add(line: string): void {
     const colon = line.indexOf(":")
     const name = line.slice(0, colon)
-    // Also for a line that begins with a space: it would belong to the one before, for those who read it so.
-    if (colon === -1 || !HEADER_NAME.test(name) || NOT_IN_A_HEADER.test(line)) throw invalid("no header")
+    // A line that begins with a space is refused too: old clients read it as a continuation of the line before (obs-fold).
+    if (colon === -1 || !HEADER_NAME.test(name) || NOT_IN_A_HEADER.test(line))
+      throw invalid("a line of the head is no valid header")
     switch (name.toLowerCase()) {
       case "content-length":
         return this.#addContentLength(line.slice(colon + 1).trim())
@@ -67,7 +68,7 @@ class Fields {
       case "connection":
         return this.#addConnection(line.slice(colon + 1))
       case "keep-alive":
-        this.keepAliveSeconds = keepAliveOf(line)
+        this.keepAliveSeconds = keepAliveSecondsOf(line)
         return
       case "location":
         this.location = this.location === undefined ? line.slice(colon + 1).trim() : null
@@ -79,7 +80,8 @@ class Fields {
   }
 
   #addContentLength(value: string): void {
-    if (this.#contentLength !== null || !/^\d{1,15}$/.test(value)) throw invalid("no one length")
+    if (this.#contentLength !== null || !/^\d{1,15}$/.test(value))
+      throw invalid("content-length is not one number")
     this.#contentLength = Number(value)
   }
 
@@ -89,20 +91,21 @@ class Fields {
     if (words.includes("keep-alive")) this.keepsAlive = true
   }
 
-  announcesMoreThan(body: Head["body"]): boolean {
+  announcesMoreThan(body: ResponseHead["body"]): boolean {
     return body === 0 && ((this.#contentLength ?? 0) > 0 || this.#transferEncoding !== null)
   }
 
-  bodyOf(status: number): Head["body"] {
+  bodyOf(status: number): ResponseHead["body"] {
     const encoding = this.#transferEncoding
-    if (encoding !== null && this.#contentLength !== null) throw invalid("two lengths of one body")
+    if (encoding !== null && this.#contentLength !== null)
+      throw invalid("both content-length and transfer-encoding")
     if (status < 200 || status === 204 || status === 304) return 0
-    if (encoding !== null) return CHUNKED.test(encoding) ? "chunks" : "connection"
+    if (encoding !== null) return CHUNKED.test(encoding) ? "chunked" : "connection"
     return this.#contentLength ?? "connection"
   }
 }
 
-function keepAliveOf(line: string): number | null {
+function keepAliveSecondsOf(line: string): number | null {
   const seconds = /timeout=(\d{1,6})/i.exec(line)?.[1]
   return seconds === undefined ? null : Number(seconds)
 }
@@ -112,6 +115,6 @@ function endOfLine(text: string, from: number): number {
   return end === -1 ? text.length : end
 }
 
-function invalid(detail: string): EgressError {
-  return new EgressError("invalid_response", detail)
+function invalid(detail: string): TransportError {
+  return new TransportError("invalid_response", detail)
 }

@@ -1,10 +1,10 @@
 import { getEventListeners, once } from "node:events"
 import { Socket } from "node:net"
 import { expect, test, vi } from "vitest"
-import { endWith } from "./ending.ts"
+import { destroyOnAbort } from "./destroy-on-abort.ts"
 
 const make = (signal: AbortSignal) =>
-  endWith(
+  destroyOnAbort(
     signal,
     new Socket().on("error", () => {}),
   )
