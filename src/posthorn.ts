@@ -22,6 +22,7 @@ import type { Store } from "./store/store.ts"
 import { Tenant } from "./tenant.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { HttpTransport } from "./transport/http.ts"
+import { TransportRouter } from "./transport/router.ts"
 import type { Transport } from "./transport/transport.ts"
 import { nodeProblem, VERSION } from "./version.ts"
 
@@ -64,6 +65,7 @@ export async function openPosthorn(
   const clock = replacements.clock ?? systemClock()
   const random = replacements.random ?? Math.random
   const guard = new Guard(settings.egress, clock, random)
+  const router = new TransportRouter([new HttpTransport(clock, guard)])
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
 
   let posthorn: Posthorn | null = null
@@ -101,7 +103,7 @@ export async function openPosthorn(
           {
             ...shared,
             schedule: await backend.openSchedule(store),
-            transport: replacements.transport ?? new HttpTransport(clock, guard),
+            transport: replacements.transport ?? router,
             random,
             bus,
             logger,
@@ -116,7 +118,7 @@ export async function openPosthorn(
       randomBytes,
       reporter: new Reporter(bus, logger),
       maxPayloadBytes: settings.maxPayloadBytes,
-      guard,
+      router,
       wake(lanes) {
         engine?.wake(lanes)
         // What was handed over is in hand here, and nobody else's business.
@@ -139,7 +141,10 @@ export async function openPosthorn(
         void operational.announce(orgId, type, data)
       },
     }
-    posthorn = new Posthorn(core, engine, bus, operational, { ...settings, backend, bulletin, exchange })
+    posthorn = new Posthorn(core, engine, bus, operational, {
+      ...settings,
+      ...{ backend, bulletin, exchange, guard },
+    })
     await bulletin.start((note) => hear(note, engine, exchange))
     exchange.start()
     await engine?.start()
@@ -175,6 +180,7 @@ interface Surroundings {
   readonly backend: Backend
   readonly bulletin: Bulletin
   readonly exchange: EventExchange
+  readonly guard: Guard
 }
 
 const MOST_TENANTS = 1000
@@ -249,7 +255,7 @@ export class Posthorn extends Tenant {
     await this.operational.settled()
     this.#around.exchange.close()
     await this.#around.bulletin.close()
-    this.core.guard.close()
+    this.#around.guard.close()
     await this.core.store.close()
   }
 

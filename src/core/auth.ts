@@ -58,7 +58,7 @@ export function parseAuth(input: unknown, at = "auth"): Auth | null {
       refuseUnknown(auth, ["type", "tokenUrl", "clientId", "clientSecret", "scope", "audience"], at)
       return {
         type: "oauth2",
-        tokenUrl: requireUrl(auth.tokenUrl, `${at}.tokenUrl`),
+        tokenUrl: requireUrl(auth.tokenUrl, ["http:", "https:"], `${at}.tokenUrl`),
         clientId: text(auth.clientId, "clientId"),
         clientSecret: text(auth.clientSecret, "clientSecret"),
         ...(auth.scope === undefined ? {} : { scope: text(auth.scope, "scope") }),

@@ -63,16 +63,21 @@ export function nameList(
   return [...new Set(value.map((entry, i) => requireEntry(entry, `${field}[${i}]`)))]
 }
 
-export function requireUrl(value: unknown, field = "url"): string {
+/** `schemes` as `URL.protocol` writes them: `["http:", "https:"]`. */
+export function requireUrl(value: unknown, schemes: readonly string[], field = "url"): string {
   const url = typeof value === "string" && value.length <= 4096 ? URL.parse(value) : null
-  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw invalid(field, "must be a full http:// or https:// address")
-  }
+  if (url === null || !schemes.includes(url.protocol)) throw invalid(field, fullAddress(schemes))
   if (url.username !== "" || url.password !== "")
     throw invalid(field, "must not carry a user name or password; use headers")
   if (url.port === "0") throw invalid(field, "must not use port 0")
   url.hash = ""
   return url.href
+}
+
+/** The refusal of a URL that cannot be parsed or has another scheme. */
+export function fullAddress(schemes: readonly string[]): string {
+  const [last, ...others] = schemes.map((scheme) => `${scheme}//`).reverse()
+  return `must be a full ${others.length === 0 ? last : `${others.reverse().join(", ")} or ${last}`} address`
 }
 
 export function wholeNumber(value: unknown, field: string, least: number, most: number): number {

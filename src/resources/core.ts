@@ -9,7 +9,7 @@ import type { Woken } from "../engine/handed.ts"
 import type { Reporter } from "../engine/reporter.ts"
 import type { OperationalEventType } from "../operational/operational.ts"
 import type { Application, DeliveryFilter, Endpoint, Store, Task, TaskAction } from "../store/store.ts"
-import type { Guard } from "../transport/egress/guard.ts"
+import type { TransportRouter } from "../transport/router.ts"
 
 export interface Core {
   /** The tenant whose things these are. */
@@ -22,7 +22,8 @@ export interface Core {
   readonly reporter: Reporter
   readonly defaultPolicy: Policy
   readonly maxPayloadBytes: number
-  readonly guard: Guard
+  /** Says which URLs requests can go to, also in a process that does not deliver. */
+  readonly router: TransportRouter
   /** These do nothing in a process that does not deliver: the one that does finds the changes in the store. */
   wake(lanes: readonly Woken[]): void
   endpointChanged(endpointId: string, appId: string): void

@@ -252,8 +252,8 @@ export class Endpoints {
   async #vet(url: string | undefined, auth: Auth | null): Promise<void> {
     const tokenUrl = auth?.type === "oauth2" ? auth.tokenUrl : undefined
     for (const [field, target] of Object.entries({ url, "auth.tokenUrl": tokenUrl })) {
-      const objection = target === undefined ? null : await this.#core.guard.urlProblem(target)
-      if (objection !== null) throw invalid(field, objection)
+      const problem = target === undefined ? null : await this.#core.router.urlProblem(target)
+      if (problem !== null) throw invalid(field, problem)
     }
   }
 
@@ -376,7 +376,7 @@ export class Endpoints {
   async #parse(input: Partial<EndpointInput>): Promise<EndpointPatch> {
     const patch: { -readonly [field in keyof EndpointPatch]: EndpointPatch[field] } = {}
     if (input.uid?.startsWith?.("ep_")) throw invalid("uid", "must not start with ep_")
-    if (input.url !== undefined) patch.url = requireUrl(input.url)
+    if (input.url !== undefined) patch.url = requireUrl(input.url, this.#core.router.schemes)
     if (input.uid !== undefined) patch.uid = optionalName(input.uid, "uid")
     if (input.description !== undefined)
       patch.description = requireText(input.description, "description", 4096)

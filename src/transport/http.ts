@@ -9,9 +9,10 @@ import { Pools } from "./http1/pools.ts"
 import { RequestHeads } from "./http1/request-head.ts"
 import type { ResponseReader } from "./http1/response.ts"
 import { completed, failed, forbidden, INTERRUPTED, withoutResponse } from "./result.ts"
-import type { OutboundRequest, Transport, TransportResult } from "./transport.ts"
+import type { OutboundRequest, SchemeTransport, TransportResult } from "./transport.ts"
 
-export class HttpTransport implements Transport {
+export class HttpTransport implements SchemeTransport {
+  readonly schemes: readonly string[]
   readonly #guard: Guard
   readonly #pools: Pools
   readonly #heads = new RequestHeads()
@@ -19,9 +20,14 @@ export class HttpTransport implements Transport {
   #isClosed = false
 
   constructor(clock: Clock, guard: Guard) {
+    this.schemes = guard.schemes
     this.#deadlines = new Deadlines(clock)
     this.#guard = guard
     this.#pools = new Pools(clock, (options) => guardedOpener(guard, clock, options))
+  }
+
+  urlProblem(url: string): Promise<string | null> {
+    return this.#guard.urlProblem(url)
   }
 
   send(request: OutboundRequest): Promise<TransportResult> {

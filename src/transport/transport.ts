@@ -1,4 +1,4 @@
-/** The contract of a transport: how a request leaves. `http.ts` is the one for HTTP. */
+/** The contract of a transport: how a request leaves. `router.ts` chooses one by the scheme of the URL; `http.ts` is the one for HTTP. */
 import type { ClientTls } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
@@ -48,4 +48,12 @@ export interface Transport {
   /** Cuts off the requests in flight and returns their number; their sends end as `interrupted`. */
   interrupt(): number
   close(): Promise<void>
+}
+
+/** A transport that the router can choose. */
+export interface SchemeTransport extends Transport {
+  /** As `URL.protocol` writes them: `["http:", "https:"]`. */
+  readonly schemes: readonly string[]
+  /** Why requests cannot go to this URL, as a sentence that follows the name of the field, or null. */
+  urlProblem(url: string): Promise<string | null>
 }

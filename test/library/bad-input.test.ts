@@ -111,6 +111,15 @@ describe("an endpoint", () => {
     })
     expect(await harness.sql("SELECT * FROM endpoints")).toEqual([])
   })
+
+  test.each([
+    [true, "url must be a full http:// or https:// address"],
+    [false, "url must be a full https:// address"],
+  ])("with a URL of another scheme is refused with the schemes that are known (http %s)", async (http, refusal) => {
+    const { posthorn } = await Harness.start({ egress: { http } })
+    await posthorn.applications.create({ uid: "acme", name: "Acme" })
+    await expect(posthorn.endpoints.create("acme", { url: "relay://agent" })).rejects.toThrow(refusal)
+  })
 })
 
 describe("opening", () => {

@@ -8,7 +8,7 @@ import { TransportError } from "../error.ts"
 import { isAllowed } from "./addresses.ts"
 import { NameResolver } from "./resolver.ts"
 import type { EgressSettings } from "./settings.ts"
-import { vetUrl } from "./targets.ts"
+import { schemesOf, vetUrl } from "./targets.ts"
 
 const RESOLVE_MS = 5000
 const URL_CHECK_MS = 1000
@@ -35,6 +35,10 @@ export class Guard {
     this.#clock = clock
     this.#random = random
     this.#resolver = openResolver(settings.dns, clock)
+  }
+
+  get schemes(): readonly string[] {
+    return schemesOf(this.settings.rules)
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Checks a URL without resolving its name: scheme, user info, port and host. */
 import { isIP } from "node:net"
+import { fullAddress } from "../../core/input.ts"
 import { type AddressRules, isAllowed } from "./addresses.ts"
 
 /** `"default"` refuses the ports of well-known services, `"any"` none, a list all that are not in it. Port 0 is always refused. */
@@ -18,11 +19,14 @@ type UrlCheck =
   /** `reason` reads after the name of the field: "url must not use port 0". */
   | { readonly ok: false; readonly reason: string }
 
+export function schemesOf({ http }: TargetRules): readonly string[] {
+  return http ? ["http:", "https:"] : ["https:"]
+}
+
 export function vetUrl(url: string, rules: TargetRules): UrlCheck {
   const parsed = URL.parse(url)
-  if (parsed === null || !(parsed.protocol === "https:" || (rules.http && parsed.protocol === "http:"))) {
-    return refuse(`must be a full ${rules.http ? "http:// or https://" : "https://"} address`)
-  }
+  const schemes = schemesOf(rules)
+  if (parsed === null || !schemes.includes(parsed.protocol)) return refuse(fullAddress(schemes))
   if (parsed.username !== "" || parsed.password !== "") {
     return refuse("must not carry a user name or password; use headers")
   }

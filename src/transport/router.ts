@@ -1,0 +1,48 @@
+/** Chooses the transport by the scheme of the URL. A new kind of transport is registered in `posthorn.ts` and nowhere else. */
+import { fullAddress } from "../core/input.ts"
+import { forbidden } from "./result.ts"
+import type { OutboundRequest, SchemeTransport, Transport, TransportResult } from "./transport.ts"
+
+export class TransportRouter implements Transport {
+  /** Of all transports: the schemes that the URL of an endpoint may have. */
+  readonly schemes: readonly string[]
+  readonly #transports: readonly SchemeTransport[]
+  readonly #byScheme: ReadonlyMap<string, SchemeTransport>
+
+  constructor(transports: readonly SchemeTransport[]) {
+    this.#transports = transports
+    this.#byScheme = new Map(
+      transports.flatMap((transport) => transport.schemes.map((scheme) => [scheme, transport] as const)),
+    )
+    this.schemes = [...this.#byScheme.keys()]
+  }
+
+  /** Why requests cannot go to this URL, as a sentence that follows the name of the field, or null. */
+  async urlProblem(url: string): Promise<string | null> {
+    const transport = this.#transportFor(url)
+    return transport === undefined ? fullAddress(this.schemes) : transport.urlProblem(url)
+  }
+
+  send(request: OutboundRequest): Promise<TransportResult> {
+    return this.#transportFor(request.url)?.send(request) ?? Promise.resolve(forbidden(request.url))
+  }
+
+  /** All transports: an endpoint whose URL changed may have connections of its former scheme. */
+  forget(endpointId: string): void {
+    for (const transport of this.#transports) transport.forget(endpointId)
+  }
+
+  interrupt(): number {
+    return this.#transports.reduce((requests, transport) => requests + transport.interrupt(), 0)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#transports.map((transport) => transport.close()))
+  }
+
+  #transportFor(url: string): SchemeTransport | undefined {
+    // Stored URLs are normalised. Only a URL that an operator wrote into the database by hand has to be parsed.
+    const scheme = url.slice(0, url.indexOf(":") + 1)
+    return this.#byScheme.get(scheme) ?? this.#byScheme.get(URL.parse(url)?.protocol ?? "")
+  }
+}
