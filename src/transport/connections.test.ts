@@ -1,4 +1,4 @@
-/** Which connection a request goes out on, and what becomes of it afterwards. */
+/** Which connection a request uses, and when that connection is reused or closed. */
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { createServer as createTlsServer, type TLSSocket } from "node:tls"
 import { describe, expect, onTestFinished, test } from "vitest"
@@ -17,13 +17,13 @@ interface Visit {
   readonly head: string
 }
 
-/** A receiver that answers when it is told to, and says on which connection each request came. */
+/** A receiver that responds when the test says so, and records the connection of each request. */
 class Receiver {
   readonly visits: Visit[] = []
   readonly server = createServer((socket) => this.#connected(socket))
   #connections = 0
   #onVisit = () => {}
-  answersAtOnce = false
+  respondsAtOnce = false
 
   static async start(port = 0): Promise<Receiver> {
     const receiver = new Receiver()
@@ -44,7 +44,7 @@ class Receiver {
     socket.on("error", () => {})
     socket.on("data", (bytes) => {
       this.visits.push({ socket, connection, head: bytes.toString("latin1") })
-      if (this.answersAtOnce) socket.write(ANSWER)
+      if (this.respondsAtOnce) socket.write(ANSWER)
       this.#onVisit()
     })
   }
@@ -80,9 +80,9 @@ function start() {
   return { clock, transport, send }
 }
 
-/** A connection is free for the next request in the turn after its answer. */
+/** A connection is free for the next request in the turn after its response. */
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
-/** Within three seconds: after four an idle connection would be closed for that. */
+/** Within three seconds: after four seconds an idle connection would be closed anyway. */
 const closed = (socket: Socket) =>
   new Promise<void>((resolve, reject) => {
     const late = setTimeout(() => reject(new Error("the connection was kept")), 3000)
@@ -92,7 +92,7 @@ const closed = (socket: Socket) =>
     })
   })
 
-test("requests at once have a connection each, and those that follow use them again, the last one first", async () => {
+test("concurrent requests have a connection each, and later requests reuse the connection that was freed last", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
   const together: ReturnType<typeof send>[] = []
@@ -105,7 +105,7 @@ test("requests at once have a connection each, and those that follow use them ag
     expect(await together[i]).toMatchObject(DELIVERED)
     await nextTurn()
   }
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   for (let i = 0; i < 3; i++) {
     expect(await send(receiver.port)).toMatchObject(DELIVERED)
     await nextTurn()
@@ -114,16 +114,16 @@ test("requests at once have a connection each, and those that follow use them ag
 })
 
 test.each<[string, (stage: ReturnType<typeof start>) => void, number]>([
-  ["is forgotten", ({ transport }) => transport.forget("ep_1"), 1],
+  ["was forgotten", ({ transport }) => transport.forget("ep_1"), 1],
   ["has changed", () => {}, 2],
   ["was used for five minutes", ({ clock }) => clock.advance(300_000), 1],
-])("an endpoint that %s leaves its connections; what is under way on them ends well", async (_what, leave, version) => {
+])("the connections of an endpoint that %s are closed, after the requests in flight on them have finished", async (_what, leave, version) => {
   const stage = start()
   const receiver = await Receiver.start()
   const send = (version = 1) => stage.send(receiver.port, { version, timeoutMs: 600_000 })
   const first = send()
   await receiver.hasSeen(1)
-  const underWay = send()
+  const inFlight = send()
   await receiver.hasSeen(2)
   const [free, busy] = receiver.visits.map(({ socket }) => socket)
   const left = [closed(free!), closed(busy!)]
@@ -135,16 +135,16 @@ test.each<[string, (stage: ReturnType<typeof start>) => void, number]>([
   await receiver.hasSeen(3)
   expect(receiver.visits[2]!.connection).toBe(3)
   busy!.write(ANSWER)
-  expect(await underWay).toMatchObject(DELIVERED)
+  expect(await inFlight).toMatchObject(DELIVERED)
   await Promise.all(left)
   receiver.visits[2]!.socket.write(ANSWER)
   expect(await after).toMatchObject(DELIVERED)
 })
 
-test("an endpoint that is sent nothing for half a minute leaves its connections", async () => {
+test("the connections of an endpoint without requests are closed after half a minute", async () => {
   const { clock, send } = start()
   const receiver = await Receiver.start()
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   await nextTurn()
   const left = closed(receiver.visits[0]!.socket)
@@ -154,7 +154,7 @@ test("an endpoint that is sent nothing for half a minute leaves its connections"
   expect(receiver.connections).toEqual([1, 2])
 })
 
-test("one that could not be opened is opened for the next request, and one that was closed is too", async () => {
+test("the next request opens a new connection after one that was refused, and after one that the receiver closed", async () => {
   const { send } = start()
   const before = await Receiver.start()
   const { port } = before
@@ -165,7 +165,7 @@ test("one that could not be opened is opened for the next request, and one that 
     await nextTurn()
   }
   const receiver = await Receiver.start(port)
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   expect(await send(port)).toMatchObject(DELIVERED)
   await nextTurn()
   const { socket } = receiver.visits[0]!
@@ -176,7 +176,7 @@ test("one that could not be opened is opened for the next request, and one that 
   expect(receiver.connections).toEqual([1, 2])
 })
 
-test("a request that was cut off takes its connection along, and the next does not wait for it", async () => {
+test("a request that times out closes its connection, and the next request opens another", async () => {
   const { clock, send } = start()
   const receiver = await Receiver.start()
   const late = send(receiver.port)
@@ -192,15 +192,15 @@ test("a request that was cut off takes its connection along, and the next does n
   expect(receiver.connections).toEqual([1, 2])
 })
 
-describe("a reused connection that ends before any byte of the answer", () => {
-  /** A receiver that answers the first request and lets the test decide about the second, which came on the same connection. */
+describe("a reused connection that ends before any byte of the response", () => {
+  /** A receiver that responds to the first request and leaves the second, on the same connection, to the test. */
   async function reused(more: Partial<OutboundRequest> = {}) {
     const stage = start()
     const receiver = await Receiver.start()
-    receiver.answersAtOnce = true
+    receiver.respondsAtOnce = true
     expect(await stage.send(receiver.port)).toMatchObject(DELIVERED)
     await nextTurn()
-    receiver.answersAtOnce = false
+    receiver.respondsAtOnce = false
     const sent = stage.send(receiver.port, more)
     await receiver.hasSeen(2)
     return { ...stage, receiver, sent }
@@ -214,9 +214,9 @@ describe("a reused connection that ends before any byte of the answer", () => {
   test.each<[string, (socket: Socket) => void]>([
     ["a close", (socket) => socket.end()],
     ["a reset", (socket) => socket.resetAndDestroy()],
-  ])("by %s has its request sent again, byte for byte, on a fresh one", async (_what, end) => {
+  ])("by %s: the request is sent again, byte for byte, on a fresh connection", async (_what, end) => {
     const { receiver, sent } = await reused({ webhook })
-    receiver.answersAtOnce = true
+    receiver.respondsAtOnce = true
     end(receiver.visits[1]!.socket)
     expect(await sent).toMatchObject(DELIVERED)
     expect(receiver.connections).toEqual([1, 1, 2])
@@ -224,7 +224,7 @@ describe("a reused connection that ends before any byte of the answer", () => {
     expect(receiver.visits[2]!.head).toContain("webhook-id: msg_1")
   })
 
-  test("has it sent again once, and the next failure counts", async () => {
+  test("the request is sent again only once: a second failure is the outcome", async () => {
     const { receiver, sent } = await reused()
     receiver.visits[1]!.socket.end()
     await receiver.hasSeen(3)
@@ -233,7 +233,7 @@ describe("a reused connection that ends before any byte of the answer", () => {
     expect(receiver.connections).toEqual([1, 1, 2])
   })
 
-  test("does not use another idle connection, which may be as dead", async () => {
+  test("the request does not move to another idle connection, which may be dead too", async () => {
     const { send } = start()
     const receiver = await Receiver.start()
     const both = [send(receiver.port), send(receiver.port)]
@@ -243,13 +243,13 @@ describe("a reused connection that ends before any byte of the answer", () => {
     await nextTurn()
     const sent = send(receiver.port)
     await receiver.hasSeen(3)
-    receiver.answersAtOnce = true
+    receiver.respondsAtOnce = true
     receiver.visits[2]!.socket.end()
     expect(await sent).toMatchObject(DELIVERED)
     expect(receiver.connections[3]).toBe(3)
   })
 
-  test("leaves its request the deadline that it had", async () => {
+  test("the request keeps its deadline", async () => {
     const { clock, receiver, sent } = await reused()
     clock.advance(3000)
     receiver.visits[1]!.socket.end()
@@ -259,28 +259,28 @@ describe("a reused connection that ends before any byte of the answer", () => {
     expect(receiver.connections).toEqual([1, 1, 2])
   })
 
-  test("tells why no fresh one was to be had", async () => {
+  test("the outcome is the failure to open the fresh connection", async () => {
     const { receiver, sent } = await reused()
     receiver.server.close()
     receiver.visits[1]!.socket.resetAndDestroy()
     expect(await sent).toMatchObject({ outcome: { kind: "failure", cause: "connection_refused" } })
   })
 
-  test("ends the request when a byte of the answer has come", async () => {
+  test("the request fails when a byte of the response was read", async () => {
     const { receiver, sent } = await reused()
     receiver.visits[1]!.socket.end("H")
     expect(await sent).toMatchObject({ outcome: { kind: "failure", cause: "connection_reset" } })
     expect(receiver.connections).toEqual([1, 1])
   })
 
-  test("ends the request when our shutdown ended it", async () => {
+  test("the request is interrupted when our shutdown ended the connection", async () => {
     const { transport, receiver, sent } = await reused()
     transport.interrupt()
     expect(await sent).toMatchObject({ outcome: { kind: "interrupted" } })
     expect(receiver.connections).toEqual([1, 1])
   })
 
-  test("is moved over TLS too", async () => {
+  test("the request is sent again over TLS too", async () => {
     const { send } = start()
     const authority = new Authority()
     const sockets: TLSSocket[] = []
@@ -307,7 +307,7 @@ describe("a reused connection that ends before any byte of the answer", () => {
   })
 })
 
-test("a fresh connection that ends before any byte of the answer is a failure", async () => {
+test("a fresh connection that ends before any byte of the response is a failed attempt", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
   const sent = send(receiver.port)
@@ -317,7 +317,7 @@ test("a fresh connection that ends before any byte of the answer is a failure", 
   expect(receiver.connections).toEqual([1])
 })
 
-/** Webhooks that have it in one of the fields that others may have written. */
+/** Webhooks with this value in each of the fields that come from users. */
 function webhooksWith(value: string) {
   const good = {
     contentType: "text/plain",
@@ -331,10 +331,10 @@ function webhooksWith(value: string) {
   }))
 }
 
-test("a request that is refused before it begins takes no connection", async () => {
+test("a request with a forbidden character in a header fails without using a connection", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   await nextTurn()
   for (const value of ["a\nb", "a\rb", "a\0b", "\u0100"]) {
@@ -347,11 +347,11 @@ test("a request that is refused before it begins takes no connection", async () 
   expect(receiver.connections).toEqual([1, 1])
 })
 
-test("who waits for a connection that hangs holds up no other, and takes nothing along", async () => {
+test("requests that wait for hanging handshakes time out alone, and closing the transport closes all their sockets", async () => {
   const { clock, transport, send } = start()
   const sockets: Socket[] = []
   const came = Promise.withResolvers<void>()
-  // A handshake that is never answered.
+  // The TLS handshake is never answered.
   const server = createServer((socket) => {
     socket.on("error", () => {}).resume()
     sockets.push(socket)
@@ -403,32 +403,32 @@ test("further connections of an endpoint resume its TLS session", async () => {
 test.each([
   ["four seconds", "", 3999, 1],
   ["four seconds", "", 4000, 2],
-  ["as long as the receiver keeps it, less a second", "keep-alive: timeout=3\r\n", 1900, 1],
-  ["as long as the receiver keeps it, less a second", "keep-alive: timeout=3\r\n", 2000, 2],
-  ["not at all where the receiver keeps it for no time", "keep-alive: timeout=0\r\n", 0, 2],
-  ["four seconds, however long the receiver keeps it", "keep-alive: timeout=600\r\n", 4000, 2],
-])("an idle connection is used again for %s", async (_what, header, idleMs, connection) => {
+  ["the time that the receiver announces, less a second", "keep-alive: timeout=3\r\n", 1900, 1],
+  ["the time that the receiver announces, less a second", "keep-alive: timeout=3\r\n", 2000, 2],
+  ["no time if the receiver announces none", "keep-alive: timeout=0\r\n", 0, 2],
+  ["four seconds, even if the receiver announces more", "keep-alive: timeout=600\r\n", 4000, 2],
+])("an idle connection is reused for %s", async (_what, header, idleMs, connection) => {
   const { clock, send } = start()
   const receiver = await Receiver.start()
-  // The sweep closes what is idle, too: the first comes five seconds after the endpoint's first request.
+  // The sweep closes idle connections too. It first runs five seconds after the endpoint's first request.
   const first = send(receiver.port, { timeoutMs: 600_000 })
   await receiver.hasSeen(1)
   clock.advance(4999)
   receiver.visits[0]!.socket.write(ANSWER.replace("\r\n\r\n", `\r\n${header}\r\n`))
   expect(await first).toMatchObject(DELIVERED)
   await nextTurn()
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   clock.advance(idleMs)
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   expect(receiver.connections).toEqual([1, connection])
 })
 
-test("the sweep closes a connection that is idle for too long, while its endpoint has others under way", async () => {
+test("the sweep closes a connection that is idle for too long, while its endpoint has another request in flight", async () => {
   const { clock, send } = start()
   const receiver = await Receiver.start()
   const first = send(receiver.port, { timeoutMs: 600_000 })
   await receiver.hasSeen(1)
-  const underWay = send(receiver.port, { timeoutMs: 600_000 })
+  const inFlight = send(receiver.port, { timeoutMs: 600_000 })
   await receiver.hasSeen(2)
   receiver.visits[0]!.socket.write(ANSWER)
   expect(await first).toMatchObject(DELIVERED)
@@ -437,13 +437,13 @@ test("the sweep closes a connection that is idle for too long, while its endpoin
   clock.advance(15_000)
   await left
   receiver.visits[1]!.socket.write(ANSWER)
-  expect(await underWay).toMatchObject(DELIVERED)
+  expect(await inFlight).toMatchObject(DELIVERED)
 })
 
-test("bytes that nobody asked for end an idle connection", async () => {
+test("an idle connection is closed when bytes come without a request", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   await nextTurn()
   const { socket } = receiver.visits[0]!
@@ -454,16 +454,16 @@ test("bytes that nobody asked for end an idle connection", async () => {
   expect(receiver.connections).toEqual([1, 2])
 })
 
-test("a connection is not used in the turn of its answer: the receiver may have ended it behind that", async () => {
+test("a connection is not reused in the turn of its response: the receiver may have closed it right behind", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   expect(receiver.connections).toEqual([1, 2])
 })
 
-test("one that answers before it has read the request gets no other on that connection", async () => {
+test("a response before the whole request was written counts, and its connection is closed", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
   const sent = send(receiver.port, { body: Buffer.alloc(20_000_000) })
@@ -477,7 +477,7 @@ test("one that answers before it has read the request gets no other on that conn
   await left
 })
 
-test("a body that ends with the connection has come, also where that ends with a reset", async () => {
+test("a body that ends with the connection is complete, even if the connection ends with a reset", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
   const sent = send(receiver.port)
@@ -487,11 +487,11 @@ test("a body that ends with the connection has come, also where that ends with a
   expect(await sent).toMatchObject({ outcome: { kind: "response", status: 200 } })
 })
 
-test("a connection that was not open in time for its request is there for the next", async () => {
+test("a connection that opens after its request timed out is used by the next request", async () => {
   const { clock, send } = start()
   const authority = new Authority()
   const held: (() => void)[] = []
-  // The handshake waits until it is let go on.
+  // The handshake waits until the test lets it continue.
   const secured = createTlsServer(authority.certificate("x", { names: "IP:127.0.0.1" }), (socket) => {
     socket.on("error", () => {}).on("data", () => socket.write(ANSWER))
   })
@@ -519,7 +519,7 @@ test("a connection that was not open in time for its request is there for the ne
   expect(held.length).toBe(1)
 })
 
-test("after the end of everything, a request is interrupted", async () => {
+test("a request after close is interrupted and not sent", async () => {
   const { transport, send } = start()
   const receiver = await Receiver.start()
   await transport.close()
@@ -527,7 +527,7 @@ test("after the end of everything, a request is interrupted", async () => {
   expect(receiver.visits).toEqual([])
 })
 
-test("a header whose name is none is not sent", async () => {
+test("a request with an invalid header name fails and is not sent", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
   for (const name of ["x-a\r\nx-b", "x\u010ay", "x y", ""])
@@ -537,12 +537,12 @@ test("a header whose name is none is not sent", async () => {
   expect(receiver.visits).toEqual([])
 })
 
-test("an answer that came with the deadline counts, though nobody had time to read it", async () => {
+test("a response that arrived with the deadline counts, even if it was not read yet", async () => {
   const { clock, send } = start()
   const receiver = await Receiver.start()
   const sent = send(receiver.port)
   await receiver.hasSeen(1)
-  // In the turn of a timer, as a deadline is: what has come is read behind it.
+  // Sockets are read after the timers of the same turn, and a deadline is a timer.
   setTimeout(() => {
     receiver.visits[0]!.socket.write(ANSWER)
     clock.advance(5000)
@@ -550,7 +550,7 @@ test("an answer that came with the deadline counts, though nobody had time to re
   expect(await sent).toMatchObject(DELIVERED)
 })
 
-test("nothing is left of a request that has ended: no timer, and nothing that an interruption would cut", async () => {
+test("a finished request leaves no timer, and an interruption does not close its connection", async () => {
   const { clock, transport, send } = start()
   const receiver = await Receiver.start()
   const first = send(receiver.port)
@@ -568,10 +568,10 @@ test("nothing is left of a request that has ended: no timer, and nothing that an
   expect(receiver.connections).toEqual([1, 1])
 })
 
-test("each goes to its own URL, though they share their headers", async () => {
+test("requests that share their headers object go each to its own URL", async () => {
   const { send } = start()
   const receiver = await Receiver.start()
-  receiver.answersAtOnce = true
+  receiver.respondsAtOnce = true
   const headers = { "x-shared": "1" }
   for (const path of ["one", "two", "one"])
     await send(receiver.port, { headers, endpointId: path, url: `http://127.0.0.1:${receiver.port}/${path}` })

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
 import { type Deadlined, Deadlines } from "./deadlines.ts"
 
-/** Requests by name, and when those that were late were told. */
+/** Adds requests by name, and records when each deadline passed. */
 function start() {
   const clock = new TestClock()
   const began = clock.elapsedMs()
@@ -16,7 +16,7 @@ function start() {
   return { clock, deadlines, late, add }
 }
 
-test("each is late when its own time is over, whatever the others have", () => {
+test("each deadline passes at its own time, whatever the timeouts of the others", () => {
   const { clock, late, add } = start()
   add("first", 100)
   clock.advance(30)
@@ -33,7 +33,7 @@ test("each is late when its own time is over, whatever the others have", () => {
   ])
 })
 
-test("one that has ended is never late, and those behind it are in their own time", () => {
+test("a request that has ended has no deadline any more, and those behind it keep theirs", () => {
   const { clock, deadlines, late, add } = start()
   const first = add("first", 100)
   clock.advance(30)
@@ -45,7 +45,7 @@ test("one that has ended is never late, and those behind it are in their own tim
   expect(late).toEqual([["second", 130]])
 })
 
-test.each([999, -999, 3_600_000])("a wall clock that is set by %i ms changes nobody's time", (ms) => {
+test.each([999, -999, 3_600_000])("setting the wall clock by %i ms changes no deadline", (ms) => {
   const { clock, late, add } = start()
   add("first", 1000)
   clock.advance(990)
@@ -60,7 +60,7 @@ test.each([999, -999, 3_600_000])("a wall clock that is set by %i ms changes nob
   ])
 })
 
-test("there is one timer for those that have as much time, and none when none is left", () => {
+test("requests of the same timeout share one timer, and no timer is left without requests", () => {
   const { clock, deadlines, add } = start()
   const many = Array.from({ length: 100 }, (_, i) => add(String(i), 100))
   expect(clock.timers).toBe(1)
@@ -73,7 +73,7 @@ test("there is one timer for those that have as much time, and none when none is
   expect(clock.timers).toBe(0)
 })
 
-test("who is late is there until it has ended", () => {
+test("a request whose deadline passed is listed until it has ended", () => {
   const { clock, deadlines, add } = start()
   const [one, two] = [add("one", 100), add("two", 200)]
   clock.advance(100)
@@ -84,7 +84,7 @@ test("who is late is there until it has ended", () => {
   expect(deadlines.all()).toEqual([])
 })
 
-test("one that begins when another is told that it is late has its own time", () => {
+test("a request that begins in the callback of another deadline has its own full time", () => {
   const { clock, deadlines, late, add } = start()
   const first = { timeoutMs: 100, deadlinePassed: () => void add("next", 100) }
   deadlines.add(first)

@@ -52,7 +52,7 @@ test("a response comes back with its status, body and Retry-After", async () => 
   })
 })
 
-test.each([301, 302, 303, 307, 308])("a redirect (%i) is an answer and is not followed", async (status) => {
+test.each([301, 302, 303, 307, 308])("a redirect (%i) is the outcome and is not followed", async (status) => {
   let followed = false
   const elsewhere = await rawReceiver(() => {
     followed = true
@@ -87,14 +87,14 @@ test("at most 64 KiB of a body are read, then the connection is dropped", async 
 })
 
 test.each([
-  ["never answers", () => {}],
+  ["never responds", () => {}],
   [
     "drips its body",
     (socket: Socket) => drip(socket, "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n", "x"),
   ],
   ["drips its headers", (socket: Socket) => drip(socket, "HTTP/1.1 200 OK\r\n", "x-a: b\r\n")],
   ["sends endless early hints", (socket: Socket) => drip(socket, "", "HTTP/1.1 103 Early Hints\r\n\r\n")],
-])("one that %s is cut off at the deadline", async (_what, onRequest) => {
+])("a receiver that %s is cut off at the deadline", async (_what, onRequest) => {
   const url = await rawReceiver(onRequest)
   const startedAt = performance.now()
   expect((await transport().send(request(url, 300))).outcome).toEqual({ kind: "failure", cause: "timeout" })
@@ -130,7 +130,7 @@ test.each([
   ["a switch of protocols to none", "101 Switching"],
   ["a status of 0", "000 None"],
   ["a status below 100", "099 Less"],
-])("%s is no answer to a webhook", async (_what, head) => {
+])("%s is an invalid response", async (_what, head) => {
   const url = await rawReceiver(
     (socket) => void socket.end(`HTTP/1.1 ${head}\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`),
   )
@@ -140,7 +140,7 @@ test.each([
   })
 })
 
-test("an answer whose lines end in LF alone is refused while its connection stays open", async () => {
+test("a response whose lines end in LF alone is refused at once, without waiting for the connection to end", async () => {
   const url = await rawReceiver((socket) => void socket.write("HTTP/1.1 200 OK\ncontent-length: 2\n\nok"))
   expect((await transport().send(request(url, 20_000))).outcome).toEqual({
     kind: "failure",
@@ -148,14 +148,14 @@ test("an answer whose lines end in LF alone is refused while its connection stay
   })
 })
 
-test("what is not modified points nowhere", async () => {
+test("the location of a 304 is ignored", async () => {
   const url = await rawReceiver(
     (socket) => void socket.end("HTTP/1.1 304 Not Modified\r\nlocation: http://x.example/\r\n\r\n"),
   )
   expect((await transport().send(request(url))).outcome).toMatchObject({ status: 304, excerpt: "" })
 })
 
-test("more interim answers than a drip can bring are too many", async () => {
+test("a thousand interim responses are accepted, one more is too many", async () => {
   const url = await rawReceiver((socket) => {
     socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1001))
     socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
@@ -171,7 +171,7 @@ test("more interim answers than a drip can bring are too many", async () => {
   expect((await transport().send(request(few))).outcome).toMatchObject({ kind: "response", status: 200 })
 })
 
-test("the bytes of an answer are counted anew for every request on a connection", async () => {
+test("the limit of bytes is for each response, not for the connection", async () => {
   const hints = `HTTP/1.1 103 Early Hints\r\nx: ${"x".repeat(15_000)}\r\n\r\n`.repeat(20)
   const sockets = new Set<Socket>()
   const url = await rawReceiver((socket) => {
@@ -183,16 +183,16 @@ test("the bytes of an answer are counted anew for every request on a connection"
   const http = transport()
   for (let i = 0; i < 5; i++) {
     expect((await http.send(request(url))).outcome).toMatchObject({ kind: "response", status: 200 })
-    // A connection is free for the next request in the turn after its answer.
+    // A connection is free for the next request in the turn after its response.
     await new Promise((resolve) => setImmediate(resolve))
   }
   expect(sockets.size).toBe(1)
 })
 
 test.each([
-  ["a text", "hello", "hello"],
-  ["others", "h\xe9llo", Buffer.from("h\xe9llo", "latin1")],
-])("the bytes of a body are its own, to be handed to another thread: %s", async (_kind, sent, kept) => {
+  ["ASCII", "hello", "hello"],
+  ["other bytes", "h\xe9llo", Buffer.from("h\xe9llo", "latin1")],
+])("a body shares no memory, so that it can be transferred to another thread: %s", async (_kind, sent, kept) => {
   const head = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"
   const url = await rawReceiver((socket) => void socket.end(Buffer.from(head + sent, "latin1")))
   const { responseBody } = await transport().send(request(url))
@@ -200,7 +200,7 @@ test.each([
   expect(typeof responseBody === "string" ? responseBody : toBuffer(responseBody!)).toEqual(kept)
 })
 
-test("the answer is asked for as it is, whatever else the headers say", async () => {
+test("no compressed response is asked for, whatever the endpoint's headers say", async () => {
   let head = ""
   const url = await rawReceiver((socket, chunk) => {
     head = chunk.toString("latin1")
@@ -211,12 +211,12 @@ test("the answer is asked for as it is, whatever else the headers say", async ()
   expect(head.match(/^accept-encoding: .*$/gim)).toEqual(["accept-encoding: identity"])
 })
 
-test("a request never waits behind another on its connection, not even for the rest of a body", async () => {
+test("a request never waits on a connection whose response is not complete", async () => {
   const arrived: Socket[] = []
   const first = Promise.withResolvers<void>()
   const url = await rawReceiver((socket) => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n")
-    // The first is held back; those that follow are answered in full.
+    // The body of the first response is held back; later responses are complete.
     if (arrived.length > 0) socket.write("ok")
     arrived.push(socket)
     first.resolve()
@@ -225,12 +225,12 @@ test("a request never waits behind another on its connection, not even for the r
   const http = transport()
   const held = http.send(request(url))
   await first.promise
-  // Of another endpoint: when they are answered, the head of the first answer has been read.
+  // Requests of other endpoints: after their responses, the head of the first response has been read.
   for (let i = 0; i < 2; i++) await http.send({ ...request(url), endpointId: `ep_other_${i}` })
   expect(await http.send(request(url))).toMatchObject({ responseBody: "ok" })
   expect(new Set(arrived).size).toBe(4)
   arrived[0]!.end("ok")
-  // Only what failed has an excerpt.
+  // A success has no excerpt.
   expect(await held).toMatchObject({ responseBody: "ok", outcome: { excerpt: "" } })
 })
 
@@ -244,7 +244,7 @@ test("headers beyond 16 KiB are refused", async () => {
   })
 })
 
-test("control characters and broken UTF-8 in a body cannot reach a log", async () => {
+test("control characters and broken UTF-8 in a body do not reach the excerpt", async () => {
   const url = await rawReceiver((socket) => {
     const body = Buffer.concat([
       Buffer.from("\u001b[31mred\u0007\r\n"),
@@ -258,7 +258,7 @@ test("control characters and broken UTF-8 in a body cannot reach a log", async (
   expect(outcome).toMatchObject({ excerpt: expect.stringMatching(/^\[31mred \ufffd\ufffd end$/) })
 })
 
-test("an interruption ends what is under way, and a connection is kept alive between requests", async () => {
+test("an interruption ends requests in flight, and a connection is kept alive between requests", async () => {
   let connections = 0
   const server = createHttpServer((incoming, response) => {
     incoming.resume()
@@ -273,7 +273,7 @@ test("an interruption ends what is under way, and a connection is kept alive bet
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const http = transport()
   for (let i = 0; i < 5; i++) await http.send(request(`${base}/fast`))
-  // Two: a request that follows in the same moment as an answer finds its connection not yet free.
+  // Two: a request right after a response finds its connection not yet free.
   expect(connections).toBeLessThanOrEqual(2)
   const hanging = http.send(request(`${base}/slow`))
   const arrived = new Promise((resolve) => server.once("request", resolve))

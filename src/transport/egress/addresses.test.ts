@@ -11,10 +11,10 @@ const opened = (...ranges: string[]): AddressRules => ({
   own: [],
 })
 
-/** What `URL` makes of a host, without the brackets of IPv6. */
+/** The host as `URL` normalises it, without the brackets of IPv6. */
 const hostOf = (host: string) => new URL(`http://${host}`).hostname.replace(/^\[(.*)\]$/, "$1")
 
-describe("every literal of the list is refused", () => {
+describe("forbidden addresses are refused in every spelling", () => {
   test.each([
     ["127.0.0.1", ["127.0.0.1", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0x7F000001", "127.0.0.1."]],
     ["127.0.0.1", ["①②⑦.⓪.⓪.①", "１２７.０.０.１", "127。0｡0．1", "%31%32%37.1"]],
@@ -201,7 +201,7 @@ describe("over all of IPv6, short and long, in upper case and with an IPv4 endin
   })
 })
 
-describe("what is not a plain address is refused, even where everything is open", () => {
+describe("a text that is no plain address is refused, even if every range is open", () => {
   const everything = opened("0.0.0.0/0", "::/0")
 
   test.each([
@@ -213,11 +213,11 @@ describe("what is not a plain address is refused, even where everything is open"
     expect(isAllowed(text, everything)).toBe(false)
   })
 
-  test("nor is a missing one allowed, such as that of a closed socket", () => {
+  test("undefined is refused, such as the address of a closed socket", () => {
     expect(isAllowed(undefined as unknown as string, everything)).toBe(false)
   })
 
-  test("no text at all makes it throw", () => {
+  test("no text makes it throw", () => {
     const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."0123456789abf.:%/") }))
     fc.assert(
       fc.property(text, (any) => isAllowed(any, everything) === (isIP(any) !== 0 && !any.includes("%"))),
@@ -282,14 +282,14 @@ describe("the machine's own addresses", () => {
     expect(isAllowed(address, { allow: [], own })).toBe(allowed)
   })
 
-  test("are allowed where a range opens them", () => {
+  test("are allowed if an opened range covers them", () => {
     const { allow } = opened("93.184.215.14", "2606:2800::/32")
     expect(isAllowed("93.184.215.14", { allow, own })).toBe(true)
     expect(isAllowed("2606:2800:21f::14", { allow, own })).toBe(true)
   })
 })
 
-describe("a range that cannot be meant is refused", () => {
+describe("an invalid range is refused", () => {
   const JUNK = "must be an IP address or a range such as 10.0.0.0/8 (no zone id), not "
 
   test.each([

@@ -1,4 +1,4 @@
-/** The opener by itself: what it must hold if everything before it were wrong, and that nothing it began outlives it. */
+/** The opener by itself: it refuses forbidden targets without any earlier check, and no socket outlives its owner. */
 import { once } from "node:events"
 import { type AddressInfo, createServer } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest"
@@ -24,7 +24,7 @@ function guard(input: EgressInput = {}): Guard {
   return made
 }
 
-describe("asked for a closed target, it opens nothing", () => {
+describe("a forbidden target gets no connection", () => {
   test.each(LITERALS)("%s", async (host) => {
     const canary = await Canary.start()
     for (const protocol of ["http:", "https:"]) {
@@ -42,8 +42,8 @@ describe("asked for a closed target, it opens nothing", () => {
   })
 })
 
-describe("closed while a connection is being opened, it leaves none behind", () => {
-  /** Takes connections and says nothing but what it is told to, once: resolves with when it has heard so many times, and when it was left. */
+describe("closing the transport destroys a connection that is being opened", () => {
+  /** Accepts connections and writes only `greeting`, once. `heard` resolves after `times` reads, `left` when the connection is closed. */
   async function silent(times: number, greeting = "") {
     const heard = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
@@ -67,7 +67,7 @@ describe("closed while a connection is being opened, it leaves none behind", () 
     return { http, sent: http.send({ ...request, ...hours, url }) }
   }
 
-  test("a handshake that hangs", async () => {
+  test("with a TLS handshake that hangs", async () => {
     const { heard, left, port } = await silent(1)
     const { http, sent } = sending(`https://127.0.0.1:${port}/`)
     await heard
@@ -76,7 +76,7 @@ describe("closed while a connection is being opened, it leaves none behind", () 
     await left
   })
 
-  test("one of an endpoint that was changed in the meantime", async () => {
+  test("of an endpoint that was changed meanwhile", async () => {
     const { heard, left, port } = await silent(1)
     const { http } = sending(`https://127.0.0.1:${port}/`)
     await heard
@@ -88,7 +88,7 @@ describe("closed while a connection is being opened, it leaves none behind", () 
   test.each([
     ["that hangs", "http", 1, ""],
     ["with a handshake behind it that hangs", "https", 2, "HTTP/1.1 200 OK\r\n\r\n"],
-  ])("a proxy %s", async (_what, scheme, times, greeting) => {
+  ])("through a proxy %s", async (_what, scheme, times, greeting) => {
     const { heard, left, port } = await silent(times, greeting)
     const { http, sent } = sending(`${scheme}://127.0.0.1:1/`, {
       ports: "any",

@@ -9,7 +9,7 @@ const make = (signal: AbortSignal) =>
     new Socket().on("error", () => {}),
   )
 
-test("a signal ends every socket that is open, with one listener for all", () => {
+test("a signal destroys every open socket, with one listener for all", () => {
   const closing = new AbortController()
   const sockets = [1, 2, 3].map(() => make(closing.signal))
   expect(getEventListeners(closing.signal, "abort")).toHaveLength(1)
@@ -18,7 +18,7 @@ test("a signal ends every socket that is open, with one listener for all", () =>
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
 })
 
-test("one that is made after the end is ended at once", () => {
+test("a socket that is added after the abort is destroyed at once", () => {
   const closing = new AbortController()
   make(closing.signal)
   closing.abort()
@@ -26,7 +26,7 @@ test("one that is made after the end is ended at once", () => {
   expect(make(AbortSignal.abort()).destroyed).toBe(true)
 })
 
-test("one that has closed is not kept", async () => {
+test("a socket that has closed is forgotten", async () => {
   const closing = new AbortController()
   const socket = make(closing.signal).destroy()
   await once(socket, "close")

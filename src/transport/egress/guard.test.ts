@@ -1,4 +1,4 @@
-/** The guard's own decisions; what it is made of has tests of its own, and test/egress has the whole. */
+/** The guard's own decisions. Its parts have tests of their own, and test/egress tests the whole. */
 import { expect, onTestFinished, test } from "vitest"
 import { TestClock } from "../../../test/support/clock.ts"
 import { DnsServer } from "../../../test/support/dns-server.ts"
@@ -20,7 +20,7 @@ test.each([
   [0, ["8.8.8.8", "2606:4700::1111", "8.8.4.4", "1.1.1.1"]],
   [0.5, ["8.8.4.4", "2606:4700::1111", "1.1.1.1", "8.8.8.8"]],
   [0.999, ["1.1.1.1", "2606:4700::1111", "8.8.8.8", "8.8.4.4"]],
-])("a name's addresses are tried by turns of the families, IPv4 first, from one drawn by chance (%d)", async (chance, order) => {
+])("addresses alternate between IPv4 and IPv6, IPv4 first, from a random start (%d)", async (chance, order) => {
   const { dns, guard } = await setUp({}, () => chance)
   dns.answer("both.example", { a: ["8.8.8.8", "8.8.4.4", "1.1.1.1"], aaaa: ["2606:4700::1111"] })
   expect(await guard.vet(new URL("https://both.example/"), "ep_1")).toEqual(order)
@@ -32,12 +32,12 @@ test.each([
     ["127.0.0.1", "::1"],
   ],
   [["::1/128"], ["::1"]],
-])("localhost is what is open of loopback: %j", async (allow, addresses) => {
+])("localhost has the loopback addresses that are open: %j", async (allow, addresses) => {
   const { guard } = await setUp({ allow, ports: "any" })
   expect(await guard.vet(new URL("http://localhost/"), "ep_1")).toEqual(addresses)
 })
 
-test("a long URL is judged as a short one is", async () => {
+test("a URL that is too long for the cache is checked like a short one", async () => {
   const { guard } = await setUp()
   const path = `/${"x".repeat(2000)}`
   for (let again = 0; again < 2; again++) {
@@ -50,7 +50,7 @@ test("a long URL is judged as a short one is", async () => {
   }
 })
 
-test("URLs that are only being judged have 64 lookups in all, and wait for nobody's deliveries", async () => {
+test("checks of URLs share 64 lookups, and do not delay lookups for deliveries", async () => {
   const { dns, clock, guard } = await setUp()
   dns.answer("healthy.example", { a: ["8.8.8.8"] })
   const names = Array.from({ length: 64 }, (_, i) => `t${i}.tarpit.example`)
@@ -60,7 +60,7 @@ test("URLs that are only being judged have 64 lookups in all, and wait for nobod
   const last = guard.urlProblem("https://last.example/")
   expect(await guard.vet(new URL("https://healthy.example/"), "ep_1")).toEqual(["8.8.8.8"])
   expect(dns.about("last.example")).toEqual([])
-  // Whoever creates an endpoint waits a second; the name is judged again before every connection.
+  // The creation of an endpoint waits one second; the name is checked again before every connection.
   clock.advance(1000)
   expect(await Promise.all([...judged, last])).toEqual(Array(65).fill(null))
 })

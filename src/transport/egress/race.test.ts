@@ -75,7 +75,7 @@ test("over TLS the first to connect wins, and its handshake has what is left of 
   expect(running()).toEqual([])
 })
 
-test("a handshake that fails is the answer of the receiver: no other address is asked", async () => {
+test("a failed TLS handshake is the outcome: no other address is tried", async () => {
   const { sockets, settled, fail } = start(["a", "b", "c"], { ready: "secureConnect" })
   fail("a", "ECONNREFUSED")
   sockets.get("b")!.emit("connect")
@@ -88,7 +88,7 @@ test.each([
   [["ECONNREFUSED", "ENETUNREACH"], "ECONNREFUSED"],
   [["ENETUNREACH", "ECONNREFUSED"], "ECONNREFUSED"],
   [["ENETUNREACH", "EHOSTUNREACH"], "ENETUNREACH"],
-])("of the failures %j the race has %s: no route says little of the receiver", async (codes, code) => {
+])("of the failures %j the race reports %s: a missing route is a fault of our own network", async (codes, code) => {
   const { settled, fail } = start(["a", "b"])
   fail("a", codes[0]!)
   fail("b", codes[1]!)
@@ -97,7 +97,7 @@ test.each([
 
 const MANY = Array.from({ length: 32 }, (_, i) => `black hole ${i}`)
 
-test("of many black holes at most four sockets are open at once, and the address behind them is reached", async () => {
+test("with many addresses that never answer at most four sockets are open at once, and the address behind them is reached", async () => {
   const { clock, sockets, settled, running } = start([...MANY, "live"])
   let most = 0
   while (!sockets.has("live")) {
@@ -111,20 +111,20 @@ test("of many black holes at most four sockets are open at once, and the address
   expect(running()).toEqual(["live"])
 })
 
-test("an address that was given up for further ones counts as a timeout", async () => {
+test("an address that was given up for a fifth one counts as a timeout", async () => {
   const { clock, settled, fail } = start(["a", "b", "c", "d", "e"])
   clock.advance(1000)
   for (const address of ["b", "c", "d", "e"]) fail(address, "ECONNREFUSED")
   expect(await settled).toMatchObject({ failure: "timeout", message: "no connection within 1000 ms" })
 })
 
-test("four addresses have their turn before the deadline, and none is given up for more of them", () => {
+test("with a short deadline four addresses are tried before it, and none is given up", () => {
   const { clock, running } = start(["a", "b", "c", "d", "e"], { timeoutMs: 400 })
   clock.advance(399)
   expect(running()).toEqual(["a", "b", "c", "d"])
 })
 
-test("a socket that went elsewhere than it was sent ends the whole race", async () => {
+test("a socket that connected to a forbidden address ends the whole race", async () => {
   const { sockets, settled, clock, running } = start(["a", "b", "c"], { closed: "a" })
   clock.advance(250)
   sockets.get("a")!.emit("connect")
@@ -133,7 +133,7 @@ test("a socket that went elsewhere than it was sent ends the whole race", async 
   expect(sockets.size).toBe(2)
 })
 
-test("closed in the middle, it ends what it began and begins nothing more", async () => {
+test("an abort destroys the open sockets and tries no further address", async () => {
   const { closing, clock, sockets, settled, running } = start(["a", "b", "c"])
   clock.advance(250)
   closing.abort()
@@ -143,7 +143,7 @@ test("closed in the middle, it ends what it began and begins nothing more", asyn
   expect(clock.timers).toBe(0)
 })
 
-test("what cannot even begin ends the race", async () => {
+test("an address whose socket cannot be created ends the race", async () => {
   const { clock, settled, running } = start(["a", "broken", "c"])
   clock.advance(250)
   expect(await settled).toMatchObject({ message: "no such key" })

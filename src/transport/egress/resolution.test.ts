@@ -29,11 +29,11 @@ test.each([
   [[0], 1000],
   [[86_400], 30_000],
   [[2 ** 31], 30_000],
-])("records that live %j seconds are kept for %i ms", (ttls, cacheMs) => {
+])("records with a TTL of %j seconds are cached for %i ms", (ttls, cacheMs) => {
   expect(combineFamilies("x.example", found(...ttls), failed("ENODATA")).cacheMs).toBe(cacheMs)
 })
 
-test("an empty list is no answer, and 32 addresses of both families together are the most", () => {
+test("an empty list is a dns_error, and so are more than 32 addresses of both families together", () => {
   expect(combineFamilies("x.example", found(), found()).resolution).toMatchObject({ problem: "dns_error" })
   const sixteen = found(...new Array(16).fill(60))
   const seventeen = found(...new Array(17).fill(60))

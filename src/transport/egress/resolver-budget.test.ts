@@ -1,4 +1,4 @@
-/** Who waits for whose lookups: tarpits delay nobody but their own endpoint. */
+/** The limits of lookups: names that never answer (tarpits) delay only their own endpoint. */
 import { promises as dns } from "node:dns"
 import { expect, onTestFinished, test } from "vitest"
 import { TestClock } from "../../../test/support/clock.ts"
@@ -19,7 +19,7 @@ async function setUp() {
   })
   server.answer("healthy.example", { a: HEALTHY.addresses })
   let tarpits = 0
-  /** A lookup that hangs; resolves when it is under way. */
+  /** Starts a lookup that hangs; resolves when the server has its query. */
   const hang = async (endpointId: string): Promise<{ readonly lookup: Promise<Resolution> }> => {
     const name = `t${tarpits++}.tarpit.example`
     server.answer(name, "tarpit")
@@ -36,7 +36,7 @@ async function setUp() {
   return { server, clock, resolver, hang, roundTrip }
 }
 
-test("lookups of one name at the same time are one query, whoever asks", async () => {
+test("concurrent lookups of one name share one query, also across endpoints", async () => {
   const { server, resolver } = await setUp()
   const release = server.hold("healthy.example")
   const lookups = Array.from({ length: 50 }, (_, i) => resolver.resolve("healthy.example", `ep_${i % 3}`))
@@ -58,7 +58,7 @@ test("a healthy name is resolved while 200 tarpits hang", async () => {
   for (const tarpit of tarpits) expect(await tarpit).toMatchObject({ problem: "timeout" })
 })
 
-test("an endpoint with two lookups under way waits for one of its own to end", async () => {
+test("a third lookup of an endpoint waits until one of the other two has ended", async () => {
   const { server, clock, resolver, hang } = await setUp()
   await hang("ep_1")
   clock.advance(1)
@@ -70,7 +70,7 @@ test("an endpoint with two lookups under way waits for one of its own to end", a
   expect(await third).toEqual(HEALTHY)
 })
 
-test("a lookup whose turn does not come in time is a timeout that is not kept", async () => {
+test("a lookup that waits too long for a place is a timeout, which is not cached", async () => {
   const { server, clock, resolver, hang } = await setUp()
   await hang("ep_1")
   await hang("ep_1")
@@ -85,7 +85,7 @@ test("a lookup whose turn does not come in time is a timeout that is not kept", 
   expect(await resolver.resolve("healthy.example", "ep_1")).toEqual(HEALTHY)
 })
 
-test("what waits behind one endpoint's tarpits is resolved at once for another", async () => {
+test("a name that waits behind one endpoint's tarpits is resolved at once for another endpoint", async () => {
   const { server, clock, resolver, hang } = await setUp()
   await hang("ep_1")
   await hang("ep_1")
@@ -97,7 +97,7 @@ test("what waits behind one endpoint's tarpits is resolved at once for another",
   expect(server.about("healthy.example")).toHaveLength(2)
 })
 
-test("a name that is known or being asked for costs nothing of the budget", async () => {
+test("a name that is cached or in flight takes no place", async () => {
   const { clock, resolver, hang } = await setUp()
   await resolver.resolve("healthy.example", "ep_2")
   await hang("ep_1")
@@ -110,7 +110,7 @@ test("a name that is known or being asked for costs nothing of the budget", asyn
   expect(await joined).toMatchObject({ problem: "timeout", detail: expect.stringMatching(/ECANCELLED/) })
 })
 
-test("at most 2048 lookups are under way in all; the next begins when one ends", async () => {
+test("at most 2048 lookups are in flight in all; the next begins when one ends", async () => {
   const { server, clock, resolver, hang, roundTrip } = await setUp()
   await hang("ep_first")
   clock.advance(1)
@@ -124,7 +124,7 @@ test("at most 2048 lookups are under way in all; the next begins when one ends",
   expect(await next).toEqual(HEALTHY)
 })
 
-test("closing ends what is under way and what waits, and leaves no timer", async () => {
+test("closing ends lookups in flight and waiting ones, and leaves no timer", async () => {
   const { server, clock, resolver, hang } = await setUp()
   const { lookup } = await hang("ep_1")
   await hang("ep_1")

@@ -1,4 +1,4 @@
-/** Names asked of a real DNS server, which answers well, badly or not at all. */
+/** Lookups with a real DNS server that answers correctly, wrongly or not at all. */
 import { expect, onTestFinished, test, vi } from "vitest"
 import { TestClock } from "../../../test/support/clock.ts"
 import { type Answer, DnsServer } from "../../../test/support/dns-server.ts"
@@ -38,7 +38,7 @@ test.each<[string, Answer, string[]]>([
   ["AAAA, and A failing", { a: "servfail", aaaa: [PUBLIC_V6] }, [PUBLIC_V6]],
   ["A, and AAAA of an unknown name", { a: [PUBLIC], aaaa: "nxdomain" }, [PUBLIC]],
   ["A, and garbage for AAAA", { a: [PUBLIC], aaaa: "garbage" }, [PUBLIC]],
-])("a name with %s resolves to all that there is", async (_what, answer, addresses) => {
+])("a name with %s resolves to all its addresses", async (_what, answer, addresses) => {
   const { server, ask } = await setUp()
   server.answer("hooks.example", answer)
   expect(await ask("hooks.example")).toEqual({ addresses })
@@ -63,7 +63,7 @@ test.each<[string, Answer]>([
   })
 })
 
-test("a chain of CNAMEs gives the addresses at its end, wherever they lead, for the shortest of its times", async () => {
+test("a chain of CNAMEs gives the addresses at its end, also private ones, cached for the shortest TTL of the chain", async () => {
   const { server, clock, ask } = await setUp()
   server.answer("hooks.example", { cname: "cdn.example", ttlSeconds: 300 })
   server.answer("cdn.example", { cname: "db.corp.internal", ttlSeconds: 7 })
@@ -113,7 +113,7 @@ test("a name that is never answered is a timeout, at the deadline and not before
   expect(clock.timers).toBe(0)
 })
 
-test("when only one family is answered, that is the result at the deadline", async () => {
+test("when only one family is answered, its addresses are the result at the deadline", async () => {
   const { server, clock, ask } = await setUp(20_000)
   server.answer("hooks.example", { a: [PUBLIC], aaaa: "tarpit" })
   const lookup = ask("hooks.example")
@@ -135,7 +135,7 @@ test("a query that was lost is sent again, and to the next server when the first
   expect(await both.resolve("hooks.example", "ep_1")).toEqual({ addresses: [PUBLIC] })
 })
 
-test("a DNS server that is not there is a dns_error, and an address that is none is refused at the start", async () => {
+test("a DNS server that is down is a dns_error, and an invalid server address is refused at the start", async () => {
   const { server, ask } = await setUp()
   await server.close()
   expect(await ask("hooks.example")).toMatchObject({
@@ -146,7 +146,7 @@ test("a DNS server that is not there is a dns_error, and an address that is none
   expect(make).toThrow("dns.example")
 })
 
-test("an answer is asked for once while it is kept, in whatever spelling", async () => {
+test("a cached name is not asked for again, in any spelling", async () => {
   const { server, clock, ask } = await setUp()
   server.answer("hooks.example", { a: [PUBLIC], ttlSeconds: 10 })
   for (const name of ["hooks.example", "Hooks.Example", "hooks.example."])
@@ -156,7 +156,7 @@ test("an answer is asked for once while it is kept, in whatever spelling", async
   expect(server.about("hooks.example")).toHaveLength(2)
 })
 
-test("a name that is bound to another address gives it as soon as the first has expired", async () => {
+test("a name that changes its address gives the new one as soon as the old one has expired", async () => {
   const { server, clock, ask } = await setUp()
   server.answer("rebind.example", { a: [PUBLIC], ttlSeconds: 0 }, { a: [PRIVATE], ttlSeconds: 0 })
   expect(await ask("rebind.example")).toEqual({ addresses: [PUBLIC] })
@@ -179,7 +179,7 @@ test.each<[string, Answer]>([
   expect(await ask("hooks.example")).toEqual({ addresses: [PUBLIC] })
 })
 
-test("no more than 2048 names are kept; the oldest answer goes first", async () => {
+test("at most 2048 names are cached; the oldest entry is dropped first", async () => {
   const { server, ask } = await setUp()
   await ask("first.example")
   for (let i = 0; i < 2048; i += 32)
@@ -212,7 +212,7 @@ test.each([
   "ä.example",
   "a.example..",
   "[::1]",
-])("%j is not a host name and is not asked for", async (name) => {
+])("%j is no host name: no query is sent", async (name) => {
   const { server, ask } = await setUp()
   expect(await ask(name)).toMatchObject({
     problem: "dns_error",

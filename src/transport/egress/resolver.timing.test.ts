@@ -5,7 +5,7 @@ import { DnsServer } from "../../../test/support/dns-server.ts"
 import { NameResolver } from "./resolver.ts"
 
 const ROUNDS = 50
-/** What one look around of a busy event loop may cost. */
+/** The delay that one turn of a busy event loop may add. */
 const SLACK_MS = 5
 
 test("200 tarpits do not delay a healthy name", async () => {

@@ -1,4 +1,4 @@
-/** What is read from the machine and from the operator; the settings by option and variable are in test/egress/environment.test.ts. */
+/** The machine's own addresses. Settings by option and variable are tested in test/egress/environment.test.ts. */
 import { syncBuiltinESMExports } from "node:module"
 import os from "node:os"
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
@@ -8,7 +8,7 @@ import { type EgressInput, parseEgress } from "./settings.ts"
 
 const OWN = ["93.184.215.14", "2606:2800:220:1::1"]
 
-// This machine has no public address of its own.
+// The machine that runs the tests has no public address, so its interfaces are replaced.
 beforeAll(() => {
   const interfaces = { eth0: OWN.map((address) => ({ address })), lo: undefined } as never
   vi.spyOn(os, "networkInterfaces").mockReturnValue(interfaces)
@@ -34,13 +34,13 @@ test.each([
   "http://93.184.215.14/",
   "https://[2606:2800:220:1::1]/",
   "https://[2606:2800:220:1:0:0:0:1]:8443/",
-])("%s is one: it is refused when it is given and when a connection would be opened", async (url) => {
+])("%s is the machine's own address: refused at creation and at the connection", async (url) => {
   expect(await guard().urlProblem(url)).toMatch(/must not lead to an address that is not public/)
   await expect(guard().vet(new URL(url), "ep_1")).rejects.toMatchObject({ failure: "target_forbidden" })
   expect(guard().target(url)).toBeNull()
 })
 
-test("its neighbour is not, and an operator can open it", async () => {
+test("the address next to it is allowed, and an operator can open the machine's own", async () => {
   expect(await guard().urlProblem("http://93.184.215.15/")).toBeNull()
   const open = guard({ allow: OWN })
   expect(await open.urlProblem("http://93.184.215.14/")).toBeNull()

@@ -10,8 +10,8 @@ const opened = (...ranges: string[]): TargetRules => ({
 const LOOPBACK = opened("127.0.0.0/8")
 
 const reason = (url: string, rules = CLOSED) => {
-  const verdict = vetUrl(url, rules)
-  return verdict.ok ? null : verdict.reason
+  const check = vetUrl(url, rules)
+  return check.ok ? null : check.reason
 }
 
 const NOT_A_URL = "must be a full http:// or https:// address"
@@ -21,9 +21,9 @@ const NOT_PUBLIC =
 const NO_NAME = "must have a host name that can exist: labels of 1 to 63 letters, digits and hyphens"
 const ONE_LABEL = "must have a full host name such as hooks.example.com"
 const HERE = "must not lead to this machine, unless egress.allow or POSTHORN_EGRESS_ALLOW opens 127.0.0.0/8"
-const NEARBY = "must not name a host of a local or private network"
+const LOCAL = "must not name a host of a local or private network"
 
-describe("goes through, in the form that is used from there on", () => {
+describe("a URL is allowed, in its normalised form:", () => {
   test.each([
     ["https://hooks.example.com/in?a=1", "https://hooks.example.com/in?a=1", false],
     ["http://hooks.example.com", "http://hooks.example.com/", false],
@@ -40,13 +40,13 @@ describe("goes through, in the form that is used from there on", () => {
     ["https://8.8.8.8:8080/in", "https://8.8.8.8:8080/in", true],
     ["https://[2606:4700:0::1111]/", "https://[2606:4700::1111]/", true],
   ])("%s as %s", (url, href, literal) => {
-    const verdict = vetUrl(url, CLOSED)
-    expect(verdict).toMatchObject({ ok: true, literal })
-    expect(verdict.ok && verdict.url.href).toBe(href)
+    const check = vetUrl(url, CLOSED)
+    expect(check).toMatchObject({ ok: true, literal })
+    expect(check.ok && check.url.href).toBe(href)
   })
 })
 
-describe("is refused", () => {
+describe("a URL is refused:", () => {
   test.each([
     ...["", "hooks.example.com/in", "//hooks.example.com", "https://", "https://exa mple.com/"].map(notUrl),
     ...["file:///etc/passwd", "ftp://ok.example/", "gopher://ok.example/", "ws://ok.example/"].map(notUrl),
@@ -58,7 +58,7 @@ describe("is refused", () => {
     ["https://ok.example:0/", "must not use port 0"],
     ["https://ok.example:22/", "must not use port 22, which belongs to another service"],
     ["https://ok.example:6379/", "must not use port 6379, which belongs to another service"],
-  ])("%s: it %s", (url, expected) => {
+  ])("%s: url %s", (url, expected) => {
     expect(reason(url)).toBe(expected)
   })
 
@@ -67,7 +67,7 @@ describe("is refused", () => {
     ...["[::1]", "[::]", "[::ffff:7f00:1]", "[::7f00:1]", "[::ffff:0:7f00:1]", "[64:ff9b::7f00:1]"],
     ...["[2002:7f00:1::]", "[fe80::1]", "[fd00:ec2::254]", "10.0.0.1", "172.16.0.1", "192.168.0.1"],
     ...["100.100.100.200", "169.254.169.254", "168.63.129.16", "192.0.0.192", "224.0.0.1", "255.255.255.255"],
-    // The machine's own address: the same words, so that nobody learns which one it is.
+    // The machine's own address: the same sentence, so that it does not reveal itself.
     ...["93.184.215.14", "93.184.215.14."],
   ])("the address %s", (host) => {
     expect(reason(`http://${host}/`)).toBe(NOT_PUBLIC)
@@ -77,13 +77,13 @@ describe("is refused", () => {
     ...["localhost", "localhost.", "LOCALHOST", "%6c%6fcalhost", "loc\u00adalhost", "ｌocalhost"].map(
       (host): [string, string] => [host, HERE],
     ),
-    ...["a.localhost", "a.localhost.", "printer.local", "a.b.LOCAL.", "metadata.google.internal"].map(nearby),
-    ...["router.home.arpa", "home.arpa", "receiver.default.svc.cluster.local", "a。local"].map(nearby),
+    ...["a.localhost", "a.localhost.", "printer.local", "a.b.LOCAL.", "metadata.google.internal"].map(local),
+    ...["router.home.arpa", "home.arpa", "receiver.default.svc.cluster.local", "a。local"].map(local),
     ...["intranet", "metadata", "com", "com."].map(oneLabel),
     ...["localhost..", "..localhost", ".localhost", "a..example.com", ".example.com"].map(noName),
     ...["127.0.0.1..", ".", "..", "a*b.example.com", "a'b.example.com"].map(noName),
     ...[`${"a".repeat(64)}.example.com`, `${"a.".repeat(126)}com`].map(noName),
-  ])("the name %s: it %s", (host, expected) => {
+  ])("the name %s: url %s", (host, expected) => {
     expect(reason(`https://${host}/`)).toBe(expected)
   })
 })
@@ -94,20 +94,20 @@ function notUrl(url: string): [string, string] {
 function oneLabel(host: string): [string, string] {
   return [host, ONE_LABEL]
 }
-function nearby(host: string): [string, string] {
-  return [host, NEARBY]
+function local(host: string): [string, string] {
+  return [host, LOCAL]
 }
 function noName(host: string): [string, string] {
   return [host, NO_NAME]
 }
 
-test("http is refused where only https is allowed", () => {
+test("http is refused if only https is allowed", () => {
   const rules = { ...CLOSED, http: false }
   expect(reason("http://ok.example/", rules)).toBe("must be a full https:// address")
   expect(reason("https://ok.example/", rules)).toBeNull()
 })
 
-describe("of the ports", () => {
+describe("ports:", () => {
   const refused = (port: number, ports: TargetRules["ports"] = "default") =>
     reason(`http://ok.example:${port}/`, { ...CLOSED, ports }) !== null
 
@@ -123,39 +123,39 @@ describe("of the ports", () => {
       6000, 6379, 6443, 6665, 6666, 6667, 6668, 6669, 6697, 8500, 9042, 9092, 9200, 9300, 10_250, 10_255,
       11_211, 15_672, 26_379, 27_017, 27_018, 27_019,
     ])
-    expect(Math.max(...closed), "a port that a system hands out by itself").toBeLessThan(32_768)
+    expect(Math.max(...closed), "an ephemeral port").toBeLessThan(32_768)
   })
 
-  test("all but 0 are open if any is allowed", () => {
+  test('all but 0 are open with "any"', () => {
     expect([0, 1, 22, 80, 6379, 65_535].filter((port) => refused(port, "any"))).toEqual([0])
   })
 
-  test("those of a list are open and no others, the schemes' own ports too", () => {
+  test("only those of a list are open, which holds for 80 and 443 too", () => {
     expect([0, 22, 80, 443, 6379, 8443].filter((port) => !refused(port, [0, 22, 443]))).toEqual([22, 443])
     const rules = { ...CLOSED, ports: [443, 8443] }
     expect(reason("https://ok.example/", rules)).toBeNull()
     expect(reason("http://ok.example/", rules)).toBe("must use one of the ports 443, 8443")
   })
 
-  test("an address that is opened keeps its ports closed", () => {
+  test("the ports of services stay closed on an address that the operator opened", () => {
     expect(reason("http://127.0.0.1:6379/", LOOPBACK)).toMatch("port 6379")
   })
 })
 
-describe("where the operator opened loopback", () => {
+describe("with loopback opened by the operator", () => {
   test.each([
     ["http://127.0.0.1:41234/", "127.0.0.1", true],
     ["http://2130706433/", "127.0.0.1", true],
     ["http://[::ffff:127.0.0.1]/", "[::ffff:7f00:1]", true],
     ["http://localhost:41234/", "localhost", false],
     ["http://localhost.:41234/", "localhost", false],
-  ])("%s goes through", (url, hostname, literal) => {
-    const verdict = vetUrl(url, LOOPBACK)
-    expect(verdict).toMatchObject({ ok: true, literal })
-    expect(verdict.ok && verdict.url.hostname).toBe(hostname)
+  ])("%s is allowed", (url, hostname, literal) => {
+    const check = vetUrl(url, LOOPBACK)
+    expect(check).toMatchObject({ ok: true, literal })
+    expect(check.ok && check.url.hostname).toBe(hostname)
   })
 
-  test("one loopback address is enough for localhost", () => {
+  test("localhost is allowed if either loopback address is", () => {
     expect(reason("http://localhost/", opened("::1"))).toBeNull()
     expect(reason("http://localhost/", opened("127.0.0.1"))).toBeNull()
     expect(reason("http://localhost/", opened("10.0.0.0/8", "fd00::/8"))).toBe(HERE)
@@ -166,11 +166,11 @@ describe("where the operator opened loopback", () => {
     ["http://10.0.0.1/", NOT_PUBLIC],
     ["http://localhost../", NO_NAME],
     ["http://127.0.0.1../", NO_NAME],
-    ["http://a.localhost/", NEARBY],
-    ["http://printer.local/", NEARBY],
+    ["http://a.localhost/", LOCAL],
+    ["http://printer.local/", LOCAL],
     ["http://intranet/", ONE_LABEL],
     ["http://ok.example@127.0.0.1/", USER],
-  ])("%s is refused all the same", (url, expected) => {
+  ])("%s is still refused", (url, expected) => {
     expect(reason(url, LOOPBACK)).toBe(expected)
   })
 })

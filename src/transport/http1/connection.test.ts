@@ -1,4 +1,4 @@
-/** A request between its beginning and the end of the turn, in which it is written. */
+/** When a request is written: at the end of the turn of the event loop, once the connection is open. */
 import { once } from "node:events"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
@@ -6,10 +6,10 @@ import { TransportError } from "../error.ts"
 import type { OnBytes } from "../socket.ts"
 import { Connection } from "./connection.ts"
 
-const ANSWER = Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+const RESPONSE = Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A connection to a receiver that says nothing, and what is written to it. */
+/** A connection to a receiver that never responds, and a record of what the connection reports. */
 async function open() {
   const server = createServer(() => {}).listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -22,7 +22,7 @@ async function open() {
   let receive: OnBytes = () => {}
   const opened = Promise.withResolvers<Socket>()
   const told: string[] = []
-  /** The one that a request goes to which was never written here. */
+  /** The connection that takes over a request. */
   const other = new Connection(() => new Promise(() => {}), {
     freed: () => {},
     ended: () => {},
@@ -37,11 +37,11 @@ async function open() {
     receive = onBytes
     return opened.promise
   }, owner)
-  const asker = {
-    ended: (_answer: unknown, error: Error | null) => void told.push(error?.message ?? "answered"),
+  const requestOwner = {
+    ended: (_response: unknown, error: Error | null) => void told.push(error?.message ?? "completed"),
     moved: (to: Connection) => void told.push(to === other ? "moved" : "moved elsewhere"),
   }
-  const request = () => connection.request("HEAD", "BODY", asker)
+  const request = () => connection.request("HEAD", "BODY", requestOwner)
   const isOpen = async () => {
     opened.resolve(socket)
     await opened.promise
@@ -68,11 +68,11 @@ test("requests of one turn are written at its end, in their order", async () => 
   expect(one.socket.bytesWritten).toBe(0)
   await nextTurn()
   expect([one.socket.bytesWritten, two.socket.bytesWritten]).toEqual([8, 8])
-  one.receive(ANSWER)
-  expect(one.told).toEqual(["freed", "answered", "freed"])
+  one.receive(RESPONSE)
+  expect(one.told).toEqual(["freed", "completed", "freed"])
 })
 
-test("one that waited for its connection is written when that is open", async () => {
+test("a request that waited for its connection is written when the connection is open", async () => {
   const { socket, told, request, isOpen } = await open()
   request()
   await nextTurn()
@@ -83,7 +83,7 @@ test("one that waited for its connection is written when that is open", async ()
   expect(told).toEqual([])
 })
 
-test("one that is cut off before that is not written", async () => {
+test("a request that is cut off before the end of the turn is not written", async () => {
   const { socket, connection, told, request, isOpen } = await open()
   await isOpen()
   request()
@@ -96,8 +96,8 @@ test("one that is cut off before that is not written", async () => {
 test.each<[string, (stage: Awaited<ReturnType<typeof open>>) => void]>([
   ["ends", ({ socket }) => socket.emit("end")],
   ["breaks", ({ socket }) => socket.destroy(new Error("reset"))],
-  ["answers before it was asked", ({ receive }) => receive(ANSWER)],
-])("a request that is not written yet when its connection %s goes to another", async (_what, end) => {
+  ["sends bytes before the request", ({ receive }) => receive(RESPONSE)],
+])("a request that is not written yet moves to another connection when its own %s", async (_what, end) => {
   const stage = await open()
   const { socket, told, request, isOpen } = stage
   await isOpen()

@@ -8,7 +8,7 @@ import { HttpTransport } from "../http.ts"
 
 const ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
-/** A transport and a receiver that answers as told: with the path of the request, on its connection. */
+/** A transport, and a receiver whose responses the test writes, given the path and the socket of each request. */
 async function start(answer: (path: string, socket: Socket) => void) {
   const clock = new TestClock()
   const open = new Set<Socket>()
@@ -40,23 +40,23 @@ async function start(answer: (path: string, socket: Socket) => void) {
   return { clock, open, send }
 }
 
-test("however many connections are not needed any more, all are closed", async () => {
+test("all stale connections are closed, also when there are more than one batch", async () => {
   const waiting: Socket[] = []
   const { clock, open, send } = await start((_path, socket) => {
     if (waiting.push(socket) === 40) for (const one of waiting) one.write(ANSWER)
   })
   await Promise.all(Array.from({ length: 40 }, () => send("/")))
   expect(open.size).toBe(40)
-  // By then they are free.
+  // They are free in the next turn.
   await turn()
   clock.advance(15_000)
   await expect.poll(() => open.size).toBe(0)
 })
 
 test.each([
-  ["when it is asked for one", 0],
-  ["when it looks for those that are not needed, every five seconds", 4000],
-])("of connections that their receiver keeps for different times, only those that it does not keep are closed: %s", async (_when, beforeMs) => {
+  ["at the next request", 0],
+  ["at the sweep", 4000],
+])("only the connection whose announced idle time has passed is closed, %s", async (_when, beforeMs) => {
   const asked = new Map<string, Socket>()
   const both = Promise.withResolvers<void>()
   const { clock, open, send } = await start((path, socket) => {
@@ -78,7 +78,7 @@ test.each([
   await expect.poll(() => open.size).toBe(1)
 })
 
-test("two answers that come in pieces, by turns, are each read whole", async () => {
+test("two responses that come alternately in pieces are each read whole", async () => {
   const sockets = new Map<string, Socket>()
   const both = Promise.withResolvers<void>()
   const { send } = await start((path, socket) => {
@@ -89,7 +89,7 @@ test("two answers that come in pieces, by turns, are each read whole", async () 
   for (let at = 0; at < ANSWER.length; at += 5)
     for (const [path, socket] of sockets) {
       socket.write(ANSWER.replace("ok", path).slice(at, at + 5))
-      // The transport reads it in a turn of its own.
+      // The transport reads it in a later turn of the event loop.
       await turn()
       await turn()
     }

@@ -1,4 +1,4 @@
-/** The reader of answers by itself: whatever comes, in whatever pieces. Real sockets are in `http.test.ts`. */
+/** The parser by itself, with every response cut in every way. Real sockets are in `../http.test.ts`. */
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
@@ -12,7 +12,7 @@ interface Read {
   readonly isTruncated: boolean
 }
 
-/** In pieces that end at these places, each in a buffer that is used again. */
+/** Parses the text in pieces that end at these places, each in the same buffer. */
 function read(text: string, cuts: readonly number[] = [], ends = false): Read {
   const bytes = Buffer.from(text, "latin1")
   const reader = new ResponseReader()
@@ -48,12 +48,12 @@ const refusal = (text: string, cuts: readonly number[] = []) => {
 const OK = "HTTP/1.1 200 OK\r\n"
 const COMPLETE = { isComplete: true, leavesConnection: true, isTruncated: false }
 
-describe("an answer is read to its end", () => {
+describe("a response is read to its end", () => {
   test.each([
     ["with a length", `${OK}content-length: 5\r\n\r\nhello`, 200, "hello"],
-    ["with a length of nothing", "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", 500, ""],
+    ["with a length of 0", "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", 500, ""],
     ["without a reason", "HTTP/1.1 201\r\ncontent-length:2\r\n\r\nok", 201, "ok"],
-    ["that has no body", "HTTP/1.1 204 None\r\n\r\n", 204, ""],
+    ["without a body", "HTTP/1.1 204 None\r\n\r\n", 204, ""],
     ["in chunks", `${OK}transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`, 200, "hello"],
     [
       "in chunks of all kinds",
@@ -62,7 +62,7 @@ describe("an answer is read to its end", () => {
       "he0123456789",
     ],
     [
-      "behind interim answers",
+      "behind interim responses",
       `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 102 Wait\r\n\r\n${OK}content-length: 2\r\n\r\nok`,
       200,
       "ok",
@@ -76,7 +76,7 @@ describe("an answer is read to its end", () => {
     ["behind line breaks", `\r\n\r\n${OK}content-length: 2\r\n\r\nok`, 200, "ok"],
     ["before line breaks", `${OK}content-length: 2\r\n\r\nok\r\n\r\n`, 200, "ok"],
     [
-      "of HTTP/1.0 that is kept",
+      "of HTTP/1.0 with keep-alive",
       "HTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\ncontent-length: 2\r\n\r\nok",
       200,
       "ok",
@@ -96,7 +96,7 @@ describe("an answer is read to its end", () => {
     ).toEqual({ status, body, ...COMPLETE })
   })
 
-  test("by the connection's end, where nothing else says", () => {
+  test("at the end of the connection, if it has neither length nor chunks", () => {
     const text = `${OK}x: y\r\n\r\nall that comes`
     expect(read(text)).toMatchObject({ isComplete: false })
     expect(read(text, [30], true)).toEqual({
@@ -113,18 +113,18 @@ test.each([
   ["half a chunk", `${OK}transfer-encoding: chunked\r\n\r\n5\r\nhel`],
   ["no last chunk", `${OK}transfer-encoding: chunked\r\n\r\n3\r\nhel\r\n`],
   ["no end of the trailers", `${OK}transfer-encoding: chunked\r\n\r\n0\r\n`],
-])("an end after %s does not complete it", (_what, text) => {
+])("a connection that ends after %s leaves the response incomplete", (_what, text) => {
   expect(read(text, [], true)).toMatchObject({ isComplete: false })
 })
 
 test.each<[string, string, number?]>([
-  ["says so", `${OK}connection: close\r\ncontent-length: 2\r\n\r\nok`],
+  ["says close", `${OK}connection: close\r\ncontent-length: 2\r\n\r\nok`],
   ["is of HTTP/1.0", "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok"],
-  ["announces a body that it cannot have", "HTTP/1.1 204 None\r\ncontent-length: 2\r\n\r\n", 204],
-  ["announces chunks that it cannot have", "HTTP/1.1 304 Same\r\ntransfer-encoding: chunked\r\n\r\n", 304],
-  ["has something behind it", `${OK}content-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n`],
-  ["has something behind its chunks", `${OK}transfer-encoding: chunked\r\n\r\n0\r\n\r\nx`],
-])("no request follows on the connection when the answer %s", (_what, text, status = 200) => {
+  ["announces a length with a 204", "HTTP/1.1 204 None\r\ncontent-length: 2\r\n\r\n", 204],
+  ["announces chunks with a 304", "HTTP/1.1 304 Same\r\ntransfer-encoding: chunked\r\n\r\n", 304],
+  ["has bytes behind it", `${OK}content-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n`],
+  ["has bytes behind its chunks", `${OK}transfer-encoding: chunked\r\n\r\n0\r\n\r\nx`],
+])("the connection is not reused after a response that %s", (_what, text, status = 200) => {
   expect(read(text)).toMatchObject({ status, isComplete: true, leavesConnection: false })
 })
 
@@ -146,7 +146,7 @@ test.each([
   ["a status line that ends in a lone line feed", "HTTP/1.1 200 OK\n"],
   ["a lone line feed in a head that does not end", `${OK}x: y\nz`],
   ["a head of lone carriage returns", "HTTP/1.1 200 OK\rcontent-length: 2\r\rok"],
-  ["a lone line feed in an interim answer", `HTTP/1.1 103 Early\r\nlink: x\n\n`],
+  ["a lone line feed in an interim response", `HTTP/1.1 103 Early\r\nlink: x\n\n`],
   ["a zero byte", `${OK}x: y\0\r\ncontent-length: 0\r\n\r\n`],
   ["two lengths", `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\nok`],
   ["a list of lengths", `${OK}content-length: 2, 2\r\n\r\nok`],
@@ -154,12 +154,12 @@ test.each([
   ["a length and chunks", `${OK}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
   ["a chunk without a size", `${OK}transfer-encoding: chunked\r\n\r\n\r\nx`],
   ["a chunk's size in no digits", `${OK}transfer-encoding: chunked\r\n\r\nxyz\r\n`],
-  ["a chunk's size beyond all measure", `${OK}transfer-encoding: chunked\r\n\r\n123456789\r\n`],
+  ["a chunk of more than 4 GiB", `${OK}transfer-encoding: chunked\r\n\r\n123456789\r\n`],
   ["a chunk that is longer than it says", `${OK}transfer-encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n`],
   ["a chunk's size with a lone line feed", `${OK}transfer-encoding: chunked\r\n\r\n2\nok\r\n0\r\n\r\n`],
   ["an extension with a lone line feed", `${OK}transfer-encoding: chunked\r\n\r\n2;x\nok\r\n0\r\n\r\n`],
   ["a trailer with a lone line feed", `${OK}transfer-encoding: chunked\r\n\r\n0\r\nx: y\n\r\n`],
-])("%s is no answer, however it is cut up", (_what, text) => {
+])("%s is an invalid response, however it is cut up", (_what, text) => {
   expect(refusal(text)).toBe("invalid_response")
   expect(
     refusal(
@@ -169,14 +169,14 @@ test.each([
   ).toBe("invalid_response")
 })
 
-describe("there is an end to", () => {
+describe("there is a limit for", () => {
   const chunked = `${OK}transfer-encoding: chunked\r\n\r\n`
   test.each([
     ["a head that does not end", `${OK}x: ${"y".repeat(20_000)}`],
     ["a head that ends late", `${OK}x: ${"y".repeat(20_000)}\r\n\r\n`],
     ["headers", `${OK}${"a:\r\n".repeat(5000)}\r\n`],
-    ["interim answers", "HTTP/1.1 103 Early\r\n\r\n".repeat(1001)],
-    ["line breaks before an answer", "\r\n".repeat(300_000)],
+    ["interim responses", "HTTP/1.1 103 Early\r\n\r\n".repeat(1001)],
+    ["line breaks before a response", "\r\n".repeat(300_000)],
     ["a chunk's extension", `${chunked}1;${"x".repeat(600_000)}`],
     ["trailers", `${chunked}0\r\n${"x: y\r\n".repeat(100_000)}`],
   ])("%s", (_what, text) => {
@@ -189,14 +189,14 @@ describe("there is an end to", () => {
     ["a body in chunks", `${chunked}11170\r\n${"x".repeat(70_000)}\r\n0\r\n\r\n`],
     ["a body in chunks of a byte", `${chunked}${"1\r\nx\r\n".repeat(70_000)}0\r\n\r\n`],
     ["a body without a length", `${OK}\r\n${"x".repeat(70_000)}`],
-  ])("%s: what is kept of it is kept", (_what, text) => {
+  ])("%s: the first 64 KiB are kept", (_what, text) => {
     const whole = read(text, [4096, 8192, 65_536])
     expect(whole).toMatchObject({ status: 200, isComplete: true, isTruncated: true, leavesConnection: false })
     expect(whole.body).toHaveLength(65_536)
   })
 })
 
-test("of several that should be one, none counts", () => {
+test("a header that occurs twice is ignored", () => {
   const reader = new ResponseReader()
   const text = Buffer.from(
     "HTTP/1.1 503 No\r\nretry-after: 5\r\nRetry-After: 7\r\nlocation: /a\r\nkeep-alive: timeout=5, max=100\r\ncontent-length: 0\r\n\r\n",
