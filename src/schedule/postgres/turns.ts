@@ -2,11 +2,12 @@
  * The turns of one worker, one after the other: each is one statement that gives lanes back, folds wakes and takes lanes. A turn
  * whose end is not known (the connection broke) may have taken lanes and used up wakes; what we have is then counted again first.
  */
+
+import { EndOfTick } from "../../end-of-tick.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import { NEVER } from "../../store/postgres/schema.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import type { Row } from "../../store/rows.ts"
-import { EndOfTick } from "../../end-of-tick.ts"
 import type { LaneClaim } from "../schedule.ts"
 import { Bell } from "./bell.ts"
 import { Claims, type Release } from "./claims.ts"
