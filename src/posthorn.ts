@@ -121,8 +121,7 @@ export async function openPosthorn(
       router,
       wake(lanes) {
         engine?.wake(lanes)
-        // What was handed over is in hand here, and nobody else's business.
-        if (lanes.some(({ delivery }) => delivery === undefined)) bulletin.post({ kind: "due" })
+        bulletin.post({ kind: "due" })
       },
       endpointChanged(endpointId, appId) {
         engine?.endpointChanged(endpointId, appId)

@@ -1,5 +1,6 @@
 /** Why a delivery waits, and when its next attempt starts: the one answer that the library, the API and the command line show. */
 import type { Moment } from "./clock.ts"
+import { closedBy, type GateState } from "./gate.ts"
 
 /**
  * `sending`: its request is in flight. `due`: its turn comes next. `scheduled`: the sender gave a later time. `retry`: the delay after a
@@ -29,12 +30,7 @@ export interface Waiting {
 }
 
 /** What keeps an endpoint's deliveries from being sent. */
-export interface Gate {
-  readonly deleted: boolean
-  readonly disabled: boolean
-  readonly paused: boolean
-  /** Retry-After: nothing starts before this time. */
-  readonly holdUntil: number | null
+export interface Gate extends GateState {
   /** Of an ordered endpoint: the delivery that all others wait for. */
   readonly head: { readonly seq: number; readonly nextRetryAt: number | null } | null
 }
@@ -47,9 +43,8 @@ export interface Wait {
 
 export function waitOf(waiting: Waiting, gate: Gate, isSending: boolean, { now, wall }: Moment): Wait {
   if (isSending) return { reason: "sending", at: null }
-  if (gate.deleted) return { reason: "deleted", at: null }
-  if (gate.disabled) return { reason: "disabled", at: null }
-  if (gate.paused) return { reason: "paused", at: null }
+  const closed = closedBy(gate, now)
+  if (closed !== null && closed.until === null) return { reason: closed.reason, at: null }
   // A date is shown as it was given, and compared by the wall clock.
   const aheadMs = waiting.dated ? now - wall : 0
   const own: Wait = {
@@ -58,7 +53,7 @@ export function waitOf(waiting: Waiting, gate: Gate, isSending: boolean, { now, 
   }
   const isBehind = gate.head !== null && !waiting.deferred && gate.head.seq !== waiting.seq
   const head: Wait = { reason: "behind", at: isBehind ? Math.max(gate.head.nextRetryAt ?? 0, now) : now }
-  const held: Wait = { reason: "held", at: gate.holdUntil ?? 0 }
+  const held: Wait = { reason: "held", at: closed?.until ?? 0 }
   const last = [own, head, held].reduce((latest, one) => (one.at! > latest.at! ? one : latest))
   if (last.at! > now) return last === own ? { ...own, at: own.at! - aheadMs } : last
   return { reason: isBehind ? "behind" : "due", at: now }

@@ -2,17 +2,9 @@
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
-import type { LaneClaim } from "../schedule/schedule.ts"
-import type {
-  AttemptStatus,
-  Claimed,
-  ClaimedDelivery,
-  GivenBack,
-  NewAttempt,
-  Settlement,
-} from "../store/store.ts"
+import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement } from "../store/store.ts"
 import type { TransportResult } from "../transport/transport.ts"
-import type { Crew } from "./crew.ts"
+import type { LaneDependencies } from "./lane-dependencies.ts"
 import type { LaneState } from "./lane-state.ts"
 import type { TokenAnswer } from "./oauth.ts"
 import type { Target } from "./target.ts"
@@ -26,28 +18,32 @@ export interface Tried {
 }
 
 /** Never rejects: whatever fails on our side is an outcome too. */
-export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDelivery): Promise<Tried> {
-  const startedAt = crew.clock.now()
+export async function attempt(
+  context: LaneDependencies,
+  lane: LaneState,
+  delivery: ClaimedDelivery,
+): Promise<Tried> {
+  const startedAt = context.clock.now()
   const { target } = lane
   try {
-    const unsent = whyNotSent(lane, delivery, startedAt, crew.uptime.since)
+    const unsent = whyNotSent(lane, delivery, startedAt, context.uptime.since)
     if (unsent !== null) return { outcome: unsent, result: null, target, startedAt }
     const { oauth, endpoint, policy } = target!
     let timeoutMs = policy.timeout * 1000
     let token: string | null = null
     if (oauth !== null) {
-      const answer = await crew.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
+      const answer = await context.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
       if ("outcome" in answer)
         return { outcome: answer.outcome, result: noResponse(answer), target, startedAt }
       token = answer.token
       // The token is fetched within the attempt's one deadline.
-      timeoutMs = Math.max(1, timeoutMs - (crew.clock.now() - startedAt))
+      timeoutMs = Math.max(1, timeoutMs - (context.clock.now() - startedAt))
     }
-    const result = await send(crew, target!, delivery, token, timeoutMs)
-    if (oauth !== null && result.responseStatus === 401) crew.tokens.forget(endpoint.id)
+    const result = await send(context, target!, delivery, token, timeoutMs)
+    if (oauth !== null && result.responseStatus === 401) context.tokens.forget(endpoint.id)
     return { outcome: result.outcome, result, target, startedAt }
   } catch (error) {
-    crew.logger.error(
+    context.logger.error(
       { err: error, delivery_id: delivery.id },
       "Posthorn failed on a delivery; it is set back",
     )
@@ -57,7 +53,7 @@ export async function attempt(crew: Crew, lane: LaneState, delivery: ClaimedDeli
 
 /** Apart from what waits for the answer, which would keep the request until it has come. */
 function send(
-  { transport, clock }: Crew,
+  { transport, clock }: LaneDependencies,
   target: Target,
   delivery: ClaimedDelivery,
   token: string | null,
@@ -68,13 +64,13 @@ function send(
 
 /** What becomes of one for which no request is made; null where there is nothing in its way. */
 function whyNotSent(
-  { target, targetError, deleted }: LaneState,
+  { target, targetError, gate }: LaneState,
   delivery: ClaimedDelivery,
   now: number,
   upSince: number,
 ): Outcome | null {
   if (delivery.stalls >= MOST_STALLS) return { kind: "stalled" }
-  if (deleted) return { kind: "cancelled" }
+  if (gate.deleted) return { kind: "cancelled" }
   if (delivery.payload === null) return { kind: "expunged" }
   if (target === null) return { kind: "fault", detail: targetError }
   const unheldSince = Math.max(upSince, target.endpoint.resumedAt ?? 0)
@@ -88,21 +84,18 @@ function noResponse({ outcome, detail }: Extract<TokenAnswer, { outcome: unknown
 
 /** A policy that was changed while the request was under way applies to what becomes of it. */
 export function toSettlement(
-  crew: Crew,
-  claim: LaneClaim,
+  context: LaneDependencies,
   delivery: ClaimedDelivery,
   tried: Tried,
-  policy = crew.defaultPolicy,
+  policy = context.defaultPolicy,
 ): Settlement {
-  const now = crew.clock.now()
-  const change = settle(delivery, tried.outcome, policy, now, crew.random, crew.clock.wallNow())
+  const now = context.clock.now()
+  const change = settle(delivery, tried.outcome, policy, now, context.random, context.clock.wallNow())
   return {
-    ...toClaimed(claim, delivery),
-    expectedAttemptCount: delivery.attemptCount,
-    expectedAgeFrom: delivery.ageFrom,
+    delivery,
     change,
     attempt: toRecord(
-      crew,
+      context,
       delivery,
       tried,
       change.status === "delivered" ? "succeeded" : "failed",
@@ -113,30 +106,25 @@ export function toSettlement(
 
 /** A request that our shutdown cut off may have reached the receiver: the log says so, the delivery's count does not. */
 export function toGivenBack(
-  crew: Crew,
-  claim: LaneClaim,
+  context: LaneDependencies,
   delivery: ClaimedDelivery,
   tried: Tried | null,
 ): GivenBack {
-  const attempt = tried && toRecord(crew, delivery, tried, "unknown", "interrupted by shutdown")
-  return { ...toClaimed(claim, delivery), attempt }
-}
-
-function toClaimed({ endpointId, token }: LaneClaim, { seq, id, messageId }: ClaimedDelivery): Claimed {
-  return { seq, deliveryId: id, messageId, endpointId, token }
+  const attempt = tried && toRecord(context, delivery, tried, "unknown", "interrupted by shutdown")
+  return { delivery, attempt }
 }
 
 function toRecord(
-  crew: Crew,
+  context: LaneDependencies,
   delivery: ClaimedDelivery,
   { target, startedAt, result }: Tried,
   status: AttemptStatus,
   error: string | null,
 ): NewAttempt | null {
   if (result === null) return null
-  const now = crew.clock.now()
+  const now = context.clock.now()
   return {
-    id: crew.ids.make("atmpt", now),
+    id: context.ids.make("atmpt", now),
     status,
     manual: delivery.manual,
     attemptNumber: delivery.attemptCount + 1,

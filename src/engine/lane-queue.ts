@@ -2,12 +2,10 @@
  * What a lane has in hand and has not started, in the order in which the store fetches: by priority, first attempts before retries, and
  * those of one kind as they came. Every fifth start is a retry's, if one waits, so that neither kind starves the other.
  */
-import { placesOf } from "../store/places.ts"
+import { placesOf } from "../store/open-lane.ts"
 import { priorityNumber } from "../store/rows.ts"
 import type { ClaimedDelivery, Priority } from "../store/store.ts"
-
-/** One in five is kept for retries while first attempts keep coming. */
-export const RETRY_SHARE = 5
+import { RETRY_SHARE } from "./lane-state.ts"
 
 /** Two for each priority, first attempts before retries. */
 const RANKS = 6

@@ -1,66 +1,104 @@
 /** What this process remembers of an endpoint between two runs of its lane. */
-import type { LaneFetch } from "../store/store.ts"
-import { type ApplicationRates, Concurrency, RateWindow } from "./limits.ts"
+import { describe } from "../core/errors.ts"
+import type { Endpoint, LaneWant } from "../store/store.ts"
+import type { LaneDependencies } from "./lane-dependencies.ts"
+import { type GateLimits, LaneGate } from "./lane-gate.ts"
+import type { ApplicationRates } from "./limits.ts"
 import type { Target } from "./target.ts"
 
-/** How far ahead a lane is fetched at most, in times of what may be under way, and while a fetch brings no more than so much. */
+/** Prefetch limit, as a multiple of the lane's concurrency, and the size of a fetch beyond which it is not raised. */
 const MOST_AHEAD = 4
 const MOST_AHEAD_BYTES = 262_144
+/** Most places for handoffs, as a multiple of the lane's concurrency: a fetch costs more than they do. */
+const HANDOFF_PLACES = 4
+/** For an endpoint that keeps up at its full concurrency: it soon takes what it was sent too fast. */
+const HANDOFF_PLACES_IF_QUICK = 64
+/** One in this many fetched deliveries is kept for retries while first attempts keep coming. */
+export const RETRY_SHARE = 5
 
 export class LaneState {
-  readonly endpointId: string
-  readonly concurrency = new Concurrency()
-  readonly #rate = new RateWindow()
-  readonly #appRates: ApplicationRates
+  readonly gate: LaneGate
+  readonly #appId: string
+  readonly #laneConcurrency: number
   #fetched = 0
   #ahead = 1
-  target: Target | null = null
+  #target: Target | null = null
+  #limits: GateLimits
   targetError = ""
-  /** The endpoint is gone: what an operator revives for it, or a race left there, is cancelled instead of sent. */
-  deleted = false
 
-  constructor(endpointId: string, appRates: ApplicationRates) {
-    this.endpointId = endpointId
-    this.#appRates = appRates
+  /** `laneConcurrency`: the most requests under way to an endpoint that does not say. */
+  constructor(appId: string, appRates: ApplicationRates, laneConcurrency: number) {
+    this.#appId = appId
+    this.gate = new LaneGate(appRates)
+    this.#laneConcurrency = laneConcurrency
+    this.#limits = this.#limitsOf(null)
   }
 
-  /** A fetch of `limit`, in which every n-th place over time is kept for retries. */
-  nextShare(limit: number, everyNth: number): Omit<LaneFetch, "token" | "starting" | "inHand"> {
-    const before = Math.floor(this.#fetched / everyNth)
-    this.#fetched += limit
-    return {
-      endpointId: this.endpointId,
-      limit,
-      retryShare: Math.floor(this.#fetched / everyNth) - before,
-      knownVersion: this.target?.endpoint.version ?? null,
+  get target(): Target | null {
+    return this.#target
+  }
+
+  set target(target: Target | null) {
+    this.#target = target
+    this.#limits = this.#limitsOf(target)
+  }
+
+  /** An endpoint whose secrets or policy cannot be read: each of its deliveries is set back as a fault of our own. */
+  retarget(endpoint: Endpoint | null, { target }: Pick<LaneDependencies, "target">): void {
+    if (endpoint === null) return
+    try {
+      this.target = target(endpoint)
+    } catch (error) {
+      this.target = null
+      this.targetError = describe(error)
     }
   }
 
-  /** How many are kept at hand, where so many may be under way. */
-  ahead(allowed: number): number {
-    return allowed * this.#ahead
+  get isOrdered(): boolean {
+    return this.#target?.endpoint.ordered ?? false
+  }
+
+  get limits(): GateLimits {
+    return this.#limits
+  }
+
+  #limitsOf(target: Target | null): GateLimits {
+    const { ordered = false, concurrency, rateLimit = null, appRateLimit = null } = target?.endpoint ?? {}
+    const most = ordered ? 1 : (concurrency ?? this.#laneConcurrency)
+    return { appId: this.#appId, concurrency: most, rateLimit, appRateLimit }
+  }
+
+  /** How many requests may be under way now. */
+  get allowed(): number {
+    return this.gate.allowed(this.#limits)
+  }
+
+  /** How many deliveries are kept queued. */
+  get ahead(): number {
+    return this.allowed * this.#ahead
+  }
+
+  /** 0 for an ordered lane, whose deliveries are fetched one by one. */
+  handoffPlaces({ othersWait }: Pick<LaneDependencies, "othersWait">): number {
+    if (this.#target === null) return HANDOFF_PLACES
+    const most = this.#limits.concurrency
+    if (this.isOrdered) return 0
+    const isQuick = most > 1 && this.allowed === most && !othersWait()
+    return most * (isQuick ? HANDOFF_PLACES_IF_QUICK : HANDOFF_PLACES)
+  }
+
+  nextShare(limit: number): Pick<LaneWant, "limit" | "retryShare"> {
+    const before = Math.floor(this.#fetched / RETRY_SHARE)
+    this.#fetched += limit
+    return { limit, retryShare: Math.floor(this.#fetched / RETRY_SHARE) - before }
   }
 
   /**
-   * What a fetch brought; it ran dry if that was all that it asked for, and nothing was left to send by then. With PostgreSQL that was the
-   * rule: one endpoint got 1.2 times as much with four times as many at hand.
+   * A fetch ran dry if it brought all that it asked for and nothing was left to send by then. On PostgreSQL that was the rule: one endpoint
+   * got 1.2 times as much with four times as many queued.
    */
   fetched(bytes: number, ranDry: boolean): void {
     if (bytes > MOST_AHEAD_BYTES) this.#ahead = 1
     else if (ranDry && this.#ahead < MOST_AHEAD) this.#ahead *= 2
-  }
-
-  /** How long the rate limits of the endpoint and its application ask to wait; zero counts one start. */
-  rateWait(now: number): number {
-    const { rateLimit = null, appRateLimit = null, appId = "" } = this.target?.endpoint ?? {}
-    const appRate = appRateLimit === null ? null : this.#appRates.of(appId)
-    const waitMs = Math.max(
-      rateLimit === null ? 0 : this.#rate.waitMs(rateLimit, now),
-      appRate?.waitMs(appRateLimit!, now) ?? 0,
-    )
-    if (waitMs > 0) return waitMs
-    if (rateLimit !== null) this.#rate.started(now)
-    appRate?.started(now)
-    return 0
   }
 }

@@ -21,7 +21,6 @@ import {
 } from "../core/input.ts"
 import { expunge } from "../core/operate.ts"
 import { STANDARD_RETENTION } from "../core/policy.ts"
-import { wokenBy } from "../engine/handed.ts"
 import { policyOf } from "../engine/target.ts"
 import type { Accepted, NewMessage, Priority, Message as Row } from "../store/store.ts"
 import { type Core, date, newTask, requireApplication, requireEndpoint } from "./core.ts"
@@ -176,7 +175,9 @@ export class Messages {
     messages: readonly NewMessage[],
     { tx }: SendOptions,
   ): SendResult[] {
-    const lanes = wokenBy(accepted, messages)
+    const lanes = accepted.flatMap((one, i) =>
+      one.lanes.map((lane) => ({ ...lane, priority: messages[i]!.priority })),
+    )
     // In somebody's transaction nothing is there to be found yet: the poll finds it when that commits.
     if (lanes.length > 0 && tx === undefined) this.#core.wake(lanes)
     return accepted.map(showAccepted)

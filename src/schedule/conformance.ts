@@ -1,7 +1,7 @@
 /** What every schedule must do, run over each implementation. */
 import { describe, expect, test } from "vitest"
-import type { LaneWake } from "../store/store.ts"
-import type { LaneClaim, Schedule } from "./schedule.ts"
+import type { LaneClaim, LaneWake } from "../store/store.ts"
+import type { Schedule } from "./schedule.ts"
 
 export interface ScheduleUnderTest {
   readonly schedule: Schedule

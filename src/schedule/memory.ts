@@ -1,9 +1,9 @@
 /** The schedule of a single process: lanes in memory, rebuilt from the store at start. */
 import type { Moment } from "../core/clock.ts"
-import type { LaneWake, Store } from "../store/store.ts"
+import type { LaneClaim, LaneWake, Store } from "../store/store.ts"
 import { Heap } from "./heap.ts"
 import { Pages } from "./pages.ts"
-import type { LaneClaim, Schedule } from "./schedule.ts"
+import type { Schedule } from "./schedule.ts"
 
 interface Lane {
   readonly endpointId: string
@@ -149,8 +149,11 @@ export class MemorySchedule implements Schedule {
     return null
   }
 
-  sweep(whole: boolean, at?: Moment): Promise<void> {
-    return this.#pages.read(whole, at, (lanes) => this.wake(lanes))
+  sweep(whole: boolean, at?: Moment, found?: (lanes: readonly LaneWake[]) => void): Promise<void> {
+    return this.#pages.read(whole, at, (lanes) => {
+      this.wake(lanes)
+      found?.(lanes)
+    })
   }
 
   async stop(): Promise<void> {}

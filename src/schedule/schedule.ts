@@ -8,14 +8,7 @@
  * A worker whose lease ran out has lost all its claims: it is told, and whatever it still writes is refused by the token.
  */
 import type { Moment } from "../core/clock.ts"
-import type { LaneWake } from "../store/store.ts"
-
-export interface LaneClaim {
-  readonly endpointId: string
-  readonly appId: string
-  /** Every settle carries it; a claim made later has a higher one. */
-  readonly token: number
-}
+import type { LaneClaim, LaneWake } from "../store/store.ts"
 
 /** What a schedule tells the engine by itself. */
 export interface ScheduleListener {
@@ -49,8 +42,11 @@ export interface Schedule {
   holds(): boolean
   /** What the schedule has to do without, in a sentence; null when nothing is missing. Lanes are offered all the same. */
   problem(): string | null
-  /** Looks through the store for what no wake announced: all of it, or the next part. `at` is as for `Store.scanLanes`. */
-  sweep(whole: boolean, at?: Moment): Promise<void>
+  /**
+   * Looks through the store for what no wake announced: all of it, or the next part. `at` is as for `LaneStore.scanLanes`. `found` is told
+   * of every lane that has something waiting, also of those that this worker has.
+   */
+  sweep(whole: boolean, at?: Moment, found?: (lanes: readonly LaneWake[]) => void): Promise<void>
   /** Gives back what is claimed, if it can. */
   stop(): Promise<void>
   /** Ends at once, as in a crash: what is claimed is taken over when the lease has run out. */

@@ -15,6 +15,7 @@ import { type StoreUnderTest, stageOn } from "./conformance/stage.ts"
 import { tasks } from "./conformance/tasks.ts"
 import { tenants } from "./conformance/tenants.ts"
 
+export { lanesOf } from "./conformance/lanes.ts"
 export { AT, claimed, laneFetch, newest, ORG, OTHER_ORG, sample, settlement } from "./conformance/samples.ts"
 
 const TOPICS = [

@@ -1,6 +1,7 @@
 /** The data that goes in and out of a store: plain, and the same for every store. */
 import type { Bytes } from "../core/bytes.ts"
 import type { Moment } from "../core/clock.ts"
+import type { GateState } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus, LiveDelivery } from "../core/settle.ts"
 import type { Gate, Waiting } from "../core/wait.ts"
@@ -138,8 +139,8 @@ export interface Accepted {
   readonly matched: number
   /** True when the idempotency key had been used: nothing new was written. */
   readonly duplicate: boolean
-  /** The lanes that now have something to do. */
-  readonly lanes: readonly AcceptedLane[]
+  /** The lanes to wake. A lane whose open session was handed its delivery is not among them. */
+  readonly lanes: readonly LaneWake[]
 }
 
 export interface LaneWake {
@@ -148,42 +149,24 @@ export interface LaneWake {
   readonly dueAt: number
 }
 
-export interface AcceptedLane extends LaneWake {
-  /** Set when the lane was open: the delivery is in the hands of the worker that opened it. */
-  readonly handed?: Handed | undefined
-}
-
-/** What a worker does not know of a delivery that it is handed together with the message. */
-export interface Handed {
-  readonly seq: number
-  readonly id: string
-  /** Of the claim that it was handed to. */
-  readonly token: number
-}
-
-export interface LaneFetch {
+/** A worker's right to send for one lane, until a claim with a higher token is made. */
+export interface LaneClaim {
   readonly endpointId: string
+  readonly appId: string
   readonly token: number
+}
+
+export interface LaneWant {
   readonly limit: number
   /**
-   * How many of them are sent at once; the others wait for their turn, and a crash in between is not theirs. Below zero, so many
-   * of those in hand wait before them.
+   * How many of them start at once; the others wait in memory, and a crash meanwhile is not counted against them. Negative: that many
+   * deliveries in hand start before them.
    */
   readonly starting: number
   /** How many of the limit are kept for retries, so that first attempts do not starve them. */
   readonly retryShare: number
-  /** The version that the caller has; a newer one comes with the answer. */
-  readonly knownVersion: number | null
-  /**
-   * What the caller has fetched and not settled. Anything else that the claim has taken was in an answer that got lost, and is given
-   * again; a store whose answers cannot get lost need not look.
-   */
-  readonly inHand: readonly number[]
-  /**
-   * Asks that from now on, if nothing else is due, what is accepted for the lane is handed over with the acceptance, as long as no more
-   * than so many are in hand. Only the process that accepts can be handed anything; a store that others write to need not do it.
-   */
-  readonly open?: number
+  /** Most places that deliveries in hand may take while more are handed over; 0 refuses handoffs. */
+  readonly handoffPlaces: number
 }
 
 /** A delivery taken for sending, with what the request needs. */
@@ -204,20 +187,13 @@ export interface ClaimedDelivery extends LiveDelivery {
 }
 
 export interface LaneWork {
-  readonly endpointId: string
-  /** Present when the caller's version is not the newest. */
+  /** Present when its version is not the one that the session knew. */
   readonly endpoint: Endpoint | null
-  /** The claim does not stand any more: somebody else has the lane, and nothing was fetched. */
-  readonly lost: boolean
-  /** Set when nothing may go out now: held until a time, or until somebody changes the endpoint. */
-  readonly held: { readonly until: number | null } | null
-  /** The endpoint is gone for good: what is still found waiting for it is to be cancelled. */
-  readonly deleted: boolean
+  /** While it is closed, nothing is fetched. Deliveries that still wait for a deleted endpoint are, to be cancelled. */
+  readonly gate: GateState
   readonly deliveries: readonly ClaimedDelivery[]
   /** When the lane next has something to do beyond these; null when nothing waits. */
   readonly nextDueAt: number | null
-  /** Deliveries may be handed over until `closeLane` has resolved. */
-  readonly open?: boolean
 }
 
 export type AttemptStatus = "succeeded" | "failed" | "unknown"
@@ -237,25 +213,15 @@ export interface NewAttempt {
   readonly durationMs: number
 }
 
-/** What was fetched, as the one who settles or gives it back names it. */
-export interface Claimed {
-  readonly seq: number
-  readonly deliveryId: string
-  readonly messageId: string
-  readonly endpointId: string
-  readonly token: number
-}
-
-export interface Settlement extends Claimed {
-  /** The count that the change was computed from: a row that somebody changed meanwhile is left as it is. */
-  readonly expectedAttemptCount: number
-  /** And the beginning of its age, which an operator's retry moves. */
-  readonly expectedAgeFrom: number | null
+export interface Settlement {
+  /** As it was claimed: a row that somebody changed meanwhile keeps its status. */
+  readonly delivery: ClaimedDelivery
   readonly change: Change
   readonly attempt: NewAttempt | null
 }
 
-export interface GivenBack extends Claimed {
+export interface GivenBack {
+  readonly delivery: ClaimedDelivery
   /** A request that was cut off: logged, not counted. */
   readonly attempt: NewAttempt | null
 }

@@ -1,4 +1,5 @@
 /** From a database's rows to the store's plain data. SQLite has numbers for booleans, and JSON where PostgreSQL has lists. */
+import type { GateState } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { DeliveryStatus, LiveStatus } from "../core/settle.ts"
 import type {
@@ -46,6 +47,18 @@ export function toJson(value: object | null): string | null {
   // Nearly all lists are empty.
   if (Array.isArray(value) && value.length === 0) return "[]"
   return value === null ? null : JSON.stringify(value)
+}
+
+/** An endpoint that was never there: nothing can be sent to it. */
+export const MISSING: Row = { deleted: false, disabled: true, paused: false, hold_until: null }
+
+export function toGateState(row: Row, prefix = ""): GateState {
+  return {
+    deleted: bool(row[`${prefix}deleted`]),
+    disabled: bool(row[`${prefix}disabled`]),
+    paused: bool(row[`${prefix}paused`]),
+    holdUntil: intOrNull(row[`${prefix}hold_until`]),
+  }
 }
 
 export function toApplication(row: Row): Application {
@@ -181,11 +194,8 @@ export function toDelivery(row: Row): Delivery {
 
 export function toGate(row: Row): EndpointGate {
   return {
+    ...toGateState(row),
     endpointId: text(row.id),
-    deleted: bool(row.deleted),
-    disabled: bool(row.disabled),
-    paused: bool(row.paused),
-    holdUntil: intOrNull(row.hold_until),
     head: row.head === null ? null : { seq: int(row.head), nextRetryAt: intOrNull(row.head_due) },
   }
 }

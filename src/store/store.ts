@@ -6,6 +6,7 @@
  * repeated safely. Times are milliseconds since 1970 on the caller's clock.
  */
 import type { Moment } from "../core/clock.ts"
+import type { LaneStore } from "./lane-store.ts"
 import type {
   Accepted,
   Addition,
@@ -25,18 +26,12 @@ import type {
   EndpointPatch,
   Entry,
   EntryKind,
-  GivenBack,
-  LaneFetch,
   LaneStatus,
-  LaneWake,
-  LaneWork,
   Message,
   MessageFilter,
   NamedPolicy,
   NewMessage,
   Page,
-  Settlement,
-  SettleResult,
   Span,
   StatusCounts,
   StoreHealth,
@@ -48,9 +43,11 @@ import type {
   WorkerStatus,
 } from "./model.ts"
 
+export type { LaneListener, LaneSession, LaneStore } from "./lane-store.ts"
 export type * from "./model.ts"
 
-export interface Store {
+/** Applications, endpoints, policies and the small documents of a tenant. */
+export interface CatalogueStore {
   createApplication(application: Application): Promise<void>
   /** By id or uid. */
   getApplication(orgId: string, key: string): Promise<Application | null>
@@ -92,42 +89,16 @@ export interface Store {
     owner?: string,
   ): Promise<Entry[]>
   deleteEntry(kind: EntryKind, orgId: string, name: string): Promise<void>
+}
 
+/** Messages, deliveries and attempts: written by `accept` and by lane sessions, read and corrected here. */
+export interface HistoryStore {
   /**
    * Writes messages and the deliveries for the endpoints that want them, all or none, in call order.
    * The endpoints are those in the store at that moment: one created before the call is never missed.
    * With `tx`, a client of the store's own database, they are written in that client's transaction and exist when it commits.
    */
   accept(messages: readonly NewMessage[], tx?: unknown): Promise<Accepted[]>
-
-  /**
-   * A page of lanes that have live deliveries, by endpoint id, with their earliest due time on the steady clock; dates are converted
-   * as the clocks are at that moment, and stay as they are without one. Reads only.
-   */
-  scanLanes(after: string | null, limit: number, at?: Moment): Promise<LaneWake[]>
-  /**
-   * Whether anybody but this store object changed the data since the last call, in a way that woke no lane. A store that many
-   * processes share wakes lanes by itself, and says no.
-   */
-  changedOutside(): Promise<boolean>
-
-  /**
-   * Takes due deliveries for sending and writes down, with the token, that they are about to be sent. What an earlier
-   * token left there becomes an attempt of unknown outcome. Deliveries under way with this token are not given again. Deliveries that
-   * wait for a date are due by `wall`, the wall clock, which is `now` unless told; all others by `now`, the steady clock.
-   */
-  fetch(lanes: readonly LaneFetch[], now: number, wall?: number): Promise<LaneWork[]>
-  /** Outcomes of all lanes share a transaction, and may share a call. Where they do not, a lane's would wait for, and fail with, another's. */
-  readonly settlesTogether: boolean
-  /**
-   * Applies changes with their attempts. Only a claim that still stands can settle. A row that somebody changed or finished meanwhile
-   * keeps its status, and its `attemptCount` goes up by the attempt.
-   */
-  settle(settlements: readonly Settlement[]): Promise<SettleResult[]>
-  /** Gives back what was fetched and not sent, or cut off by a shutdown: the delivery is as if it had not been fetched. */
-  giveBack(claims: readonly GivenBack[]): Promise<void>
-  /** Nothing more is handed over for the lane; nor is it after a call that was rejected. */
-  closeLane(endpointId: string): Promise<void>
 
   getDelivery(orgId: string, id: string): Promise<Delivery | null>
   listDeliveries(filter: DeliveryFilter, page: Page): Promise<Delivery[]>
@@ -142,9 +113,6 @@ export interface Store {
     filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">,
     page: Page<string>,
   ): Promise<LaneStatus[]>
-
-  /** Every process that delivers, for one tenant's lanes. */
-  listWorkers(orgId: string): Promise<WorkerStatus[]>
 
   listAttempts(filter: AttemptFilter, page: Page): Promise<Attempt[]>
   countAttempts(filter: AttemptFilter): Promise<AttemptCounts>
@@ -166,7 +134,10 @@ export interface Store {
   add(additions: readonly Addition[], at: Moment): Promise<boolean[]>
   /** Applies what still fits its expectation; says for each whether it did. */
   amend(amendments: readonly Amendment[]): Promise<boolean[]>
+}
 
+/** Durable work on many deliveries or messages. */
+export interface TaskStore {
   /** `seq` and `upTo` are filled in by the store; `total` was counted before, so that a long count holds up no write. */
   createTask(task: Task): Promise<Task>
   getTask(orgId: string, id: string): Promise<Task | null>
@@ -183,6 +154,12 @@ export interface Store {
   readTaskMessages(id: string, limit: number): Promise<Message[]>
   /** Applies a step with its progress, in one transaction; null when the task is no longer running, or has gone on without us. */
   stepTask(step: TaskStep): Promise<TaskChanges | null>
+}
+
+/** Keeping the store: retention, keys, health, workers. */
+export interface AdministrationStore {
+  /** Every process that delivers, for one tenant's lanes. */
+  listWorkers(orgId: string): Promise<WorkerStatus[]>
 
   /** Removes at most `limit` finished deliveries whose time has come, then messages that nothing refers to, payloads and entries whose time has come. */
   purge(now: number, limit: number): Promise<number>
@@ -192,3 +169,5 @@ export interface Store {
   check(): Promise<StoreHealth>
   close(): Promise<void>
 }
+
+export interface Store extends LaneStore, CatalogueStore, HistoryStore, TaskStore, AdministrationStore {}

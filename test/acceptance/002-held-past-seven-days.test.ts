@@ -5,6 +5,7 @@
 import { expect, test } from "vitest"
 import { START } from "../support/clock.ts"
 import { Harness } from "../support/harness.ts"
+import { wrapLanes } from "../support/wrap-lanes.ts"
 
 const DAY_MS = 86_400_000
 
@@ -71,13 +72,9 @@ test("a webhook whose 7 days ended while the store could not be read gets one at
   let down = false
   const harness = await Harness.start({
     wrapStore: (store) =>
-      new Proxy(store, {
-        get(target, name) {
-          if (name === "fetch" && down) return () => Promise.reject(new Error("the store is down"))
-          const value = Reflect.get(target, name)
-          return typeof value === "function" ? value.bind(target) : value
-        },
-      }),
+      wrapLanes(store, (session) => ({
+        fetch: (...args) => (down ? Promise.reject(new Error("the store is down")) : session.fetch(...args)),
+      })),
   })
   harness.receiver.queue("/", 500)
   await harness.endpoint({ retry: { delays: [3600], maxAge: 5400 } })

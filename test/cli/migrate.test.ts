@@ -7,7 +7,15 @@ import { expect, onTestFinished, test } from "vitest"
 import { revive } from "../../src/core/operate.ts"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { openPosthorn, type Posthorn, PosthornError, verifySignature } from "../../src/index.ts"
-import { laneFetch, newest, ORG, OTHER_ORG, sample, settlement } from "../../src/store/conformance.ts"
+import {
+  laneFetch,
+  lanesOf,
+  newest,
+  ORG,
+  OTHER_ORG,
+  sample,
+  settlement,
+} from "../../src/store/conformance.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts"
 import { openSqliteStore } from "../../src/store/sqlite/store.ts"
@@ -205,14 +213,14 @@ async function tenantsStore(): Promise<string> {
       return message
     }
     const tried = await send({ tags: ["vip"], channels: ["north"] })
-    const [work] = await store.fetch([laneFetch(endpoint.id, 1)], NOW)
-    await store.settle(work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
+    const work = await lanesOf(store).fetch(laneFetch(endpoint.id, 1), NOW)
+    await lanesOf(store).settle(work.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
     const [dead] = await store.listDeliveries({ messageId: tried.id }, newest(1))
     const { seq, status, attemptCount } = dead!
     const change = revive(dead!, NOW)
     await store.amend([{ seq, expectedStatus: status, expectedAttemptCount: attemptCount, change }])
-    const [again] = await store.fetch([laneFetch(endpoint.id, 1)], NOW)
-    await store.settle(again!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
+    const again = await lanesOf(store).fetch(laneFetch(endpoint.id, 1), NOW)
+    await lanesOf(store).settle(again.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
     const [attempt] = await store.listAttempts({ messageId: tried.id }, newest(1))
     await store.expungeAttempt(tried.id, attempt!.id)
     await store.expungeMessage(application.id, tried.id)

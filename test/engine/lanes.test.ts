@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest"
 import type { Store } from "../../src/store/store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
+import { wrapLanes } from "../support/wrap-lanes.ts"
 
 const QUICK = { delays: [1], maxAttempts: 3 }
 
@@ -141,13 +142,13 @@ test.each([
   ["longer than answering it grows to two", 20, 10, [1, 2, 2, 2, 2]],
   ["less time than answering it grows as ever", 10, 20, [1, 2, 3, 4, 4]],
 ])("where writing takes %s", async (_, writeMs, answerMs, expected) => {
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    settle: (...args) => {
-      harness.clock.advance(writeMs)
-      return store.settle(...args)
-    },
-  })
+  const wrapStore = (store: Store) =>
+    wrapLanes(store, (session) => ({
+      settle: (...args) => {
+        harness.clock.advance(writeMs)
+        return session.settle(...args)
+      },
+    }))
   const harness = await startBeside256({ wrapStore })
   await expectUnderWay(harness, expected, answerMs)
 })
@@ -169,16 +170,16 @@ describe.each([
   test(what, async () => {
     const asked: number[] = []
     let fetched = 0
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      fetch: async (lanes, now) => {
-        asked.push(lanes[0]!.limit)
-        if (fetched > 0) await harness.published("delivery.delivered", fetched)
-        const works = await store.fetch(lanes, now)
-        fetched += works[0]!.deliveries.length
-        return works
-      },
-    })
+    const wrapStore = (store: Store) =>
+      wrapLanes(store, (session) => ({
+        fetch: async (want, at) => {
+          asked.push(want.limit)
+          if (fetched > 0) await harness.published("delivery.delivered", fetched)
+          const work = await session.fetch(want, at)
+          fetched += work.deliveries.length
+          return work
+        },
+      }))
     const harness = await Harness.start({ wrapStore })
     await harness.endpoint({ concurrency: 1 })
     await harness.posthorn.sendBatch(
@@ -195,17 +196,17 @@ test.each([
   false,
 ])("a lane (ordered: %s) is fetched right behind the settle of the one before", async (ordered) => {
   const calls: string[] = []
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    fetch: (...args) => {
-      calls.push("fetch")
-      return store.fetch(...args)
-    },
-    settle: (...args) => {
-      calls.push("settle")
-      return store.settle(...args)
-    },
-  })
+  const wrapStore = (store: Store) =>
+    wrapLanes(store, (session) => ({
+      fetch: (...args) => {
+        calls.push("fetch")
+        return session.fetch(...args)
+      },
+      settle: (...args) => {
+        calls.push("settle")
+        return session.settle(...args)
+      },
+    }))
   const harness = await Harness.start({ wrapStore })
   await harness.endpoint({ ordered, concurrency: 1 })
   await harness.posthorn.sendBatch(

@@ -2,6 +2,7 @@ import { expect, test } from "vitest"
 import { PosthornError } from "../../src/index.ts"
 import type { Store } from "../../src/store/store.ts"
 import { Harness } from "../support/harness.ts"
+import { wrapLanes } from "../support/wrap-lanes.ts"
 
 test("fractions of seconds in a policy are written as whole milliseconds", async () => {
   const harness = await Harness.start()
@@ -57,11 +58,11 @@ test("what only waited for its turn when the process died is not counted against
 
 test("close comes to an end though the store cannot be written; what was not written is sent again", async () => {
   let full = false
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    settle: (settlements) =>
-      full ? Promise.reject(new PosthornError("store_full", "full")) : store.settle(settlements),
-  })
+  const wrapStore = (store: Store) =>
+    wrapLanes(store, (session) => ({
+      settle: (outcomes) =>
+        full ? Promise.reject(new PosthornError("store_full", "full")) : session.settle(outcomes),
+    }))
   const harness = await Harness.start({ wrapStore })
   await harness.endpoint()
   full = true
@@ -76,13 +77,13 @@ test("close comes to an end though the store cannot be written; what was not wri
 
 test("what could not be given back at first is sent soon after it was, without a poll", async () => {
   let timesGivenBack = 0
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    giveBack: (claims) =>
-      timesGivenBack++ === 0
-        ? Promise.reject(new PosthornError("store_full", "full"))
-        : store.giveBack(claims),
-  })
+  const wrapStore = (store: Store) =>
+    wrapLanes(store, (session) => ({
+      giveBack: (unsent) =>
+        unsent.length > 0 && timesGivenBack++ === 0
+          ? Promise.reject(new PosthornError("store_full", "full"))
+          : session.giveBack(unsent),
+    }))
   const harness = await Harness.start({ wrapStore, pollIntervalMs: 3_600_000 })
   const id = await harness.endpoint({ rateLimit: 1 })
   for (let n = 0; n < 2; n++) await harness.send()

@@ -3,10 +3,9 @@ import type pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
 import { createLogger } from "../../src/observe/log.ts"
 import { PostgresSchedule } from "../../src/schedule/postgres/postgres.ts"
+import { laneFetch, lanesOf } from "../../src/store/conformance.ts"
 import { FETCH, fetchValues } from "../../src/store/postgres/fetch.ts"
-import { Hands } from "../../src/store/postgres/hands.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
-import type { LaneFetch } from "../../src/store/store.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
 import { open, Site } from "./site.ts"
 
@@ -42,11 +41,14 @@ const TOUCHED = `
     FROM pg_class WHERE relname ~ '^(lanes|lane_wakes|workers|webhook_deliveries_live|deliveries_live)'`
 const WAKE = "UPDATE lanes SET ready_at = 0 WHERE id = $1"
 
+const ask = (endpointId: string, token: number) =>
+  laneFetch(endpointId, token, { limit: 64, starting: 32, retryShare: 12 })
+
 /** How many rows a claim of the lane and a fetch for it read. Both are taken back. */
-async function countRows(client: pg.Client, fetch: LaneFetch): Promise<{ claim: number; fetch: number }> {
+async function countRows(client: pg.Client, endpointId: string): Promise<{ claim: number; fetch: number }> {
   await client.query("BEGIN")
   try {
-    await client.query(WAKE, [fetch.endpointId])
+    await client.query(WAKE, [endpointId])
     const { rows: workers } = await client.query(
       "SELECT worker FROM posthorn_renew(0, 'test', interval '1 hour')",
     )
@@ -55,11 +57,14 @@ async function countRows(client: pg.Client, fetch: LaneFetch): Promise<{ claim: 
       "SELECT * FROM posthorn_turn($1, 0, $2, 10, '{}', '{}', '{}', '{}', 0)",
       [workers[0].worker, Date.now()],
     )
-    expect(rows[0].claimed).toEqual([fetch.endpointId])
+    expect(rows[0].claimed).toEqual([endpointId])
     const claim = ((await client.query(TOUCHED)).rows[0].rows as number) - before
-    const lanes = [{ ...fetch, token: Number(rows[0].tokens[0]), settling: 0, isOpen: false }]
+    const { want, token } = ask(endpointId, Number(rows[0].tokens[0]))
+    const session = { handed: [], fetched: [] }
+    const lanes = [{ ...want, endpointId, token, knownVersion: null, isOpen: false, session }]
     const text = `EXPLAIN (ANALYZE, FORMAT JSON) ${FETCH.text}`
-    const explained = await client.query({ text, values: fetchValues(new Hands(), lanes, Date.now()) })
+    const now = Date.now()
+    const explained = await client.query({ text, values: fetchValues(lanes, { now, wall: now }) })
     return { claim, fetch: rowsRead(explained.rows[0]["QUERY PLAN"][0].Plan) }
   } finally {
     await client.query("ROLLBACK")
@@ -89,35 +94,21 @@ test("claim and fetch for another lane read the same rows and take the same time
     })
     onTestFinished(() => store.close())
     await schedule.start({ due() {}, lost() {} })
-    const fetch = {
-      endpointId,
-      token: 0,
-      limit: 64,
-      starting: 32,
-      retryShare: 12,
-      knownVersion: null,
-      inHand: [],
-    }
     const times: number[] = []
     for (let n = 0; n < TIMES; n++) {
       await client.query(WAKE, [endpointId])
       const now = Date.now()
       const from = performance.now()
       const [claim] = await schedule.claim(10, now)
-      const [work] = await store.fetch([{ ...fetch, token: claim!.token }], now)
+      const work = await lanesOf(store).fetch(ask(endpointId, claim!.token), now)
       times.push(performance.now() - from)
-      expect(work!.deliveries).toHaveLength(20)
-      const claims = work!.deliveries.map(({ seq, id, messageId }) => ({
-        ...claim!,
-        seq,
-        deliveryId: id,
-        messageId,
-        attempt: null,
-      }))
-      await store.giveBack(claims)
+      expect(work.deliveries).toHaveLength(20)
+      await lanesOf(store).giveBack(
+        work.deliveries.map((delivery) => ({ ...claim!, delivery, attempt: null })),
+      )
       await schedule.release(claim!, null, now)
     }
-    const rows = await countRows(client, fetch)
+    const rows = await countRows(client, endpointId)
     await schedule.stop()
     await store.close()
     return { rows, medianMs: times.sort((a, b) => a - b)[TIMES / 2]! }

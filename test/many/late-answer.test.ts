@@ -5,6 +5,7 @@ import { openPosthorn } from "../../src/posthorn.ts"
 import type { Store } from "../../src/store/store.ts"
 import { LOOPBACK } from "../support/harness.ts"
 import { freshDatabase } from "../support/servers/postgres.ts"
+import { wrapLanes } from "../support/wrap-lanes.ts"
 import { Site } from "./site.ts"
 
 test("a retry that is fetched before the answer to the settle of its failure is sent once", async () => {
@@ -13,15 +14,15 @@ test("a retry that is fetched before the answer to the settle of its failure is 
   const told = Promise.withResolvers<void>()
   let settles = 0
   /** The first answer is held back; the database has it all the same. */
-  const late = (store: Store): Store => ({
-    ...store,
-    async settle(settlements) {
-      const isFirst = settles++ === 0
-      const results = await store.settle(settlements)
-      if (isFirst) await told.promise
-      return results
-    },
-  })
+  const late = (store: Store): Store =>
+    wrapLanes(store, (session) => ({
+      async settle(outcomes) {
+        const isFirst = settles++ === 0
+        const results = await session.settle(outcomes)
+        if (isFirst) await told.promise
+        return results
+      },
+    }))
   const posthorn = await openPosthorn(
     { ...site.place, retry: { delays: [0.001], maxAttempts: 3 }, logger: "silent", egress: LOOPBACK },
     { wrapStore: late },

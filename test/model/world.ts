@@ -7,6 +7,7 @@ import type { OutboundRequest, Transport, TransportResult } from "../../src/tran
 import { Calls } from "../support/calls.ts"
 import { TestClock } from "../support/clock.ts"
 import type { Ground, Row } from "../support/ground.ts"
+import { wrapLanes } from "../support/wrap-lanes.ts"
 
 export type Mood = "fine" | "broken" | "hangs" | "rejects" | "gone" | "busy"
 
@@ -24,7 +25,7 @@ const STATUS: { readonly [mood in Exclude<Mood, "hangs">]: number } = {
   busy: 429,
 }
 /** Operations that may be made to fail: what the engine and senders do, not what the test looks with. */
-const FALLIBLE = ["accept", "fetch", "settle", "giveBack", "amend", "stepTask", "purge"] as const
+const FALLIBLE = ["accept", "amend", "stepTask", "purge"] as const
 
 interface KillableStore extends Store {
   kill(): Promise<void>
@@ -141,18 +142,27 @@ export class World {
 
   #fallible(store: KillableStore): Store {
     this.#store = store
-    const wrapped: { [name: string]: unknown } = { ...store }
+    const sessions = wrapLanes(store, (session) => ({
+      fetch: (...args) => this.#mayFail(() => session.fetch(...args), "before"),
+      settle: (...args) => this.#mayFail(() => session.settle(...args)),
+      giveBack: (...args) => this.#mayFail(() => session.giveBack(...args)),
+    }))
+    const wrapped: { [name: string]: unknown } = { ...sessions }
     for (const name of FALLIBLE) {
       const real = store[name] as (...args: unknown[]) => Promise<unknown>
-      wrapped[name] = async (...args: unknown[]) => {
-        const failure = this.#failures.shift()
-        if (failure === "before") throw new PosthornError("store_unavailable", "the test refuses this")
-        const answer = await real(...args)
-        if (failure === "after") throw new PosthornError("store_unavailable", "the test loses this answer")
-        return answer
-      }
+      wrapped[name] = (...args: unknown[]) => this.#mayFail(() => real(...args))
     }
     return wrapped as unknown as Store
+  }
+
+  /** `always`: a fetch whose reply is lost is the session's own affair; seen from here it fails before. */
+  async #mayFail<T>(call: () => Promise<T>, always?: "before"): Promise<T> {
+    const next = this.#failures.shift()
+    const failure = next === undefined ? undefined : (always ?? next)
+    if (failure === "before") throw new PosthornError("store_unavailable", "the test refuses this")
+    const answer = await call()
+    if (failure === "after") throw new PosthornError("store_unavailable", "the test loses this answer")
+    return answer
   }
 
   #transport(): Transport {

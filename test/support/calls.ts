@@ -1,13 +1,20 @@
 /** Watches what is asked of a store, to tell when everything that was set off has run its course, however many connections it uses. */
 import type { Engine } from "../../src/engine/engine.ts"
 import type { Store } from "../../src/store/store.ts"
+import { wrapLanes } from "./wrap-lanes.ts"
 
 export class Calls {
   readonly #underWay = new Set<Promise<unknown>>()
   #count = 0
 
   watch(store: Store): Store {
-    return new Proxy(store, {
+    const watched = wrapLanes(store, (session) => ({
+      fetch: (...args) => this.#note(session.fetch(...args)),
+      settle: (...args) => this.#note(session.settle(...args)),
+      giveBack: (...args) => this.#note(session.giveBack(...args)),
+      close: () => this.#note(session.close()),
+    }))
+    return new Proxy(watched, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name)
         return typeof value === "function"
@@ -27,7 +34,7 @@ export class Calls {
     }
   }
 
-  #note(answer: unknown): unknown {
+  #note<T>(answer: T): T {
     if (!(answer instanceof Promise)) return answer
     this.#count++
     this.#underWay.add(answer)

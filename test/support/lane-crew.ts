@@ -1,6 +1,6 @@
 /** Workers that do nothing but take numbers out of a table, lane by lane: the least that shows whether a wake was lost. */
 import { setImmediate } from "node:timers/promises"
-import type { LaneClaim } from "../../src/schedule/schedule.ts"
+import type { LaneClaim } from "../../src/store/store.ts"
 import type { LaneWorld, Worker } from "./lanes.ts"
 
 const TABLE = "CREATE TABLE work (lane text, number int); CREATE INDEX work_lane ON work (lane)"

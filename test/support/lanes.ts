@@ -1,11 +1,11 @@
 /** A database with nothing but lanes in it, and schedules on it as different processes would open them. */
 import { onTestFinished } from "vitest"
 import { PostgresSchedule, type PostgresScheduleOptions } from "../../src/schedule/postgres/postgres.ts"
-import type { LaneClaim, Schedule } from "../../src/schedule/schedule.ts"
+import type { Schedule } from "../../src/schedule/schedule.ts"
 import { Database } from "../../src/store/postgres/connection.ts"
 import { migrate } from "../../src/store/postgres/migrate.ts"
 import type { Row } from "../../src/store/rows.ts"
-import type { LaneWake } from "../../src/store/store.ts"
+import type { LaneClaim, LaneWake } from "../../src/store/store.ts"
 import { FaultProxy } from "./fault-proxy.ts"
 import { LogLines } from "./log-lines.ts"
 import { freshDatabase } from "./servers/postgres.ts"

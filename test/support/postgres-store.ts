@@ -1,9 +1,10 @@
 /** PostgreSQL stores for tests, with deliveries in every state, and a way to type SQL beside them. */
 import pg from "pg"
 import { onTestFinished, vi } from "vitest"
-import { sample, settlement } from "../../src/store/conformance.ts"
+import type { TestFetch } from "../../src/store/conformance/lanes.ts"
+import { laneFetch, lanesOf, sample, settlement } from "../../src/store/conformance.ts"
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres/store.ts"
-import type { Delivery, Endpoint, LaneFetch, NewMessage } from "../../src/store/store.ts"
+import type { Delivery, Endpoint, NewMessage } from "../../src/store/store.ts"
 import { SEARCH_PATH } from "./ground.ts"
 import { freshDatabase } from "./servers/postgres.ts"
 
@@ -31,8 +32,56 @@ export async function waiting(client: pg.Client, count: number): Promise<void> {
 }
 
 /** Asks for whatever is due. */
-export function fetchOf({ id }: Endpoint, token = 1): LaneFetch {
-  return { endpointId: id, token, limit: 1000, starting: 1000, retryShare: 0, knownVersion: null, inHand: [] }
+export function fetchOf({ id }: Endpoint, token = 1): TestFetch {
+  return laneFetch(id, token, { limit: 1000, starting: 1000 })
+}
+
+/** The next statement of that name fails before the server has it. */
+export function failOnce(
+  store: PostgresStore,
+  name: string,
+  error = new Error("the statement failed"),
+): void {
+  instead(store, name, () => {
+    throw error
+  })
+}
+
+/** The next statement of that name commits, and its answer is lost. */
+export function loseAnswer(store: PostgresStore, name: string): void {
+  instead(store, name, async (run) => {
+    await run()
+    throw new Error("the connection broke")
+  })
+}
+
+/** The next statement of that name commits, and its answer comes after `release`. `committed` resolves before. */
+export function holdAnswer(store: PostgresStore, name: string) {
+  const { promise: committed, resolve: commit } = Promise.withResolvers<void>()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  instead(store, name, async (run) => {
+    const rows = await run()
+    commit()
+    await released
+    return rows
+  })
+  return { committed, release }
+}
+
+type Run = PostgresStore["database"]["run"]
+
+function instead(
+  { database }: PostgresStore,
+  name: string,
+  work: (run: () => ReturnType<Run>) => ReturnType<Run>,
+): void {
+  const { run } = database
+  database.run = async (statement, values) => {
+    const asIs = () => run.call(database, statement, values)
+    if (statement.name !== name) return asIs()
+    database.run = run
+    return work(asIs)
+  }
 }
 
 /** A store with one endpoint, and a hand on it that sends, delivers and kills off. */
@@ -55,14 +104,14 @@ export async function stage(more: Partial<Endpoint> = {}) {
     purgeAt: number | null = null,
     of = endpoint,
   ): Promise<Delivery[]> => {
-    const [work] = await store.fetch([fetchOf(of, ++token)], NOW)
-    const settlements = work!.deliveries.map((delivery) => {
+    const work = await lanesOf(store).fetch(fetchOf(of, ++token), NOW)
+    const settlements = work.deliveries.map((delivery) => {
       const outcome = settlement(of.id, token, { ...delivery, maxAttempts: 1 }, status)
       return { ...outcome, change: { ...outcome.change, purgeAt } }
     })
-    await store.settle(settlements)
+    await lanesOf(store).settle(settlements)
     const { orgId } = application
-    return Promise.all(work!.deliveries.map(async ({ id }) => (await store.getDelivery(orgId, id))!))
+    return Promise.all(work.deliveries.map(async ({ id }) => (await store.getDelivery(orgId, id))!))
   }
   return { url, store, client, query, application, endpoint, send, attempt }
 }

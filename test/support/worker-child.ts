@@ -7,6 +7,7 @@ import pg from "pg"
 import { openPosthorn } from "../../src/posthorn.ts"
 import type { Store } from "../../src/store/store.ts"
 import type { WorkerOptions, WorkerOrder } from "./workers.ts"
+import { wrapLanes } from "./wrap-lanes.ts"
 
 const { leaseMs, tells, ...options } = JSON.parse(process.argv[2]!) as WorkerOptions
 
@@ -14,17 +15,21 @@ const say = (...words: readonly (string | number)[]) => void writeSync(1, `${wor
 
 const telling = (store: Store): Store => ({
   ...store,
-  async fetch(lanes, now) {
-    const works = await store.fetch(lanes, now)
-    for (const [i, { deliveries }] of works.entries())
-      for (const { id } of deliveries) say("took", id, lanes[i]!.token)
-    return works
-  },
-  async settle(settlements) {
-    for (const { attempt, token } of settlements) if (attempt !== null) say("settles", attempt.id, token)
-    const results = await store.settle(settlements)
-    for (const [i, { deliveryId }] of settlements.entries()) say(results[i]!, deliveryId)
-    return results
+  openLane(claim, ...args) {
+    const telling = wrapLanes(store, (session) => ({
+      async fetch(want, at) {
+        const work = await session.fetch(want, at)
+        for (const { id } of work.deliveries) say("took", id, claim.token)
+        return work
+      },
+      async settle(outcomes) {
+        for (const { attempt } of outcomes) if (attempt !== null) say("settles", attempt.id, claim.token)
+        const results = await session.settle(outcomes)
+        for (const [i, { delivery }] of outcomes.entries()) say(results[i]!, delivery.id)
+        return results
+      },
+    }))
+    return telling.openLane(claim, ...args)
   },
 })
 

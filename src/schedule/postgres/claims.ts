@@ -4,7 +4,7 @@
  * A wake can reach a lane while it is being given back: the turn says "yours, woken", and that has used the wake up. The giving
  * back, which is still to be written, then says that the lane is due.
  */
-import type { LaneClaim } from "../schedule.ts"
+import type { LaneClaim } from "../../store/store.ts"
 
 const AT_ONCE = 0
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { LaneCrew } from "../../../test/support/lane-crew.ts"
 import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
 import type { Row } from "../../store/rows.ts"
-import type { LaneClaim } from "../schedule.ts"
+import type { LaneClaim } from "../../store/store.ts"
 import { lockedLanesConformance } from "./locks-conformance.ts"
 
 /** Short, so that a test of what happens when it runs out takes a second. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
 import type { Runner } from "../../store/postgres/connection.ts"
-import type { LaneClaim } from "../schedule.ts"
+import type { LaneClaim } from "../../store/store.ts"
 
 const SHORT_LEASE_MS = 800
 

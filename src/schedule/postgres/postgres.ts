@@ -6,8 +6,8 @@ import type { Random } from "../../core/backoff.ts"
 import type { Moment } from "../../core/clock.ts"
 import type { Logger } from "../../observe/log.ts"
 import type { Database } from "../../store/postgres/connection.ts"
-import type { LaneWake, Store } from "../../store/store.ts"
-import type { LaneClaim, Schedule, ScheduleListener } from "../schedule.ts"
+import type { LaneClaim, LaneWake, Store } from "../../store/store.ts"
+import type { Schedule, ScheduleListener } from "../schedule.ts"
 import { Bell } from "./bell.ts"
 import { Lease } from "./lease.ts"
 import type { Proposer } from "./proposer.ts"
@@ -144,8 +144,8 @@ export class PostgresSchedule implements Schedule {
     return null
   }
 
-  sweep(whole: boolean, at?: Moment): Promise<void> {
-    return this.#sweep.run(whole, this.#now, at)
+  sweep(whole: boolean, at?: Moment, found?: (lanes: readonly LaneWake[]) => void): Promise<void> {
+    return this.#sweep.run(whole, this.#now, at, found)
   }
 
   async stop(): Promise<void> {

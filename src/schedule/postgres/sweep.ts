@@ -1,26 +1,30 @@
 /** The net under the wakes: finds lanes that have something to do earlier than they know, page by page through the store. */
 import type { Moment } from "../../core/clock.ts"
 import type { Database } from "../../store/postgres/connection.ts"
-import type { Statement } from "../../store/postgres/statement.ts"
+import { patience, type Statement } from "../../store/postgres/statement.ts"
 import type { Row } from "../../store/rows.ts"
-import type { Store } from "../../store/store.ts"
+import type { LaneWake, Store } from "../../store/store.ts"
 import { Pages } from "../pages.ts"
 import type { LaneTime, Proposer } from "./proposer.ts"
 
-// Only lanes that are late; one that is claimed learns from the store by itself. What is held waits for whoever lifts that.
-const CORRECT: Statement = {
-  name: "lanes.correct",
+// Only lanes that are late; a lane that is claimed learns from its worker, which is told of what was found. What is held waits for whoever lifts that.
+const correct = (name: string, locked: string): Statement => ({
+  name,
   text: `
 WITH late AS (
   SELECT l.id, greatest(d.due_at, e.hold_until, $3::bigint) AS due_at
-    FROM unnest($1::text[], $2::bigint[]) AS d(id, due_at)
+    FROM ${patience(2000)} CROSS JOIN unnest($1::text[], $2::bigint[]) AS d(id, due_at)
     JOIN lanes l ON l.id = d.id AND l.owner = 0
     LEFT JOIN endpoints e ON e.id = d.id AND e.deleted_at IS NULL
    WHERE l.ready_at > greatest(d.due_at, e.hold_until, $3) AND (e.disabled OR e.paused) IS NOT TRUE
-   ORDER BY l.id FOR NO KEY UPDATE OF l SKIP LOCKED
+   ORDER BY l.id FOR NO KEY UPDATE OF l ${locked}
 )
 UPDATE lanes SET ready_at = late.due_at FROM late WHERE lanes.id = late.id RETURNING lanes.id, lanes.app_id, lanes.ready_at`,
-}
+})
+/** A lane that is locked is left to the sweep that follows. */
+const CORRECT_FREE = correct("lanes.correct", "SKIP LOCKED")
+/** After the clock was set there may be no such sweep for long, so no lane is passed over. */
+const CORRECT_ALL = correct("lanes.correct-all", "")
 
 export class Sweep {
   readonly #database: Database
@@ -33,11 +37,17 @@ export class Sweep {
     this.#proposer = proposer
   }
 
-  async run(whole: boolean, now: number, at: Moment | undefined): Promise<void> {
+  async run(
+    whole: boolean,
+    now: number,
+    at: Moment | undefined,
+    found?: (lanes: readonly LaneWake[]) => void,
+  ): Promise<void> {
     await this.#pages.read(whole, at, async (lanes) => {
+      found?.(lanes)
       const ids = lanes.map(({ endpointId }) => endpointId)
       const dues = lanes.map(({ dueAt }) => dueAt)
-      const corrected = await this.#database.runCalmly(CORRECT, [ids, dues, now])
+      const corrected = await this.#database.runCalmly(whole ? CORRECT_ALL : CORRECT_FREE, [ids, dues, now])
       this.#proposer?.learn(corrected.map(toLaneTime), now)
     })
   }

@@ -1,5 +1,6 @@
 /** Additions: deliveries of messages that an endpoint has none of. */
 import { describe, expect, test } from "vitest"
+import { lanesOf } from "./lanes.ts"
 import { AT, laneFetch, NOW, newest, sample } from "./samples.ts"
 import type { SetUp, Stage } from "./stage.ts"
 
@@ -47,9 +48,9 @@ export function additions(name: string, setUp: SetUp): void {
       expect(await store.scanLanes(null, 9)).toEqual([
         { endpointId: late.id, appId: application.id, dueAt: 0 },
       ])
-      const [work] = await store.fetch([laneFetch(late.id, 1)], LATER)
-      expect(work!.deliveries).toMatchObject([{ messageId, manual: false }])
-      expect(Buffer.from(work!.deliveries[0]!.payload!).toString()).toBe('{"n":1}')
+      const work = await lanesOf(store).fetch(laneFetch(late.id, 1), LATER)
+      expect(work.deliveries).toMatchObject([{ messageId, manual: false }])
+      expect(Buffer.from(work.deliveries[0]!.payload!).toString()).toBe('{"n":1}')
     })
 
     test("adds only what is not there yet, also when it is asked for twice at once", async () => {
@@ -103,8 +104,8 @@ export function additions(name: string, setUp: SetUp): void {
       ])
       // It holds up nobody who joined the line after it.
       const next = await send({ receivedAt: LATER })
-      const [now] = await store.fetch([laneFetch(late.id, 1)], LATER)
-      expect(now!.deliveries.map(({ messageId }) => messageId)).toEqual([next.messageId])
+      const now = await lanesOf(store).fetch(laneFetch(late.id, 1), LATER)
+      expect(now.deliveries.map(({ messageId }) => messageId)).toEqual([next.messageId])
     })
 
     test.each([
@@ -126,8 +127,8 @@ export function additions(name: string, setUp: SetUp): void {
         { messageId: past.messageId, nextRetryAt: null, ageFrom: LATER },
       ])
       const fetched = async (ms: number, token: number) => {
-        const [work] = await store.fetch([laneFetch(late.id, token)], LATER + ms, wall + ms)
-        return work!.deliveries.map(({ messageId, ageFrom }) => [messageId, ageFrom])
+        const work = await lanesOf(store).fetch(laneFetch(late.id, token), LATER + ms, wall + ms)
+        return work.deliveries.map(({ messageId, ageFrom }) => [messageId, ageFrom])
       }
       expect(await fetched(4999, 1)).toEqual([[past.messageId, LATER]])
       expect(await fetched(5000, 2)).toContainEqual([future.messageId, LATER + 5000])

@@ -1,5 +1,6 @@
 /** Numbers: by status, by error, by application and event type, and what stands in each lane. */
 import { describe, expect, test } from "vitest"
+import { lanesOf } from "./lanes.ts"
 import { laneFetch, NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
 import { revived, type SetUp } from "./stage.ts"
 import { makeWorld } from "./world.ts"
@@ -89,7 +90,7 @@ export function counts(name: string, setUp: SetUp): void {
     test("what was fetched to wait for its turn is not being sent", async () => {
       const { store, endpoint, send } = await setUp()
       for (let i = 0; i < 5; i++) await send()
-      await store.fetch([laneFetch(endpoint.id, 1, { starting: 2 })], NOW)
+      await lanesOf(store).fetch(laneFetch(endpoint.id, 1, { starting: 2 }), NOW)
       expect(await store.listLanes({}, newest(9))).toMatchObject([{ waiting: 5, sending: 2 }])
     })
 
@@ -141,8 +142,8 @@ export function counts(name: string, setUp: SetUp): void {
       expect(await store.listLanes({}, newest(9))).toMatchObject([
         { waiting: 1, sending: 0, first: [{ nextRetryAt: null }] },
       ])
-      const [work] = await store.fetch([laneFetch(endpoint.id, 200)], NOW + 5)
-      expect(work).toMatchObject({ deleted: true, deliveries: [{ id: dead!.id }] })
+      const work = await lanesOf(store).fetch(laneFetch(endpoint.id, 200), NOW + 5)
+      expect(work).toMatchObject({ gate: { deleted: true }, deliveries: [{ id: dead!.id }] })
     })
   })
 }

@@ -1,7 +1,8 @@
 /** Expunging: what was sent, or answered, goes for good; that it was stays. */
 import { describe, expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
-import { NOW, newest, sample } from "./samples.ts"
+import { lanesOf } from "./lanes.ts"
+import { claimed, NOW, newest, sample } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
 const bytes = (value: Uint8Array | null) => (value === null ? null : Buffer.from(value).toString())
@@ -70,9 +71,7 @@ export function expunging(name: string, setUp: SetUp): void {
       const { messageId } = await send()
       const [one] = (await fetch(1)).deliveries
       const attempt = sample.attempt({ responseTruncated: true })
-      await store.giveBack([
-        { seq: one!.seq, deliveryId: one!.id, messageId, endpointId: endpoint.id, token: 1, attempt },
-      ])
+      await lanesOf(store).giveBack([{ ...claimed(endpoint.id, 1, one!), attempt }])
       await store.expungeAttempt(messageId, attempt.id)
       expect(await store.getAttempt(messageId, attempt.id)).toMatchObject({ responseTruncated: false })
     })

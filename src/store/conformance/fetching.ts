@@ -1,5 +1,6 @@
 /** Fetching: which deliveries a lane gives, in which order, and what it brings with them. */
 import { describe, expect, test } from "vitest"
+import { lanesOf } from "./lanes.ts"
 import { claimed as claimOf, laneFetch, NOW, sample, settlement } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
@@ -22,7 +23,7 @@ export function fetching(name: string, setUp: SetUp): void {
       const { store, endpoint, send } = await setUp()
       await send()
       const ask = async (knownVersion: number | null) =>
-        (await store.fetch([laneFetch(endpoint.id, 1, { limit: 1, knownVersion })], NOW))[0]!
+        await lanesOf(store).fetch(laneFetch(endpoint.id, 1, { limit: 1, knownVersion }), NOW)
       expect((await ask(1)).endpoint).toBeNull()
       await store.updateEndpoint(endpoint.id, { url: "http://127.0.0.1:9/new" }, NOW)
       expect((await ask(1)).endpoint).toMatchObject({ url: "http://127.0.0.1:9/new", version: 2 })
@@ -32,7 +33,7 @@ export function fetching(name: string, setUp: SetUp): void {
       const { store, application, endpoint, send } = await setUp()
       await send()
       const ask = async (knownVersion: number) =>
-        (await store.fetch([laneFetch(endpoint.id, 1, { knownVersion })], NOW))[0]!.endpoint
+        (await lanesOf(store).fetch(laneFetch(endpoint.id, 1, { knownVersion }), NOW)).endpoint
       await store.updateApplication(application.id, { name: "New" }, NOW)
       expect(await ask(1)).toBeNull()
       await store.updateApplication(application.id, { rateLimit: 7 }, NOW)
@@ -46,19 +47,21 @@ export function fetching(name: string, setUp: SetUp): void {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       await store.updateEndpoint(endpoint.id, { paused: true }, NOW)
-      expect(await fetch(1)).toMatchObject({ held: { until: null }, deliveries: [] })
+      expect(await fetch(1)).toMatchObject({ gate: { paused: true }, deliveries: [] })
       await store.updateEndpoint(endpoint.id, { paused: false, holdUntil: NOW + 500 }, NOW)
-      expect(await fetch(1)).toMatchObject({ held: { until: NOW + 500 }, deliveries: [] })
+      expect(await fetch(1)).toMatchObject({
+        gate: { paused: false, holdUntil: NOW + 500 },
+        deliveries: [],
+      })
       expect((await fetch(1, 10, NOW + 500)).deliveries).toHaveLength(1)
       await store.updateEndpoint(endpoint.id, { disabled: true }, NOW)
-      expect((await fetch(2, 10, NOW + 500)).held).toEqual({ until: null })
+      expect(await fetch(2, 10, NOW + 500)).toMatchObject({ gate: { disabled: true }, deliveries: [] })
       await store.deleteEndpoint(
         endpoint.id,
         sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } }),
       )
       expect(await fetch(3, 10, NOW + 500)).toMatchObject({
-        held: null,
-        deleted: true,
+        gate: { deleted: true },
         deliveries: [{ stalls: 1 }],
       })
     })
@@ -67,7 +70,7 @@ export function fetching(name: string, setUp: SetUp): void {
       const { store, endpoint, send, fetch } = await setUp()
       const retried = await send({ metadata: { name: "retried" } })
       const [claimed] = (await fetch(1)).deliveries
-      await store.settle([settlement(endpoint.id, 1, claimed!, 500)])
+      await lanesOf(store).settle([settlement(endpoint.id, 1, claimed!, 500)])
       const later = NOW + 40_000
       const low = await send({ priority: "low", receivedAt: later })
       const normal = await send({ receivedAt: later })
@@ -80,7 +83,9 @@ export function fetching(name: string, setUp: SetUp): void {
       ])
       const order = async (limit: number, retryShare: number) => {
         const { deliveries } = await fetch(1, limit, later, retryShare)
-        await store.giveBack(deliveries.map((one) => ({ ...claimOf(endpoint.id, 1, one), attempt: null })))
+        await lanesOf(store).giveBack(
+          deliveries.map((one) => ({ ...claimOf(endpoint.id, 1, one), attempt: null })),
+        )
         for (const { messageId, priority } of deliveries)
           expect(priority).toBe(names.get(messageId)!.replace("retried", "normal"))
         return deliveries.map(({ messageId }) => names.get(messageId))
@@ -98,11 +103,11 @@ export function fetching(name: string, setUp: SetUp): void {
       const work = await fetch(1)
       expect(work.deliveries.map(({ messageId }) => messageId)).toEqual([first.messageId])
       expect((await fetch(1)).deliveries).toEqual([])
-      await store.settle([settlement(endpoint.id, 1, work.deliveries[0]!, 500)])
+      await lanesOf(store).settle([settlement(endpoint.id, 1, work.deliveries[0]!, 500)])
       expect(await fetch(1)).toMatchObject({ deliveries: [], nextDueAt: NOW + 30_000 })
       const [head] = (await fetch(1, 9, NOW + 30_000)).deliveries
       expect(head!.messageId).toBe(first.messageId)
-      await store.settle([settlement(endpoint.id, 1, head!, 200, NOW + 30_000)])
+      await lanesOf(store).settle([settlement(endpoint.id, 1, head!, 200, NOW + 30_000)])
       expect((await fetch(1, 9, NOW + 30_000)).deliveries[0]!.messageId).toBe(second.messageId)
     })
 
@@ -113,7 +118,7 @@ export function fetching(name: string, setUp: SetUp): void {
       const last = await send()
       const [head] = (await fetch(1)).deliveries
       expect(head!.messageId).toBe(next.messageId)
-      await store.settle([settlement(endpoint.id, 1, head!, 200)])
+      await lanesOf(store).settle([settlement(endpoint.id, 1, head!, 200)])
       expect((await fetch(2, 9, NOW + 5000)).deliveries[0]!.messageId).toBe(deferred.messageId)
       expect((await fetch(2, 9, NOW + 5000)).deliveries).toEqual([])
       expect(last.matched).toBe(1)
@@ -126,7 +131,7 @@ export function fetching(name: string, setUp: SetUp): void {
       await send({ deliverAt: NOW + 1000 })
       const [claimed] = (await fetch(1)).deliveries
       expect(claimed!.messageId).toBe(head.messageId)
-      await store.settle([settlement(endpoint.id, 1, claimed!, 500)])
+      await lanesOf(store).settle([settlement(endpoint.id, 1, claimed!, 500)])
       expect((await fetch(1, 9, NOW + 5000)).deliveries.map(({ messageId }) => messageId)).toEqual([
         early.messageId,
       ])
@@ -140,14 +145,14 @@ export function fetching(name: string, setUp: SetUp): void {
       const dated = await send({ deliverAt: NOW + 5000 })
       const delayed = await send({ deliverAt: NOW + 5000, dated: false })
       const fetch = async (token: number, now: number, wall: number) =>
-        (await store.fetch([laneFetch(endpoint.id, token)], now, wall))[0]!
+        await lanesOf(store).fetch(laneFetch(endpoint.id, token), now, wall)
       const nothing = await fetch(1, NOW + 4999, NOW + 4999)
       expect(nothing).toMatchObject({ deliveries: [], nextDueAt: NOW + 5000 })
       // The wall clock was set back: the delay has passed, and the date has not come.
       const [first] = (await fetch(1, NOW + 5000, NOW - 3_600_000)).deliveries
       expect(first).toMatchObject({ messageId: delayed.messageId, ageFrom: NOW + 5000 })
       const later = settlement(endpoint.id, 1, first!, 500, NOW + 5000)
-      await store.settle([later])
+      await lanesOf(store).settle([later])
       expect(await fetch(1, NOW + 5001, NOW - 3_599_999)).toMatchObject({
         deliveries: [],
         nextDueAt: later.change.nextRetryAt,
@@ -168,7 +173,7 @@ export function fetching(name: string, setUp: SetUp): void {
       const { store, application, endpoint, send } = await setUp({ ordered })
       await send({ deliverAt: NOW + 50_000 })
       const back = NOW - 40_000
-      const [work] = await store.fetch([laneFetch(endpoint.id, 1)], NOW, back)
+      const work = await lanesOf(store).fetch(laneFetch(endpoint.id, 1), NOW, back)
       // 90 s, of which the steady clock, which is ahead, may count only 95 %.
       expect(work).toMatchObject({ deliveries: [], nextDueAt: NOW + 85_500 })
       expect(await store.scanLanes(null, 9, { now: NOW, wall: back })).toEqual([

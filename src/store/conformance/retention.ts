@@ -1,5 +1,6 @@
 /** Retention: what is removed, when, and how much of it at once. */
 import { describe, expect, test } from "vitest"
+import { lanesOf } from "./lanes.ts"
 import { laneFetch, NOW, newest, ORG, sample, settlement } from "./samples.ts"
 import { amendment, type SetUp } from "./stage.ts"
 
@@ -11,15 +12,15 @@ export function retention(name: string, setUp: SetUp): void {
       await store.createEndpoint(other)
       const { messageId } = await send()
       const [claimed] = (await fetch(1)).deliveries
-      await store.settle([settlement(endpoint.id, 1, claimed!, 200)])
+      await lanesOf(store).settle([settlement(endpoint.id, 1, claimed!, 200)])
       const purgeAt = NOW + 30 * 86_400_000
       expect(await store.purge(purgeAt - 1, 100)).toBe(0)
       expect(await store.purge(purgeAt + retentionGrainMs, 100)).toBe(1)
       expect(await store.getDelivery(ORG, claimed!.id)).toBeNull()
       expect(await store.listAttempts({ deliveryId: claimed!.id }, newest(9))).toEqual([])
       expect(await store.getMessage(application.id, messageId)).not.toBeNull()
-      const [work] = await store.fetch([laneFetch(other.id, 2)], NOW)
-      await store.settle([settlement(other.id, 2, work!.deliveries[0]!, 200)])
+      const work = await lanesOf(store).fetch(laneFetch(other.id, 2), NOW)
+      await lanesOf(store).settle([settlement(other.id, 2, work.deliveries[0]!, 200)])
       expect(await store.purge(purgeAt + retentionGrainMs, 100)).toBe(1)
       expect(await store.getMessage(application.id, messageId)).toBeNull()
     })

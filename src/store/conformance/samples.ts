@@ -4,17 +4,17 @@ import { PRESETS } from "../../core/presets.ts"
 import { settle } from "../../core/settle.ts"
 import type {
   Application,
-  Claimed,
   ClaimedDelivery,
   Endpoint,
   Entry,
-  LaneFetch,
+  LaneWant,
   NewAttempt,
   NewMessage,
   Settlement,
   Task,
   TaskStep,
 } from "../store.ts"
+import type { OfLane, TestFetch } from "./lanes.ts"
 
 export const NOW = 1_900_000_000_000
 /** Both clocks agree. */
@@ -166,22 +166,26 @@ export function newest(limit: number) {
   return { limit, order: "descending", from: null, back: false } as const
 }
 
-/** Asks for whatever is due. */
-export function laneFetch(endpointId: string, token: number, more: Partial<LaneFetch> = {}): LaneFetch {
+/** Asks for everything that is due. */
+export function laneFetch(
+  endpointId: string,
+  token: number,
+  { knownVersion, ...want }: Partial<LaneWant & Pick<TestFetch, "knownVersion">> = {},
+): TestFetch {
   return {
     endpointId,
     token,
-    limit: 10,
-    starting: 99,
-    retryShare: 0,
-    knownVersion: null,
-    inHand: [],
-    ...more,
+    want: { limit: 10, starting: 99, retryShare: 0, handoffPlaces: 0, ...want },
+    ...(knownVersion === undefined ? {} : { knownVersion }),
   }
 }
 
-export function claimed(endpointId: string, token: number, { seq, id, messageId }: ClaimedDelivery): Claimed {
-  return { seq, deliveryId: id, messageId, endpointId, token }
+export function claimed(
+  endpointId: string,
+  token: number,
+  delivery: ClaimedDelivery,
+): OfLane & { readonly delivery: ClaimedDelivery } {
+  return { endpointId, token, delivery }
 }
 
 /** What an attempt with this status makes of a claimed delivery; null when nobody answered. */
@@ -191,7 +195,7 @@ export function settlement(
   delivery: ClaimedDelivery,
   status: number | null,
   now = NOW,
-): Settlement {
+): OfLane & Settlement {
   const outcome: Outcome =
     status === null
       ? { kind: "failure", cause: "timeout" }
@@ -205,8 +209,6 @@ export function settlement(
   })
   return {
     ...claimed(endpointId, token, delivery),
-    expectedAttemptCount: delivery.attemptCount,
-    expectedAgeFrom: delivery.ageFrom,
     change,
     attempt,
   }

@@ -1,6 +1,7 @@
 /** Settling: the outcomes of attempts, under the claim they were made with. */
 import { describe, expect, test } from "vitest"
 import { bytesOfText, toBuffer } from "../../core/bytes.ts"
+import { lanesOf } from "./lanes.ts"
 import { claimed, laneFetch, NOW, newest, ORG, settlement } from "./samples.ts"
 import { calledOff, revived, type SetUp } from "./stage.ts"
 
@@ -10,7 +11,7 @@ export function settling(name: string, setUp: SetUp): void {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(7)).deliveries
-      expect(await store.settle([settlement(endpoint.id, 7, claimed!, 500)])).toEqual(["applied"])
+      expect(await lanesOf(store).settle([settlement(endpoint.id, 7, claimed!, 500)])).toEqual(["applied"])
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
         status: "failed",
         attemptCount: 1,
@@ -43,7 +44,7 @@ export function settling(name: string, setUp: SetUp): void {
         const { attempt, ...rest } = settlement(endpoint.id, 7, claimed, 200)
         return { ...rest, attempt: { ...attempt!, responseBody: forms[i]! } }
       })
-      expect(await store.settle(settlements)).toEqual(["applied", "applied"])
+      expect(await lanesOf(store).settle(settlements)).toEqual(["applied", "applied"])
       const attempts = await store.listAttempts({ endpointId: endpoint.id }, newest(9))
       expect(attempts.map(({ responseBody }) => toBuffer(responseBody!))).toEqual([expected, expected])
     })
@@ -54,17 +55,17 @@ export function settling(name: string, setUp: SetUp): void {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [first] = (await fetch(7)).deliveries
-      await store.settle([settlement(endpoint.id, 7, first!, 500)])
+      await lanesOf(store).settle([settlement(endpoint.id, 7, first!, 500)])
       const [second] = (await fetch(8, 1, NOW + 30_000)).deliveries
       const before = (await store.getDelivery(ORG, second!.id))!
       expect(await store.amend([revived(before)])).toEqual([true])
       const begun = await store.getDelivery(ORG, second!.id)
       expect(begun).toMatchObject({ status: "pending", attemptCount: 0 })
       const outcome = settlement(endpoint.id, 8, second!, status, NOW + 30_000)
-      expect(await store.settle([outcome])).toEqual(["superseded"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["superseded"])
       expect(await store.getDelivery(ORG, second!.id)).toEqual(begun)
       expect(await store.listAttempts({ deliveryId: second!.id }, newest(9))).toHaveLength(2)
-      expect(await store.settle([outcome])).toEqual(["stale"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["stale"])
       expect((await fetch(9, 1, NOW + 30_000)).deliveries).toMatchObject([{ attemptCount: 0, manual: true }])
     })
 
@@ -83,10 +84,10 @@ export function settling(name: string, setUp: SetUp): void {
       const begun = await store.getDelivery(ORG, first!.id)
       expect(begun).toMatchObject({ status: "pending", attemptCount: 0, ageFrom: NOW + 1000 })
       const outcome = settlement(endpoint.id, 7, first!, status, NOW + 2000)
-      expect(await store.settle([outcome])).toEqual(["superseded"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["superseded"])
       expect(await store.getDelivery(ORG, first!.id)).toEqual(begun)
       expect(await store.listAttempts({ deliveryId: first!.id }, newest(9))).toHaveLength(1)
-      expect(await store.settle([outcome])).toEqual(["stale"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["stale"])
     })
 
     test("refuses a claim that was lost to another, and one that was written before", async () => {
@@ -95,11 +96,11 @@ export function settling(name: string, setUp: SetUp): void {
       const [claimed] = (await fetch(7)).deliveries
       const [taken] = (await fetch(8)).deliveries
       expect(taken!.id).toBe(claimed!.id)
-      expect(await store.settle([settlement(endpoint.id, 7, claimed!, 200)])).toEqual(["stale"])
+      expect(await lanesOf(store).settle([settlement(endpoint.id, 7, claimed!, 200)])).toEqual(["stale"])
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ status: "pending" })
       const outcome = settlement(endpoint.id, 8, taken!, 200)
-      expect(await store.settle([outcome])).toEqual(["applied"])
-      expect(await store.settle([outcome])).toEqual(["stale"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["applied"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["stale"])
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
         status: "delivered",
         attemptCount: 1,
@@ -115,7 +116,7 @@ export function settling(name: string, setUp: SetUp): void {
       const row = (await store.getDelivery(ORG, claimed!.id))!
       expect(await store.amend([calledOff(row)])).toEqual([true])
       const outcome = settlement(endpoint.id, 7, claimed!, status)
-      expect(await store.settle([outcome])).toEqual(["superseded"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["superseded"])
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
         status: "dead",
         deadReason: "cancelled",
@@ -123,7 +124,7 @@ export function settling(name: string, setUp: SetUp): void {
         lastAttemptedAt: NOW,
       })
       expect(await store.listAttempts({ deliveryId: claimed!.id }, newest(9))).toHaveLength(1)
-      expect(await store.settle([outcome])).toEqual(["stale"])
+      expect(await lanesOf(store).settle([outcome])).toEqual(["stale"])
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ attemptCount: 1 })
     })
 
@@ -134,7 +135,12 @@ export function settling(name: string, setUp: SetUp): void {
       for (const i of [0, 2])
         await store.amend([calledOff((await store.getDelivery(ORG, deliveries[i]!.id))!)])
       const outcomes = deliveries.map((one, i) => settlement(endpoint.id, 7, one, i === 2 ? 200 : 500))
-      expect(await store.settle(outcomes)).toEqual(["superseded", "applied", "superseded", "applied"])
+      expect(await lanesOf(store).settle(outcomes)).toEqual([
+        "superseded",
+        "applied",
+        "superseded",
+        "applied",
+      ])
       const counts = deliveries.map(async ({ id }) => (await store.getDelivery(ORG, id))!.attemptCount)
       expect(await Promise.all(counts)).toEqual([1, 1, 1, 1])
     })
@@ -143,7 +149,7 @@ export function settling(name: string, setUp: SetUp): void {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [first] = (await fetch(1)).deliveries
-      await store.giveBack([{ ...claimed(endpoint.id, 1, first!), attempt: null }])
+      await lanesOf(store).giveBack([{ ...claimed(endpoint.id, 1, first!), attempt: null }])
       const [again] = (await fetch(2)).deliveries
       expect(again).toEqual(first)
       expect(await store.listAttempts({}, newest(9))).toEqual([])
@@ -154,8 +160,8 @@ export function settling(name: string, setUp: SetUp): void {
       await send()
       await fetch(1)
       const again = await reopen()
-      const [work] = await again.fetch([laneFetch(endpoint.id, 2)], NOW)
-      expect(work!.deliveries).toMatchObject([{ attemptCount: 0, stalls: 1 }])
+      const work = await lanesOf(again).fetch(laneFetch(endpoint.id, 2), NOW)
+      expect(work.deliveries).toMatchObject([{ attemptCount: 0, stalls: 1 }])
       expect(await again.listAttempts({}, newest(9))).toMatchObject([{ status: "unknown", startedAt: NOW }])
     })
 
@@ -195,10 +201,10 @@ export function settling(name: string, setUp: SetUp): void {
       expect((await fetch(201)).deliveries).toMatchObject([{ manual: true }])
       // The first claim is lost: what it left behind was made for the operator, too.
       const [again] = (await fetch(202)).deliveries
-      await store.settle([settlement(endpoint.id, 202, { ...again!, maxAttempts: null }, 500)])
+      await lanesOf(store).settle([settlement(endpoint.id, 202, { ...again!, maxAttempts: null }, 500)])
       expect(await store.getDelivery(ORG, dead!.id)).toMatchObject({ status: "failed", manual: false })
       const [last] = (await fetch(203, 1, NOW + 30_000)).deliveries
-      await store.settle([settlement(endpoint.id, 203, last!, 200, NOW + 30_000)])
+      await lanesOf(store).settle([settlement(endpoint.id, 203, last!, 200, NOW + 30_000)])
       const attempts = await store.listAttempts({ deliveryId: dead!.id }, newest(9))
       expect(attempts.map(({ status, manual }) => [status, manual])).toEqual([
         ["succeeded", false],
@@ -213,7 +219,7 @@ export function settling(name: string, setUp: SetUp): void {
       await send()
       const [claimed] = (await fetch(1)).deliveries
       const plain = settlement(endpoint.id, 1, claimed!, 500)
-      await store.settle([
+      await lanesOf(store).settle([
         { ...plain, change: { ...plain.change, disableEndpoint: true, holdLaneUntil: NOW + 777 } },
       ])
       expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({
@@ -230,7 +236,7 @@ export function settling(name: string, setUp: SetUp): void {
       await store.amend([calledOff((await store.getDelivery(ORG, claimed!.id))!)])
       const plain = settlement(endpoint.id, 1, claimed!, 500)
       const gone = { ...plain, change: { ...plain.change, disableEndpoint: true } }
-      expect(await store.settle([gone])).toEqual(["superseded"])
+      expect(await lanesOf(store).settle([gone])).toEqual(["superseded"])
       expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({ disabled: true })
     })
   })

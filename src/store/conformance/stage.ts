@@ -2,7 +2,8 @@
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
 import type { Change } from "../../core/settle.ts"
-import type { Accepted, Amendment, Delivery, Endpoint, LaneWork, NewMessage, Store } from "../store.ts"
+import type { Accepted, Amendment, Delivery, Endpoint, NewMessage, Store } from "../store.ts"
+import { lanesOf } from "./lanes.ts"
 import { laneFetch, NOW, sample, settlement } from "./samples.ts"
 
 export interface StoreUnderTest {
@@ -28,28 +29,23 @@ export function stageOn(open: () => Promise<StoreUnderTest>) {
     await store.createEndpoint(endpoint)
     const send = async (message: Partial<NewMessage> = {}): Promise<Accepted> =>
       (await store.accept([sample.message(application.id, message)]))[0]!
-    const inHand = new Map<number, number[]>()
-    const fetch = async (token: number, limit = 10, now = NOW, retryShare = 0): Promise<LaneWork> => {
-      const held = inHand.get(token) ?? []
-      const lane = laneFetch(endpoint.id, token, { limit, retryShare, inHand: held })
-      const [work] = await store.fetch([lane], now)
-      inHand.set(token, [...held, ...work!.deliveries.map(({ seq }) => seq)])
-      return work!
-    }
+    const lanes = lanesOf(store)
+    const fetch = (token: number, limit = 10, now = NOW, retryShare = 0) =>
+      lanes.fetch(laneFetch(endpoint.id, token, { limit, retryShare }), now)
     let lastToken = 100
     /** Sends whatever is due and answers with this status; gives the deliveries as they are then. */
     const attemptAll = async (status: number | null, now = NOW, of = endpoint): Promise<Delivery[]> => {
       const token = ++lastToken
-      const [work] = await store.fetch([laneFetch(of.id, token, { limit: 100 })], now)
-      await store.settle(work!.deliveries.map((one) => settlement(of.id, token, one, status, now)))
-      return Promise.all(work!.deliveries.map(async ({ id }) => (await store.getDelivery(of.orgId, id))!))
+      const { deliveries } = await lanes.fetch(laneFetch(of.id, token, { limit: 100 }), now)
+      await lanes.settle(deliveries.map((one) => settlement(of.id, token, one, status, now)))
+      return Promise.all(deliveries.map(async ({ id }) => (await store.getDelivery(of.orgId, id))!))
     }
     /** So many dead letters. */
     const killOff = async (count: number): Promise<Delivery[]> => {
       for (let i = 0; i < count; i++) await send({ maxAttempts: 1 })
       return attemptAll(500)
     }
-    return { ...under, application, endpoint, send, fetch, attemptAll, killOff }
+    return { ...under, application, endpoint, lanes, send, fetch, attemptAll, killOff }
   }
 }
 

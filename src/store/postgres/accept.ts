@@ -2,14 +2,20 @@
  * The statement that accepts messages: applications, idempotency keys, the endpoints that want each message, the messages, their
  * deliveries and the wakes of their lanes. One statement is one transaction with one view of the endpoints, so that no endpoint
  * created before is missed, whichever process took either call.
+ *
+ * It is told of this process's open lanes. A delivery for one of them is marked with the lane's token and wakes nobody, if the session
+ * knows the newest version of the endpoint and its worker lives. The worker's row is locked, so that another worker that takes its lanes
+ * over finds everything that was handed to it before.
  */
 
+import { PLACE_BYTES } from "../open-lane.ts"
 import { priorityNumber, toJson } from "../rows.ts"
 import type { NewMessage } from "../store.ts"
-import { type Column, Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
+import type { Offer } from "./lane-sessions.ts"
+import { Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
 
-/** What became of a message. `again`: its key is being used by somebody else at this moment; asked again, the answer is known. */
-export type Verdict =
+/** What became of a message. `again`: another transaction uses its key at this moment; a second try finds the answer. */
+export type AcceptResult =
   | "new"
   | "again"
   | "duplicate"
@@ -22,13 +28,12 @@ export const GENERATION_MS = 12 * 3600 * 1000
 export const KEPT_GENERATIONS = 3
 
 /** A message, and where its payload lies among the packed ones. */
-export interface Numbered {
+interface Numbered {
   readonly message: NewMessage
   readonly payloadAt: number
 }
 
-/** What is written of a message as it came. */
-export const AS_IT_CAME = {
+const COLUMNS = new Columns<Numbered>({
   id: ["text", ({ message }) => message.id],
   event_type: ["text", ({ message }) => message.eventType],
   payload_at: ["int", ({ payloadAt }) => payloadAt],
@@ -45,10 +50,6 @@ export const AS_IT_CAME = {
   dated: ["bool", ({ message }) => message.dated],
   wake_at: ["bigint", ({ message }) => message.wakeAt],
   payload_until: ["bigint", ({ message }) => message.payloadUntil],
-} satisfies { [name: string]: Column<Numbered> }
-
-const COLUMNS = new Columns<Numbered>({
-  ...AS_IT_CAME,
   org_id: ["text", ({ message }) => message.orgId],
   app: ["text", ({ message }) => message.app],
   recipient: ["text", ({ message }) => message.to],
@@ -59,16 +60,25 @@ const COLUMNS = new Columns<Numbered>({
 })
 const PAYLOADS = COLUMNS.next()
 const GENERATION = PAYLOADS + 1
+const OWNER = PAYLOADS + 2
+/** By endpoint: token, version, room, how many start at once. As one value, since the planner would join it row by row. */
+const OFFERS = PAYLOADS + 3
+
+const handed = (column: string, type = "") =>
+  `CASE WHEN j.ord = 1 THEN ARRAY(SELECT ${column} FROM deliveries WHERE handed_token IS NOT NULL ORDER BY seq)${type} END AS handed_${column}`
 
 const text = (wait: string) => `
-WITH i AS MATERIALIZED (
+WITH alive AS MATERIALIZED (
+  SELECT FROM ${wait} workers WHERE id = $${OWNER}::bigint AND lease_until > '-infinity' FOR SHARE OF workers
+),
+i AS MATERIALIZED (
   SELECT i.*,
          CASE WHEN dated THEN deliver_at ELSE wake_at END AS due_at,
          coalesce(
            (SELECT a.id FROM applications a WHERE a.id = i.app AND a.org_id = i.org_id AND a.deleted_at IS NULL),
            (SELECT a.id FROM applications a WHERE a.uid = i.app AND a.org_id = i.org_id AND a.deleted_at IS NULL)
          ) AS app_id
-    FROM ${COLUMNS.unnest("i")}${wait}
+    FROM ${wait} ${COLUMNS.unnest("i")}
 ),
 used AS MATERIALIZED (
   SELECT i.ord, k.message_id, k.digest = i.digest AS same
@@ -89,7 +99,9 @@ recipients AS MATERIALIZED (
       SELECT i.recipient WHERE i.recipient IS NOT NULL
       OFFSET 0
     ) wanted CROSS JOIN LATERAL (
-      SELECT e.id, e.url, e.ordered FROM endpoints e
+      SELECT e.id, e.url, e.ordered,
+             CASE WHEN NOT e.paused AND ($${OFFERS}::jsonb -> e.id ->> 1)::int = e.version THEN $${OFFERS}::jsonb -> e.id END AS offer
+        FROM endpoints e
        -- Not by the application's index, which the planner takes to be as good while there is one endpoint.
        WHERE e.id = wanted.endpoint_id AND (e.app_id = i.app_id) IS TRUE AND e.deleted_at IS NULL AND NOT e.disabled
          AND (i.recipient IS NOT NULL OR e.channels IS NULL OR i.channels::jsonb ?| e.channels)
@@ -115,19 +127,19 @@ judged AS MATERIALIZED (
            WHEN i.ord NOT IN (SELECT min(ord) FROM i WHERE event_id IS NOT NULL GROUP BY app_id, event_id)
              THEN 'again'
            ELSE 'new'
-         END AS verdict
+         END AS result
     FROM i LEFT JOIN used USING (ord) LEFT JOIN matches m USING (ord)
 ),
 -- In order of the key: two batches with the same keys in opposite orders would wait for each other.
 keys AS (
   INSERT INTO idempotency (generation, app_id, key, message_id, digest)
   SELECT $${GENERATION}, app_id, key, id, digest FROM judged
-   WHERE verdict = 'new' AND key IS NOT NULL ORDER BY app_id, key
+   WHERE result = 'new' AND key IS NOT NULL ORDER BY app_id, key
   ON CONFLICT DO NOTHING
   RETURNING message_id
 ),
 fresh AS MATERIALIZED (
-  SELECT j.* FROM judged j WHERE j.verdict = 'new' AND (j.key IS NULL OR j.id IN (SELECT message_id FROM keys))
+  SELECT j.* FROM judged j WHERE j.result = 'new' AND (j.key IS NULL OR j.id IN (SELECT message_id FROM keys))
 ),
 written AS (
   INSERT INTO messages (
@@ -139,37 +151,71 @@ written AS (
          CASE WHEN matched IS NULL THEN purge_at END, payload_until
     FROM fresh ORDER BY ord
 ),
+placed AS MATERIALIZED (
+  SELECT f.*, r.id AS webhook_id, r.url, r.ordered,
+         CASE WHEN f.deliver_at IS NULL AND EXISTS (SELECT FROM alive)
+                   AND (r.offer ->> 2)::int > coalesce(sum(1 + f.payload_length / ${PLACE_BYTES}) FILTER (WHERE f.deliver_at IS NULL) OVER before, 0)
+              THEN CASE WHEN count(*) FILTER (WHERE f.deliver_at IS NULL) OVER before < (r.offer ->> 3)::int
+                        THEN (r.offer ->> 0)::bigint ELSE -(r.offer ->> 0)::bigint END
+         END AS handed_token
+    FROM fresh f JOIN recipients r USING (ord)
+  WINDOW before AS (PARTITION BY r.id ORDER BY f.ord ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+),
 deliveries AS (
   INSERT INTO webhook_deliveries_live (
     id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
-    next_retry_at, received_at, age_from
+    next_retry_at, received_at, age_from, handed_token
   )
-  SELECT posthorn_id('dlv', f.id), f.app_id, r.id, f.id, f.session_id, f.event_type, r.url, f.max_attempts, f.priority, r.ordered OR f.dated,
-         f.deliver_at IS NOT NULL, f.dated, CASE WHEN f.deliver_at IS NOT NULL THEN f.due_at END, f.received_at, f.due_at
-    FROM fresh f JOIN recipients r USING (ord)
-   ORDER BY f.ord, r.id
+  SELECT posthorn_id('dlv', id), app_id, webhook_id, id, session_id, event_type, url, max_attempts, priority, ordered OR dated,
+         deliver_at IS NOT NULL, dated, CASE WHEN deliver_at IS NOT NULL THEN due_at END, received_at, due_at, handed_token
+    FROM placed ORDER BY ord, webhook_id
+  RETURNING seq, id, webhook_id, message_id, handed_token
 ),
 wakes AS (
   INSERT INTO lane_wakes (lane_id, due_at)
-  SELECT r.id, min(f.wake_at) FROM fresh f JOIN recipients r USING (ord) GROUP BY r.id
+  SELECT webhook_id, min(wake_at) FROM placed WHERE handed_token IS NULL GROUP BY webhook_id
 )
-SELECT CASE WHEN j.verdict = 'new' AND f.ord IS NULL THEN 'again' ELSE j.verdict END AS verdict,
+SELECT CASE WHEN j.result = 'new' AND f.ord IS NULL THEN 'again' ELSE j.result END AS result,
        j.app_id, j.used_by, prior.received_at AS prior_received_at, prior.deliver_at AS prior_deliver_at, prior.matched AS prior_matched,
-       j.ordered_endpoint, f.lanes
+       j.ordered_endpoint, f.lanes,
+       -- What was handed over is with the first message.
+       ${handed("seq", "::float8[]")}, ${handed("id")}, ${handed("webhook_id")}, ${handed("message_id")}
   FROM judged j
   LEFT JOIN fresh f USING (ord)
   LEFT JOIN messages prior ON ${lookup("prior.id", "j.used_by")}
  ORDER BY j.ord`
 
-export const ACCEPT: Statement = { name: "messages.accept", text: text(`, ${patience(500)}`) }
+export const ACCEPT: Statement = { name: "messages.accept", text: text(`${patience(500)} CROSS JOIN`) }
 
 /** In the user's own transaction: how long its statements wait is for the user to say, and it keeps no prepared statement of ours. */
 export const ACCEPT_IN_TRANSACTION: Statement = { name: "", text: text("") }
 
-export function acceptValues(messages: readonly NewMessage[]): unknown[] {
+export interface Offers {
+  /** The worker that this process is. */
+  readonly owner: number
+  readonly lanes: readonly Offer[]
+}
+
+export const NO_OFFERS: Offers = { owner: 0, lanes: [] }
+
+export function acceptValues(
+  messages: readonly NewMessage[],
+  { owner, lanes }: Offers = NO_OFFERS,
+): unknown[] {
   const payloads = new Packed(messages.map(({ payload }) => payload))
   const numbered = messages.map((message, i) => ({ message, payloadAt: payloads.at[i]! }))
-  return [...COLUMNS.values(numbered), payloads.bytes, generationOf(messages)]
+  const offers = lanes.map(({ session, version, room, starting }) => [
+    session.claim.endpointId,
+    [session.claim.token, version, room, starting],
+  ])
+  return [
+    ...COLUMNS.values(numbered),
+    payloads.bytes,
+    generationOf(messages),
+    // No worker has the number 0.
+    lanes.length === 0 ? 0 : owner,
+    JSON.stringify(Object.fromEntries(offers)),
+  ]
 }
 
 export function generationOf(messages: readonly NewMessage[]): number {

@@ -1,13 +1,22 @@
 /** Accepting messages, many calls in one statement. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { firstDelivery } from "../first-delivery.ts"
 import type { Row } from "../rows.ts"
 import type { Accepted, NewMessage } from "../store.ts"
-import { ACCEPT, ACCEPT_IN_TRANSACTION, acceptValues, generationOf, type Verdict } from "./accept.ts"
-import { ACCEPT_KNOWN, acceptKnownValues, applicationsOf, type Planned } from "./accept-known.ts"
+import {
+  ACCEPT,
+  ACCEPT_IN_TRANSACTION,
+  type AcceptResult,
+  acceptValues,
+  generationOf,
+  NO_OFFERS,
+  type Offers,
+} from "./accept.ts"
 import { Batcher } from "./batcher.ts"
 import type { Runner } from "./connection.ts"
 import type { Context } from "./context.ts"
 import { isConnectionTrouble, isMissingPartition, toPosthornError } from "./errors.ts"
+import type { LaneSessions } from "./lane-sessions.ts"
 import type { Statement } from "./statement.ts"
 import { Wakes } from "./wakes.ts"
 
@@ -15,17 +24,27 @@ import { Wakes } from "./wakes.ts"
 const MOST_BYTES = 4 * 1024 * 1024
 const MOST_MESSAGES = 500
 const MOST_DELIVERIES = 5000
-/** How many endpoints a message is taken to have before its application's first one was accepted. */
+/** How many endpoints a message is taken to have before the first of its kind was accepted. */
 const UNKNOWN_FAN_OUT = 250
-const MOST_REMEMBERED = 10_000
+/** Lanes that are remembered, over all kinds of messages; and the applications that this process accepts for. */
+const MOST_REMEMBERED = 100_000
 
-/** A key that somebody else holds in an open transaction keeps a call waiting for so long and no longer. */
+/** A key that somebody else holds in an open transaction keeps a call waiting for so many tries. */
 const TRIES = 3
 
-/** One at a time keeps the order of the calls, and is enough: 12 100 sends a second against 12 600 with four. */
-const ONE_BY_ONE = { atOnce: 1, most: 1 }
+/**
+ * An application's calls keep their order: no two of its statements are under way at once. One statement at a time is enough for throughput
+ * (12 100 sends a second against 12 600 with four); the second keeps an application that waits for a lock from holding up the others.
+ */
+const BATCHES = { atOnce: 2, most: 1, group: application }
 
 type Result = Accepted | PosthornError
+
+interface Handed {
+  readonly seqs: readonly number[]
+  readonly ids: readonly string[]
+  readonly to: readonly string[]
+}
 
 /** A `pg` client in the user's own transaction. */
 interface Client {
@@ -34,188 +53,135 @@ interface Client {
 
 export class Acceptor {
   readonly #context: Context
-  readonly #unsure: Wakes
-  readonly #single: Batcher<NewMessage, Result>
-  /** For messages whose endpoints are known. Apart from the others: one of those may have to wait for somebody. */
-  readonly #known: Batcher<NewMessage, Result | null>
-  /** How many of an application's messages are with the others. */
-  readonly #unknown = new Map<string, number>()
-  /** How many endpoints an application's last message to all had. */
-  readonly #fanOut = new Map<string, number>()
+  readonly #sessions: LaneSessions
+  readonly #accepting: Set<string>
+  readonly #wakes: Wakes
+  readonly #batcher: Batcher<NewMessage, Result>
+  /** The lanes that the last message of each kind went to: those that are offered to the next. */
+  readonly #lanes = new Map<string, readonly string[]>()
+  #remembered = 0
 
-  constructor(context: Context) {
+  constructor(context: Context, sessions: LaneSessions, accepting: Set<string>) {
     this.#context = context
-    this.#unsure = new Wakes(context.database, context.hands)
-    this.#single = new Batcher(
-      (messages) => this.#acceptAny(messages),
-      ONE_BY_ONE,
-      (message) => this.#weight(message),
-    )
-    this.#known = new Batcher(
-      (messages) => this.#acceptKnown(messages),
-      ONE_BY_ONE,
+    this.#sessions = sessions
+    this.#accepting = accepting
+    this.#wakes = new Wakes(context.database, sessions)
+    this.#batcher = new Batcher(
+      (messages) => this.#acceptEach(messages),
+      BATCHES,
       (message) => this.#weight(message),
     )
   }
 
   /** The part of a statement that a message fills: a thousand endpoints for each of 400 messages would outlast every deadline. */
   #weight(message: NewMessage): number {
-    const fanOut = message.to === null ? (this.#fanOut.get(addressee(message)) ?? UNKNOWN_FAN_OUT) : 1
+    const fanOut = message.to === null ? (this.#lanes.get(kindOf(message))?.length ?? UNKNOWN_FAN_OUT) : 1
     return Math.max(message.payload.length / MOST_BYTES, 1 / MOST_MESSAGES, fanOut / MOST_DELIVERIES)
   }
 
   async accept(messages: readonly NewMessage[], tx?: unknown): Promise<Accepted[]> {
     if (tx !== undefined) return this.#inTransactionOf(tx, messages)
     if (messages.length !== 1) return this.#together(messages)
-    const [message] = messages as [NewMessage]
-    // Whoever waits for this must not call again in the same moment: a message behind it that waits for `ended` would be overtaken.
-    const result = this.#isKnown(message)
-      ? ((await this.#known.add(message)) ?? (await this.#addUnknown(message)))
-      : await this.#addUnknown(message, this.#known.ended())
+    const result = await this.#batcher.add(messages[0]!)
     if (result instanceof PosthornError) throw result
     return [result]
   }
 
-  #isKnown(message: NewMessage): boolean {
-    if (message.idempotency !== null || message.eventId !== null || message.to !== null) return false
-    return this.#context.routes.of(message) !== null && !this.#unknown.has(addressee(message))
-  }
-
-  /** Calls keep their order: it waits for those before it, and those behind it that are for the same application go its way. */
-  async #addUnknown(message: NewMessage, before: Promise<unknown> | null = null): Promise<Result> {
-    const to = addressee(message)
-    this.#unknown.set(to, (this.#unknown.get(to) ?? 0) + 1)
-    try {
-      if (before !== null) await before
-      return await this.#single.add(message)
-    } finally {
-      const left = this.#unknown.get(to)! - 1
-      if (left === 0) this.#unknown.delete(to)
-      else this.#unknown.set(to, left)
-    }
-  }
-
   close(): Promise<void> {
-    return this.#unsure.close()
-  }
-
-  /** Null for what turns out to be for the others to accept: whoever asked gives it to them when this is over, in the order of the calls. */
-  async #acceptKnown(messages: readonly NewMessage[]): Promise<(Result | null)[]> {
-    const plans = messages.map((message) => this.#plan(message))
-    const planned = plans.filter((plan) => plan !== null)
-    const accepted = (planned.length > 0 && (await this.#write(planned))) || []
-    return plans.map((plan) => (plan && accepted.shift()) ?? null)
-  }
-
-  /** Null for one that the database has to look at: its endpoints are no longer known, or it may be refused. */
-  #plan(message: NewMessage): Planned | null {
-    const routes = this.#context.routes.of(message)
-    if (routes === null || this.#unknown.has(addressee(message))) return null
-    const recipients = routes.recipients.of(message)
-    if (message.priority !== "normal" && recipients.some(({ ordered }) => ordered)) return null
-    const { hands, ids } = this.#context
-    const deliveries = recipients.map((route) => ({
-      id: ids.make("dlv", message.receivedAt),
-      route,
-      offer: message.deliverAt === null ? hands.offer(route, message.payload.length) : null,
-    }))
-    return { message, routes, deliveries }
-  }
-
-  /** Null when what is known is not true any more: then nothing was written. */
-  async #write(planned: readonly Planned[]): Promise<Accepted[] | null> {
-    const applications = applicationsOf(planned)
-    let row: Row | undefined
-    try {
-      ;[row] = await this.#context.database.run(ACCEPT_KNOWN, acceptKnownValues(planned, applications))
-    } catch (error) {
-      // They may have been written, with a mark that nobody knows of.
-      this.#unsure.add(this.#withdraw(planned))
-      if (isConnectionTrouble(error instanceof PosthornError ? error.cause : error)) throw error
-      return null
-    }
-    const outdated = row!.outdated as number[]
-    if (outdated.length > 0) {
-      this.#withdraw(planned)
-      for (const ord of outdated) this.#forget(applications[ord - 1]!)
-      return null
-    }
-    const alive = new Set(row!.alive as number[])
-    let place = 0
-    return planned.map((plan) => this.#accepted(plan, () => (row!.seqs as number[])[place++]!, alive))
-  }
-
-  #accepted(
-    { message, routes, deliveries }: Planned,
-    nextSeq: () => number,
-    alive: ReadonlySet<number>,
-  ): Accepted {
-    const { hands } = this.#context
-    const { appId } = routes.recipients
-    const dueAt = message.wakeAt
-    const lanes = deliveries.map(({ id, route, offer }) => {
-      const lane = { endpointId: route.id, appId, dueAt }
-      const seq = nextSeq()
-      if (offer === null) return lane
-      if (!alive.has(offer.owner)) {
-        hands.withdraw(route.id, offer)
-        return lane
-      }
-      hands.take(route.id, offer, seq)
-      return { ...lane, handed: { seq, id, token: offer.token } }
-    })
-    this.#rememberFanOut(message, lanes.length)
-    const { id: messageId, receivedAt, deliverAt } = message
-    return { messageId, receivedAt, deliverAt, matched: lanes.length, duplicate: false, lanes }
-  }
-
-  #withdraw(planned: readonly Planned[]): string[] {
-    const offered = planned.flatMap(({ deliveries }) => deliveries.filter(({ offer }) => offer !== null))
-    for (const { route, offer } of offered) this.#context.hands.withdraw(route.id, offer!)
-    return offered.map(({ route }) => route.id)
-  }
-
-  /** Whatever was changed, none of its lanes is taken to be as it was. */
-  #forget({ message, routes }: Planned): void {
-    this.#context.routes.forget(message)
-    for (const { id } of routes.recipients.subscribers) this.#context.hands.close(id)
-  }
-
-  #rememberFanOut(message: NewMessage, matched: number): void {
-    if (this.#fanOut.size > MOST_REMEMBERED) this.#fanOut.clear()
-    if (message.to === null) this.#fanOut.set(addressee(message), matched)
+    return this.#wakes.close()
   }
 
   /** Each for itself: one that is refused harms none of the others. */
-  async #acceptAny(messages: readonly NewMessage[]): Promise<Result[]> {
+  async #acceptEach(messages: readonly NewMessage[], offers = this.#offers(messages)): Promise<Result[]> {
     let rows: readonly Row[]
     try {
-      rows = await this.#run(messages)
+      rows = await this.#run(messages, offers)
+      this.#handOver(messages, rows, offers)
     } catch (error) {
       const cause = error instanceof PosthornError ? error.cause : error
-      if (messages.length === 1 || isConnectionTrouble(cause)) throw error
-      // Whatever one of them did wrong, the others did not.
-      const results: Result[] = []
-      for (const message of messages)
-        results.push(...(await this.#acceptAny([message]).catch((alone) => [toPosthornError(alone)])))
-      return results
+      const isUnsure = isConnectionTrouble(cause)
+      // The statement may have committed all the same, with marks for deliveries that no session has.
+      if (isUnsure) this.#wakes.add(offers.lanes.map(({ session }) => session.claim.endpointId))
+      if (isUnsure || (messages.length === 1 && offers.lanes.length === 0)) throw error
+      // The lock of a worker, or one of the messages, may be the reason: each alone, and without offers.
+      return this.#oneByOne(messages)
+    } finally {
+      for (const { session } of offers.lanes) session.endOffer()
     }
-    const results = rows.map((row, i) => judge(row, messages[i]!))
-    for (const [i, message] of messages.entries()) {
-      const result = results[i]!
-      if (result !== null && "matched" in result) this.#rememberFanOut(message, result.matched)
-    }
+    const results = rows.map((row, i) => toResult(row, messages[i]!))
+    for (const [i, message] of messages.entries()) this.#learn(message, rows[i]!)
     const undecided = messages.filter((_, i) => results[i] === null)
-    const decided = undecided.length === 0 ? [] : await this.#acceptAny(undecided)
+    const decided = undecided.length === 0 ? [] : await this.#acceptEach(undecided)
     return results.map((result) => result ?? decided.shift()!)
   }
 
-  async #run(messages: readonly NewMessage[]): Promise<Row[]> {
+  async #oneByOne(messages: readonly NewMessage[]): Promise<Result[]> {
+    const results: Result[] = []
+    for (const message of messages)
+      results.push(
+        ...(await this.#acceptEach([message], NO_OFFERS).catch((alone) => [toPosthornError(alone)])),
+      )
+    return results
+  }
+
+  /** The open lanes that these messages probably go to. A wrong guess costs a fetch. */
+  #offers(messages: readonly NewMessage[]): Offers {
+    const { owner } = this.#sessions
+    if (owner === 0) return NO_OFFERS
+    const lanes = new Set<string>()
+    for (const message of messages) {
+      if (message.deliverAt !== null) continue
+      if (message.to !== null) lanes.add(message.to)
+      else for (const lane of this.#lanes.get(kindOf(message)) ?? []) lanes.add(lane)
+    }
+    const offers = [...lanes].map((lane) => this.#sessions.offer(lane))
+    return { owner, lanes: offers.filter((offer) => offer !== null) }
+  }
+
+  /** Gives the sessions what was claimed for them, and takes their lanes out of those to wake. */
+  #handOver(messages: readonly NewMessage[], rows: readonly Row[], { lanes }: Offers): void {
+    if (lanes.length === 0) return
+    const offered = new Map(lanes.map(({ session }) => [session.claim.endpointId, session]))
+    const byId = new Map(messages.map((message, i) => [message.id, { message, row: rows[i]! }]))
+    const first = rows[0]!
+    const handed = { seqs: first.handed_seq, ids: first.handed_id, to: first.handed_webhook_id } as Handed
+    const handedLanes = new Map<Row, Set<string>>()
+    for (const [i, messageId] of (first.handed_message_id as string[]).entries()) {
+      const { message, row } = byId.get(messageId)!
+      const endpointId = handed.to[i]!
+      const known = handedLanes.get(row)
+      if (known === undefined) handedLanes.set(row, new Set([endpointId]))
+      else known.add(endpointId)
+      const delivery = firstDelivery(message, handed.seqs[i]!, handed.ids[i]!)
+      offered.get(endpointId)!.receive(delivery)
+    }
+    for (const row of rows) {
+      const isHanded = handedLanes.get(row)
+      row.wakes = ((row.lanes ?? []) as string[]).filter((lane) => !isHanded?.has(lane))
+      // A delivery waits in the store: later ones must not overtake it.
+      for (const lane of row.wakes as string[]) offered.get(lane)?.shut()
+    }
+  }
+
+  #learn(message: NewMessage, { app_id, lanes }: Row): void {
+    if (app_id === null) return
+    if (this.#accepting.size >= MOST_REMEMBERED) this.#accepting.clear()
+    this.#accepting.add(app_id as string)
+    if (message.to !== null || lanes === null) return
+    this.#remembered += (lanes as string[]).length + 1
+    if (this.#remembered > MOST_REMEMBERED) {
+      this.#lanes.clear()
+      this.#remembered = (lanes as string[]).length + 1
+    }
+    this.#lanes.set(kindOf(message), lanes as string[])
+  }
+
+  async #run(messages: readonly NewMessage[], offers: Offers): Promise<Row[]> {
     const { database, partitions } = this.#context
     for (let left = TRIES; ; left--) {
       await partitions.ensureGeneration(generationOf(messages))
       try {
-        return await database.run(ACCEPT, acceptValues(messages))
+        return await database.run(ACCEPT, acceptValues(messages, offers))
       } catch (error) {
         if (left === 1 || !isMissingPartition((error as Error).cause)) throw error
         partitions.forget()
@@ -258,8 +224,12 @@ export class Acceptor {
 }
 
 /** Two tenants may call their applications the same. */
-function addressee({ orgId, app }: NewMessage): string {
+function application({ orgId, app }: NewMessage): string {
   return `${orgId} ${app}`
+}
+
+function kindOf(message: NewMessage): string {
+  return `${application(message)} ${message.eventType}`
 }
 
 const NO_TRANSACTION = "25P01"
@@ -284,7 +254,7 @@ async function allOrThrow(
     if (left === 0) throw refusal("event_id_conflict", asked[0]!)
     const rows = await runner.run(statement, acceptValues(asked))
     for (const [i, message] of asked.entries()) {
-      const result = judge(rows[i]!, message)
+      const result = toResult(rows[i]!, message)
       if (result instanceof PosthornError) throw result
       results[messages.indexOf(message)] = result
     }
@@ -292,20 +262,18 @@ async function allOrThrow(
 }
 
 /** Null: not decided yet. */
-function judge(row: Row, message: NewMessage): Result | null {
-  const verdict = row.verdict as Verdict
-  switch (verdict) {
+function toResult(row: Row, message: NewMessage): Result | null {
+  const result = row.result as AcceptResult
+  switch (result) {
     case "again":
       return null
     case "new": {
       const dueAt = message.wakeAt
-      const lanes = ((row.lanes as string[] | null) ?? []).map((endpointId) => ({
-        endpointId,
-        appId: row.app_id as string,
-        dueAt,
-      }))
+      const matched = ((row.lanes as string[] | null) ?? []).length
+      const wakes = (row.wakes ?? row.lanes ?? []) as string[]
+      const lanes = wakes.map((endpointId) => ({ endpointId, appId: row.app_id as string, dueAt }))
       const { id, receivedAt, deliverAt } = message
-      return { messageId: id, receivedAt, deliverAt, matched: lanes.length, duplicate: false, lanes }
+      return { messageId: id, receivedAt, deliverAt, matched, duplicate: false, lanes }
     }
     case "duplicate":
       return {
@@ -317,16 +285,16 @@ function judge(row: Row, message: NewMessage): Result | null {
         lanes: [],
       }
     default:
-      return refusal(verdict, message, row.ordered_endpoint as string | null)
+      return refusal(result, message, row.ordered_endpoint as string | null)
   }
 }
 
 function refusal(
-  verdict: Exclude<Verdict, "new" | "again" | "duplicate">,
+  result: Exclude<AcceptResult, "new" | "again" | "duplicate">,
   message: NewMessage,
   orderedEndpoint: string | null = null,
 ): PosthornError {
-  switch (verdict) {
+  switch (result) {
     case "no_application":
       return notFound("application", message.app)
     case "key_conflict":
@@ -346,6 +314,6 @@ function refusal(
         },
       )
     default:
-      return verdict satisfies never
+      return result satisfies never
   }
 }

@@ -1,7 +1,7 @@
 /** Deliveries that are added later, while others add them too, or retention is about to remove their message. */
 import { expect, test } from "vitest"
 import { connect, fetchOf, NOW, openStore, stage, waiting } from "../../../test/support/postgres-store.ts"
-import { AT, newest, sample } from "../conformance.ts"
+import { AT, lanesOf, newest, sample } from "../conformance.ts"
 import { DAY_MS } from "./partitions.ts"
 
 const TOMORROW = Math.ceil(NOW / DAY_MS) * DAY_MS
@@ -41,8 +41,8 @@ test("what is added wakes its lane, and is sent", async () => {
   expect(await query("SELECT lane_id, due_at::bigint - $1::bigint AS late FROM lane_wakes", [NOW])).toEqual([
     { lane_id: latecomer.id, late: "5" },
   ])
-  const [work] = await store.fetch([fetchOf(latecomer)], NOW + 5)
-  expect(work!.deliveries).toMatchObject([{ messageId, manual: true, attemptCount: 0 }])
+  const work = await lanesOf(store).fetch(fetchOf(latecomer), NOW + 5)
+  expect(work.deliveries).toMatchObject([{ messageId, manual: true, attemptCount: 0 }])
 })
 
 test("a message that gets a delivery while its day goes stays for it", async () => {

@@ -9,28 +9,30 @@ interface Waiting<In, Out> {
   reject(error: unknown): void
 }
 
-export interface BatcherOptions {
+export interface BatcherOptions<In> {
   /** How many batches may be under way at once. One keeps the order of the calls. */
   readonly atOnce: number
   /** The most that one batch weighs. */
   readonly most: number
   /** What comes so soon after a batch waits for others until then: under load a few milliseconds make the batches several times larger. */
   readonly gatherMs?: number
+  /** Items of one group keep their order: none is in two batches that are under way at once. */
+  readonly group?: (item: In) => string
 }
 
 export class Batcher<In, Out> {
   readonly #write: (items: readonly In[]) => Promise<Out[]>
   readonly #weight: (item: In) => number
-  readonly #options: BatcherOptions
+  readonly #options: BatcherOptions<In>
   #queue: Waiting<In, Out>[] = []
   #underWay = 0
   #woken = false
   #endedAt = Number.NEGATIVE_INFINITY
-  #newest: Promise<Out> | null = null
+  readonly #groups = new Set<string>()
 
   constructor(
     write: (items: readonly In[]) => Promise<Out[]>,
-    options: BatcherOptions,
+    options: BatcherOptions<In>,
     weight: (item: In) => number = () => 1,
   ) {
     this.#write = write
@@ -39,17 +41,10 @@ export class Batcher<In, Out> {
   }
 
   add(item: In): Promise<Out> {
-    this.#newest = new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
       this.#flushSoon()
     })
-    return this.#newest
-  }
-
-  /** Resolves when all that was added before has ended, in whichever way; null if there is nothing. */
-  ended(): Promise<unknown> | null {
-    if (this.#queue.length === 0 && this.#underWay === 0) return null
-    return this.#newest!.catch(() => {})
   }
 
   #flushSoon(): void {
@@ -66,15 +61,30 @@ export class Batcher<In, Out> {
   }
 
   #flush(): void {
-    while (this.#queue.length > 0 && this.#underWay < this.#options.atOnce) void this.#run(this.#take())
+    while (this.#queue.length > 0 && this.#underWay < this.#options.atOnce) {
+      const batch = this.#take()
+      if (batch.length === 0) return
+      void this.#run(batch)
+    }
   }
 
   #take(): Waiting<In, Out>[] {
+    const { most, group } = this.#options
+    const batch: Waiting<In, Out>[] = []
+    const left: Waiting<In, Out>[] = []
     let weight = 0
-    let count = 0
-    while (count < this.#queue.length && (count === 0 || weight < this.#options.most))
-      weight += this.#weight(this.#queue[count++]!.item)
-    return this.#queue.splice(0, count)
+    for (const waiting of this.#queue) {
+      const isFull = batch.length > 0 && weight >= most
+      if (isFull || (group !== undefined && this.#groups.has(group(waiting.item)))) {
+        left.push(waiting)
+        continue
+      }
+      weight += this.#weight(waiting.item)
+      batch.push(waiting)
+    }
+    this.#queue = left
+    if (group !== undefined) for (const { item } of batch) this.#groups.add(group(item))
+    return batch
   }
 
   async #run(batch: readonly Waiting<In, Out>[]): Promise<void> {
@@ -86,6 +96,8 @@ export class Batcher<In, Out> {
       for (const waiting of batch) waiting.reject(error)
     }
     this.#underWay--
+    const { group } = this.#options
+    if (group !== undefined) for (const { item } of batch) this.#groups.delete(group(item))
     this.#endedAt = performance.now()
     this.#flushSoon()
   }

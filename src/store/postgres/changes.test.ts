@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { connect, fetchOf, NOW, openStore, stage, waiting } from "../../../test/support/postgres-store.ts"
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
-import { AT, newest, sample, settlement } from "../conformance.ts"
+import { AT, lanesOf, newest, sample, settlement } from "../conformance.ts"
 import type { Delivery } from "../store.ts"
 import { DAY_MS } from "./partitions.ts"
 
@@ -56,8 +56,8 @@ test("what was being accepted while its endpoint became ordered stands in the li
   await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
   await client.query("COMMIT")
   await store.accept([second])
-  const [work] = await store.fetch([fetchOf(endpoint)], NOW)
-  expect(work!.deliveries.map(({ messageId }) => messageId)).toEqual([first.id])
+  const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
+  expect(work.deliveries.map(({ messageId }) => messageId)).toEqual([first.id])
 })
 
 test("an end typed as SQL is kept, and can be retried", async () => {
@@ -115,8 +115,8 @@ async function withFailing() {
   const staged = await stage()
   const { store, endpoint } = staged
   const fetchAndFail = async () => {
-    const [work] = await store.fetch([fetchOf(endpoint)], NOW)
-    await store.settle(work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
+    const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
+    await lanesOf(store).settle(work.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
   }
   return { ...staged, fetchAndFail }
 }

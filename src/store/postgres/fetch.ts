@@ -2,8 +2,8 @@
  * The statement that takes due deliveries for sending, for many lanes at once, and writes down in each lane's row what is in its
  * owner's hands. The row's token is the fence: a claim that was lost gets nothing.
  */
+import type { Moment } from "../../core/clock.ts"
 import { STALL_WAITS_MS } from "../../core/settle.ts"
-import type { Hands } from "./hands.ts"
 import type { AskedLane } from "./lanes.ts"
 import { Columns, lookup, patience, type Statement } from "./statement.ts"
 
@@ -15,7 +15,7 @@ const COLUMNS = new Columns<AskedLane>({
   share: ["int", ({ retryShare }) => retryShare],
   known_version: ["int", ({ knownVersion }) => knownVersion],
   // As text: the lists differ in length, which an array of arrays does not take.
-  in_hand: ["text", ({ inHand }) => `{${inHand.join()}}`],
+  in_hand: ["text", ({ session }) => `{${[...session.fetched].join()}}`],
   is_open: ["bool", ({ isOpen }) => isOpen],
 })
 const NOW = `$${COLUMNS.next()}::bigint`
@@ -79,7 +79,7 @@ export const FETCH: Statement = {
 WITH handed AS MATERIALIZED (SELECT unnest(${HANDED}) AS seq),
 locked AS MATERIALIZED (
   SELECT q.*, l.owner, l.app_id, l.token AS held_token, l.sending_token, l.sending AS taken, l.since AS taken_since,
-         e.version, e.disabled OR e.paused AS stopped, e.deleted_at IS NOT NULL AS deleted, e.hold_until, e.ordered,
+         e.version, e.disabled, e.paused, e.deleted_at IS NOT NULL AS deleted, e.hold_until, e.ordered,
          CASE WHEN e.ordered
               THEN EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank > 1)
               ELSE EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank = 0)
@@ -100,7 +100,7 @@ s AS MATERIALIZED (
               WHEN sending_token < token AND taken <> '{}' THEN 'leftover'
               WHEN misplaced THEN 'misplaced'
               WHEN deleted THEN 'go'
-              WHEN stopped OR hold_until > ${NOW} THEN 'held'
+              WHEN disabled OR paused OR hold_until > ${NOW} THEN 'held'
               ELSE 'go' END AS verdict
     FROM locked
     CROSS JOIN LATERAL (
@@ -109,7 +109,7 @@ s AS MATERIALIZED (
     ) held
 ),
 picked AS MATERIALIZED (
-  SELECT s.ord, s.lane, s.token, s.sending, s.since, s.deleted, s.stopped, s.hold_until, f.seqs, f.marked, s.owner, s.app_id, s.ordered,
+  SELECT s.ord, s.lane, s.token, s.sending, s.since, s.deleted, s.disabled, s.paused, s.hold_until, f.seqs, f.marked, s.owner, s.app_id, s.ordered,
          CASE WHEN f.marked <> '{}' THEN 'leftover' ELSE s.verdict END AS verdict,
          -- The head of a line starts, whatever else there is room for.
          least(cardinality(f.seqs), CASE WHEN s.ordered THEN 1 ELSE greatest(0, s.starting) END) AS starting,
@@ -140,7 +140,8 @@ taken AS (
     FROM picked p
    WHERE ${lookup("l.id", "p.lane")} AND p.seqs <> '{}' AND p.verdict = 'go'
 )
-SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered, p.deleted, CASE WHEN p.stopped THEN NULL ELSE p.hold_until END AS held_until, p.next_due_at, p.next_date_at,
+SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered,
+       p.deleted AS lane_deleted, p.disabled AS lane_disabled, p.paused AS lane_paused, p.hold_until AS lane_hold_until, p.next_due_at, p.next_date_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
        coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
        e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
@@ -159,15 +160,13 @@ SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered A
  ORDER BY p.ord, f.place`,
 }
 
-/** What the lanes were handed and still have is passed over, and so is `more`. */
+/** Deliveries that the sessions were handed and still have are passed over, and so are `more`. */
 export function fetchValues(
-  hands: Hands,
   lanes: readonly AskedLane[],
-  now: number,
-  wall = now,
+  { now, wall }: Moment,
   more: readonly number[] = [],
 ): unknown[] {
-  const handed = lanes.flatMap(({ endpointId, token }) => hands.inHand(endpointId, token))
+  const handed = lanes.flatMap(({ session }) => [...session.handed])
   return [...COLUMNS.values(lanes), now, wall, `{${[...handed, ...more].join()}}`]
 }
 

@@ -41,3 +41,25 @@ CREATE TRIGGER endpoints_reroute_delete AFTER DELETE ON endpoints REFERENCING OL
 CREATE TRIGGER endpoints_reroute_update AFTER UPDATE ON endpoints REFERENCING OLD TABLE AS before NEW TABLE AS after
   FOR EACH STATEMENT EXECUTE FUNCTION posthorn_reroute();
 ${VIEWS_OF_HANDED}`
+
+/** The number of each application went: the statement that accepts messages compares the version of each endpoint instead. */
+export const VERSIONS = `
+DROP TRIGGER endpoints_reroute_insert ON endpoints;
+DROP TRIGGER endpoints_reroute_delete ON endpoints;
+DROP TRIGGER endpoints_reroute_update ON endpoints;
+DROP FUNCTION posthorn_reroute();
+DROP TABLE application_routes;
+
+CREATE FUNCTION posthorn_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.version := OLD.version + 1;
+  RETURN NEW;
+END $$;
+-- The columns that a request depends on, and not those that say when it may start.
+CREATE TRIGGER endpoints_version BEFORE UPDATE ON endpoints FOR EACH ROW
+  WHEN (NEW.version = OLD.version AND
+        (OLD.url, OLD.headers, OLD.retry_name, OLD.retry_policy, OLD.ordered, OLD.concurrency, OLD.rate_limit, OLD.disabled, OLD.paused, OLD.secrets)
+        IS DISTINCT FROM
+        (NEW.url, NEW.headers, NEW.retry_name, NEW.retry_policy, NEW.ordered, NEW.concurrency, NEW.rate_limit, NEW.disabled, NEW.paused, NEW.secrets))
+  EXECUTE FUNCTION posthorn_version();
+`

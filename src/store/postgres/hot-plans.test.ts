@@ -2,14 +2,13 @@
 import type { Client } from "pg"
 import { expect, test } from "vitest"
 import { NOW, stage } from "../../../test/support/postgres-store.ts"
-import { sample, settlement } from "../conformance.ts"
-import { Recipients } from "../recipients.ts"
-import { ACCEPT, acceptValues, generationOf } from "./accept.ts"
-import { ACCEPT_KNOWN, acceptKnownValues, applicationsOf, type Planned } from "./accept-known.ts"
+import { AT, laneFetch, lanesOf, sample, settlement } from "../conformance.ts"
+import { fenceSettlement } from "../fence.ts"
+import { ACCEPT, acceptValues, generationOf, type Offers } from "./accept.ts"
 import { HOT_SETTINGS } from "./connection.ts"
-import { deliveredValues, SETTLE_DELIVERED } from "./delivered.ts"
 import { FETCH, fetchValues } from "./fetch.ts"
-import { Hands } from "./hands.ts"
+import type { Session } from "./lane-sessions.ts"
+import type { AskedLane } from "./lanes.ts"
 import { SETTLE, settleValues } from "./settle.ts"
 import type { Statement } from "./statement.ts"
 import type { PostgresStore } from "./store.ts"
@@ -123,21 +122,49 @@ function looksInto(nodes: readonly Plan[], relation: RegExp): number {
     .reduce((sum, node) => sum + node["Actual Loops"], 0)
 }
 
-const ask = (endpointId: string) => ({
+const WANT = { limit: 10, starting: 1, retryShare: 2, handoffPlaces: 0 }
+
+/** A session with nothing fetched, and these handed over. */
+const ask = (endpointId: string, handed: readonly number[] = []): AskedLane => ({
+  ...WANT,
   endpointId,
   token: 1,
-  limit: 10,
-  starting: 1,
-  retryShare: 2,
   knownVersion: null,
-  inHand: [],
-  settling: 0,
   isOpen: false,
+  session: { handed, fetched: [] },
 })
+
+/** Successes of all that the lanes give. */
+async function succeed({ store }: Scene, endpointIds: readonly string[]) {
+  const works = await Promise.all(endpointIds.map((id) => lanesOf(store).fetch(laneFetch(id, 1, WANT), NOW)))
+  return works.flatMap(({ deliveries }, i) =>
+    deliveries.map((one) => settlement(endpointIds[i]!, 1, one, 200)),
+  )
+}
+
+function valuesOf(settlements: readonly ReturnType<typeof settlement>[], wasHanded: boolean): unknown[] {
+  return settleValues(
+    settlements.map((one) => ({ claim: fenceSettlement({ ...one, appId: "" }, one), wasHanded })),
+  )
+}
+
+/** Open lanes of a worker that lives. */
+async function offers({ client }: Scene, endpointIds: readonly string[]): Promise<Offers> {
+  const { rows } = await client.query(
+    "INSERT INTO workers (lease_until, name) VALUES (now() + interval '1 hour', 'ours') RETURNING id::int",
+  )
+  const lanes = endpointIds.map((endpointId) => ({
+    session: { claim: { endpointId, appId: "", token: 1 } } as Session,
+    version: 1,
+    room: 999,
+    starting: 1,
+  }))
+  return { owner: rows[0].id, lanes }
+}
 
 test("a fetch reads the rows that it takes, by the index of what is due", async () => {
   const { plan, endpointId } = await backlog()
-  const nodes = await plan(FETCH, fetchValues(new Hands(), [ask(endpointId)], NOW))
+  const nodes = await plan(FETCH, fetchValues([ask(endpointId)], AT))
   expect(nodes.map((node) => node["Index Name"])).toContain("deliveries_live_due")
   expect(rowsRead(nodes, /^webhook_deliveries/)).toBeLessThanOrEqual(3 * 10)
   expect(rowsRead(nodes, /^messages/)).toBeLessThanOrEqual(10)
@@ -147,33 +174,46 @@ test("a fetch reads the rows that it takes, by the index of what is due", async 
 
 test("a fetch by whoever knows the endpoint reads no application and no policy", async () => {
   const { plan, endpointId } = await backlog()
-  const nodes = await plan(FETCH, fetchValues(new Hands(), [{ ...ask(endpointId), knownVersion: 1 }], NOW))
+  const nodes = await plan(FETCH, fetchValues([{ ...ask(endpointId), knownVersion: 1 }], AT))
   expect(rowsRead(nodes, /^(applications|policies)/)).toBe(0)
 })
 
 test("a fetch of the full lane itself reads no more than it may take", async () => {
   const { store, plan, blockedId } = await backlog()
   await store.updateEndpoint(blockedId, { disabled: false }, NOW)
-  const nodes = await plan(FETCH, fetchValues(new Hands(), [ask(blockedId)], NOW))
+  const nodes = await plan(FETCH, fetchValues([ask(blockedId)], AT))
   expect(rowsRead(nodes, /^webhook_deliveries/)).toBeLessThanOrEqual(3 * 10)
 })
 
-test("a settle reads the rows that it writes, and no partition of finished ones", async () => {
-  const { store, plan, endpointId } = await backlog()
-  const [work] = await store.fetch([ask(endpointId)], NOW)
-  const [first, ...settlements] = work!.deliveries.map((one) => settlement(endpointId, 1, one, 200))
+test.each([
+  ["fetched", false],
+  ["handed over", true],
+])("a settle of deliveries that were %s reads the rows that it writes, and no partition of finished ones", async (_name, wasHanded) => {
+  const scene = await backlog()
+  const { store, client, plan, endpointId } = scene
+  const [first, ...settlements] = await succeed(scene, [endpointId])
   // The first of its day makes the day's partitions.
-  await store.settle([first!])
-  const nodes = await plan(SETTLE, settleValues(new Hands(), settlements))
+  await lanesOf(store).settle([first!])
+  if (wasHanded)
+    await client.query("UPDATE webhook_deliveries_live SET handed_token = 1 WHERE webhook_id = $1", [
+      endpointId,
+    ])
+  const nodes = await plan(SETTLE, valuesOf(settlements, wasHanded))
   expect(nodes.map((node) => node["Index Name"])).toContain("deliveries_live_seq")
   // Once to lock them, once to write them.
   expect(rowsRead(nodes, /^webhook_deliveries_live/)).toBeLessThanOrEqual(2 * settlements.length)
+  // To lock it, and to write it.
+  expect(rowsRead(nodes, /^lanes/)).toBeLessThanOrEqual(wasHanded ? 0 : 2)
   const scans = nodes.filter((node) => node["Node Type"].includes("Scan"))
   expect(scans.filter((node) => /_done|_kept|_\d+$/.test(node["Relation Name"] ?? ""))).toEqual([])
 })
 
-test("accepting reads the endpoints that want the message and no delivery", async () => {
-  const { store, plan, appId } = await backlog()
+test.each([
+  ["no lane", false],
+  ["a lane", true],
+])("accepting, with %s open, reads the endpoints that want the message and no delivery", async (_name, isOpen) => {
+  const scene = await backlog()
+  const { store, plan, appId, endpointId } = scene
   const messages = [1, 2, 3].map((n) =>
     sample.message(appId, {
       eventId: `e${n}`,
@@ -181,15 +221,20 @@ test("accepting reads the endpoints that want the message and no delivery", asyn
     }),
   )
   await store.partitions.ensureGeneration(generationOf(messages))
-  const nodes = await plan(ACCEPT, acceptValues(messages))
-  expect(rowsRead(nodes, /^webhook_deliveries/)).toBe(0)
+  const nodes = await plan(
+    ACCEPT,
+    acceptValues(messages, isOpen ? await offers(scene, [endpointId]) : undefined),
+  )
+  expect(rowsRead(nodes, /^(webhook_deliveries|lanes)/)).toBe(0)
   expect(rowsRead(nodes, /^endpoints/)).toBeLessThanOrEqual(3 * 2)
   expect(rowsRead(nodes, /^endpoint_subscriptions/)).toBeLessThanOrEqual(3 * 2)
   expect(rowsRead(nodes, /^messages/)).toBe(0)
+  expect(rowsRead(nodes, /^workers/)).toBe(isOpen ? 1 : 0)
 })
 
 test("a large batch compares no row with every other", async () => {
-  const { store, plan, client, appId } = await backlog()
+  const scene = await backlog()
+  const { store, plan, client, appId, endpointId } = scene
   const lanes = 50
   const each = 5
   await client.query(
@@ -199,22 +244,22 @@ test("a large batch compares no row with every other", async () => {
     [appId, NOW],
   )
   const asked = Array.from({ length: lanes }, (_, i) => ask(`ep_${i + 1}`))
-  const fetching = await plan(FETCH, fetchValues(new Hands(), asked, NOW))
+  const fetching = await plan(FETCH, fetchValues(asked, AT))
   expect(comparedInVain(fetching)).toBeLessThanOrEqual(lanes * each)
   // For each lane its ranks, once for what is due and once for what is next; and each delivery.
   expect(looksInto(fetching, /^webhook_deliveries/)).toBeLessThanOrEqual(lanes * 16 + lanes * each)
 
-  const works = await store.fetch(asked, NOW)
-  const settlements = works.flatMap(({ endpointId, deliveries }) =>
-    deliveries.map((one) => settlement(endpointId, 1, one, 200)),
+  const settlements = await succeed(
+    scene,
+    asked.map(({ endpointId }) => endpointId),
   )
   expect(settlements).toHaveLength(lanes * each)
-  await store.settle([settlements.pop()!])
-  for (const settling of [
-    await plan(SETTLE, settleValues(new Hands(), settlements)),
-    await plan(SETTLE_DELIVERED, deliveredValues(settlements)),
-  ])
+  await lanesOf(store).settle([settlements.pop()!])
+  for (const wasHanded of [false, true]) {
+    if (wasHanded) await client.query("UPDATE webhook_deliveries_live SET handed_token = 1")
+    const settling = await plan(SETTLE, valuesOf(settlements, wasHanded))
     expect(comparedInVain(settling)).toBeLessThanOrEqual(lanes * each)
+  }
 
   const messages = Array.from({ length: 200 }, (_, n) =>
     sample.message(appId, {
@@ -223,43 +268,10 @@ test("a large batch compares no row with every other", async () => {
     }),
   )
   await store.partitions.ensureGeneration(generationOf(messages))
-  expect(comparedInVain(await plan(ACCEPT, acceptValues(messages)))).toBeLessThanOrEqual(messages.length)
-  const known = planned(appId, messages.length)
-  const accepting = await plan(ACCEPT_KNOWN, acceptKnownValues(known, applicationsOf(known)))
-  expect(comparedInVain(accepting)).toBeLessThanOrEqual(messages.length)
-})
-
-/** Messages to an endpoint that is known, of a worker that is not. */
-function planned(appId: string, count: number): Planned[] {
-  const route = { id: "ep_1", url: "http://x", ordered: false, eventTypes: null, channels: null, version: 1 }
-  const routes = { recipients: new Recipients(appId, [route]), version: 201 }
-  return Array.from({ length: count }, (_, n) => ({
-    message: sample.message(appId),
-    routes,
-    deliveries: [{ id: `dlv_known_${n}`, route, offer: { token: 1, starts: true, owner: 1 } }],
-  }))
-}
-
-test("what is delivered at the first attempt is settled by the row's own index, and accepting for known endpoints reads none of them", async () => {
-  const { store, plan, endpointId, appId, client } = await backlog()
-  const [work] = await store.fetch([ask(endpointId)], NOW)
-  const [first, ...settlements] = work!.deliveries.map((one) => settlement(endpointId, 1, one, 200))
-  await store.settle([first!])
-  const settling = await plan(SETTLE_DELIVERED, deliveredValues(settlements))
-  expect(rowsRead(settling, /^webhook_deliveries_live/)).toBeLessThanOrEqual(2 * settlements.length)
-  const scans = settling.filter((node) => node["Node Type"].includes("Scan"))
-  expect(scans.filter((node) => /_done|_kept|_\d+$/.test(node["Relation Name"] ?? ""))).toEqual([])
-
-  const { rows } = await client.query("SELECT version::int FROM application_routes WHERE app_id = $1", [
-    appId,
-  ])
-  const known = planned(appId, 20).map((one) => ({
-    ...one,
-    routes: { ...one.routes, version: rows[0].version },
-  }))
-  const accepting = await plan(ACCEPT_KNOWN, acceptKnownValues(known, applicationsOf(known)))
-  expect(rowsRead(accepting, /^(webhook_deliveries|messages|endpoints|endpoint_subscriptions|lanes)/)).toBe(0)
-  expect(rowsRead(accepting, /^applications/)).toBeLessThanOrEqual(20)
+  for (const open of [undefined, await offers(scene, [endpointId])])
+    expect(comparedInVain(await plan(ACCEPT, acceptValues(messages, open)))).toBeLessThanOrEqual(
+      messages.length,
+    )
 })
 
 test("a fetch beside many that were handed over looks each of them up once", async () => {
@@ -269,11 +281,8 @@ test("a fetch beside many that were handed over looks each of them up once", asy
     "UPDATE webhook_deliveries_live SET handed_token = 1 WHERE webhook_id = $1 RETURNING seq::int",
     [endpointId],
   )
-  const hands = new Hands()
-  hands.open(endpointId, { token: 1, owner: 1, version: 1, most: 9999, used: 0, free: 0 })
-  const route = { id: endpointId, url: "", ordered: false, eventTypes: null, channels: null, version: 1 }
-  for (const { seq } of rows) hands.take(endpointId, hands.offer(route, 0)!, seq)
-  const nodes = await plan(FETCH, fetchValues(hands, [ask(endpointId)], NOW))
+  const seqs = rows.map(({ seq }) => seq)
+  const nodes = await plan(FETCH, fetchValues([ask(endpointId, seqs)], AT))
   expect(rows.length).toBeGreaterThanOrEqual(500)
   // Once in the index, and once in the list.
   expect(rowsRead(nodes, /^webhook_deliveries_live/)).toBeLessThanOrEqual(2 * rows.length)

@@ -1,18 +1,27 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
 
 import { type Moment, steadyTimeOf } from "../../core/clock.ts"
-import { type Row, toClaimed, toEndpoint } from "../rows.ts"
-import type { LaneFetch, LaneWake, LaneWork } from "../store.ts"
+import type { LaneFetch } from "../fence.ts"
+import { MISSING, type Row, toClaimed, toEndpoint, toGateState } from "../rows.ts"
+import type { LaneWake, LaneWork } from "../store.ts"
 import type { Context } from "./context.ts"
 import { FETCH, fetchValues, JOIN, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
+import type { Session } from "./lane-sessions.ts"
 import type { Statement } from "./statement.ts"
 
-/** A lane with what the store knew when it was asked. */
+/** A session's fetch, as it was when it was asked for. */
 export interface AskedLane extends LaneFetch {
-  /** How many of what it has in hand are sent, and their outcomes on their way. */
-  readonly settling: number
-  /** It is handed what comes meanwhile: closed for a fetch, it would have to fetch that too, and be closed again. */
+  /** A session that is open may be handed more while it asks, so it passes over rows with its mark. */
   readonly isOpen: boolean
+  readonly session: Pick<Session, "handed" | "fetched">
+}
+
+export interface LaneAnswer extends LaneWork {
+  readonly lost: boolean
+  /** Whether nothing keeps deliveries from being handed over from now on. */
+  readonly opens: boolean
+  /** The worker that has the lane. */
+  readonly owner: number
 }
 
 type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
@@ -78,26 +87,20 @@ function nextOf(dueAt: number | null, dateAt: number | null, at: Moment | undefi
   return dueAt === null ? joinsAt : Math.min(dueAt, joinsAt)
 }
 
-/** What is on its way to it arrives first. */
-export async function closeLane({ hands }: Context, endpointId: string): Promise<void> {
-  hands.close(endpointId)
-  await hands.decided([endpointId])
-}
-
 /** `heldBack`: what somebody's open transaction keeps from being taken over. */
 export async function fetch(
   context: Context,
   lanes: readonly AskedLane[],
   at: Moment,
   heldBack: readonly number[] = [],
-): Promise<LaneWork[]> {
-  const { database, ids, hands } = context
+): Promise<LaneAnswer[]> {
+  const { database, ids } = context
   const { now, wall } = at
-  const rows = await database.run(FETCH, fetchValues(hands, lanes, now, wall, heldBack))
+  const rows = await database.run(FETCH, fetchValues(lanes, at, heldBack))
   await addPayloads(context, rows)
-  const works = toWorks(context, lanes, rows, at)
+  const works = toAnswers(context, lanes, rows, at)
   const left = lanes.filter((_, i) => works[i] === null)
-  if (left.length === 0) return works as LaneWork[]
+  if (left.length === 0) return works as LaneAnswer[]
   const has = (verdict: Verdict) => rows.some((row) => row.verdict === verdict)
   const leftIds = left.map(({ endpointId }) => endpointId)
   let locked: readonly number[] = []
@@ -114,17 +117,16 @@ export async function fetch(
     await database.run(JOIN, [leftIds, now, wall])
   }
   const again = await fetch(context, left, at, [...heldBack, ...locked])
-  if (locked.length > 0) for (const [i, work] of again.entries()) again[i] = notYet(context, work, now)
+  if (locked.length > 0) for (const [i, work] of again.entries()) again[i] = notYet(work, now)
   return works.map((work) => work ?? again.shift()!)
 }
 
 /** How soon a lane is looked at again that has something which was locked. Until then it is not open: it would not find that. */
 const LOCKED_MS = 1000
 
-function notYet({ hands }: Context, work: LaneWork, now: number): LaneWork {
-  hands.close(work.endpointId)
+function notYet(answer: LaneAnswer, now: number): LaneAnswer {
   const dueAt = now + LOCKED_MS
-  return { ...work, open: false, nextDueAt: Math.min(work.nextDueAt ?? dueAt, dueAt) }
+  return { ...answer, opens: false, nextDueAt: Math.min(answer.nextDueAt ?? dueAt, dueAt) }
 }
 
 /** The most that one statement reads of them. */
@@ -157,30 +159,28 @@ function inParts(sizes: ReadonlyMap<string, number>, most: number): string[][] {
 }
 
 /** Null for a lane that has to be put in order first. */
-function toWorks(
-  context: Context,
+function toAnswers(
+  { accepting }: Context,
   lanes: readonly AskedLane[],
   rows: readonly Row[],
   at: Moment,
-): (LaneWork | null)[] {
+): (LaneAnswer | null)[] {
   const byLane = Map.groupBy(rows, ({ ord }) => ord as number)
-  return lanes.map((asked, i) => {
-    const { endpointId } = asked
+  return lanes.map(({ endpointId, handoffPlaces }, i) => {
     const found = byLane.get(i + 1)
     const idle = {
-      endpointId,
       endpoint: null,
       lost: false,
-      held: null,
-      deleted: false,
+      gate: toGateState(MISSING),
       deliveries: [],
       nextDueAt: null,
+      opens: false,
+      owner: 0,
     }
     // An endpoint that was never there: nothing can be sent to it.
-    if (found === undefined) return { ...idle, held: { until: null } }
+    if (found === undefined) return idle
     const lane = found[0]!
-    const common = { ...idle, deleted: lane.deleted as boolean }
-    if (lane.verdict !== "go") context.hands.close(endpointId)
+    const common = { ...idle, gate: toGateState(lane, "lane_"), owner: lane.owner as number }
     switch (lane.verdict as Verdict) {
       case "lost":
         return { ...common, lost: true }
@@ -189,50 +189,21 @@ function toWorks(
       case "misplaced":
         return null
       case "held":
-        return { ...common, held: { until: lane.held_until as number | null } }
+        return common
       case "go": {
-        const deliveries = found.filter(({ seq }) => seq !== null).map(toClaimed)
+        const dueAt = lane.next_due_at as number | null
+        const isDue = dueAt !== null && dueAt <= at.now
+        const isAccepting = accepting.has(lane.lane_app_id as string)
         return {
           ...common,
           endpoint: lane.version === null ? null : toEndpoint({ ...lane, id: endpointId }),
-          deliveries,
-          nextDueAt: nextOf(lane.next_due_at as number | null, lane.next_date_at as number | null, at),
-          open: open(context, asked, lane, deliveries.length, at.now),
+          deliveries: found.filter(({ seq }) => seq !== null).map(toClaimed),
+          nextDueAt: nextOf(dueAt, lane.next_date_at as number | null, at),
+          opens: handoffPlaces > 0 && !isDue && !lane.lane_ordered && !common.gate.deleted && isAccepting,
         }
       }
       default:
         return lane.verdict as never
     }
   })
-}
-
-/** Whether what is accepted here for the lane is handed over from now on: nothing else is due, and this process sends for its application. */
-function open(
-  { hands, routes }: Context,
-  { endpointId, token, open: most = 0, inHand, starting, knownVersion, settling, isOpen }: AskedLane,
-  lane: Row,
-  found: number,
-  now: number,
-): boolean {
-  const nextDueAt = lane.next_due_at as number | null
-  const isDue = nextDueAt !== null && nextDueAt <= now
-  if (most === 0 || isDue || lane.lane_ordered || lane.deleted || !routes.knows(lane.lane_app_id as string)) {
-    hands.close(endpointId)
-    return false
-  }
-  if (isOpen && lane.version === null) return hands.fetched(endpointId, token, found)
-  // Somebody closed it meanwhile, and relies on that.
-  if (isOpen && !hands.isOpen(endpointId, token)) return false
-  // Handed over while the lane asked: it did not count them.
-  const counted = new Set(inHand)
-  const more = found + hands.inHand(endpointId, token).filter((seq) => !counted.has(seq)).length
-  hands.open(endpointId, {
-    token,
-    owner: lane.owner as number,
-    version: (lane.version as number | null) ?? knownVersion!,
-    most,
-    used: inHand.length - settling + more,
-    free: starting - more,
-  })
-  return true
 }

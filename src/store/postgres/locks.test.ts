@@ -1,9 +1,9 @@
 /** Somebody's open transaction: it holds up what needs the same rows, for a while, and nothing else. */
 import { expect, test } from "vitest"
-import { fetchOf, NOW, stage } from "../../../test/support/postgres-store.ts"
+import { fetchOf, loseAnswer, NOW, stage } from "../../../test/support/postgres-store.ts"
 import { toBuffer } from "../../core/bytes.ts"
 import type { PosthornError } from "../../core/errors.ts"
-import { newest, sample, settlement } from "../conformance.ts"
+import { lanesOf, newest, sample, settlement } from "../conformance.ts"
 
 test("a send whose key an open transaction holds is refused in good time, and others of the same moment are not", async () => {
   const { store, client, application } = await stage()
@@ -26,39 +26,43 @@ test("a lane that an operator has locked is settled when the lock is gone", asyn
   const { store, client, application, endpoint } = await stage()
   await store.accept([sample.message(application.id)])
   const ask = fetchOf(endpoint)
-  const [work] = await store.fetch([ask], NOW)
-  const outcome = settlement(endpoint.id, 1, work!.deliveries[0]!, 200)
+  const work = await lanesOf(store).fetch(ask, NOW)
+  const outcome = settlement(endpoint.id, 1, work.deliveries[0]!, 200)
   await client.query("BEGIN")
   await client.query("SELECT FROM lanes FOR UPDATE")
-  await expect(store.settle([outcome])).rejects.toMatchObject({ code: "store_unavailable" })
+  await expect(lanesOf(store).settle([outcome])).rejects.toMatchObject({ code: "store_unavailable" })
   await client.query("COMMIT")
-  expect(await store.settle([outcome])).toEqual(["applied"])
+  expect(await lanesOf(store).settle([outcome])).toEqual(["applied"])
 })
 
 test("a delivery that somebody holds is busy, and what is settled with it is settled", async () => {
   const { store, client, application, endpoint } = await stage()
   for (let n = 0; n < 3; n++) await store.accept([sample.message(application.id)])
   const ask = fetchOf(endpoint)
-  const [work] = await store.fetch([ask], NOW)
-  const outcomes = work!.deliveries.map((one) => settlement(endpoint.id, 1, one, 200))
+  const work = await lanesOf(store).fetch(ask, NOW)
+  const outcomes = work.deliveries.map((one) => settlement(endpoint.id, 1, one, 200))
   await client.query("BEGIN")
   await client.query("UPDATE webhook_deliveries SET error_detail = 'looked at' WHERE seq = $1", [
-    outcomes[1]!.seq,
+    outcomes[1]!.delivery.seq,
   ])
-  expect(await store.settle(outcomes)).toEqual(["applied", "busy", "applied"])
+  expect(await lanesOf(store).settle(outcomes)).toEqual(["applied", "busy", "applied"])
   await client.query("COMMIT")
-  expect(await store.settle([outcomes[1]!])).toEqual(["applied"])
+  expect(await lanesOf(store).settle([outcomes[1]!])).toEqual(["applied"])
 })
 
 test("what an answer that got lost had taken is given again, and what is in hand is not", async () => {
   const { store, application, endpoint } = await stage()
   for (let n = 0; n < 3; n++) await store.accept([sample.message(application.id)])
-  const ask = fetchOf(endpoint)
-  const fetch = async (inHand: number[]) =>
-    (await store.fetch([{ ...ask, inHand }], NOW))[0]!.deliveries.map(({ seq }) => seq)
-  const [first, ...lost] = await fetch([])
-  expect(await fetch([first!])).toEqual(lost)
-  expect(await fetch([first!, ...lost])).toEqual([])
+  const { endpointId, token, want } = fetchOf(endpoint)
+  const fetch = async (limit: number) =>
+    (await lanesOf(store).fetch({ endpointId, token, want: { ...want, limit } }, NOW)).deliveries.map(
+      ({ seq }) => seq,
+    )
+  expect(await fetch(1)).toEqual([1])
+  loseAnswer(store, "lanes.fetch")
+  await expect(fetch(9)).rejects.toThrow("the connection broke")
+  expect(await fetch(9)).toEqual([2, 3])
+  expect(await fetch(9)).toEqual([])
   expect(await store.listAttempts({}, newest(9))).toEqual([])
 })
 
@@ -67,8 +71,8 @@ test("a payload that was expunged is null, among large ones that are read apart"
   const messages = [1, 2, 3].map((n) => sample.message(application.id, { payload: Buffer.alloc(900_000, n) }))
   for (const message of messages) await store.accept([message])
   await store.expungeMessage(application.id, messages[1]!.id)
-  const [work] = await store.fetch([fetchOf(endpoint)], NOW)
-  expect(work!.deliveries.map(({ payload }) => payload?.[0] ?? null)).toEqual([1, null, 3])
+  const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
+  expect(work.deliveries.map(({ payload }) => payload?.[0] ?? null)).toEqual([1, null, 3])
 })
 
 test("large payloads come whole, though they are read apart from the rest", async () => {
@@ -76,8 +80,8 @@ test("large payloads come whole, though they are read apart from the rest", asyn
   const payloads = [1, 2, 3, 4, 5].map((n) => Buffer.alloc(700_000 * n, n))
   for (const payload of payloads) await store.accept([sample.message(application.id, { payload })])
   const ask = fetchOf(endpoint)
-  const [work] = await store.fetch([ask], NOW)
-  expect(
-    work!.deliveries.map(({ payload }) => Buffer.compare(toBuffer(payload!), payloads.shift()!)),
-  ).toEqual([0, 0, 0, 0, 0])
+  const work = await lanesOf(store).fetch(ask, NOW)
+  expect(work.deliveries.map(({ payload }) => Buffer.compare(toBuffer(payload!), payloads.shift()!))).toEqual(
+    [0, 0, 0, 0, 0],
+  )
 })

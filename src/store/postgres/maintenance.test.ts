@@ -1,8 +1,8 @@
 import { expect, test } from "vitest"
-import { NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
+import { fetchOf, NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
-import { newest, sample, settlement } from "../conformance.ts"
+import { lanesOf, newest, sample, settlement } from "../conformance.ts"
 import { DAY_MS } from "./partitions.ts"
 
 const page = newest(1000)
@@ -142,19 +142,13 @@ test("what comes back to life takes its attempts along and outlives its day", as
 test("an attempt that ended after its delivery was called off goes with it", async () => {
   const { store, query, endpoint, send } = await stage()
   await send(1)
-  const lane = {
-    endpointId: endpoint.id,
-    limit: 9,
-    starting: 9,
-    retryShare: 0,
-    knownVersion: null,
-    inHand: [],
-  }
-  const [work] = await store.fetch([{ ...lane, token: 1 }], NOW)
+  const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
   const [row] = await store.listDeliveries({ live: true }, page)
   const change = { ...cancel(row!, PRESETS.standard, NOW), purgeAt: TOMORROW }
   await store.amend([{ seq: row!.seq, expectedStatus: "pending", expectedAttemptCount: 0, change }])
-  expect(await store.settle([settlement(endpoint.id, 1, work!.deliveries[0]!, 200)])).toEqual(["superseded"])
+  expect(await lanesOf(store).settle([settlement(endpoint.id, 1, work.deliveries[0]!, 200)])).toEqual([
+    "superseded",
+  ])
   expect(await store.listAttempts({ deliveryId: row!.id }, page)).toHaveLength(1)
   expect(await store.purge(TOMORROW, 10)).toBe(1)
   expect(await query(counts)).toMatchObject([{ deliveries: 0, attempts: 0, messages: 0 }])

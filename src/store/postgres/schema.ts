@@ -9,7 +9,7 @@
  * - Ids sort by their bytes whatever the database's language: by time, as on SQLite, and faster than by a dictionary's rules.
  */
 import { scheduleFunctions, turnFunction } from "../../schedule/postgres/functions.ts"
-import { HANDING } from "./handing.ts"
+import { HANDING, VERSIONS } from "./handing.ts"
 import { SUBSCRIPTIONS } from "./subscriptions.ts"
 import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./views.ts"
 
@@ -323,4 +323,6 @@ export const MIGRATIONS: readonly Migration[] = [
   // A turn looks each lane up, also by a plan that was made while there were none.
   { sql: turnFunction("CREATE OR REPLACE", NEVER), additive: true },
   { sql: VIEW_OF_WAITS, additive: true },
+  // An open lane is handed deliveries only while its session knows the newest version, so a typed change raises it too.
+  { sql: VERSIONS, additive: false },
 ]

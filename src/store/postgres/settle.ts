@@ -1,25 +1,29 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under, many in one statement. */
+import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
 import type { Row } from "../rows.ts"
-import type { GivenBack, NewAttempt, Settlement, SettleResult } from "../store.ts"
+import type { NewAttempt, SettleResult } from "../store.ts"
 import type { Context } from "./context.ts"
 import { isMissingPartition } from "./errors.ts"
-import type { Hands } from "./hands.ts"
 import { purgeDay } from "./partitions.ts"
 import { KEPT_DAY, LIVE_DAY } from "./schema.ts"
 import { type Column, Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
 
 const TRIES = 3
 
-/** A claim that ends, with its attempt if a request was made; and where the attempt's response lies among the packed ones. */
-interface Ending {
-  readonly claim: GivenBack | Settlement
-  /** As it was accepted, and not fetched. */
+/** A claim that ends, with its attempt if a request was made. */
+export interface EndedClaim<C extends FencedGiveBack = FencedGiveBack> {
+  readonly claim: C
+  /** The delivery was handed over as it was accepted, and not fetched. */
   readonly wasHanded: boolean
+}
+
+/** Where the attempt's response lies among the packed ones. */
+interface Packable extends EndedClaim<FencedGiveBack | FencedSettlement> {
   readonly bodyAt: number
   readonly bodyLength: number | null
 }
 
-const attemptColumn = (type: string, value: (attempt: NewAttempt) => unknown): Column<Ending> => [
+const attemptColumn = (type: string, value: (attempt: NewAttempt) => unknown): Column<Packable> => [
   type,
   ({ claim }) => (claim.attempt === null ? null : value(claim.attempt)),
 ]
@@ -43,18 +47,21 @@ const CLAIM = {
   error: attemptColumn("text", ({ error }) => error),
   started_at: attemptColumn("bigint", ({ startedAt }) => startedAt),
   duration_ms: attemptColumn("bigint", ({ durationMs }) => durationMs),
-} satisfies { [name: string]: Column<Ending> }
+} satisfies { [name: string]: Column<Packable> }
 
 const changeColumn = (
   type: string,
-  value: (change: Settlement["change"], settlement: Settlement) => unknown,
-): Column<Ending> => [type, ({ claim }) => value((claim as Settlement).change, claim as Settlement)]
+  value: (change: FencedSettlement["change"], settlement: FencedSettlement) => unknown,
+): Column<Packable> => [
+  type,
+  ({ claim }) => value((claim as FencedSettlement).change, claim as FencedSettlement),
+]
 
-const GIVEN_BACK = new Columns<Ending>(CLAIM)
-const SETTLED = new Columns<Ending>({
+const GIVEN_BACK = new Columns<Packable>(CLAIM)
+const SETTLED = new Columns<Packable>({
   ...CLAIM,
-  expected_count: ["int", ({ claim }) => (claim as Settlement).expectedAttemptCount],
-  expected_age_from: ["bigint", ({ claim }) => (claim as Settlement).expectedAgeFrom],
+  expected_count: ["int", ({ claim }) => (claim as FencedSettlement).expectedAttemptCount],
+  expected_age_from: ["bigint", ({ claim }) => (claim as FencedSettlement).expectedAgeFrom],
   status: changeColumn("text", ({ status }) => status),
   dead_reason: changeColumn("text", ({ deadReason }) => deadReason),
   attempt_count: changeColumn("int", ({ attemptCount }) => attemptCount),
@@ -122,17 +129,15 @@ let_go AS (
    WHERE ${lookup("lanes.id", "l.id")} AND (l.id IN (SELECT lane FROM standing WHERE NOT marked)) IS TRUE
 )`
 
-export const FENCED = fenced(IN_HAND)
-
 /** What was tried before goes where its delivery goes. */
-export const moved = (finished: string) => `
+const moved = (finished: string) => `
 moved AS (
   UPDATE attempts a SET purge_day = x.purge_day
     FROM applied x
    WHERE ${finished} AND ${lookup("a.delivery_id", "x.delivery_id")} AND a.purge_day = ${LIVE_DAY}
 )`
 
-const insertAttempts = (columns: Columns<Ending>, day: string, of: string) => `
+const insertAttempts = (columns: Columns<Packable>, day: string, of: string) => `
 INSERT INTO attempts (
   id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated,
   error, started_at, duration_ms, purge_day
@@ -158,7 +163,7 @@ export const SETTLE: Statement = {
   name: "deliveries.settle",
   text: `
 WITH ${asked(UNCHANGED)},
-${FENCED},
+${fenced(IN_HAND)},
 applied AS (
   UPDATE webhook_deliveries d
      SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
@@ -235,7 +240,7 @@ unmarked AS (
   UPDATE webhook_deliveries_live d SET handed_token = NULL WHERE d.seq = ANY (ARRAY(SELECT seq FROM ours))
 ),
 x AS MATERIALIZED (SELECT asked.*, seq IN (SELECT seq FROM ours) AS marked FROM asked),
-${FENCED},
+${fenced(IN_HAND)},
 logged AS (
   ${insertAttempts(GIVEN_BACK, String(LIVE_DAY), "standing")}
 ),
@@ -268,26 +273,29 @@ logged AS (
 SELECT ord::int FROM gone`,
 }
 
-export async function settle(context: Context, settlements: readonly Settlement[]): Promise<SettleResult[]> {
-  const { database, hands } = context
-  const rows = await inItsDay(context, settlements, SETTLE, settleValues(hands, settlements))
+export type EndedSettlement = EndedClaim<FencedSettlement>
+
+export async function settle(
+  context: Context,
+  settlements: readonly EndedSettlement[],
+): Promise<SettleResult[]> {
+  const rows = await inItsDay(context, settlements)
   const changed = settlements.filter((_, i) => rows[i]!.result === "changed")
-  const late = changed.length === 0 ? [] : await database.run(SETTLE_LATE, settleValues(hands, changed))
+  const late = changed.length === 0 ? [] : await context.database.run(SETTLE_LATE, settleValues(changed))
   return rows.map(({ result }) => (result === "changed" ? late.shift()! : { result }).result as SettleResult)
 }
 
-/** Runs what moves deliveries to where finished ones lie, which is made first if need be. */
-export async function inItsDay(
+/** Settles into the partitions of finished deliveries, which are made first if need be. */
+async function inItsDay(
   { database, partitions }: Context,
-  settlements: readonly Settlement[],
-  statement: Statement,
-  values: readonly unknown[],
+  settlements: readonly EndedSettlement[],
 ): Promise<Row[]> {
-  const days = new Set(settlements.filter(({ change }) => change.purgeAt !== null).map(dayOf))
+  const finished = settlements.filter(({ claim }) => claim.change.purgeAt !== null)
+  const days = new Set(finished.map(({ claim }) => dayOf(claim)))
   for (let left = TRIES; ; left--) {
     await partitions.ensureDays(days)
     try {
-      return await database.run(statement, values)
+      return await database.run(SETTLE, settleValues(settlements))
     } catch (error) {
       if (left === 1 || !isMissingPartition((error as Error).cause)) throw error
       partitions.forget()
@@ -295,39 +303,24 @@ export async function inItsDay(
   }
 }
 
-export async function giveBack(context: Context, claims: readonly GivenBack[]): Promise<void> {
-  const { database, hands } = context
-  const rows = await database.run(GIVE_BACK, endingValues(GIVEN_BACK, hands, claims))
+export async function giveBack({ database }: Context, claims: readonly EndedClaim[]): Promise<void> {
+  const rows = await database.run(GIVE_BACK, packedValues(GIVEN_BACK, claims))
   const unmarked = rows.map(({ ord }) => claims[(ord as number) - 1]!)
-  const gone = unmarked.filter(({ attempt }) => attempt !== null)
-  if (gone.length > 0) await database.run(LOG_GONE, endingValues(GIVEN_BACK, hands, gone))
-  // Before anything is fetched: it is no longer in hand. And no lane is open: it would pass over the marks that are left.
-  for (const { endpointId, token, seq } of claims) {
-    hands.giveBack(endpointId, token, seq)
-    hands.close(endpointId)
-  }
+  const gone = unmarked.filter(({ claim }) => claim.attempt !== null)
+  if (gone.length > 0) await database.run(LOG_GONE, packedValues(GIVEN_BACK, gone))
 }
 
-export function settleValues(hands: Hands, settlements: readonly Settlement[]): unknown[] {
-  return endingValues(SETTLED, hands, settlements)
+export function settleValues(settlements: readonly EndedSettlement[]): unknown[] {
+  return packedValues(SETTLED, settlements)
 }
 
-function endingValues(
-  columns: Columns<Ending>,
-  hands: Hands,
-  claims: readonly (GivenBack | Settlement)[],
-): unknown[] {
-  const bodies = new Packed(claims.map(({ attempt }) => attempt?.responseBody ?? null))
-  const endings = claims.map((claim, i) => ({
-    claim,
-    wasHanded: hands.has(claim.endpointId, claim.token, claim.seq),
-    bodyAt: bodies.at[i]!,
-    bodyLength: bodies.lengths[i]!,
-  }))
-  return [...columns.values(endings), bodies.bytes]
+function packedValues(columns: Columns<Packable>, claims: readonly EndedClaim[]): unknown[] {
+  const bodies = new Packed(claims.map(({ claim }) => claim.attempt?.responseBody ?? null))
+  const packed = claims.map((one, i) => ({ ...one, bodyAt: bodies.at[i]!, bodyLength: bodies.lengths[i]! }))
+  return [...columns.values(packed), bodies.bytes]
 }
 
-export function dayOf({ change, attempt }: Settlement): number {
+function dayOf({ change, attempt }: FencedSettlement): number {
   if (change.status !== "delivered" && change.status !== "dead") return KEPT_DAY
   return purgeDay(change.purgeAt, change.lastAttemptedAt ?? attempt?.startedAt ?? change.purgeAt ?? 0)
 }

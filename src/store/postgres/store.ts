@@ -17,7 +17,7 @@ import * as deliveries from "./deliveries.ts"
 import * as endpoints from "./endpoints.ts"
 import * as entries from "./entries.ts"
 import { toOpeningError } from "./errors.ts"
-import { Hands } from "./hands.ts"
+import { LaneSessions } from "./lane-sessions.ts"
 import { listLanes } from "./lane-status.ts"
 import * as lanes from "./lanes.ts"
 import { locate } from "./locate.ts"
@@ -29,7 +29,6 @@ import { Partitions } from "./partitions.ts"
 import { PgSchema } from "./pg-schema.ts"
 import { Pipelines } from "./pipeline.ts"
 import * as policies from "./policies.ts"
-import { RouteBook } from "./routes.ts"
 import * as tasks from "./tasks.ts"
 import { listWorkers } from "./workers.ts"
 
@@ -73,7 +72,6 @@ const OPERATIONS = {
   deleteEntry: entries.deleteEntry,
   scanLanes: lanes.scanLanes,
   changedOutside: async () => false,
-  closeLane: lanes.closeLane,
   getDelivery: deliveries.getDelivery,
   listDeliveries: deliveries.listDeliveries,
   countDeliveries: counts.countDeliveries,
@@ -113,21 +111,17 @@ type WithContext<S> = {
     : never
 }
 /** What many calls do together, in one statement. */
-type Batched = "accept" | "fetch" | "settlesTogether" | "settle" | "giveBack"
+type Batched = "accept" | "openLane"
 OPERATIONS satisfies WithContext<Omit<Store, Batched | "close">>
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const database = await openDatabase(options)
   const partitions = new Partitions(database)
-  const context: Context = {
-    database,
-    partitions,
-    ids: createIds((into) => getRandomValues(into)),
-    hands: new Hands(),
-    routes: new RouteBook(database),
-  }
-  const acceptor = new Acceptor(context)
-  const pipelines = new Pipelines(context)
+  const accepting = new Set<string>()
+  const ids = createIds((into) => getRandomValues(into))
+  const context: Context = { database, partitions, ids, accepting }
+  const sessions = new LaneSessions(new Pipelines(context))
+  const acceptor = new Acceptor(context, sessions, accepting)
   const bound = Object.entries(OPERATIONS).map(([name, operation]) => [
     name,
     (operation as (context: Context, ...args: unknown[]) => unknown).bind(null, context),
@@ -135,10 +129,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return {
     ...(Object.fromEntries(bound) as Omit<Store, Batched | "close">),
     accept: (...args) => acceptor.accept(...args),
-    fetch: (...args) => pipelines.fetch(...args),
-    settlesTogether: false,
-    settle: (...args) => pipelines.settle(...args),
-    giveBack: (...args) => pipelines.giveBack(...args),
+    openLane: (...args) => sessions.open(...args),
     database,
     partitions,
     encryptionKey: () => operations.keyFromStore(context),

@@ -1,6 +1,6 @@
 /** Lanes that may have been handed something by a statement whose end nobody knows: they are woken as soon as the database can be asked. */
 import type { Database } from "./connection.ts"
-import type { Hands } from "./hands.ts"
+import type { LaneSessions } from "./lane-sessions.ts"
 import type { Statement } from "./statement.ts"
 
 const WAKE: Statement = {
@@ -14,15 +14,15 @@ const LATE_MS = 15_000
 
 export class Wakes {
   readonly #database: Database
-  readonly #hands: Hands
+  readonly #sessions: LaneSessions
   readonly #lanes = new Set<string>()
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #forgetUp: () => void
   #closed = false
 
-  constructor(database: Database, hands: Hands) {
+  constructor(database: Database, sessions: LaneSessions) {
     this.#database = database
-    this.#hands = hands
+    this.#sessions = sessions
     this.#forgetUp = database.onUp(() => void this.#write())
   }
 
@@ -43,8 +43,8 @@ export class Wakes {
 
   #wake(lanes: readonly string[]): void {
     for (const lane of lanes) {
-      // A fetch for an open lane takes every mark of its own for one that is on its way.
-      this.#hands.close(lane)
+      // A session that is open takes every mark of its token for a delivery that is on its way to it.
+      this.#sessions.shut(lane)
       this.#lanes.add(lane)
     }
     void this.#write()

@@ -2,14 +2,15 @@
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { Recipients } from "../recipients.ts"
 import { priorityNumber, toJson } from "../rows.ts"
-import type { Accepted, AcceptedLane, NewMessage } from "../store.ts"
+import type { NewMessage } from "../store.ts"
 import { getApplication } from "./applications.ts"
 import type { Context } from "./context.ts"
 import { orConflict } from "./errors.ts"
+import type { AcceptedOnThread, LaneOnThread } from "./handoff.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
 import { claim } from "./lanes.ts"
 
-export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): Accepted[] {
+export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): AcceptedOnThread[] {
   if (tx !== undefined) {
     const text =
       "tx cannot be given here: SQLite has a connection of its own; only on PostgreSQL can a send join a transaction"
@@ -18,7 +19,7 @@ export function accept(context: Context, messages: readonly NewMessage[], tx?: u
   return messages.map((message) => acceptOne(context, message))
 }
 
-function acceptOne(context: Context, message: NewMessage): Accepted {
+function acceptOne(context: Context, message: NewMessage): AcceptedOnThread {
   const recipients = recipientsOf(context, message.orgId, message.app)
   const { idempotency, receivedAt } = message
   if (idempotency !== null) {
@@ -43,11 +44,11 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
   insertMessage(context, message, recipients.appId, subscribers.length)
   const { wakeAt, deliverAt, dated } = message
   const dueAt = dated ? deliverAt! : wakeAt
-  const lanes: AcceptedLane[] = []
+  const lanes: LaneOnThread[] = []
   for (const { id, url, ordered } of subscribers) {
     const seq = context.takeDeliverySeq()
     const deliveryId = context.ids.make("dlv", receivedAt)
-    const hand = deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
+    const handoff = deliverAt === null ? context.openLanes.take(id, message.payload.length) : null
     context.deliveries.add(
       seq,
       deliveryId,
@@ -66,10 +67,10 @@ function acceptOne(context: Context, message: NewMessage): Accepted {
       deliverAt === null ? null : dueAt,
       receivedAt,
       dueAt,
-      Number(hand !== null),
+      Number(handoff !== null),
     )
-    if (hand !== null) claim(context, seq, hand.token, receivedAt, hand.starts)
-    const handed = hand === null ? undefined : { seq, id: deliveryId, token: hand.token }
+    if (handoff !== null) claim(context, seq, handoff.token, receivedAt, handoff.starts)
+    const handed = handoff === null ? undefined : { seq, id: deliveryId, token: handoff.token }
     lanes.push({ endpointId: id, appId: recipients.appId, dueAt: wakeAt, handed })
   }
   return {
@@ -120,7 +121,12 @@ function addMessage({ messages }: Context, message: NewMessage, appId: string, m
   )
 }
 
-function answerAgain(context: Context, messageId: string, same: boolean, asked: NewMessage): Accepted {
+function answerAgain(
+  context: Context,
+  messageId: string,
+  same: boolean,
+  asked: NewMessage,
+): AcceptedOnThread {
   if (!same) {
     throw new PosthornError("conflict", "this idempotency key was used for another message", {
       field: "idempotencyKey",

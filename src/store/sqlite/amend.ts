@@ -1,7 +1,8 @@
 /** Applying to deliveries the changes that core has decided. */
 import type { SQLInputValue } from "node:sqlite"
 import type { Change } from "../../core/settle.ts"
-import type { Amendment, Settlement } from "../store.ts"
+import type { FencedSettlement } from "../fence.ts"
+import type { Amendment } from "../store.ts"
 import type { Context } from "./context.ts"
 
 /** The row is what an outcome was computed from. An operator's retry moves `age_from`, which fences off answers from before it. */
@@ -14,7 +15,7 @@ const AS_READ = "attempt_count = ? AND status = ?"
  */
 export function applyDelivered(
   { connection }: Context,
-  { seq, change, attempt, expectedAttemptCount, expectedAgeFrom }: Settlement,
+  { seq, change, attempt, expectedAttemptCount, expectedAgeFrom }: FencedSettlement,
 ): boolean {
   const { attemptCount, lastAttemptedAt, deliveredAt, ageFrom, stalls, purgeAt } = change
   const { changes } = connection
@@ -39,7 +40,7 @@ export function applyDelivered(
   return changes === 1
 }
 
-export function applyOutcome(context: Context, settlement: Settlement): boolean {
+export function applyOutcome(context: Context, settlement: FencedSettlement): boolean {
   const { seq, change, attempt, expectedAttemptCount, expectedAgeFrom } = settlement
   return applyChange(context, seq, change, attempt?.url ?? null, AS_TRIED, [
     expectedAttemptCount,

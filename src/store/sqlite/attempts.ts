@@ -1,6 +1,7 @@
 /** The log of attempts. */
+import type { Fence } from "../fence.ts"
 import { toAttempt, toAttemptCounts } from "../rows.ts"
-import type { Attempt, AttemptCounts, AttemptFilter, Claimed, NewAttempt, Page } from "../store.ts"
+import type { Attempt, AttemptCounts, AttemptFilter, NewAttempt, Page } from "../store.ts"
 import { asList, Conditions, responseClassOf, throughMessage } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { readPage } from "./page.ts"
@@ -8,7 +9,7 @@ import { readPage } from "./page.ts"
 /** Of a row that is known to be there, with those of the same transaction. */
 export function addAttempt(
   { attempts }: Context,
-  { deliveryId, endpointId, messageId }: Claimed,
+  { deliveryId, endpointId, messageId }: Fence,
   attempt: NewAttempt,
 ): void {
   attempts.add(attempt.id, deliveryId, endpointId, messageId, ...outcomeOf(attempt))

@@ -12,6 +12,7 @@ import { wireOf } from "./wire.ts"
 
 interface Waiting {
   readonly name: OperationName
+  receive(value: unknown): unknown
   resolve(value: unknown): void
   reject(error: Error): void
 }
@@ -82,13 +83,19 @@ export class Channel {
     return channel
   }
 
-  call(name: OperationName, args: readonly unknown[]): Promise<unknown> {
+  /** `receive` is given the answer as it comes in, before those of later calls, and makes the result of it. */
+  call<T = unknown>(
+    name: OperationName,
+    args: readonly unknown[],
+    receive: (value: unknown) => T = asItIs,
+  ): Promise<T> {
     if (this.#ended !== null) return Promise.reject(this.#ended)
-    return new Promise((resolve, reject) => {
-      this.#outbox.push({ call: [name, wireOf(name).pack(args)], waiting: { name, resolve, reject } })
+    return new Promise<unknown>((resolve, reject) => {
+      const waiting = { name, receive, resolve, reject }
+      this.#outbox.push({ call: [name, wireOf(name).pack(args)], waiting })
       if (this.#outbox.length >= ENOUGH_TO_SEND) this.#flush()
       else UNSENT.add(this)
-    })
+    }) as Promise<T>
   }
 
   /** Each message has a price of its own: while the thread has enough to do, calls of several ticks go together. */
@@ -133,7 +140,10 @@ export class Channel {
   }
 
   #answer(waiting: Waiting, answer: Answer): void {
-    if ("value" in answer) return waiting.resolve(wireOf(waiting.name).unpackAnswer(answer.value))
+    if ("value" in answer) {
+      const value = wireOf(waiting.name).unpackAnswer(answer.value)
+      return waiting.resolve(waiting.receive(value))
+    }
     const error = toError(answer.failure)
     waiting.reject(error)
     if (error.code === "store_failed") this.#lose(error)
@@ -185,6 +195,8 @@ export class Channel {
     await this.#worker.terminate()
   }
 }
+
+const asItIs = <T>(value: unknown) => value as T
 
 function toError({ code, message, field, cause }: Failure): PosthornError {
   return new PosthornError(code, message, { field, cause })

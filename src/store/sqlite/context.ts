@@ -1,9 +1,9 @@
 /** What the operations share on the store's thread, and what they keep between transactions. */
 import type { Ids } from "../../core/ids.ts"
-import { OpenLanes } from "../open-lanes.ts"
 import type { Recipients } from "../recipients.ts"
 import type { Connection } from "./connection.ts"
 import { Inserts } from "./inserts.ts"
+import { OpenLanes } from "./open-lanes.ts"
 
 const MESSAGE =
   "id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, matched, purge_at, payload_until"

@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
 import { createIds } from "../../core/ids.ts"
+import { lanesOf } from "../conformance/lanes.ts"
 import { AT, laneFetch, NOW, newest, sample, settlement } from "../conformance/samples.ts"
 import type { Endpoint } from "../store.ts"
 import { Connection } from "./connection.ts"
@@ -61,15 +62,15 @@ async function start(more: Partial<Endpoint> = {}) {
 
 test("what is asked for at the same moment sees what was accepted before it, and not what came after", async () => {
   const { store, endpoint, send } = await start()
-  const [, [first], , [second]] = await Promise.all([
+  const [, first, , second] = await Promise.all([
     send(),
-    store.fetch([laneFetch(endpoint.id, TOKEN)], NOW),
+    lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN), NOW),
     send(),
-    store.fetch([laneFetch(endpoint.id, TOKEN, { limit: 9 })], NOW),
+    lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN, { limit: 9 }), NOW),
     send(),
   ])
-  expect(first!.deliveries.map(({ seq }) => seq)).toEqual([1])
-  expect(second!.deliveries.map(({ seq }) => seq)).toEqual([2])
+  expect(first.deliveries.map(({ seq }) => seq)).toEqual([1])
+  expect(second.deliveries.map(({ seq }) => seq)).toEqual([2])
 })
 
 test("a key that is repeated at the same moment is answered with what the first was answered", async () => {
@@ -105,19 +106,19 @@ test("numbers of deliveries follow those that were added otherwise at the same m
 test("attempts of one moment are written with their deliveries' ids; one whose delivery is gone is not kept", async () => {
   const { path, store, endpoint, send } = await start()
   await Promise.all(Array.from({ length: 20 }, () => send()))
-  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN, { limit: 20 })], NOW)
+  const work = await lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN, { limit: 20 }), NOW)
   const db = new DatabaseSync(path)
-  db.prepare("DELETE FROM webhook_deliveries WHERE seq = ?").run(work!.deliveries[3]!.seq)
+  db.prepare("DELETE FROM webhook_deliveries WHERE seq = ?").run(work.deliveries[3]!.seq)
   db.close()
-  const results = await store.settle(
-    work!.deliveries.map((delivery, i) => settlement(endpoint.id, TOKEN, delivery, i % 2 ? 500 : 200)),
+  const results = await lanesOf(store).settle(
+    work.deliveries.map((delivery, i) => settlement(endpoint.id, TOKEN, delivery, i % 2 ? 500 : 200)),
   )
-  expect(results).toEqual(work!.deliveries.map((_, i) => (i === 3 ? "superseded" : "applied")))
+  expect(results).toEqual(work.deliveries.map((_, i) => (i === 3 ? "superseded" : "applied")))
   const attempts = await store.listAttempts(
     { endpointId: endpoint.id },
     { ...newest(99), order: "ascending" },
   )
-  const kept = work!.deliveries.filter((_, i) => i !== 3)
+  const kept = work.deliveries.filter((_, i) => i !== 3)
   expect(attempts.map(({ deliveryId, messageId }) => [deliveryId, messageId])).toEqual(
     kept.map(({ id, messageId }) => [id, messageId]),
   )
@@ -125,7 +126,7 @@ test("attempts of one moment are written with their deliveries' ids; one whose d
 
 /** How many messages and deliveries there are, when everything that was left to be written is. */
 async function counted({ store, application }: Awaited<ReturnType<typeof start>>) {
-  await store.closeLane("ep_of_nobody")
+  await store.changedOutside()
   const messages = await store.listMessages({ appId: application.id }, newest(99), false)
   return [messages.length, (await store.listDeliveries({}, newest(99))).length]
 }
@@ -158,17 +159,18 @@ test.each([
 
 test("a lane that a refused batch was to be handed to is closed: nothing in it is taken for being sent", async () => {
   const { store, application, endpoint, send } = await start()
-  const open = { limit: 10, open: 10 }
-  await store.fetch([laneFetch(endpoint.id, TOKEN, open)], NOW)
+  const open = { limit: 10, handoffPlaces: 10 }
+  await lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN, open), NOW)
   await send({ eventId: "taken" })
   const batch = [{}, { eventId: "taken" }].map((one) =>
     sample.message(application.id, { receivedAt: NOW, ...one }),
   )
   await expect(store.accept(batch)).rejects.toMatchObject({ code: "conflict" })
-  const [accepted] = await send()
-  expect(accepted!.lanes[0]!.handed).toBeUndefined()
-  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN, open)], NOW)
-  expect(work!.deliveries.map(({ seq }) => seq)).toEqual([2])
+  expect((await send())[0]!.lanes).toHaveLength(1)
+  const { handedOver } = lanesOf(store).of({ endpointId: endpoint.id, token: TOKEN })
+  expect(handedOver.map(({ seq }) => seq)).toEqual([1])
+  const work = await lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN, open), NOW)
+  expect(work.deliveries.map(({ seq }) => seq)).toEqual([2])
 })
 
 test("a large payload is written by itself, and those before it in their order", () => {
@@ -209,23 +211,23 @@ test("one that is there already is refused alone, whatever is sent at the same m
   expect(await counted(stage)).toEqual([4, 4])
 })
 
-test("who asks twice for a lane in one call gets a delivery once", async () => {
+test("who asks twice for a lane at the same moment gets a delivery once", async () => {
   const { store, endpoint, send } = await start()
   await send()
-  const lane = laneFetch(endpoint.id, TOKEN)
-  const work = await store.fetch([lane, lane], NOW)
+  const fetch = () => lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN), NOW)
+  const work = await Promise.all([fetch(), fetch()])
   expect(work.map(({ deliveries }) => deliveries.length)).toEqual([1, 0])
 })
 
 test("at the same moment too, an older claim does not settle what a newer one has fetched", async () => {
   const { store, endpoint, send } = await start()
   await send()
-  const [work] = await store.fetch([laneFetch(endpoint.id, TOKEN)], NOW)
-  const [[again], [result]] = await Promise.all([
-    store.fetch([laneFetch(endpoint.id, TOKEN + 1)], NOW),
-    store.settle([settlement(endpoint.id, TOKEN, work!.deliveries[0]!, 200)]),
+  const work = await lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN), NOW)
+  const [again, [result]] = await Promise.all([
+    lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN + 1), NOW),
+    lanesOf(store).settle([settlement(endpoint.id, TOKEN, work.deliveries[0]!, 200)]),
   ])
-  expect([again!.deliveries.length, result]).toEqual([1, "stale"])
+  expect([again.deliveries.length, result]).toEqual([1, "stale"])
 })
 
 test("a message for one endpoint that is there already is refused as that", async () => {

@@ -1,9 +1,11 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
 
 import { type Moment, steadyTimeOf } from "../../core/clock.ts"
+import { closedBy } from "../../core/gate.ts"
 import { STALL_WAITS_MS } from "../../core/settle.ts"
-import { type Row, toClaimed } from "../rows.ts"
-import type { ClaimedDelivery, LaneFetch, LaneWake, LaneWork } from "../store.ts"
+import type { FetchedLane, LaneFetch } from "../fence.ts"
+import { MISSING, type Row, toClaimed, toGateState } from "../rows.ts"
+import type { ClaimedDelivery, LaneWake } from "../store.ts"
 import { insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 import { readEndpoint } from "./endpoints.ts"
@@ -42,39 +44,34 @@ function earliestDue(context: Context, endpointId: string, at: Moment | undefine
   return Math.min(...dues)
 }
 
-export function fetch(context: Context, lanes: readonly LaneFetch[], now: number, wall = now): LaneWork[] {
-  return lanes.map((lane) => {
-    const work = fetchLane(context, lane, { now, wall })
-    // Whoever asks next does not get it too, and a settle by an older claim finds that it stands no more.
-    context.claims.flush()
-    return work
-  })
+export function fetch(context: Context, lane: LaneFetch, inHand: number, at: Moment): FetchedLane {
+  const fetched = fetchLane(context, lane, inHand, at)
+  // A later fetch must not give them again, and a settle by an older claim must find that it no longer stands.
+  context.claims.flush()
+  return fetched
 }
 
-function fetchLane(context: Context, lane: LaneFetch, at: Moment): LaneWork {
+function fetchLane(context: Context, lane: LaneFetch, inHand: number, at: Moment): FetchedLane {
   const { endpointId } = lane
   const { now } = at
   const state = context.connection
     .sql(
-      "SELECT version, ordered, disabled OR paused AS stopped, deleted_at IS NOT NULL AS deleted, hold_until FROM endpoints WHERE id = ?",
+      "SELECT version, ordered, disabled, paused, deleted_at IS NOT NULL AS deleted, hold_until FROM endpoints WHERE id = ?",
     )
     .get(endpointId)
-  const deleted = state?.deleted === 1
   context.openLanes.close(endpointId)
+  const gate = toGateState(state ?? MISSING)
   const idle = {
-    endpointId,
     endpoint: null,
     // A file has one owner, whose claims cannot be lost.
     lost: false,
-    held: null,
-    deleted,
+    gate,
     deliveries: [],
     nextDueAt: null,
     open: false,
   }
-  if (state === undefined || (state.stopped === 1 && !deleted)) return { ...idle, held: { until: null } }
-  const holdUntil = state.hold_until as number | null
-  if (holdUntil !== null && holdUntil > now && !deleted) return { ...idle, held: { until: holdUntil } }
+  const { deleted } = gate
+  if (state === undefined || (!deleted && closedBy(gate, now) !== null)) return idle
 
   const endpoint = state.version === lane.knownVersion ? null : readEndpoint(context, endpointId)
   const before = queues(context, endpointId)
@@ -86,19 +83,24 @@ function fetchLane(context: Context, lane: LaneFetch, at: Moment): LaneWork {
   const found = joins
     ? { ...taken, nextDueAt: earliest([taken.nextDueAt, nextJoin(context, endpointId, at)]) }
     : taken
-  const isLine = ordered || state.ordered === 1
-  const most = lane.open ?? 0
-  const open = most > 0 && !isLine && !deleted && !isDue(found.nextDueAt, now)
+  const isOrdered = ordered || state.ordered === 1
+  const places = lane.handoffPlaces
+  const open = places > 0 && !isOrdered && !deleted && !isDue(found.nextDueAt, now)
   if (open) {
     const { length } = found.deliveries
     context.openLanes.open(endpointId, {
       token: lane.token,
-      most,
-      used: lane.inHand.length + length,
-      free: lane.starting - length,
+      places,
+      inHand: inHand + length,
+      starting: lane.starting - length,
     })
   }
   return { ...idle, endpoint, open, ...found }
+}
+
+/** A lane that a later claim has opened stays open. */
+export function closeLane({ openLanes }: Context, endpointId: string, token: number): void {
+  openLanes.closeIfToken(endpointId, token)
 }
 
 function isDue(dueAt: number | null, now: number): boolean {

@@ -1,7 +1,8 @@
-/** Who asked for it is handed what is accepted, and nobody else; whatever makes it untrue that nothing else is due closes the lane. */
+/** A session that asked for handoffs gets what is accepted, and no other session does; whatever may make a handoff wrong closes the lane. */
 import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
+import { lanesOf } from "../conformance/lanes.ts"
 import { claimed, laneFetch, NOW, sample, settlement } from "../conformance/samples.ts"
 import type { ClaimedDelivery, Endpoint, NewMessage } from "../store.ts"
 
@@ -11,53 +12,81 @@ const TOKEN = 7
 async function start(more: Partial<Endpoint> = {}, most = 10, starting = 1) {
   const stage = await sqliteStage(more)
   const { path, store, application, endpoint } = stage
-  const open = async (inHand: readonly number[] = []) => {
-    const asked = laneFetch(endpoint.id, TOKEN, { limit: most, starting, inHand, open: most })
-    return (await store.fetch([asked], NOW))[0]!
+  const lanes = lanesOf(store)
+  const lane = lanes.of({ endpointId: endpoint.id, token: TOKEN })
+  const open = () =>
+    lanes.fetch(laneFetch(endpoint.id, TOKEN, { limit: most, starting, handoffPlaces: most }), NOW)
+  const accept = async (message: Partial<NewMessage> = {}) =>
+    (await store.accept([sample.message(application.id, { receivedAt: NOW, ...message })]))[0]!
+  /** What is handed over of it. Else its lane is one to wake. */
+  const send = async (message: Partial<NewMessage> = {}): Promise<ClaimedDelivery | undefined> => {
+    const before = lane.handedOver.length
+    const { lanes: wakes } = await accept(message)
+    const handed = lane.handedOver[before]
+    expect(wakes.length).toBe(handed === undefined ? 1 : 0)
+    return handed
   }
-  const send = async (message: Partial<NewMessage> = {}) =>
-    (await store.accept([sample.message(application.id, { receivedAt: NOW, ...message })]))[0]!.lanes[0]!
-      .handed
   const inFlight = () => {
     const db = new DatabaseSync(path, { readOnly: true })
     const rows = db.prepare("SELECT seq, token, started_at > 0 AS sent FROM in_flight ORDER BY seq").all()
     db.close()
     return rows.map((row) => ({ ...row }))
   }
-  const settle = async (seq: number, status: number) => {
-    const delivery = (
-      await store.listDeliveries({}, { limit: 99, order: "ascending", from: null, back: false })
-    ).find((one) => one.seq === seq)!
-    return store.settle([settlement(endpoint.id, TOKEN, delivery as unknown as ClaimedDelivery, status)])
-  }
-  return { ...stage, open, send, inFlight, settle, work: await open() }
+  const settle = (delivery: ClaimedDelivery, status: number) =>
+    lanes.settle([settlement(endpoint.id, TOKEN, delivery, status)])
+  const giveBack = (...deliveries: readonly ClaimedDelivery[]) =>
+    lanes.giveBack(deliveries.map((one) => ({ ...claimed(endpoint.id, TOKEN, one), attempt: null })))
+  const work = await open()
+  return { ...stage, lanes, lane, open, accept, send, inFlight, settle, giveBack, work }
 }
 
 test("a lane with nothing due is open, and is handed what is accepted: claimed, with its token, in the same transaction", async () => {
-  const { work, send, inFlight } = await start()
+  const { work, accept, lane, inFlight } = await start()
   expect(work).toMatchObject({ open: true, deliveries: [] })
-  const handed = await send()
-  expect(handed).toEqual({ seq: 1, id: expect.stringMatching(/^dlv_/), token: TOKEN })
+  const { messageId, lanes, matched } = await accept()
+  expect(lane.handedOver).toMatchObject([{ seq: 1, id: expect.stringMatching(/^dlv_/), messageId }])
+  expect({ lanes, matched }).toEqual({ lanes: [], matched: 1 })
   expect(inFlight()).toEqual([{ seq: 1, token: TOKEN, sent: 1 }])
+})
+
+test("what is handed over is as a fetch would give it", async () => {
+  const { send, giveBack, open } = await start()
+  const handed = (await send({ sessionId: "session", maxAttempts: 3, priority: "high" }))!
+  await giveBack(handed)
+  const [fetched] = (await open()).deliveries
+  const payload = (one: ClaimedDelivery) => Buffer.from(one.payload as Uint8Array)
+  expect({ ...fetched, payload: null }).toEqual({ ...handed, payload: null })
+  expect(payload(fetched!)).toEqual(payload(handed))
 })
 
 test("what has to wait for its turn is written down as such, until one is done with", async () => {
   const { send, settle, inFlight } = await start()
-  for (let i = 0; i < 3; i++) await send()
+  const handed = [await send(), await send(), await send()]
   expect(inFlight().map(({ sent }) => sent)).toEqual([1, 0, 0])
-  for (const seq of [1, 2, 3]) expect(await settle(seq, 200)).toEqual(["applied"])
+  for (const one of handed) expect(await settle(one!, 200)).toEqual(["applied"])
   await send()
   expect(inFlight()).toEqual([{ seq: 4, token: TOKEN, sent: 1 }])
 })
 
 test("who has as much in hand as asked for gets no more, and what follows does not overtake", async () => {
   const { send, settle, open } = await start({}, 2)
-  expect(await send()).toBeDefined()
+  const first = await send()
+  expect(first).toBeDefined()
   expect(await send()).toBeDefined()
   expect(await send()).toBeUndefined()
-  await settle(1, 200)
+  await settle(first!, 200)
   expect(await send()).toBeUndefined()
-  expect((await open([2])).deliveries.map(({ seq }) => seq)).toEqual([3, 4])
+  expect((await open()).deliveries.map(({ seq }) => seq)).toEqual([3, 4])
+})
+
+test("what is in hand when the lane is opened takes its places", async () => {
+  const { accept, lanes, open, send, endpoint } = await start({}, 2)
+  await lanes.fetch(laneFetch(endpoint.id, TOKEN), NOW)
+  await accept()
+  expect(await open()).toMatchObject({ open: true, deliveries: [{ seq: 1 }] })
+  expect(await open()).toMatchObject({ open: true, deliveries: [] })
+  expect(await send()).toBeDefined()
+  expect(await send()).toBeUndefined()
 })
 
 test("large payloads take more of the room", async () => {
@@ -68,16 +97,16 @@ test("large payloads take more of the room", async () => {
 })
 
 test("a lane that has more due than was fetched is not open", async () => {
-  const { send, open, store, endpoint } = await start({}, 1)
-  await store.closeLane(endpoint.id)
-  for (let i = 0; i < 2; i++) await send()
+  const { send, open, giveBack } = await start({}, 1)
+  await giveBack((await send())!)
+  await send()
   expect(await open()).toMatchObject({ open: false, deliveries: [{ seq: 1 }] })
 })
 
 test("nobody is handed what they did not ask for, nor what is not due, nor what stands in a line", async () => {
-  const { send, store, endpoint } = await start()
+  const { send, lanes, endpoint } = await start()
   expect(await send({ deliverAt: NOW + 1000 })).toBeUndefined()
-  await store.fetch([laneFetch(endpoint.id, TOKEN)], NOW)
+  await lanes.fetch(laneFetch(endpoint.id, TOKEN), NOW)
   expect(await send()).toBeUndefined()
   const line = await start({ ordered: true })
   expect(line.work.open).toBe(false)
@@ -85,7 +114,7 @@ test("nobody is handed what they did not ask for, nor what is not due, nor what 
 })
 
 test.each<[string, (stage: Awaited<ReturnType<typeof start>>) => Promise<unknown>]>([
-  ["the worker closes it", ({ store, endpoint }) => store.closeLane(endpoint.id)],
+  ["the worker closes it", ({ lane }) => lane.session.close()],
   [
     "the endpoint is changed",
     ({ store, endpoint }) => store.updateEndpoint(endpoint.id, { paused: true }, NOW),
@@ -115,17 +144,46 @@ test.each<[string, (stage: Awaited<ReturnType<typeof start>>) => Promise<unknown
 
 test("it is closed when its endpoint asks for time, and when something is given back", async () => {
   const asking = await start()
-  await asking.send()
-  const { store, endpoint } = asking
-  const [delivery] = await store.listDeliveries({}, { limit: 1, order: "ascending", from: null, back: false })
-  const outcome = settlement(endpoint.id, TOKEN, delivery as unknown as ClaimedDelivery, 429)
-  await store.settle([{ ...outcome, change: { ...outcome.change, holdLaneUntil: NOW + 60_000 } }])
+  const outcome = settlement(asking.endpoint.id, TOKEN, (await asking.send())!, 429)
+  await asking.lanes.settle([{ ...outcome, change: { ...outcome.change, holdLaneUntil: NOW + 60_000 } }])
+  expect(asking.lane.session.isOpen).toBe(false)
   expect(await asking.send()).toBeUndefined()
 
   const giving = await start()
-  const { seq, id } = (await giving.send())!
-  const claim = claimed(giving.endpoint.id, TOKEN, { seq, id, messageId: "" } as ClaimedDelivery)
-  await giving.store.giveBack([{ ...claim, attempt: null }])
+  await giving.giveBack((await giving.send())!)
+  expect(giving.lane.session.isOpen).toBe(false)
   expect(giving.inFlight()).toEqual([])
   expect(await giving.send()).toBeUndefined()
+})
+
+test("what is on its way to a session that gives back is recalled, until a later fetch opens the lane again", async () => {
+  const { accept, giveBack, lane, open, send } = await start()
+  const first = (await send())!
+  await Promise.all([accept(), giveBack(first)])
+  expect(lane.handedOver).toEqual([first])
+  expect(lane.recalledLate).toMatchObject([{ seq: 2 }])
+  await giveBack(...lane.recalledLate)
+  expect((await open()).deliveries).toMatchObject([{ seq: 1 }, { seq: 2 }])
+  expect(await send()).toMatchObject({ seq: 3 })
+})
+
+test("a fetch that was asked for before something is given back does not open the lane", async () => {
+  const { lane, open, send, giveBack } = await start()
+  const handed = (await send())!
+  const [work] = await Promise.all([open(), giveBack(handed)])
+  expect(work.open).toBe(false)
+  expect(lane.session.isOpen).toBe(false)
+  expect(await send()).toBeUndefined()
+})
+
+test("what is handed to a session that is no longer there goes back, for the lane's next owner", async () => {
+  const { accept, lanes, endpoint, inFlight } = await start()
+  const next = lanes.of({ endpointId: endpoint.id, token: TOKEN + 1 })
+  expect((await accept()).lanes).toHaveLength(1)
+  await expect.poll(inFlight).toEqual([])
+  const { deliveries } = await next.session.fetch(laneFetch(endpoint.id, TOKEN + 1).want, {
+    now: NOW,
+    wall: NOW,
+  })
+  expect(deliveries).toMatchObject([{ seq: 1, stalls: 0 }])
 })

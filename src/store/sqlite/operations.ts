@@ -81,7 +81,7 @@ export const WRITES = {
   fetch: lanes.fetch,
   settle: settling.settle,
   giveBack: settling.giveBack,
-  closeLane: ({ openLanes }: Context, endpointId: string) => openLanes.close(endpointId),
+  closeLane: lanes.closeLane,
   expungeAttempt: attempts.expungeAttempt,
   expungeMessage: messages.expungeMessage,
   add: adding.add,
@@ -95,13 +95,16 @@ export const WRITES = {
 
 export type OperationName = keyof typeof READS | keyof typeof WRITES
 
+/** Methods that the store makes of operations of the thread. */
+export type OutsideThread = "openLane" | "close"
+
 /** The contract, seen from the thread: the same methods, synchronous, with the context before their arguments. */
 type OnThread<S> = {
   [name in keyof S]: S[name] extends (...args: infer A) => Promise<infer R>
     ? (context: Context, ...args: A) => R
     : never
 }
-export const OPERATIONS = { ...READS, ...WRITES } satisfies Omit<OnThread<Store>, "settlesTogether" | "close">
+export const OPERATIONS = { ...READS, ...WRITES } satisfies Omit<OnThread<Store>, OutsideThread | "accept">
 
 /** A run of numbers for this opening of the file, above those of every earlier one. */
 function openTokens({ connection }: Context): number {

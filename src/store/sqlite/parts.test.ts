@@ -2,18 +2,14 @@
 import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
-import { wokenBy } from "../../engine/handed.ts"
-import { laneFetch, ORG, sample, settlement } from "../conformance.ts"
+import { laneFetch, lanesOf, ORG, sample, settlement } from "../conformance.ts"
 import { MIGRATIONS } from "./schema.ts"
 
 const NOW = 1_900_000_000_000
 
 async function stage(messages: number, more: Parameters<typeof sqliteStage>[0] = {}) {
   const { path, store, application, endpoint } = await sqliteStage(more)
-  const send = async () => {
-    const message = sample.message(application.id, { receivedAt: NOW })
-    return wokenBy(await store.accept([message]), [message])
-  }
+  const send = () => store.accept([sample.message(application.id, { receivedAt: NOW })])
   for (let i = 0; i < messages; i++) await send()
   const sql = (text: string) => {
     const db = new DatabaseSync(path)
@@ -22,27 +18,30 @@ async function stage(messages: number, more: Parameters<typeof sqliteStage>[0] =
     return rows
   }
   const fetch = async (limit: number, now = NOW) => {
-    const [work] = await store.fetch([laneFetch(endpoint.id, 7, { limit })], now)
-    return { ...work!, seqs: work!.deliveries.map(({ seq }) => seq) }
+    const work = await lanesOf(store).fetch(laneFetch(endpoint.id, 7, { limit }), now)
+    return { ...work, seqs: work.deliveries.map(({ seq }) => seq) }
   }
-  return { store, application, endpoint, send, sql, fetch }
+  /** A lane that is open is handed what is sent. */
+  const hand = async () => {
+    await lanesOf(store).fetch(laneFetch(endpoint.id, 7, { handoffPlaces: 10 }), NOW)
+    await send()
+    return lanesOf(store).of({ endpointId: endpoint.id, token: 7 }).handedOver[0]!
+  }
+  return { store, application, endpoint, hand, sql, fetch }
 }
 
 test("what is handed over stands in a part of its own until it is tried again", async () => {
-  const { store, endpoint, send, sql } = await stage(0)
-  await store.fetch([laneFetch(endpoint.id, 7, { open: 10 })], NOW)
-  const [woken] = await send()
+  const { store, endpoint, hand, sql } = await stage(0)
+  const handed = await hand()
   const part = () => sql("SELECT handed FROM webhook_deliveries")
   expect(part()).toEqual([{ handed: 1 }])
-  expect(await store.settle([settlement(endpoint.id, 7, woken!.delivery!, 500)])).toEqual(["applied"])
+  expect(await lanesOf(store).settle([settlement(endpoint.id, 7, handed, 500)])).toEqual(["applied"])
   expect(part()).toEqual([{ handed: 0 }])
 })
 
 test("what was handed over and delivered waits with the others when it comes back to life", async () => {
-  const { store, endpoint, send, sql } = await stage(0)
-  await store.fetch([laneFetch(endpoint.id, 7, { open: 10 })], NOW)
-  const [woken] = await send()
-  await store.settle([settlement(endpoint.id, 7, woken!.delivery!, 200)])
+  const { store, endpoint, hand, sql } = await stage(0)
+  await lanesOf(store).settle([settlement(endpoint.id, 7, await hand(), 200)])
   const row = () => sql("SELECT status, handed FROM webhook_deliveries")
   expect(row()).toEqual([{ status: "delivered", handed: 1 }])
   sql("UPDATE webhook_deliveries SET status = 'pending'")

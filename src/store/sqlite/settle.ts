@@ -1,17 +1,18 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under. */
-import type { GivenBack, Settlement, SettleResult } from "../store.ts"
+import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
+import type { SettleResult } from "../store.ts"
 import { applyDelivered, applyOutcome } from "./amend.ts"
 import { addAttempt, insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
 
-export function settle(context: Context, settlements: readonly Settlement[]): SettleResult[] {
+export function settle(context: Context, settlements: readonly FencedSettlement[]): SettleResult[] {
   return settlements.map((settlement) => settleOne(context, settlement))
 }
 
-function settleOne(context: Context, settlement: Settlement): SettleResult {
+function settleOne(context: Context, settlement: FencedSettlement): SettleResult {
   const { seq, token, change, attempt } = settlement
   if (!dropClaim(context, seq, token)) return "stale"
-  context.openLanes.settled(settlement.endpointId, token)
+  context.openLanes.free(settlement.endpointId, token)
   const applied =
     change.status === "delivered" ? applyDelivered(context, settlement) : applyOutcome(context, settlement)
   if (attempt !== null && applied) addAttempt(context, settlement, attempt)
@@ -33,11 +34,11 @@ function countLate({ connection }: Context, seq: number, lastAttemptedAt: number
     .run(lastAttemptedAt, seq)
 }
 
-export function giveBack(context: Context, claims: readonly GivenBack[]): void {
+export function giveBack(context: Context, claims: readonly FencedGiveBack[]): void {
   for (const { seq, token, endpointId, attempt } of claims) {
-    // It is due again, and goes before whatever comes.
+    // The delivery is due again, and goes before new ones.
     context.openLanes.close(endpointId)
-    context.openLanes.settled(endpointId, token)
+    context.openLanes.free(endpointId, token)
     if (dropClaim(context, seq, token) && attempt !== null) insertAttempt(context, seq, attempt)
   }
 }

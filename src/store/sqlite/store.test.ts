@@ -3,7 +3,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, onTestFinished, test } from "vitest"
-import { laneFetch, newest, ORG, OTHER_ORG, sample, settlement, storeConformance } from "../conformance.ts"
+import {
+  laneFetch,
+  lanesOf,
+  newest,
+  ORG,
+  OTHER_ORG,
+  sample,
+  settlement,
+  storeConformance,
+} from "../conformance.ts"
 import { refuseOldSqlite } from "./connection.ts"
 import { openSqliteStore } from "./store.ts"
 
@@ -171,8 +180,8 @@ test("a reset typed as SQL clears what the finished life left behind, and our ow
   await store.createApplication(application)
   await store.createEndpoint(endpoint)
   await store.accept([sample.message(application.id, { maxAttempts: 1 })])
-  const [work] = await store.fetch([laneFetch(endpoint.id, 1)], NOW)
-  await store.settle([settlement(endpoint.id, 1, work!.deliveries[0]!, 500)])
+  const work = await lanesOf(store).fetch(laneFetch(endpoint.id, 1), NOW)
+  await lanesOf(store).settle([settlement(endpoint.id, 1, work.deliveries[0]!, 500)])
   const db = new DatabaseSync(path)
   db.exec("UPDATE webhook_deliveries SET purge_at = 5, discarded_at = 6, stalls = 3")
   db.exec("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE status = 'dead'")

@@ -7,8 +7,9 @@ import type { Store } from "../store.ts"
 import { Channel } from "./channel.ts"
 import { toPosthornError } from "./errors.ts"
 import type { ExecutorOptions } from "./executor.ts"
+import { LaneSessions } from "./lane-sessions.ts"
 import { guardLog, type LogGuard } from "./log-guard.ts"
-import { LISTS, OPERATIONS, type OperationName, READS } from "./operations.ts"
+import { LISTS, OPERATIONS, type OperationName, type OutsideThread, READS } from "./operations.ts"
 
 export interface SqliteStoreOptions {
   readonly path: string
@@ -75,9 +76,11 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       ? async (...args) => (await lister()).call(name, args)
       : (...args) => channel.call(name, args)
   }
+  const sessions = new LaneSessions(writer!)
   return {
-    ...(methods as unknown as Omit<SqliteStore, "settlesTogether" | "close" | "kill">),
-    settlesTogether: true,
+    ...(methods as unknown as Omit<SqliteStore, OutsideThread | "kill">),
+    accept: (messages, tx) => sessions.accept(messages, tx),
+    openLane: (claim, listener, knownVersion) => sessions.open(claim, listener, knownVersion),
     async close() {
       told = true
       closed = true

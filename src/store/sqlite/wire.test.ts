@@ -1,6 +1,8 @@
 import { expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
-import type { Accepted, NewMessage, Settlement } from "../store.ts"
+import type { FencedSettlement } from "../fence.ts"
+import type { NewMessage } from "../store.ts"
+import type { AcceptedOnThread } from "./handoff.ts"
 import { wireOf } from "./wire.ts"
 
 /** Each value is another, so that none can take another's place. */
@@ -41,7 +43,7 @@ const least: NewMessage = {
   payloadUntil: null,
 }
 
-const settlement: Required<Settlement> = {
+const settlement: Required<FencedSettlement> = {
   seq: 1,
   deliveryId: "dlv_1",
   messageId: "msg_1",
@@ -78,14 +80,14 @@ const settlement: Required<Settlement> = {
     durationMs: 13,
   },
 }
-const swapped: Settlement = {
+const swapped: FencedSettlement = {
   ...settlement,
   change: { ...settlement.change, manual: false, disableEndpoint: true },
   attempt: { ...settlement.attempt!, manual: false, responseTruncated: true },
 }
 
 const lane = { endpointId: "ep_1", appId: "app_1", dueAt: 1 }
-const accepted: Accepted = {
+const accepted: AcceptedOnThread = {
   messageId: "msg_1",
   receivedAt: 2,
   deliverAt: 8,
@@ -101,7 +103,7 @@ test.each([
   ["accept", [[message, least], undefined]],
   ["accept", [[message], { a: "client" }]],
   ["settle", [[settlement, swapped, { ...settlement, attempt: null }]]],
-  ["closeLane", ["ep_1"]],
+  ["closeLane", ["ep_1", 7]],
 ] as const)("the arguments of %s come out on the other thread as they were", (name, args) => {
   const { pack, unpack } = wireOf(name)
   expect(unpack(structuredClone(pack(args)))).toStrictEqual(args)

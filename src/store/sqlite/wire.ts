@@ -5,7 +5,9 @@
  * outcome and the answer take 17 µs to copy as objects, written and read, and 12 like this, with the packing.
  */
 import type { Bytes } from "../../core/bytes.ts"
-import type { Accepted, AcceptedLane, NewAttempt, NewMessage, Settlement } from "../store.ts"
+import type { FencedSettlement } from "../fence.ts"
+import type { NewAttempt, NewMessage } from "../store.ts"
+import type { AcceptedOnThread, LaneOnThread } from "./handoff.ts"
 import type { OperationName } from "./operations.ts"
 
 interface Wire {
@@ -22,12 +24,12 @@ const WIRES: { readonly [name in OperationName]?: Wire } = {
   accept: {
     pack: ([messages, tx]) => [(messages as NewMessage[]).map(packMessage), tx],
     unpack: ([messages, tx]) => [(messages as PackedMessage[]).map(unpackMessage), tx],
-    packAnswer: (accepted) => (accepted as Accepted[]).map(packAccepted),
+    packAnswer: (accepted) => (accepted as AcceptedOnThread[]).map(packAccepted),
     unpackAnswer: (accepted) => (accepted as PackedAccepted[]).map(unpackAccepted),
   },
   settle: {
     ...AS_IT_IS,
-    pack: ([settlements]) => (settlements as Settlement[]).map(packSettlement),
+    pack: ([settlements]) => (settlements as FencedSettlement[]).map(packSettlement),
     unpack: (settlements) => [(settlements as PackedSettlement[]).map(unpackSettlement)],
   },
 }
@@ -59,7 +61,7 @@ const unpackMessage = ([
   payloadUntil, purgeUnmatchedAt,
 })
 
-const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, change: c, attempt }: Settlement) => [
+const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, change: c, attempt }: FencedSettlement) => [
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   c.status, c.deadReason, c.attemptCount, c.nextRetryAt, c.lastAttemptedAt, c.deliveredAt, c.errorDetail, c.ageFrom, c.stalls,
   c.purgeAt, c.manual, c.disableEndpoint, c.holdLaneUntil, attempt === null ? null : packAttempt(attempt),
@@ -69,7 +71,7 @@ const unpackSettlement = ([
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
   purgeAt, manual, disableEndpoint, holdLaneUntil, attempt,
-]: PackedSettlement): Settlement => ({
+]: PackedSettlement): FencedSettlement => ({
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   change: {
     status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
@@ -89,17 +91,17 @@ const unpackAttempt = ([
   responseTruncated, error, startedAt, durationMs,
 })
 
-const packAccepted = (a: Accepted) => [a.messageId, a.receivedAt, a.deliverAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
+const packAccepted = (a: AcceptedOnThread) => [a.messageId, a.receivedAt, a.deliverAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
 
-const unpackAccepted = ([messageId, receivedAt, deliverAt, matched, duplicate, lanes]: PackedAccepted): Accepted => ({
+const unpackAccepted = ([messageId, receivedAt, deliverAt, matched, duplicate, lanes]: PackedAccepted): AcceptedOnThread => ({
   messageId, receivedAt, deliverAt, matched, duplicate, lanes: lanes.map(unpackLane),
 })
 
-const packLane = ({ endpointId, appId, dueAt, handed }: AcceptedLane) => [
+const packLane = ({ endpointId, appId, dueAt, handed }: LaneOnThread) => [
   endpointId, appId, dueAt, handed?.seq ?? null, handed?.id ?? null, handed?.token ?? null,
 ] as const
 
-const unpackLane = ([endpointId, appId, dueAt, seq, id, token]: PackedLane): AcceptedLane => ({
+const unpackLane = ([endpointId, appId, dueAt, seq, id, token]: PackedLane): LaneOnThread => ({
   endpointId, appId, dueAt, handed: seq === null || id === null || token === null ? undefined : { seq, id, token },
 })
 

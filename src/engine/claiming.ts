@@ -1,0 +1,91 @@
+/** Claims due lanes: when the schedule or a wake says so, when a place is free, and when the next lane comes due. */
+import type { Random } from "../core/backoff.ts"
+import type { Clock, Timer } from "../core/clock.ts"
+import type { Trouble } from "../observe/trouble.ts"
+import type { Schedule } from "../schedule/schedule.ts"
+import type { LaneClaim } from "../store/store.ts"
+import type { Uptime } from "./uptime.ts"
+
+/** How soon a schedule that could not be reached is asked again. */
+const CLAIM_RETRY_MS = 500
+
+export interface ClaimerParts {
+  readonly schedule: Schedule
+  readonly clock: Clock
+  readonly random: Random
+  readonly uptime: Uptime
+  readonly trouble: Trouble
+  isRunning(): boolean
+  /** How many lanes may be claimed now. */
+  room(): number
+  claimed(claim: LaneClaim): void
+  /** No claim is under way any more. */
+  rested(): void
+}
+
+export class Claimer {
+  readonly #parts: ClaimerParts
+  #isClaiming = false
+  #again = false
+  #alarm: Timer | null = null
+
+  constructor(parts: ClaimerParts) {
+    this.#parts = parts
+  }
+
+  get isClaiming(): boolean {
+    return this.#isClaiming
+  }
+
+  /** Claims until nobody has asked for it since the last claim began. */
+  async run(): Promise<void> {
+    this.#again = true
+    if (this.#isClaiming) return
+    this.#isClaiming = true
+    const { clock, random, uptime, trouble, isRunning, rested } = this.#parts
+    try {
+      while (this.#again) {
+        this.#again = false
+        await this.#claim()
+      }
+      this.#isClaiming = false
+      this.arm()
+      rested()
+    } catch (error) {
+      this.#isClaiming = false
+      uptime.failed()
+      rested()
+      if (!isRunning()) return
+      trouble.failed(error as Error)
+      this.#arm(clock.now() + CLAIM_RETRY_MS * (1 + random()))
+    }
+  }
+
+  async #claim(): Promise<void> {
+    const { schedule, clock, uptime, trouble, isRunning, room, claimed } = this.#parts
+    if (!isRunning()) return
+    // Without room too: releases go with the claim, and so does the news of lanes that we have.
+    const claims = await schedule.claim(room(), clock.now())
+    uptime.reached(clock.now())
+    trouble.passed()
+    // Claimed while the process began to stop: given back with everything else.
+    if (isRunning()) for (const claim of claims) claimed(claim)
+  }
+
+  /** Sets the alarm for the next lane whose time comes. */
+  arm(): void {
+    this.#arm(this.#parts.schedule.nextDueAt())
+  }
+
+  #arm(dueAt: number | null): void {
+    const { clock, isRunning, room } = this.#parts
+    this.cancel()
+    if (dueAt === null || !isRunning() || room() === 0) return
+    this.#alarm = clock.setTimer(Math.max(0, dueAt - clock.now()), () => void this.run())
+  }
+
+  cancel(): void {
+    this.#alarm?.cancel()
+    this.#alarm = null
+  }
+}

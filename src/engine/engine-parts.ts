@@ -1,0 +1,34 @@
+/** What the engine is made of, and how it is set. */
+import type { Random } from "../core/backoff.ts"
+import type { Clock } from "../core/clock.ts"
+import type { Ids } from "../core/ids.ts"
+import type { Policy } from "../core/policy.ts"
+import type { Vault } from "../core/vault.ts"
+import type { EventBus } from "../observe/events.ts"
+import type { Logger } from "../observe/log.ts"
+import type { Schedule } from "../schedule/schedule.ts"
+import type { Store, Task } from "../store/store.ts"
+import type { Transport } from "../transport/transport.ts"
+
+export interface EngineOptions {
+  readonly pollIntervalMs: number
+  readonly maxPerPoll: number | null
+  readonly maintenanceIntervalMs: number
+  readonly maxInFlight: number
+  readonly laneConcurrency: number
+  readonly userAgent: string
+}
+
+export interface EngineParts {
+  readonly store: Store
+  readonly schedule: Schedule
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly random: Random
+  readonly ids: Ids
+  readonly vault: Vault
+  readonly bus: EventBus
+  readonly logger: Logger
+  readonly defaultPolicy: Policy
+  taskFinished(task: Task): void
+}

@@ -1,0 +1,40 @@
+/** The engine's parts that every lane run works with. */
+import type { Random } from "../core/backoff.ts"
+import type { Clock } from "../core/clock.ts"
+import type { Ids } from "../core/ids.ts"
+import type { Policy } from "../core/policy.ts"
+import type { Logger } from "../observe/log.ts"
+import type { Endpoint } from "../store/store.ts"
+import type { Transport } from "../transport/transport.ts"
+import type { Load } from "./load.ts"
+import type { OAuthTokens } from "./oauth.ts"
+import type { PollBudget } from "./poll-budget.ts"
+import type { Reporter } from "./reporter.ts"
+import type { SettlementQueue } from "./settlement-queue.ts"
+import type { Slots } from "./slots.ts"
+import type { Target } from "./target.ts"
+import type { Uptime } from "./uptime.ts"
+
+export interface LaneDependencies {
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly random: Random
+  readonly ids: Ids
+  readonly logger: Logger
+  readonly tokens: OAuthTokens
+  readonly settlements: SettlementQueue
+  readonly reporter: Reporter
+  readonly slots: Slots
+  readonly load: Load
+  readonly budget: PollBudget
+  readonly uptime: Uptime
+  readonly defaultPolicy: Policy
+  target(endpoint: Endpoint): Target
+  stopping(): boolean
+  /** Whether this process may still send for the lanes that it claimed. */
+  holds(): boolean
+  /** Whether one more lane may be kept open with nothing to do. */
+  mayRest(): boolean
+  /** Whether lanes wait that find no place because of those being worked on. */
+  othersWait(): boolean
+}

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest"
+import type { GateState } from "../core/gate.ts"
+import { type GateLimits, LaneGate } from "./lane-gate.ts"
+import { ApplicationRates } from "./limits.ts"
+
+const NOW = 1_000_000
+const LIMITS: GateLimits = { appId: "app", concurrency: 4, rateLimit: null, appRateLimit: null }
+const OPEN: GateState = { deleted: false, disabled: false, paused: false, holdUntil: null }
+const SUCCESS = { kind: "response", status: 200, excerpt: "", retryAfter: null } as const
+const FAILURE = { kind: "failure", cause: "timeout" } as const
+
+const gate = () => new LaneGate(new ApplicationRates())
+
+test.each<[string, Partial<GateState>, string | null, number | null]>([
+  ["nothing stored", {}, null, null],
+  ["paused", { paused: true, holdUntil: NOW + 5 }, "paused", null],
+  ["disabled", { disabled: true, paused: true }, "disabled", null],
+  ["a Retry-After", { holdUntil: NOW + 5 }, "held", NOW + 5],
+  ["a Retry-After that is over", { holdUntil: NOW }, null, null],
+  ["a deleted endpoint, whose deliveries are cancelled", { deleted: true, disabled: true }, null, null],
+])("with %s", (_name, stored, reason, until) => {
+  const lane = gate()
+  lane.load({ ...OPEN, ...stored })
+  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(reason === null ? null : { reason, until })
+})
+
+test("a hold that the receiver asked for closes the gate before it is stored", () => {
+  const lane = gate()
+  lane.hold(NOW + 60)
+  lane.hold(NOW + 30)
+  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual({ reason: "held", until: NOW + 60 })
+})
+
+test("concurrency starts at one, grows with success up to the limit, and is halved by a failure", () => {
+  const lane = gate()
+  expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
+  expect(lane.mayStart(NOW, 1, LIMITS)).toEqual({ reason: "concurrency", until: null })
+  for (let sending = 1; sending <= 9; sending++) lane.learn(SUCCESS, sending, 4)
+  expect(lane.allowed(LIMITS)).toBe(4)
+  lane.learn(FAILURE, 4, 4)
+  expect(lane.allowed(LIMITS)).toBe(2)
+})
+
+test("a rate limit says when the next request may start", () => {
+  const lane = gate()
+  const limits = { ...LIMITS, rateLimit: 1 }
+  expect(lane.mayStart(NOW, 0, limits)).toBeNull()
+  lane.started(NOW, limits)
+  expect(lane.mayStart(NOW + 400, 0, limits)).toEqual({ reason: "rate", until: NOW + 1000 })
+  expect(lane.mayStart(NOW + 1000, 0, limits)).toBeNull()
+})
+
+test("the lanes of an application share its rate limit", () => {
+  const rates = new ApplicationRates()
+  const [one, other] = [new LaneGate(rates), new LaneGate(rates)]
+  const limits = { ...LIMITS, appRateLimit: 1 }
+  one.started(NOW, limits)
+  expect(other.mayStart(NOW, 0, limits)).toEqual({ reason: "rate", until: NOW + 1000 })
+})

@@ -1,0 +1,115 @@
+/** The lanes of this process: the runs of those that it has claimed, and what it remembers of the others. */
+import type { LaneClaim, LaneStore } from "../store/store.ts"
+import type { LaneDependencies } from "./lane-dependencies.ts"
+import { LaneRun } from "./lane-run.ts"
+import { LaneState } from "./lane-state.ts"
+import { ApplicationRates } from "./limits.ts"
+
+/** How many lanes' states are kept while they are not worked on, and how many lanes are kept open with nothing to do. */
+const MOST_IDLE_LANES = 10_000
+const MOST_RESTING_LANES = 10_000
+
+export interface LaneTableListener {
+  /** A place may be free for a lane that waits. */
+  placeFree(): void
+  /** The lane is to be given back to the schedule. */
+  released(claim: LaneClaim, nextDueAt: number | null): void
+  /** Something ended: the table may be idle. */
+  changed(): void
+}
+
+export class LaneTable {
+  readonly #store: LaneStore
+  readonly #places: number
+  readonly #laneConcurrency: number
+  readonly #listener: LaneTableListener
+  readonly #runs = new Map<string, LaneRun>()
+  readonly #states = new Map<string, LaneState>()
+  readonly #appRates = new ApplicationRates()
+  #resting = 0
+
+  /** `places`: how many lanes may be worked on at once. */
+  constructor(store: LaneStore, places: number, laneConcurrency: number, listener: LaneTableListener) {
+    this.#store = store
+    this.#places = places
+    this.#laneConcurrency = laneConcurrency
+    this.#listener = listener
+  }
+
+  get size(): number {
+    return this.#runs.size
+  }
+
+  /** Lanes that are worked on. */
+  get working(): number {
+    return this.#runs.size - this.#resting
+  }
+
+  get freePlaces(): number {
+    return Math.max(0, this.#places - this.working)
+  }
+
+  get mayRest(): boolean {
+    return this.#resting < MOST_RESTING_LANES
+  }
+
+  get(endpointId: string): LaneRun | undefined {
+    return this.#runs.get(endpointId)
+  }
+
+  [Symbol.iterator](): Iterator<LaneRun> {
+    return this.#runs.values()
+  }
+
+  run(claim: LaneClaim, deps: LaneDependencies): void {
+    const { endpointId } = claim
+    const current = this.#runs.get(endpointId)
+    if (current?.claim.token === claim.token) return current.wake()
+    current?.lose()
+    const run: LaneRun = new LaneRun(deps, this.#store, claim, this.#stateOf(claim), {
+      rests: (rests) => this.#rests(rests),
+      finished: (nextDueAt) => this.#finished(run, nextDueAt),
+    })
+    this.#runs.set(endpointId, run)
+    run.start()
+  }
+
+  #stateOf({ endpointId, appId }: LaneClaim): LaneState {
+    const state = this.#states.get(endpointId) ?? new LaneState(appId, this.#appRates, this.#laneConcurrency)
+    // Put last: the map's order is then that of use, and the first are forgotten first.
+    this.#states.delete(endpointId)
+    this.#states.set(endpointId, state)
+    return state
+  }
+
+  #rests(rests: boolean): void {
+    const wasFull = this.freePlaces === 0
+    this.#resting += rests ? 1 : -1
+    if (rests && wasFull) this.#listener.placeFree()
+    this.#listener.changed()
+  }
+
+  #finished(run: LaneRun, nextDueAt: number | null): void {
+    const { claim } = run
+    if (this.#runs.get(claim.endpointId) !== run) return
+    this.#runs.delete(claim.endpointId)
+    this.#listener.released(claim, nextDueAt)
+    this.#forgetIdle()
+    this.#listener.placeFree()
+    this.#listener.changed()
+  }
+
+  loseAll(): void {
+    for (const run of this.#runs.values()) run.lose()
+    this.#runs.clear()
+  }
+
+  #forgetIdle(): void {
+    if (this.#states.size <= MOST_IDLE_LANES + this.#runs.size) return
+    for (const endpointId of this.#states.keys()) {
+      if (this.#runs.has(endpointId)) continue
+      this.#states.delete(endpointId)
+      return
+    }
+  }
+}

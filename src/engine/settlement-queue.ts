@@ -1,0 +1,71 @@
+/** Keeps outcomes until they are written: a store that is full or busy for a while loses none. */
+import type { Random } from "../core/backoff.ts"
+import type { Clock } from "../core/clock.ts"
+import { PosthornError } from "../core/errors.ts"
+import type { Logger } from "../observe/log.ts"
+import type { SettleResult } from "../store/store.ts"
+import type { PendingSettlement } from "./pending-settlement.ts"
+
+const FIRST_RETRY_MS = 50
+const LONGEST_RETRY_MS = 2000
+const LOG_EVERY = 100
+const BUSY = new PosthornError("store_unavailable", "another open transaction holds the delivery")
+
+export class SettlementQueue {
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #logger: Logger
+  readonly #retries = new Set<() => void>()
+  #failures = 0
+  #givenUp = false
+
+  constructor(clock: Clock, random: Random, logger: Logger) {
+    this.#clock = clock
+    this.#random = random
+    this.#logger = logger
+  }
+
+  settle(pending: PendingSettlement): void {
+    pending.session.settle([pending.settlement]).then(
+      ([result]) => this.#written(pending, result!),
+      (error) => this.#failed(pending, error),
+    )
+  }
+
+  #written(pending: PendingSettlement, result: SettleResult): void {
+    if (result === "busy") return this.#failed(pending, BUSY)
+    this.#failures = 0
+    this.#tell(() => pending.listener.written(pending, result))
+  }
+
+  /** A listener that throws is logged. The outcome is written all the same. */
+  #tell(listen: () => void): void {
+    try {
+      listen()
+    } catch (error) {
+      this.#logger.error({ err: error }, "Posthorn failed at the end of a delivery")
+    }
+  }
+
+  #failed(pending: PendingSettlement, error: unknown): void {
+    const hasEnded =
+      error instanceof PosthornError && (error.code === "store_failed" || error.code === "closed")
+    if (hasEnded || this.#givenUp) return this.#tell(() => pending.listener.refused(pending, error))
+    if (this.#failures++ % LOG_EVERY === 0)
+      this.#logger.error({ err: error }, "Outcomes could not be written; they are kept")
+    const longestMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(pending.failures++, 10), LONGEST_RETRY_MS)
+    const retry = () => {
+      this.#retries.delete(retry)
+      timer.cancel()
+      this.settle(pending)
+    }
+    const timer = this.#clock.setTimer(longestMs * (0.5 + this.#random() / 2), retry)
+    this.#retries.add(retry)
+  }
+
+  /** The process stops: outcomes that cannot be written now are repeated after the next start, as after a crash. */
+  giveUp(): void {
+    this.#givenUp = true
+    for (const retry of this.#retries) retry()
+  }
+}

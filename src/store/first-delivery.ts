@@ -1,0 +1,25 @@
+/** A delivery that was handed over as its message was accepted: as a fetch would have given it. */
+import type { ClaimedDelivery, NewMessage } from "./model.ts"
+
+export function firstDelivery(message: NewMessage, seq: number, id: string): ClaimedDelivery {
+  return {
+    seq,
+    id,
+    messageId: message.id,
+    sessionId: message.sessionId,
+    eventType: message.eventType,
+    payload: message.payload,
+    contentType: message.contentType,
+    priority: message.priority,
+    manual: false,
+    errorDetail: null,
+    status: "pending",
+    attemptCount: 0,
+    maxAttempts: message.maxAttempts,
+    receivedAt: message.receivedAt,
+    ageFrom: message.wakeAt,
+    nextRetryAt: null,
+    lastAttemptedAt: null,
+    stalls: 0,
+  }
+}
