@@ -61,6 +61,9 @@ async function upgrade(store: string, { token, sent }: Facts, sql: (text: string
   expect(attempts).toMatchObject([{ status: "failed", responseStatus: 500 }])
   await posthorn.close()
 
+  // The retry was two hours away when the fixture was made.
+  const later = Date.now() + 3_600_000
+  await sql(`UPDATE webhook_deliveries SET next_retry_at = ${later} WHERE status = 'failed'`)
   const again = await open(store)
   const { data: waiting } = await again.deliveries.list({ message: sent.failed![0]! })
   expect(waiting).toMatchObject([{ status: "failed", attemptCount: 1 }])
