@@ -1,18 +1,16 @@
 /** Claims due lanes: when the schedule or a wake says so, when a place is free, and when the next lane comes due. */
-import type { Random } from "../core/backoff.ts"
+import type { Backoff } from "../core/backoff.ts"
 import type { Clock, Timer } from "../core/clock.ts"
 import type { Trouble } from "../observe/trouble.ts"
 import type { Schedule } from "../schedule/schedule.ts"
 import type { LaneClaim } from "../store/store.ts"
 import type { Uptime } from "./uptime.ts"
 
-/** How soon a schedule that could not be reached is asked again. */
-const CLAIM_RETRY_MS = 500
-
 export interface ClaimerParts {
   readonly schedule: Schedule
   readonly clock: Clock
-  readonly random: Random
+  /** For a schedule that could not be reached. */
+  readonly backoff: Backoff
   readonly uptime: Uptime
   readonly trouble: Trouble
   isRunning(): boolean
@@ -42,7 +40,7 @@ export class Claimer {
     this.#again = true
     if (this.#isClaiming) return
     this.#isClaiming = true
-    const { clock, random, uptime, trouble, isRunning, rested } = this.#parts
+    const { clock, backoff, uptime, trouble, isRunning, rested } = this.#parts
     try {
       while (this.#again) {
         this.#again = false
@@ -57,17 +55,18 @@ export class Claimer {
       rested()
       if (!isRunning()) return
       trouble.failed(error as Error)
-      this.#arm(clock.now() + CLAIM_RETRY_MS * (1 + random()))
+      this.#arm(clock.now() + backoff.nextMs())
     }
   }
 
   async #claim(): Promise<void> {
-    const { schedule, clock, uptime, trouble, isRunning, room, claimed } = this.#parts
+    const { schedule, clock, backoff, uptime, trouble, isRunning, room, claimed } = this.#parts
     if (!isRunning()) return
     // Without room too: releases go with the claim, and so does the news of lanes that we have.
     const claims = await schedule.claim(room(), clock.now())
     uptime.reached(clock.now())
     trouble.passed()
+    backoff.reset()
     // Claimed while the process began to stop: given back with everything else.
     if (isRunning()) for (const claim of claims) claimed(claim)
   }

@@ -1,6 +1,7 @@
 /**
  * The engine: claims due lanes, runs them, and keeps watch. What waits is in the store; the engine holds nothing that a crash could lose.
  */
+import { Backoff } from "../core/backoff.ts"
 import { Trouble, type TroubleTexts } from "../observe/trouble.ts"
 import type { LaneWake, Priority } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
@@ -25,6 +26,8 @@ export interface Woken extends LaneWake {
   readonly priority?: Priority
 }
 
+/** How long to wait before a store or a schedule that failed is asked again; jitter takes away up to half. */
+const RETRY_MS = 1000
 const CLAIM_TEXTS = {
   begins: "Lanes could not be claimed; trying again",
   ends: "Lanes can be claimed again",
@@ -56,6 +59,7 @@ export class Engine {
       released: (claim, nextDueAt) => void schedule.release(claim, nextDueAt, clock.now()),
       changed: () => this.#tellIfIdle(),
     })
+    const backoff = new Backoff({ firstMs: RETRY_MS, longestMs: RETRY_MS, random })
     const slots = new Slots(options.maxInFlight, clock)
     this.#deps = {
       ...parts,
@@ -67,6 +71,7 @@ export class Engine {
       budget: new PollBudget(options.maxPerPoll),
       uptime: new Uptime(),
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
+      storeRetryMs: () => backoff.nextMs(1),
       stopping: () => this.#state !== "running",
       holds: () => schedule.holds(),
       mayRest: () => this.#lanes.mayRest,
@@ -78,6 +83,7 @@ export class Engine {
     this.#claimer = new Claimer({
       ...parts,
       uptime,
+      backoff,
       trouble: trouble(CLAIM_TEXTS),
       isRunning,
       room: () => (budget.isSpent ? 0 : this.#lanes.freePlaces),

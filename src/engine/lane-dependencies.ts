@@ -19,6 +19,8 @@ export interface LaneDependencies {
   readonly transport: Transport
   readonly clock: Clock
   readonly random: Random
+  /** How long to wait before a store that failed is asked again. */
+  storeRetryMs(): number
   readonly ids: Ids
   readonly logger: Logger
   readonly tokens: OAuthTokens

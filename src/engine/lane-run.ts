@@ -23,7 +23,6 @@ import type { LaneState } from "./lane-state.ts"
 
 /** After this many starts a lane gives way, if others wait for its place. */
 const QUANTUM = 100
-const STORE_RETRY_MS = 500
 
 export interface LaneRunListener {
   /** The run has nothing to do and takes up no place, or it has again. */
@@ -228,7 +227,7 @@ export class LaneRun implements LaneListener {
       this.#lane.fetched(payloadBytes(work), hadWork && found === wanted && queue.length === 0)
       this.#supply = machine.fetchEnded(this.#supply, this.#take(work, beside))
     } else {
-      const until = this.#deps.clock.now() + STORE_RETRY_MS * (1 + this.#deps.random())
+      const until = this.#deps.clock.now() + this.#deps.storeRetryMs()
       this.#supply = machine.fetchEnded(this.#supply, { kind: "dry", until })
     }
     for (const delivery of this.#arrivals.splice(0)) queue.add(delivery)

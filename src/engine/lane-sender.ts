@@ -14,7 +14,6 @@ import type { LaneState } from "./lane-state.ts"
 import { PendingSettlement, type SettlementListener } from "./pending-settlement.ts"
 import type { Slot } from "./slots.ts"
 
-const STORE_RETRY_MS = 500
 /** A lease that could not be renewed in time may yet be. */
 const LEASE_RETRY_MS = 500
 
@@ -164,13 +163,13 @@ export class LaneSender implements SettlementListener {
 
   /** Tries until it is written, the run has ended or the process stops: then the lane's next owner finds them. */
   async giveBack(deliveries: readonly ClaimedDelivery[], tried: Tried | null = null): Promise<void> {
-    const { clock, random, stopping } = this.#deps
+    const { clock, storeRetryMs, stopping } = this.#deps
     const unsent = deliveries.map((one) => toGivenBack(this.#deps, one, tried))
     this.#unsettled++
     let isLate = false
     while (!(await this.#wasGivenBack(unsent)) && !this.#listener.isEnded() && !stopping()) {
       isLate = true
-      await new Promise<void>((resolve) => clock.setTimer(STORE_RETRY_MS * (1 + random()), resolve))
+      await new Promise<void>((resolve) => clock.setTimer(storeRetryMs(), resolve))
     }
     this.#unsettled--
     if (isLate) this.#listener.returned()

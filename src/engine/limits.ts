@@ -3,6 +3,8 @@
  * application's limit is that of each worker.
  */
 
+import { BoundedCache } from "../core/bounded-cache.ts"
+
 const RATE_WINDOW_MS = 1000
 const MOST_APPLICATIONS = 10_000
 
@@ -52,14 +54,13 @@ export class RateWindow {
 
 /** The windows of applications that have a limit: their lanes share one. */
 export class ApplicationRates {
-  readonly #windows = new Map<string, RateWindow>()
+  readonly #windows = new BoundedCache<string, RateWindow>(MOST_APPLICATIONS)
 
   of(appId: string): RateWindow {
-    const window = this.#windows.get(appId) ?? new RateWindow()
-    // Put last: the first are those that were not used for longest.
-    this.#windows.delete(appId)
+    const known = this.#windows.get(appId)
+    if (known !== undefined) return known
+    const window = new RateWindow()
     this.#windows.set(appId, window)
-    if (this.#windows.size > MOST_APPLICATIONS) this.#windows.delete(this.#windows.keys().next().value!)
     return window
   }
 }

@@ -1,5 +1,5 @@
 /** Keeps outcomes until they are written: a store that is full or busy for a while loses none. */
-import type { Random } from "../core/backoff.ts"
+import { Backoff, type Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
 import { PosthornError } from "../core/errors.ts"
 import type { Logger } from "../observe/log.ts"
@@ -13,7 +13,7 @@ const BUSY = new PosthornError("store_unavailable", "another open transaction ho
 
 export class SettlementQueue {
   readonly #clock: Clock
-  readonly #random: Random
+  readonly #backoff: Backoff
   readonly #logger: Logger
   readonly #retries = new Set<() => void>()
   #failures = 0
@@ -21,7 +21,7 @@ export class SettlementQueue {
 
   constructor(clock: Clock, random: Random, logger: Logger) {
     this.#clock = clock
-    this.#random = random
+    this.#backoff = new Backoff({ firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random })
     this.#logger = logger
   }
 
@@ -53,13 +53,12 @@ export class SettlementQueue {
     if (hasEnded || this.#givenUp) return this.#tell(() => pending.listener.refused(pending, error))
     if (this.#failures++ % LOG_EVERY === 0)
       this.#logger.error({ err: error }, "Outcomes could not be written; they are kept")
-    const longestMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(pending.failures++, 10), LONGEST_RETRY_MS)
     const retry = () => {
       this.#retries.delete(retry)
       timer.cancel()
       this.settle(pending)
     }
-    const timer = this.#clock.setTimer(longestMs * (0.5 + this.#random() / 2), retry)
+    const timer = this.#clock.setTimer(this.#backoff.nextMs(++pending.failures), retry)
     this.#retries.add(retry)
   }
 

@@ -1,5 +1,5 @@
 /** Works off durable tasks, a few hundred deliveries or messages at a time. */
-import type { Random } from "../core/backoff.ts"
+import { Backoff, type Random } from "../core/backoff.ts"
 import { type Clock, momentOf, type Timer } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
@@ -20,16 +20,18 @@ export interface TaskRunnerParts {
 }
 
 const STEP = 200
-const RETRY_MS = 1000
+const RETRY_MS = 2000
 
 export class TaskRunner {
   readonly #parts: TaskRunnerParts
   #working: Promise<void> | null = null
   #again = false
   #stopped = true
+  readonly #backoff: Backoff
   #timer: Timer | null = null
 
   constructor(parts: TaskRunnerParts) {
+    this.#backoff = new Backoff({ firstMs: RETRY_MS, longestMs: RETRY_MS, random: parts.random })
     this.#parts = parts
   }
 
@@ -93,7 +95,7 @@ export class TaskRunner {
 
   #comeBack(): void {
     if (this.#stopped) return
-    this.#timer = this.#parts.clock.setTimer(RETRY_MS * (1 + this.#parts.random()), () => this.wake())
+    this.#timer = this.#parts.clock.setTimer(this.#backoff.nextMs(1), () => this.wake())
   }
 
   async #step(task: Task): Promise<void> {

@@ -1,4 +1,5 @@
 /** Accepting messages, many calls in one statement. */
+import { BoundedCache } from "../../core/bounded-cache.ts"
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { firstDelivery } from "../first-delivery.ts"
 import type { Row } from "../rows.ts"
@@ -26,7 +27,7 @@ const MOST_MESSAGES = 500
 const MOST_DELIVERIES = 5000
 /** How many endpoints a message is taken to have before the first of its kind was accepted. */
 const UNKNOWN_FAN_OUT = 250
-/** Lanes that are remembered, over all kinds of messages; and the applications that this process accepts for. */
+/** Lanes that are remembered, over all kinds of messages. */
 const MOST_REMEMBERED = 100_000
 
 /** A key that somebody else holds in an open transaction keeps a call waiting for so many tries. */
@@ -54,14 +55,13 @@ interface Client {
 export class Acceptor {
   readonly #context: Context
   readonly #sessions: LaneSessions
-  readonly #accepting: Set<string>
+  readonly #accepting: BoundedCache<string, true>
   readonly #wakes: Wakes
   readonly #batcher: Batcher<NewMessage, Result>
   /** The lanes that the last message of each kind went to: those that are offered to the next. */
-  readonly #lanes = new Map<string, readonly string[]>()
-  #remembered = 0
+  readonly #lanes = new BoundedCache<string, readonly string[]>(MOST_REMEMBERED)
 
-  constructor(context: Context, sessions: LaneSessions, accepting: Set<string>) {
+  constructor(context: Context, sessions: LaneSessions, accepting: BoundedCache<string, true>) {
     this.#context = context
     this.#sessions = sessions
     this.#accepting = accepting
@@ -165,15 +165,9 @@ export class Acceptor {
 
   #learn(message: NewMessage, { app_id, lanes }: Row): void {
     if (app_id === null) return
-    if (this.#accepting.size >= MOST_REMEMBERED) this.#accepting.clear()
-    this.#accepting.add(app_id as string)
+    this.#accepting.set(app_id as string, true)
     if (message.to !== null || lanes === null) return
-    this.#remembered += (lanes as string[]).length + 1
-    if (this.#remembered > MOST_REMEMBERED) {
-      this.#lanes.clear()
-      this.#remembered = (lanes as string[]).length + 1
-    }
-    this.#lanes.set(kindOf(message), lanes as string[])
+    this.#lanes.set(kindOf(message), lanes as string[], (lanes as string[]).length + 1)
   }
 
   async #run(messages: readonly NewMessage[], offers: Offers): Promise<Row[]> {

@@ -1,4 +1,5 @@
 /** What the operations share, and what they remember of the database. */
+import type { BoundedCache } from "../../core/bounded-cache.ts"
 import type { Ids } from "../../core/ids.ts"
 import type { Database } from "./connection.ts"
 import type { Partitions } from "./partitions.ts"
@@ -8,5 +9,5 @@ export interface Context {
   readonly ids: Ids
   readonly partitions: Partitions
   /** Applications for which this process accepts messages: only their lanes can be handed any. */
-  readonly accepting: { has(appId: string): boolean }
+  readonly accepting: BoundedCache<string, true>
 }

@@ -193,7 +193,7 @@ function toAnswers(
       case "go": {
         const dueAt = lane.next_due_at as number | null
         const isDue = dueAt !== null && dueAt <= at.now
-        const isAccepting = accepting.has(lane.lane_app_id as string)
+        const isAccepting = accepting.get(lane.lane_app_id as string) === true
         return {
           ...common,
           endpoint: lane.version === null ? null : toEndpoint({ ...lane, id: endpointId }),

@@ -1,6 +1,7 @@
 /** The PostgreSQL store: the contract, shared by as many processes as there are. */
 
 import { getRandomValues } from "node:crypto"
+import { BoundedCache } from "../../core/bounded-cache.ts"
 import { invalid, PosthornError } from "../../core/errors.ts"
 import { createIds } from "../../core/ids.ts"
 import { withoutPassword } from "../../core/location.ts"
@@ -114,10 +115,13 @@ type WithContext<S> = {
 type Batched = "accept" | "openLane"
 OPERATIONS satisfies WithContext<Omit<Store, Batched | "close">>
 
+/** Applications for which this process is known to accept messages. */
+const MOST_ACCEPTING = 100_000
+
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const database = await openDatabase(options)
   const partitions = new Partitions(database)
-  const accepting = new Set<string>()
+  const accepting = new BoundedCache<string, true>(MOST_ACCEPTING)
   const ids = createIds((into) => getRandomValues(into))
   const context: Context = { database, partitions, ids, accepting }
   const sessions = new LaneSessions(new Pipelines(context))

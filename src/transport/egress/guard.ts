@@ -2,6 +2,7 @@
  * Decides where a connection may go. It checks a URL when an endpoint is created or changed, and again before every connection. For a
  * connection it resolves the name once, requires that all its addresses are allowed, and gives these addresses to connect to.
  */
+import { BoundedCache } from "../../core/bounded-cache.ts"
 import type { Clock } from "../../core/clock.ts"
 import { invalid } from "../../core/errors.ts"
 import { TransportError } from "../error.ts"
@@ -28,7 +29,7 @@ export class Guard {
   readonly #resolver: NameResolver
   readonly #clock: Clock
   readonly #random: () => number
-  readonly #targets = new Map<string, HttpTarget | null>()
+  readonly #targets = new BoundedCache<string, HttpTarget | null>(MOST_TARGETS)
 
   constructor(settings: EgressSettings, clock: Clock, random = Math.random) {
     this.settings = settings
@@ -87,7 +88,6 @@ export class Guard {
       target = check.ok ? toTarget(check.url) : null
       if (url.length > LONGEST_CACHED_URL) return target
       // The rules never change while the process runs; checking each time cost 4 % of the throughput.
-      if (this.#targets.size >= MOST_TARGETS) this.#targets.clear()
       this.#targets.set(url, target)
     }
     return target
