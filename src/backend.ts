@@ -42,6 +42,8 @@ export interface Backend {
 
 export function openBackend(options: BackendOptions): Promise<Backend> {
   const { store, schedule, schema } = options
+  if (typeof store === "string" && store.startsWith("sqlite:file:"))
+    throw invalid("store", 'must have a path and no file: URI, such as "sqlite:/data/posthorn.db"')
   if (typeof store === "string" && /^sqlite:./.test(store)) {
     if (schedule !== undefined)
       throw invalid("schedule", "cannot be given with SQLite: the one process that owns the file keeps it")

@@ -65,7 +65,7 @@ export async function run(flags: Flags): Promise<number> {
 function pathOf(from: unknown): string {
   if (typeof from !== "string") throw new UsageError("--from is missing: give it the file, as sqlite:FILE")
   const [, path] = /^sqlite:(.+)$/s.exec(from) ?? []
-  if (path === undefined || path === ":memory:")
+  if (path === undefined || path === ":memory:" || path.startsWith("file:"))
     throw new UsageError("--from must be sqlite: and the path of a file, such as sqlite:posthorn.db")
   return path
 }

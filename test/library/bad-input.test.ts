@@ -127,6 +127,7 @@ describe("opening", () => {
     ["no store", {}, "invalid_input", "store"],
     ["another store", { store: "mysql://x" }, "invalid_input", "store"],
     ["no path", { store: "sqlite:" }, "invalid_input", "store"],
+    ["a URI instead of a path", { store: "sqlite:file:posthorn.db" }, "invalid_input", "store"],
     [
       "an unknown option",
       { store: "sqlite::memory:", pollInterval: 5 },

@@ -27,14 +27,11 @@ export function filesOpenToOthers(path: string): string[] {
   })
 }
 
-/** Where SQLite makes the file: the path of a URI, and behind links, also one that leads nowhere yet. */
+/** Where SQLite makes the file: behind links, also one that leads nowhere yet. */
 export function fileOf(path: string): string {
-  const plain = path.startsWith("file:")
-    ? decodeURIComponent(path.replace(/^file:(\/\/(localhost)?(?=\/))?|[?#].*$/g, ""))
-    : path
   try {
-    return fileOf(resolve(dirname(plain), readlinkSync(plain)))
+    return fileOf(resolve(dirname(path), readlinkSync(path)))
   } catch {
-    return plain
+    return path
   }
 }
