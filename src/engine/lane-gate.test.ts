@@ -26,9 +26,19 @@ test.each<[string, Partial<GateState>, string | null, number | null]>([
 
 test("a hold that the receiver asked for closes the gate before it is stored", () => {
   const lane = gate()
-  lane.hold(NOW + 60)
-  lane.hold(NOW + 30)
+  lane.close(NOW + 60, false)
+  lane.close(NOW + 30, false)
+  lane.load(OPEN)
   expect(lane.mayStart(NOW, 0, LIMITS)).toEqual({ reason: "held", until: NOW + 60 })
+  lane.closeWritten()
+  expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
+})
+
+test("an endpoint that answered 410 gets nothing more, also before that is stored", () => {
+  const lane = gate()
+  lane.close(null, true)
+  lane.load(OPEN)
+  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual({ reason: "disabled", until: null })
 })
 
 test("concurrency starts at one, grows with success up to the limit, and is halved by a failure", () => {

@@ -20,6 +20,8 @@ export class LaneGate {
   readonly #rate = new RateWindow()
   readonly #appRates: ApplicationRates
   #stored = OPEN
+  /** What the receiver asked for, until it is written. */
+  #pending: { readonly holdUntil: number | null; readonly disabled: boolean } | null = null
 
   constructor(appRates: ApplicationRates) {
     this.#appRates = appRates
@@ -30,14 +32,28 @@ export class LaneGate {
     this.#stored = stored
   }
 
+  /** Null while neither the store nor the receiver keeps requests from starting. A deleted endpoint's deliveries may: they are cancelled. */
+  closed(now: number): Closed | null {
+    if (this.deleted) return null
+    const { holdUntil = null, disabled = false } = this.#pending ?? {}
+    return closedBy(
+      {
+        ...this.#stored,
+        disabled: this.#stored.disabled || disabled,
+        holdUntil: latest(this.#stored.holdUntil, holdUntil),
+      },
+      now,
+    )
+  }
+
   get deleted(): boolean {
     return this.#stored.deleted
   }
 
-  /** Null when a request may start. Deliveries of a deleted endpoint may always: they are cancelled instead of sent. */
+  /** Null when a request may start. */
   mayStart(now: number, sending: number, limits: GateLimits): Closed | null {
-    const stored = this.deleted ? null : closedBy(this.#stored, now)
-    if (stored !== null) return stored
+    const closed = this.closed(now)
+    if (closed !== null) return closed
     if (sending >= this.allowed(limits)) return { reason: "concurrency", until: null }
     const waitMs = this.#rateWaitMs(now, limits)
     return waitMs > 0 ? { reason: "rate", until: now + waitMs } : null
@@ -58,9 +74,17 @@ export class LaneGate {
     else if (outcome.kind === "response" && outcome.status < 300) this.#concurrency.succeeded(sending, most)
   }
 
-  /** The receiver asked for time. */
-  hold(until: number): void {
-    this.#stored = { ...this.#stored, holdUntil: Math.max(until, this.#stored.holdUntil ?? 0) }
+  /** The receiver asked for time, or wants no more: the gate is closed before that is written. */
+  close(holdUntil: number | null, disabled: boolean): void {
+    this.#pending = {
+      holdUntil: latest(holdUntil, this.#pending?.holdUntil ?? null),
+      disabled: disabled || (this.#pending?.disabled ?? false),
+    }
+  }
+
+  /** It is written, or never will be: from now on the store's word counts. */
+  closeWritten(): void {
+    this.#pending = null
   }
 
   #rateWaitMs(now: number, { appId, rateLimit, appRateLimit }: GateLimits): number {
@@ -69,4 +93,8 @@ export class LaneGate {
       appRateLimit === null ? 0 : this.#appRates.of(appId).waitMs(appRateLimit, now),
     )
   }
+}
+
+function latest(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.max(a, b)
 }

@@ -3,7 +3,6 @@
  * `lane-sender.ts` has the deliveries in hand, and this class has the effects.
  */
 import { Alarm } from "../core/alarm.ts"
-import { closedBy } from "../core/gate.ts"
 import type {
   ClaimedDelivery,
   LaneClaim,
@@ -240,14 +239,20 @@ export class LaneRun implements LaneListener {
   /** What the work says of the lane's supply. */
   #take({ endpoint, gate, deliveries, nextDueAt }: LaneWork, beside: boolean): SupplyKnown {
     const now = this.#deps.clock.now()
+    const before = this.#lane.target?.endpoint
     this.#lane.gate.load(gate)
     this.#lane.retarget(endpoint, this.#deps)
+    // Deliveries in hand of a lane that became ordered are fetched anew, one by one.
+    if (before?.ordered === false && this.#lane.isOrdered) {
+      this.#giveBackQueue()
+      this.#supply = machine.woken(this.#supply)
+    }
     if (this.#supply.kind === "fetching" && this.#supply.recalled) {
       if (deliveries.length > 0) void this.#sender.giveBack(deliveries)
       return { kind: "dry", until: null }
     }
     for (const delivery of deliveries) this.#sender.queue.add(delivery)
-    const closed = gate.deleted ? null : closedBy(gate, now)
+    const closed = this.#lane.gate.closed(now)
     if (closed !== null) {
       void this.#sender.giveBack(this.#takeQueue())
       return { kind: "dry", until: closed.until }

@@ -118,9 +118,10 @@ export class LaneSender implements SettlementListener {
     const policy = (this.#lane.target ?? tried.target)?.policy
     const settlement = toSettlement(this.#deps, delivery, tried, policy)
     const { disableEndpoint, holdLaneUntil } = settlement.change
-    if (holdLaneUntil !== null) this.#lane.gate.hold(holdLaneUntil)
-    // Before it is written: the endpoint has just said that it wants nothing now.
-    if (disableEndpoint || holdLaneUntil !== null) this.#listener.held(holdLaneUntil)
+    if (disableEndpoint || holdLaneUntil !== null) {
+      this.#lane.gate.close(holdLaneUntil, disableEndpoint)
+      this.#listener.held(holdLaneUntil)
+    }
     return settlement
   }
 
@@ -129,6 +130,7 @@ export class LaneSender implements SettlementListener {
     const { endpointId, appId } = this.#claim
     const { clock, load, reporter, transport } = this.#deps
     try {
+      if (change.disableEndpoint || change.holdLaneUntil !== null) this.#lane.gate.closeWritten()
       load.wrote(clock.now() - settledAt)
       this.#listener.dueAt(result === "applied" ? change.nextRetryAt : clock.now())
       const detail = tried.result?.detail ?? null
@@ -148,6 +150,7 @@ export class LaneSender implements SettlementListener {
   #outcomeLost({ id }: ClaimedDelivery, slot: Slot, error: unknown): void {
     const text = "An outcome could not be written; the delivery will be repeated"
     this.#deps.logger.error({ err: error, delivery_id: id }, text)
+    this.#lane.gate.closeWritten()
     this.#listener.outcomeLost()
     this.#settled(slot)
   }

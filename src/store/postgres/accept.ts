@@ -85,7 +85,8 @@ used AS MATERIALIZED (
     FROM i CROSS JOIN LATERAL (
       SELECT message_id, digest FROM idempotency
        WHERE app_id = i.app_id AND key = i.key AND generation > $${GENERATION} - ${KEPT_GENERATIONS}
-      OFFSET 0
+       -- Two processes at the turn of a generation may each have written the key.
+       ORDER BY generation LIMIT 1
     ) k
 ),
 recipients AS MATERIALIZED (

@@ -93,26 +93,32 @@ export class Acceptor {
 
   /** Each for itself: one that is refused harms none of the others. */
   async #acceptEach(messages: readonly NewMessage[], offers = this.#offers(messages)): Promise<Result[]> {
-    let rows: readonly Row[]
+    let rows: readonly Row[] | null
     try {
-      rows = await this.#run(messages, offers)
-      this.#handOver(messages, rows, offers)
-    } catch (error) {
-      const cause = error instanceof PosthornError ? error.cause : error
-      const isUnsure = isConnectionTrouble(cause)
-      // The statement may have committed all the same, with marks for deliveries that no session has.
-      if (isUnsure) this.#wakes.add(offers.lanes.map(({ session }) => session.claim.endpointId))
-      if (isUnsure || (messages.length === 1 && offers.lanes.length === 0)) throw error
-      // The lock of a worker, or one of the messages, may be the reason: each alone, and without offers.
-      return this.#oneByOne(messages)
+      rows = await this.#tryWith(messages, offers)
+      if (rows !== null) this.#handOver(messages, rows, offers)
     } finally {
       for (const { session } of offers.lanes) session.endOffer()
     }
+    if (rows === null) return this.#oneByOne(messages)
     const results = rows.map((row, i) => toResult(row, messages[i]!))
     for (const [i, message] of messages.entries()) this.#learn(message, rows[i]!)
     const undecided = messages.filter((_, i) => results[i] === null)
     const decided = undecided.length === 0 ? [] : await this.#acceptEach(undecided)
     return results.map((result) => result ?? decided.shift()!)
+  }
+
+  /** Null when the lock of a worker, or one of the messages, may be the reason for a failure: each is then tried alone, without offers. */
+  async #tryWith(messages: readonly NewMessage[], offers: Offers): Promise<Row[] | null> {
+    try {
+      return await this.#run(messages, offers)
+    } catch (error) {
+      const isUnsure = isConnectionTrouble(error instanceof PosthornError ? error.cause : error)
+      // The statement may have committed all the same, with marks for deliveries that no session has.
+      if (isUnsure) this.#wakes.add(offers.lanes.map(({ session }) => session.claim.endpointId))
+      if (isUnsure || (messages.length === 1 && offers.lanes.length === 0)) throw error
+      return null
+    }
   }
 
   async #oneByOne(messages: readonly NewMessage[]): Promise<Result[]> {

@@ -160,14 +160,14 @@ SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered A
  ORDER BY p.ord, f.place`,
 }
 
-/** Deliveries that the sessions were handed and still have are passed over, and so are `more`. */
+/** Deliveries that the sessions have in hand are passed over, and so are `more`. */
 export function fetchValues(
   lanes: readonly AskedLane[],
   { now, wall }: Moment,
   more: readonly number[] = [],
 ): unknown[] {
-  const handed = lanes.flatMap(({ session }) => [...session.handed])
-  return [...COLUMNS.values(lanes), now, wall, `{${[...handed, ...more].join()}}`]
+  const inHand = lanes.flatMap(({ session }) => [...session.handed, ...session.fetched])
+  return [...COLUMNS.values(lanes), now, wall, `{${[...inHand, ...more].join()}}`]
 }
 
 /** Payloads that were too large for the answer; read outside of the lock, a few at a time. */

@@ -1,6 +1,6 @@
 /**
- * What handing over needs in the database (decision 0012): the mark of a delivery that was accepted into the hands of a lane's owner, and a number for
- * each application that goes up with every change of its endpoints. A process that knows the endpoints of one number asks only for that number.
+ * What handing deliveries to open lanes needs in the database (decisions 0012 and 0018): the mark in a delivery's row, and an endpoint's version
+ * that every change raises.
  */
 import { VIEWS_OF_HANDED } from "./views.ts"
 

@@ -15,6 +15,7 @@ import {
 import { calledOff, revived } from "../conformance/stage.ts"
 import { claimed, laneFetch, lanesOf, newest, sample, settlement } from "../conformance.ts"
 import type { ClaimedDelivery, Endpoint, LaneWant, NewMessage } from "../store.ts"
+import { generationOf } from "./accept.ts"
 
 const TOKEN = 7
 
@@ -442,6 +443,32 @@ test("a retry that is due at once is found by a fetch that is asked for with its
   expect(results).toEqual(["applied"])
   expect(work.deliveries).toMatchObject([{ seq: delivery.seq, attemptCount: 1 }])
   expect((await fetch()).deliveries).toEqual([])
+})
+
+test("a delivery whose giving back was not answered is not fetched again before the answer is known", async () => {
+  const { accept, lane, fetch, giveBack, store } = await start()
+  await lane.session.giveBack([])
+  await accept()
+  const [delivery] = (await fetch()).deliveries
+  loseAnswer(store, "deliveries.give-back")
+  await expect(giveBack(delivery!)).rejects.toThrow()
+  expect((await fetch()).deliveries).toEqual([])
+  await giveBack(delivery!)
+  expect((await fetch()).deliveries).toMatchObject([{ seq: delivery!.seq }])
+})
+
+test("a key that two processes wrote at the turn of a generation is answered as a duplicate, and harms no other message", async () => {
+  const { store, application, query } = await start()
+  const idempotency = { key: Buffer.from("key"), digest: Buffer.from("digest") }
+  const keyed = () => store.accept([sample.message(application.id, { idempotency })])
+  const [first] = await keyed()
+  await store.partitions.ensureGeneration(generationOf([sample.message(application.id)]) - 1)
+  await query(
+    "INSERT INTO idempotency SELECT generation - 1, app_id, key, message_id, digest FROM idempotency",
+  )
+  const [again, other] = await Promise.all([keyed(), store.accept([sample.message(application.id)])])
+  expect(again[0]).toMatchObject({ messageId: first!.messageId, duplicate: true })
+  expect(other[0]).toMatchObject({ duplicate: false, matched: 0 })
 })
 
 test("an outcome whose answer got lost is written once", async () => {

@@ -173,21 +173,21 @@ export class Session implements LaneSession {
   }
 
   async fetch(want: LaneWant, at: Moment): Promise<LaneWork> {
-    // Handoffs under way arrive before the session looks for them, and before it is told that there is nothing more.
-    if (!this.#isOpen) await this.#decided()
-    const { endpointId, token } = this.claim
-    const lane = { ...want, endpointId, token, knownVersion: this.#knownVersion }
     const before = {
       isOpen: this.#isOpen,
       closings: this.#closings,
-      received: this.#received,
       recalls: this.#recalls,
+      received: this.#received,
     }
+    // Handoffs under way arrive before the session looks for them, and before it is told that there is nothing more.
+    if (!before.isOpen) await this.#decided()
+    const { endpointId, token } = this.claim
+    const lane = { ...want, endpointId, token, knownVersion: this.#knownVersion }
     try {
       const { lost, opens, owner, ...work } = await this.#pipelines.fetch({
         ...lane,
         at,
-        isOpen: this.#isOpen,
+        isOpen: before.isOpen,
         session: this,
       })
       for (const { seq } of work.deliveries) this.#fetched.add(seq)

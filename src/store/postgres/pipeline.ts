@@ -10,7 +10,7 @@ import { type AskedLane, fetch, type LaneAnswer } from "./lanes.ts"
 import { type EndedClaim, type EndedSettlement, giveBack, settle } from "./settle.ts"
 
 /** Lanes are dealt out to this many pipelines, each with a connection of its own. */
-const PIPELINES = 1
+const PIPELINES = 2
 const BATCHES = { atOnce: 1, most: 500, gatherMs: 3 }
 
 export interface FetchJob extends AskedLane {

@@ -110,6 +110,7 @@ class Session implements LaneSession {
     const { endpointId, token } = this.claim
     const lane = { ...want, endpointId, token, knownVersion: this.#knownVersion }
     const recalls = this.#recalls
+    this.#wasOpened ||= want.handoffPlaces > 0
     try {
       return await this.#writer.call("fetch", [lane, this.#inHand, at], (answer) => {
         const { lost: _, open, ...work } = answer as FetchedLane
@@ -117,7 +118,6 @@ class Session implements LaneSession {
         const isCurrent = recalls === this.#recalls
         this.#isOpen = open && isCurrent
         if (isCurrent) this.#isRecalled = false
-        this.#wasOpened ||= open
         this.#knownVersion = work.endpoint?.version ?? this.#knownVersion
         return work
       })
