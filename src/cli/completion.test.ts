@@ -1,4 +1,4 @@
-/** Completion comes from the tables, and bash does with it what is expected. */
+/** Completion comes from the tables of the commands. Bash runs its own script and zsh's; fish's is read line by line. */
 import { execFileSync } from "node:child_process"
 import { expect, test } from "vitest"
 import { placesOf } from "./completion.ts"
@@ -34,12 +34,53 @@ test("a flag's value is one of those it can have, a file, or left to the user", 
   expect(offered("send", "acme", "--type", "")).toEqual([])
 })
 
-test("the other shells' scripts name the same words", () => {
-  for (const shell of ["zsh", "fish"] as const) {
-    const script = scriptFor(shell, places)
-    for (const { words, flags } of places)
-      for (const { name } of [...words, ...flags]) expect(script).toContain(name.replace(/^--/, ""))
-  }
+/** What zsh offers behind each of these lines. Bash runs the script: what differs is that zsh's arrays begin at 1. */
+function offeredByZsh(lines: readonly (readonly string[])[]): string[] {
+  const calls = lines.map(
+    (line) => `words=('' posthorn ${line.join(" ")} ''); CURRENT=${line.length + 2}; _posthorn; echo`,
+  )
+  const script = `
+    compdef() { :; }
+    _files() { printf FILE; }
+    compadd() { printf '%s ' "\${@:2}"; }
+    _describe() { printf '%s ' "\${found[@]%%:*}"; }
+    ${scriptFor("zsh", places)}
+    ${calls.join("\n")}`
+  const offers = execFileSync("bash", { input: script, encoding: "utf8" }).trimEnd().split("\n")
+  return offers.map((offer) => offer.trim())
+}
+
+test("zsh offers every command, action and flag at its place, and behind a flag its values", () => {
+  const expected = places.flatMap(({ at, words, flags }) => {
+    const line = at === "" ? [] : at.split(" ")
+    const names = [...words, ...flags].map(({ name }) => name).join(" ")
+    const values = flags.map(({ name, value }) => {
+      const offer =
+        value === null ? names : value === "file" ? "FILE" : value === "any" ? "" : value.join(" ")
+      return { line: [...line, name], offer }
+    })
+    return [{ line, offer: names }, ...values]
+  })
+  const offered = offeredByZsh(expected.map(({ line }) => line))
+  expect(expected.map(({ line }, i) => ({ line, offer: offered[i] }))).toEqual(expected)
+})
+
+test("fish is told every command, action and flag with its place, and of a flag its values", () => {
+  const line =
+    /^complete -c posthorn -n "(?:test .+ -eq 1|__posthorn_(is|has) (\d) (.+?))" -([al]) (\S+)( -r -F| -x)?(?: -a '(.+?)')? -d '/gm
+  const told = [...scriptFor("fish", places).matchAll(line)].map((match) => {
+    const [, where = "is", depth = "0", at = "", kind, name, takes, values] = match
+    const value = takes === undefined ? null : takes === " -r -F" ? "file" : (values?.split(" ") ?? "any")
+    return kind === "a" ? { at, depth, where, name } : { at, depth, where, name: `--${name}`, value }
+  })
+  const expected = places.flatMap(({ at, words, flags }) => {
+    const depth = at === "" ? "0" : `${at.split(" ").length}`
+    return [
+      ...words.map(({ name }) => ({ at, depth, where: "is", name })),
+      ...flags.map(({ name, value }) => ({ at, depth, where: "has", name, value })),
+    ]
+  })
+  expect(told).toEqual(expected)
 })
 
 test("an apostrophe in a description ends no quotation", () => {
