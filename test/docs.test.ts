@@ -282,6 +282,25 @@ declare const body: string
 declare const headers: Record<string, string>
 `
 
+test("the page of faults has every test of test/faults beside its number", () => {
+  const numbered = globSync("test/faults/[0-9][0-9]-*.test.ts", { cwd: ROOT })
+  expect(numbered.length).toBeGreaterThan(20)
+  const rows = [...page("docs/faults.md").matchAll(/^\| (\d+) \|.*$/gm)]
+  const linked = rows.flatMap(([row, number]) =>
+    [...row.matchAll(/\]\(\.\.\/(test\/faults\/[^)]+)\)/g)].map(([, file]) => `${number}: ${file}`),
+  )
+  expect(linked.sort()).toEqual(
+    numbered.map((file) => `${Number(basename(file).slice(0, 2))}: ${file}`).sort(),
+  )
+})
+
+test("every row of the page of faults links to a test, or says what is missing", () => {
+  const rows = [...page("docs/faults.md").matchAll(/^\| (\d+) \|.*\| (.+) \|$/gm)]
+  expect(rows.length).toBeGreaterThan(20)
+  const bare = rows.filter(([, , shownBy]) => !/\.test\.ts\)|not (tested|built) yet/.test(shownBy!))
+  expect(bare.map(([row]) => row)).toEqual([])
+})
+
 test("every relative link leads to a file, and its fragment to a heading there", () => {
   const broken: string[] = []
   for (const name of PAGES) {
