@@ -13,6 +13,7 @@ import { Library, temporaryFolder } from "./harness/library.ts"
 import { processorTime, stolenShare } from "./harness/machine.ts"
 import { openLoop } from "./harness/open-loop.ts"
 import { bodyOf, PAYLOAD_BYTES, readOrdinal, writeOrdinal } from "./harness/payload.ts"
+import { prepareMessage } from "./harness/prepared.ts"
 import { Receiver } from "./harness/receiver.ts"
 import { type Report, toJson, toTable } from "./harness/report.ts"
 import { byTurns } from "./harness/rounds.ts"
@@ -91,6 +92,20 @@ test("a payload has a kilobyte and carries its number, also one that was written
   writeOrdinal(body, 98_765_432)
   expect(body).toEqual(bodyOf(98_765_432))
   expect(readOrdinal(Buffer.from("something of another shape"), 0)).toBeNaN()
+})
+
+test("every message with an idempotency key has another one, as from an SDK", () => {
+  const posts = { origin: "http://127.0.0.1:1", path: "/", key: "key", endpoints: 1 }
+  const { request, write } = prepareMessage({ ...posts, hasIdempotencyKey: true })
+  const keys = [1, 2].map((ordinal) => {
+    write(request, ordinal)
+    return /^idempotency-key: auto_([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})\r$/m.exec(
+      request.toString(),
+    )?.[1]
+  })
+  expect(keys).toEqual([expect.any(String), expect.any(String)])
+  expect(keys[0]).not.toBe(keys[1])
+  expect(prepareMessage(posts).request.toString()).not.toContain("idempotency-key")
 })
 
 test("the ledger knows what is missing, what came again and what is of another time", () => {

@@ -3,12 +3,14 @@ import { once } from "node:events"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { Client } from "pg"
 import { Program } from "../../test/support/process.ts"
 import { eventType, temporaryFolder } from "./library.ts"
 import { CONNECTIONS, EGRESS, NODE_OPTIONS } from "./settings.ts"
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
 const LISTENS = /"msg":"server \d+ listens on (http:\/\/[^,]+),/
+const FILE = "bench.db"
 const KEY = "a-key-for-the-benchmark-alone"
 
 /** As the raw client posts to it. */
@@ -32,23 +34,27 @@ export class PosthornServer implements ApiServer {
   readonly key = KEY
   readonly #program: Program
   readonly #folder: string
+  /** The URL of its PostgreSQL database; null: an SQLite file in the folder. */
+  readonly #database: string | null
 
-  private constructor(origin: string, program: Program, folder: string) {
+  private constructor(origin: string, program: Program, folder: string, database: string | null) {
     this.origin = origin
     this.#program = program
     this.#folder = folder
+    this.#database = database
   }
 
-  static async start(): Promise<PosthornServer> {
+  static async start(database: string | null = null): Promise<PosthornServer> {
     const folder = temporaryFolder()
+    const store = database ?? `sqlite:${FILE}`
     const settings = ["--port", "0", "--host", "127.0.0.1", "--concurrency", `${CONNECTIONS}`]
     const egress = ["--egress-allow", EGRESS.allow.join(",")]
-    const program = Program.start(MAIN, ["serve", "--store", "sqlite:bench.db", ...settings, ...egress], {
+    const program = Program.start(MAIN, ["serve", "--store", store, ...settings, ...egress], {
       under: ["env", "-C", folder, `POSTHORN_API_KEY=${KEY}`],
       nodeOptions: NODE_OPTIONS,
     })
     const [, origin] = LISTENS.exec(await program.line(LISTENS))!
-    return new PosthornServer(origin!, program, folder)
+    return new PosthornServer(origin!, program, folder, database)
   }
 
   async createApplication(uid: string, endpoints: number, url: string): Promise<void> {
@@ -64,18 +70,30 @@ export class PosthornServer implements ApiServer {
     await response.body?.cancel()
   }
 
-  /** How many messages its file has, after it was stopped. */
+  /** Stops the server and counts the messages in its store. */
   async stopAndCount(): Promise<number> {
     this.#program.process.kill("SIGTERM")
     await this.#program.ended
-    const db = new DatabaseSync(join(this.#folder, "bench.db"), { readOnly: true })
-    const { messages } = db.prepare("SELECT count(*) AS messages FROM messages").get() as { messages: number }
-    db.close()
-    return messages
+    return this.#database === null ? countInFile(join(this.#folder, FILE)) : countInDatabase(this.#database)
   }
 
   async close(): Promise<void> {
     await this.#program.kill()
     rmSync(this.#folder, { recursive: true, force: true })
   }
+}
+
+function countInFile(file: string): number {
+  const db = new DatabaseSync(file, { readOnly: true })
+  const { messages } = db.prepare("SELECT count(*) AS messages FROM messages").get() as { messages: number }
+  db.close()
+  return messages
+}
+
+async function countInDatabase(url: string): Promise<number> {
+  const client = new Client(url)
+  await client.connect()
+  const { rows } = await client.query("SELECT count(*)::int AS messages FROM posthorn.messages")
+  await client.end()
+  return rows[0].messages
 }

@@ -60,6 +60,10 @@ export function figuresOf(quick: boolean): readonly Figure[] {
       condition: "POST …/msg that no endpoint wants, 64 at once ÷ Fastify that keeps nothing",
     },
     { name: "api.e2e.ratio", atLeast: 0.2, condition: "POST to receipt, 100 endpoints ÷ bare undici loop" },
+    {
+      name: "api.postgres.ratio",
+      condition: "POST with an idempotency key to receipt, PostgreSQL, 100 endpoints ÷ bare undici loop",
+    },
     { name: "workers.scaling", condition: "4 workers ÷ 1, PostgreSQL, 100 endpoints" },
     { name: "guard.ratio", atLeast: 0.95, condition: "through the egress guard ÷ past it, 100 endpoints" },
     { name: "thread.ratio", condition: "SQLite on its own thread ÷ on the main thread, 1 endpoint" },

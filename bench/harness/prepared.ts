@@ -1,4 +1,5 @@
 /** The requests that the raw client writes: messages for the API, and deliveries as the receiver gets them. */
+import { randomUUID } from "node:crypto"
 import { eventType } from "./library.ts"
 import { bodyOf, writeOrdinal } from "./payload.ts"
 import type { Prepared } from "./raw-client.ts"
@@ -9,19 +10,29 @@ export interface Posts {
   readonly key: string
   /** How many event types take turns. */
   readonly endpoints: number
+  /** Gives every message an idempotency key, as SDKs do. */
+  readonly hasIdempotencyKey?: boolean
 }
 
-export function prepareMessage({ origin, path, key, endpoints }: Posts): Prepared {
+const PLACEHOLDER_UUID = "00000000-0000-4000-8000-000000000000"
+
+export function prepareMessage({ origin, path, key, endpoints, hasIdempotencyKey = false }: Posts): Prepared {
   const opening = `{"eventType":"${eventType(0)}","payload":`
-  const head = headOf(origin, path, [`authorization: Bearer ${key}`], opening.length + bodyOf(0).length + 1)
+  const more = [
+    `authorization: Bearer ${key}`,
+    ...(hasIdempotencyKey ? [`idempotency-key: auto_${PLACEHOLDER_UUID}`] : []),
+  ]
+  const head = headOf(origin, path, more, opening.length + bodyOf(0).length + 1)
   const before = head + opening
   const typeAt = before.indexOf(eventType(0))
+  const uuidAt = before.indexOf(PLACEHOLDER_UUID)
   return {
     origin,
     request: Buffer.concat([Buffer.from(before), bodyOf(0), Buffer.from("}")]),
     write: (request, ordinal) => {
       writeOrdinal(request, ordinal, before.length)
       request.write(eventType(ordinal % endpoints), typeAt)
+      if (hasIdempotencyKey) request.write(randomUUID(), uuidAt)
     },
   }
 }

@@ -4,7 +4,7 @@
  * meanwhile.
  */
 import type { Part } from "../harness/bench.ts"
-import { apiPart } from "./api.ts"
+import { apiOnPostgres, apiPart } from "./api.ts"
 import { backlogPart } from "./backlog.ts"
 import { deliverToServers, deliverToSqlite } from "./deliver.ts"
 import { guardPart } from "./guard.ts"
@@ -27,6 +27,7 @@ export const PARTS: readonly Part[] = [
   backlogPart,
   startPart,
   ...deliverToServers,
+  apiOnPostgres,
   ...peerParts,
   workersPart,
 ]

@@ -1,4 +1,7 @@
-/** The HTTP API: messages accepted per second against a Fastify that keeps nothing, and from POST to receipt against the bare loop. */
+/**
+ * The HTTP API: messages accepted per second against a Fastify that keeps nothing, and from POST to receipt against the bare loop, on SQLite
+ * and on PostgreSQL.
+ */
 import { type ApiServer, PosthornServer, startBareApi } from "../harness/api-servers.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
@@ -17,14 +20,29 @@ async function measure(bench: Bench): Promise<Values> {
     await posthorn.createApplication("quiet", 0, "")
     await posthorn.createApplication("busy", ENDPOINTS, `${bench.receiver.origin}/ok`)
     const accepted = await measureAccepting(bench, posthorn, bare)
-    const delivered = await measureDelivering(bench, posthorn)
-    const sent = accepted.sent + delivered.sent
-    const kept = await posthorn.stopAndCount()
-    if (kept !== sent) throw new VoidRun(`${sent} messages were accepted, the file has ${kept}`)
+    const delivered = await measureDelivering(bench, posthorn, "api.e2e", false)
+    await checkKept(posthorn, accepted.sent + delivered.sent)
     return { ...accepted.values, ...delivered.values }
   } finally {
     await Promise.all([posthorn.close(), bare.close()])
   }
+}
+
+async function measureOnPostgres(bench: Bench): Promise<Values> {
+  const posthorn = await PosthornServer.start(await bench.servers.database("api"))
+  try {
+    await posthorn.createApplication("busy", ENDPOINTS, `${bench.receiver.origin}/ok`)
+    const { sent, values } = await measureDelivering(bench, posthorn, "api.postgres", true)
+    await checkKept(posthorn, sent)
+    return values
+  } finally {
+    await posthorn.close()
+  }
+}
+
+async function checkKept(posthorn: PosthornServer, sent: number): Promise<void> {
+  const kept = await posthorn.stopAndCount()
+  if (kept !== sent) throw new VoidRun(`${sent} messages were accepted, the store has ${kept}`)
 }
 
 interface Measured {
@@ -52,8 +70,13 @@ async function post(client: RawClient, count: number): Promise<Round> {
   return round
 }
 
-async function measureDelivering(bench: Bench, posthorn: ApiServer): Promise<Measured> {
-  const client = await openClient(posthorn, "busy", ENDPOINTS)
+async function measureDelivering(
+  bench: Bench,
+  posthorn: ApiServer,
+  name: string,
+  hasIdempotencyKey: boolean,
+): Promise<Measured> {
+  const client = await openClient(posthorn, "busy", ENDPOINTS, hasIdempotencyKey)
   let sent = 0
   const deliver = async (count: number) => {
     sent += count
@@ -65,11 +88,19 @@ async function measureDelivering(bench: Bench, posthorn: ApiServer): Promise<Mea
   }
   const rounds = await race({ posthorn: deliver, bare: (count) => bench.bare.run(count) }, bench.turns)
   client.close()
-  return { sent, values: compared("api.e2e", rounds.posthorn, "bare", rounds.bare) }
+  return { sent, values: compared(name, rounds.posthorn, "bare", rounds.bare) }
 }
 
-function openClient({ origin, key }: ApiServer, app: string, endpoints: number): Promise<RawClient> {
-  return RawClient.open(prepareMessage({ origin, key, path: `/api/v1/app/${app}/msg`, endpoints }))
+function openClient(
+  { origin, key }: ApiServer,
+  app: string,
+  endpoints: number,
+  hasIdempotencyKey = false,
+): Promise<RawClient> {
+  const path = `/api/v1/app/${app}/msg`
+  return RawClient.open(prepareMessage({ origin, key, path, endpoints, hasIdempotencyKey }))
 }
 
 export const apiPart: Part = { names: ["api.accept.ratio", "api.e2e.ratio"], run: measure }
+
+export const apiOnPostgres: Part = { names: ["api.postgres.ratio"], run: measureOnPostgres }
