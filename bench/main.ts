@@ -1,7 +1,9 @@
 /** `npm run bench`: every figure in one run, side by side, since machines differ. `docs/benchmarks.md` says how each is taken. */
 import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
+import { findCommit, runAgainst } from "./harness/against.ts"
 import { Bench, type Part } from "./harness/bench.ts"
 import { figuresOf, isWithin } from "./harness/figures.ts"
 import { problemOfTemporaryFolders } from "./harness/library.ts"
@@ -16,13 +18,23 @@ interface Flags {
   readonly json?: boolean
   readonly only?: string
   readonly markdown?: string
+  readonly against?: string
+  readonly rounds?: string
 }
 
 function readFlags(): Flags {
   try {
     const boolean = { type: "boolean" } as const
     const string = { type: "string" } as const
-    return parseArgs({ options: { quick: boolean, json: boolean, only: string, markdown: string } }).values
+    const options = {
+      quick: boolean,
+      json: boolean,
+      only: string,
+      markdown: string,
+      against: string,
+      rounds: string,
+    }
+    return parseArgs({ options }).values
   } catch (error) {
     return refuse((error as Error).message)
   }
@@ -96,20 +108,41 @@ function settleDisk(): void {
 
 const RESULTS = /(?<=<!-- results -->\n).*(?=\n<!-- end of results -->)/s
 
-const { quick = false, json = false, only, markdown } = readFlags()
+const ROOT = fileURLToPath(new URL("..", import.meta.url))
+const DEFAULT_ROUNDS = "5"
+
+function commitToCompare(name: string): string {
+  try {
+    return findCommit(ROOT, name)
+  } catch (error) {
+    return refuse((error as Error).message)
+  }
+}
+
+const { quick = false, json = false, only, markdown, against, rounds } = readFlags()
 if (markdown !== undefined && (quick || only !== undefined))
   refuse("--markdown takes a full run: with --quick or --only it would replace the results of the last one")
+if (against !== undefined && (json || markdown !== undefined))
+  refuse("--against prints a table of its own: it takes neither --json nor --markdown")
+if (rounds !== undefined && (against === undefined || !/^[1-9]\d*$/.test(rounds)))
+  refuse("--rounds takes a number from 1 up, and only with --against")
 const parts = chooseParts(quick, only)
 if (!NODE_OPTIONS.every((option) => process.execArgv.includes(option)))
   refuse("Node does not have the options of npm start, with which everything is compared: use npm run bench")
 const folderProblem = problemOfTemporaryFolders()
 if (folderProblem !== null) refuse(folderProblem)
-const report = await measure(quick, parts)
 const figures = figuresOf(quick).filter(({ name }) => parts.some(({ names }) => names.includes(name)))
-console.log(json ? JSON.stringify(toJson(report)) : toTable(report, figures))
-if (markdown !== undefined)
-  writeFileSync(
-    markdown,
-    readFileSync(markdown, "utf8").replace(RESULTS, () => toMarkdown(report, figures)),
-  )
-process.exitCode = report.problems.some(({ kind }) => kind !== "not measured") ? 1 : 0
+if (against !== undefined) {
+  const commit = commitToCompare(against)
+  const options = { root: ROOT, commit, rounds: Number(rounds ?? DEFAULT_ROUNDS), quick, only, figures }
+  console.log(await runAgainst(options))
+} else {
+  const report = await measure(quick, parts)
+  console.log(json ? JSON.stringify(toJson(report)) : toTable(report, figures))
+  if (markdown !== undefined)
+    writeFileSync(
+      markdown,
+      readFileSync(markdown, "utf8").replace(RESULTS, () => toMarkdown(report, figures)),
+    )
+  process.exitCode = report.problems.some(({ kind }) => kind !== "not measured") ? 1 : 0
+}

@@ -5,6 +5,8 @@ export interface Figure {
   /** Neither, where it is only reported. */
   readonly atLeast?: number
   readonly atMost?: number
+  /** Told where there is no floor that tells it. */
+  readonly lessIsBetter?: boolean
   readonly condition: string
 }
 
@@ -44,6 +46,7 @@ export function figuresOf(quick: boolean): readonly Figure[] {
     },
     {
       name: "latency.idle.quietP50ms",
+      lessIsBetter: true,
       condition: "send to receipt, 20/s, to an endpoint that was sent nothing before",
     },
     { name: "latency.half.p99ms", atMost: 50, condition: "send to receipt, half of the capacity" },
@@ -79,6 +82,10 @@ export function isWithin(name: string, only: string): boolean {
 export function floorOf({ atLeast, atMost }: Figure): string {
   if (atLeast !== undefined) return `≥ ${atLeast}`
   return atMost === undefined ? "reported" : `≤ ${atMost}`
+}
+
+export function isLessBetter({ atMost, lessIsBetter = atMost !== undefined }: Figure): boolean {
+  return lessIsBetter
 }
 
 /** Null where there is nothing to be met. */

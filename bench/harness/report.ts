@@ -35,7 +35,7 @@ export function toJson({ values, problems, ...rest }: Report): object {
   return nested
 }
 
-function rounded(value: number): number {
+export function rounded(value: number): number {
   const places = Math.abs(value) >= 1000 ? 0 : 3
   return Math.round(value * 10 ** places) / 10 ** places
 }
@@ -44,11 +44,14 @@ const HEAD = ["figure", "value", "floor", "met", "condition"]
 
 export function toTable(report: Report, figures: readonly Figure[]): string {
   const rows = [HEAD, ...figures.map((figure) => row(report, figure))]
-  const widths = HEAD.map((_, column) => Math.max(...rows.map((cells) => cells[column]!.length)))
+  return [summary(report), "", ...aligned(rows), ...problemLines(report)].join("\n")
+}
+
+/** The rows as lines, with columns of equal width. */
+export function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((cells) => cells[column]!.length)))
   const line = (cells: readonly string[]) => cells.map((cell, i) => cell.padEnd(widths[i]!)).join("  ")
-  return [summary(report), "", ...rows.map((cells) => line(cells).trimEnd()), ...problemLines(report)].join(
-    "\n",
-  )
+  return rows.map((cells) => line(cells).trimEnd())
 }
 
 /** With everything that a figure was made from beside it. */
