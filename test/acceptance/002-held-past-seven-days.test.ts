@@ -93,7 +93,7 @@ test("a webhook whose 7 days ended while the store could not be read gets one at
 test("webhooks that wait in line behind one that fails are dead letters when their 7 days end, without being sent", async () => {
   const harness = await Harness.start()
   harness.receiver.always("/", 500)
-  await harness.endpoint({ ordered: true, retry: { delays: [3600], maxAge: 7 * 86_400 } })
+  await harness.endpoint({ ordered: true, retry: { delays: [6 * 3600], maxAge: 7 * 86_400 } })
   const ids: string[] = []
   for (let n = 0; n < 5; n++) {
     ids.push(await harness.send({ n }))
@@ -101,7 +101,7 @@ test("webhooks that wait in line behind one that fails are dead letters when the
     await harness.quiet()
     harness.clock.advance(60_000)
   }
-  for (let hours = 1; hours < 7 * 24; hours++) await attemptAt(harness, hours * 3_600_000)
+  for (let hours = 6; hours < 7 * 24; hours += 6) await attemptAt(harness, hours * 3_600_000)
   harness.clock.advance(START + 7 * DAY_MS + 4 * 60_000 - harness.clock.now())
   const dead = await harness.published("delivery.dead", 5)
   expect(dead.map(({ message_id, reason }) => [message_id, reason])).toEqual(ids.map((id) => [id, "expired"]))
