@@ -71,7 +71,7 @@ function problemsOf(
 /** As many wrong names as are told of: a body may have any number. */
 const MOST_NAMES = 20
 
-/** The names that are missing or unknown in a value and whatever lies in it. */
+/** The names that are missing or unknown in a value, at every depth. */
 function problemsWithin(schema: Plain, data: unknown, loc: readonly string[]): Problem[] {
   if (typeof data !== "object" || data === null) return []
   const found: Problem[] = []

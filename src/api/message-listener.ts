@@ -30,7 +30,7 @@ interface Parts {
   readonly isClosing: () => boolean
 }
 
-/** What is known about a request so far. */
+/** The state of a request: its response, caller and body as far as they are known. */
 interface Known extends Requested {
   readonly params: { readonly app_id: string }
   body: MessageIn | undefined

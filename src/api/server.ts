@@ -120,7 +120,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   return app
 }
 
-/** Whoever still comes is sent away at once; whoever dawdles is cut off in the end. Returns whether the server is closing. */
+/** New requests are refused at once; connections that do not end by themselves are cut off. Returns whether the server is closing. */
 function stopGently(app: Api, closeTimeoutMs: number): () => boolean {
   let closing = false
   const sockets = new Set<Socket>()
