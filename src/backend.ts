@@ -3,8 +3,8 @@ import { existsSync, realpathSync } from "node:fs"
 import type { Random } from "./core/backoff.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { encryptionKeyFor, givenEncryptionKey } from "./key-file.ts"
-import { type Bulletin, noBulletin } from "./observe/bulletin.ts"
 import type { Logger } from "./observe/log.ts"
+import { noProcessChannel, type ProcessChannel } from "./observe/process-channel.ts"
 import { MemorySchedule } from "./schedule/memory.ts"
 import type { Schedule } from "./schedule/schedule.ts"
 import { filesOpenToOthers } from "./store/sqlite/private-file.ts"
@@ -32,7 +32,7 @@ export interface BackendOptions {
 
 export interface Backend {
   readonly store: Store
-  readonly bulletin: Bulletin
+  readonly processChannel: ProcessChannel
   readonly encryptionKey: Uint8Array
   /** Only where this process delivers. The store is the one that the engine uses, which a test may have wrapped. */
   openSchedule(store: Store): Promise<Schedule>
@@ -94,7 +94,7 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
     options.logger.warn(`other users of this machine may open ${open.join(", ")}: run chmod 600 on them`)
   return {
     store,
-    bulletin: noBulletin,
+    processChannel: noProcessChannel,
     encryptionKey,
     openSchedule: async (used) => new MemorySchedule(used, await store.openTokens()),
     checkSchedule: async () => null,
@@ -104,7 +104,7 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
 /** Its modules are loaded here, so that whoever uses SQLite does not wait for the clients of servers. */
 async function openPostgres(options: BackendOptions, url: string, schedule?: string): Promise<Backend> {
   const { openPostgresStore } = await import("./store/postgres/store.ts")
-  const { PostgresBulletin } = await import("./store/postgres/bulletin.ts")
+  const { PostgresProcessChannel } = await import("./store/postgres/process-channel.ts")
   const name = `posthorn ${process.pid}`
   const store = await openPostgresStore({ url, schema: parseSchema(options.schema), name })
   try {
@@ -113,7 +113,7 @@ async function openPostgres(options: BackendOptions, url: string, schedule?: str
       givenEncryptionKey(options.encryptionKey) ?? Buffer.from(await store.encryptionKey(), "hex")
     return {
       store,
-      bulletin: new PostgresBulletin(database, options.logger),
+      processChannel: new PostgresProcessChannel(database, options.logger),
       encryptionKey,
       openSchedule: async (used) => {
         const { random, leaseMs, logger } = options

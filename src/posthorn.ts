@@ -10,16 +10,16 @@ import { DEFAULT_ORG, requireOrg } from "./core/org.ts"
 import { createVault } from "./core/vault.ts"
 import { Engine } from "./engine/engine.ts"
 import { Reporter } from "./engine/reporter.ts"
-import type { Bulletin, Note } from "./observe/bulletin.ts"
+import { EventRelay } from "./observe/event-relay.ts"
 import { EventBus, type EventMap, type Listener } from "./observe/events.ts"
-import { EventExchange } from "./observe/exchange.ts"
 import type { Logger } from "./observe/log.ts"
-import { Operational } from "./operational/operational.ts"
-import { watchDeliveries } from "./operational/watch.ts"
+import type { Note, ProcessChannel } from "./observe/process-channel.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
-import { announceFinished, type Core } from "./resources/core.ts"
+import { announceFinished, type ResourceContext } from "./resources/resource-context.ts"
 import type { Store } from "./store/store.ts"
 import { Tenant } from "./tenant.ts"
+import { TenantWebhooks } from "./tenant-webhooks/tenant-webhooks.ts"
+import { watchDeliveries } from "./tenant-webhooks/watch.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { HttpTransport } from "./transport/http.ts"
 import { TransportRouter } from "./transport/router.ts"
@@ -86,16 +86,20 @@ export async function openPosthorn(
     longLogPages: replacements.longLogPages,
     onLost,
   })
-  const { bulletin } = backend
+  const { processChannel } = backend
   const store = replacements.wrapStore?.(backend.store) ?? backend.store
   let engine: Engine | null = null
   try {
     const vault = createVault(backend.encryptionKey, randomBytes)
     await store.bindEncryptionKey(vault.fingerprint)
     const bus = new EventBus(logger)
-    const operational = new Operational({ store, logger, tenant: (orgId) => new Tenant({ ...core, orgId }) })
-    watchDeliveries(bus, store, operational)
-    const exchange = new EventExchange(bus, bulletin)
+    const tenantWebhooks = new TenantWebhooks({
+      store,
+      logger,
+      tenant: (orgId) => new Tenant({ ...context, orgId }),
+    })
+    watchDeliveries(bus, store, tenantWebhooks)
+    const eventRelay = new EventRelay(bus, processChannel)
     const ids = createIds(randomBytes)
     const shared = { store, clock, ids, vault, defaultPolicy: settings.retry }
     engine = settings.deliver
@@ -107,12 +111,12 @@ export async function openPosthorn(
             random,
             bus,
             logger,
-            taskFinished: (task) => announceFinished(core, task),
+            taskFinished: (task) => announceFinished(context, task),
           },
           { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
         )
       : null
-    const core: Core = {
+    const context: ResourceContext = {
       ...shared,
       orgId: DEFAULT_ORG,
       randomBytes,
@@ -121,43 +125,43 @@ export async function openPosthorn(
       router,
       wake(lanes) {
         engine?.wake(lanes)
-        bulletin.post({ kind: "due" })
+        processChannel.post({ kind: "due" })
       },
       endpointChanged(endpointId, appId) {
         engine?.endpointChanged(endpointId, appId)
-        bulletin.post({ kind: "changed", endpointId, appId })
+        processChannel.post({ kind: "changed", endpointId, appId })
       },
       recall(which) {
         engine?.recall(which)
-        bulletin.post({ kind: "recall", ...which })
+        processChannel.post({ kind: "recall", ...which })
       },
       sending: (endpointId) => engine?.sending(endpointId),
       wakeTasks() {
         engine?.tasks.wake()
-        bulletin.post({ kind: "tasks" })
+        processChannel.post({ kind: "tasks" })
       },
       announce(orgId, type, data) {
-        void operational.announce(orgId, type, data)
+        void tenantWebhooks.announce(orgId, type, data)
       },
     }
-    posthorn = new Posthorn(core, engine, bus, operational, {
+    posthorn = new Posthorn(context, engine, bus, tenantWebhooks, {
       ...settings,
-      ...{ backend, bulletin, exchange, guard },
+      ...{ backend, processChannel, eventRelay, guard },
     })
-    await bulletin.start((note) => hear(note, engine, exchange))
-    exchange.start()
+    await processChannel.start((note) => hear(note, engine, eventRelay))
+    eventRelay.start()
     await engine?.start()
     return posthorn
   } catch (error) {
     engine?.abandon()
-    await bulletin.close()
+    await processChannel.close()
     await store.close()
     throw error
   }
 }
 
 /** What another process has to say. */
-function hear(note: Note, engine: Engine | null, exchange: EventExchange): void {
+function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {
   switch (note.kind) {
     case "due":
       return engine?.hint()
@@ -170,15 +174,15 @@ function hear(note: Note, engine: Engine | null, exchange: EventExchange): void 
     case "asking":
     case "listening":
     case "events":
-      return exchange.hear(note)
+      return eventRelay.hear(note)
   }
 }
 
 interface Surroundings {
   readonly closeTimeoutMs: number
   readonly backend: Backend
-  readonly bulletin: Bulletin
-  readonly exchange: EventExchange
+  readonly processChannel: ProcessChannel
+  readonly eventRelay: EventRelay
   readonly guard: Guard
 }
 
@@ -187,7 +191,7 @@ const MOST_TENANTS = 1000
 /** An open Posthorn, and the default tenant's things. Every method rejects with a `PosthornError`. */
 export class Posthorn extends Tenant {
   /** Where tenants are told of what happens to their webhooks. */
-  readonly operational: Operational
+  readonly tenantWebhooks: TenantWebhooks
   readonly #engine: Engine | null
   readonly #bus: EventBus
   readonly #around: Surroundings
@@ -197,14 +201,14 @@ export class Posthorn extends Tenant {
 
   /** Use `openPosthorn`. */
   constructor(
-    core: Core,
+    context: ResourceContext,
     engine: Engine | null,
     bus: EventBus,
-    operational: Operational,
+    tenantWebhooks: TenantWebhooks,
     around: Surroundings,
   ) {
-    super(core)
-    this.operational = operational
+    super(context)
+    this.tenantWebhooks = tenantWebhooks
     this.#engine = engine
     this.#bus = bus
     this.#around = around
@@ -212,10 +216,10 @@ export class Posthorn extends Tenant {
 
   /** Another tenant, `org_…`: a world of its own, with nothing to be made before it is used. */
   tenant(orgId: string, { ids }: { readonly ids?: Ids } = {}): Tenant {
-    if (ids !== undefined) return new Tenant({ ...this.core, orgId: requireOrg(orgId), ids })
+    if (ids !== undefined) return new Tenant({ ...this.context, orgId: requireOrg(orgId), ids })
     const known = this.#tenants.get(orgId)
     if (known !== undefined) return known
-    const tenant = new Tenant({ ...this.core, orgId: requireOrg(orgId) })
+    const tenant = new Tenant({ ...this.context, orgId: requireOrg(orgId) })
     this.#tenants.set(orgId, tenant)
     return tenant
   }
@@ -228,7 +232,7 @@ export class Posthorn extends Tenant {
   /** Whether a send would be accepted now, for which the store is asked to write, and whether the schedule has all that it uses. */
   async health(): Promise<Health> {
     try {
-      await this.core.store.check()
+      await this.context.store.check()
       const problem =
         this.#engine === null ? await this.#around.backend.checkSchedule() : this.#engine.scheduleProblem
       return { ready: true, problem }
@@ -251,17 +255,17 @@ export class Posthorn extends Tenant {
   async #close(): Promise<void> {
     await this.#engine?.stop(this.#around.closeTimeoutMs)
     await this.#engine?.transport.close()
-    await this.operational.settled()
-    this.#around.exchange.close()
-    await this.#around.bulletin.close()
+    await this.tenantWebhooks.settled()
+    this.#around.eventRelay.close()
+    await this.#around.processChannel.close()
     this.#around.guard.close()
-    await this.core.store.close()
+    await this.context.store.close()
   }
 
   /** The store is lost. */
   abandon(): void {
     this.#engine?.abandon()
-    this.#around.exchange.close()
-    void this.#around.bulletin.close()
+    this.#around.eventRelay.close()
+    void this.#around.processChannel.close()
   }
 }

@@ -1,7 +1,6 @@
 /** Everything that one tenant owns, and what can be done with it. */
 import { Applications } from "./resources/applications.ts"
 import { Attempts } from "./resources/attempts.ts"
-import { type Core, requireApplication } from "./resources/core.ts"
 import { DeadLetters } from "./resources/dead-letters.ts"
 import { Deliveries } from "./resources/deliveries.ts"
 import { Endpoints } from "./resources/endpoints.ts"
@@ -18,6 +17,7 @@ import {
 import { Policies } from "./resources/policies.ts"
 import { parseSpan, type SpanQuery } from "./resources/query.ts"
 import { Replays } from "./resources/replays.ts"
+import { type ResourceContext, requireApplication } from "./resources/resource-context.ts"
 import { Tasks } from "./resources/tasks.ts"
 import { Usage } from "./resources/usage.ts"
 import { Workers } from "./resources/workers.ts"
@@ -39,25 +39,25 @@ export class Tenant {
   readonly usage: Usage
   readonly workers: Workers
   /** What everything here works with; for the server, not for callers. */
-  readonly core: Core
+  readonly context: ResourceContext
 
   /** Use `openPosthorn`, and its `tenant`. */
-  constructor(core: Core) {
-    this.core = core
-    this.applications = new Applications(core)
-    this.endpoints = new Endpoints(core)
-    this.eventTypes = new EventTypes(core)
-    this.policies = new Policies(core)
-    this.messages = new Messages(core)
-    this.deliveries = new Deliveries(core)
-    this.attempts = new Attempts(core)
-    this.dead = new DeadLetters(core, this.deliveries)
-    this.keys = new Keys(core)
-    this.lanes = new Lanes(core)
-    this.replays = new Replays(core, this.messages, this.deliveries)
-    this.tasks = new Tasks(core)
-    this.usage = new Usage(core)
-    this.workers = new Workers(core)
+  constructor(context: ResourceContext) {
+    this.context = context
+    this.applications = new Applications(context)
+    this.endpoints = new Endpoints(context)
+    this.eventTypes = new EventTypes(context)
+    this.policies = new Policies(context)
+    this.messages = new Messages(context)
+    this.deliveries = new Deliveries(context)
+    this.attempts = new Attempts(context)
+    this.dead = new DeadLetters(context, this.deliveries)
+    this.keys = new Keys(context)
+    this.lanes = new Lanes(context)
+    this.replays = new Replays(context, this.messages, this.deliveries)
+    this.tasks = new Tasks(context)
+    this.usage = new Usage(context)
+    this.workers = new Workers(context)
   }
 
   /** Resolves when the message and its deliveries are on disk; with `tx`, when they are part of that transaction. */
@@ -72,9 +72,9 @@ export class Tenant {
 
   /** How many deliveries there are in each state, in all or of one application; of the messages received in a span, if it is given. */
   async stats(app?: string, span: SpanQuery = {}): Promise<StatusCounts> {
-    const { store, orgId } = this.core
+    const { store, orgId } = this.context
     const received = parseSpan(span)
     if (app === undefined) return store.countByStatus({ orgId, ...received })
-    return store.countByStatus({ appId: (await requireApplication(this.core, app)).id, ...received })
+    return store.countByStatus({ appId: (await requireApplication(this.context, app)).id, ...received })
   }
 }

@@ -20,7 +20,7 @@ declare module "fastify" {
 export type Identify = (authorization: string | undefined) => Caller | Promise<Caller>
 
 export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReader | null): Identify {
-  const { store, clock } = posthorn.core
+  const { store, clock } = posthorn.context
   const ring = new KeyRing(store, clock)
   const identify: Identify = (authorization) => callerOf(authorization, ring, readToken)
   const enter = (request: FastifyRequest, caller: Caller) => {

@@ -87,7 +87,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   refuseUnsupported(app)
   readBodies(app)
   loadCompiler(app)
-  answerOnce(app, posthorn.core)
+  answerOnce(app, posthorn.context)
   const context: Context = {
     posthorn,
     publicUrl: settings.publicUrl ?? null,

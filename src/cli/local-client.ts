@@ -15,7 +15,7 @@ import { DEFAULT_ORG } from "../core/org.ts"
 import { TaskRunner } from "../engine/tasks.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
-import { announceFinished } from "../resources/core.ts"
+import { announceFinished } from "../resources/resource-context.ts"
 import type { Answer, Call, Client, Whom } from "./client.ts"
 import { queryText } from "./client.ts"
 import { configFor, refused } from "./settings.ts"
@@ -99,13 +99,13 @@ class LocalClient implements Client {
   /** A step that two take at once counts once: a process that delivers may work on the same task. */
   workOff(): void {
     if (this.#tasks !== null) return
-    const { core } = this.#posthorn
+    const { context } = this.#posthorn
     this.#tasks = new TaskRunner({
-      ...core,
+      ...context,
       random: Math.random,
       logger: this.#logger,
-      taskFinished: (task) => announceFinished(core, task),
-      wake: (lanes) => core.wake(lanes),
+      taskFinished: (task) => announceFinished(context, task),
+      wake: (lanes) => context.wake(lanes),
     })
     this.#tasks.start()
   }

@@ -10,9 +10,9 @@ import {
   requireText,
 } from "../core/input.ts"
 import type { ApplicationFilter, ApplicationPatch, Application as Row } from "../store/store.ts"
-import { type Core, date, madeOnce, newTask, requireApplication } from "./core.ts"
 import { forgetKeys } from "./key-ring.ts"
 import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
+import { date, madeOnce, newTask, type ResourceContext, requireApplication } from "./resource-context.ts"
 
 export interface Application extends Omit<Row, "orgId" | "createdAt" | "updatedAt"> {
   readonly createdAt: Date
@@ -40,14 +40,14 @@ export interface ApplicationQuery extends PageInput {
 const FIELDS = ["name", "uid", "metadata", "rateLimit"] as const
 
 export class Applications {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   async create(input: ApplicationInput): Promise<Application> {
-    const { store, ids, clock, orgId } = this.#core
+    const { store, ids, clock, orgId } = this.#context
     const fields = parse(input)
     if (fields.name === undefined) throw invalid("name", "is required")
     const now = clock.now()
@@ -71,7 +71,7 @@ export class Applications {
 
   /** By id or uid; rejects with `not_found`. */
   async get(app: string): Promise<Application> {
-    return show(await requireApplication(this.#core, app))
+    return show(await requireApplication(this.#context, app))
   }
 
   list(query: ApplicationQuery = {}): Listing<Application> {
@@ -79,7 +79,7 @@ export class Applications {
   }
 
   async #page(query: ApplicationQuery): Promise<List<Application>> {
-    const { store, orgId } = this.#core
+    const { store, orgId } = this.#context
     requireObject(query, "query")
     const { excludeWithoutEndpoints, excludeAllDisabled, excludeAllTo, ...page } = query
     const filter: ApplicationFilter = {
@@ -96,21 +96,21 @@ export class Applications {
   }
 
   async update(app: string, input: Partial<ApplicationInput>): Promise<Application> {
-    const { store, clock } = this.#core
-    const { id } = await requireApplication(this.#core, app)
+    const { store, clock } = this.#context
+    const { id } = await requireApplication(this.#context, app)
     return show(await store.updateApplication(id, parse(input), clock.now()))
   }
 
   /** Its endpoints go with it, and its keys open nothing more; what waits ends as dead with the reason `cancelled`. */
   async delete(app: string): Promise<void> {
-    const { id } = await requireApplication(this.#core, app)
-    await this.#core.store.deleteApplication(
+    const { id } = await requireApplication(this.#context, app)
+    await this.#context.store.deleteApplication(
       id,
-      await newTask(this.#core, "cancel", "application.delete", { appId: id, live: true }),
+      await newTask(this.#context, "cancel", "application.delete", { appId: id, live: true }),
     )
-    forgetKeys(this.#core.store)
-    this.#core.recall({ appId: id })
-    this.#core.wakeTasks()
+    forgetKeys(this.#context.store)
+    this.#context.recall({ appId: id })
+    this.#context.wakeTasks()
   }
 }
 

@@ -2,7 +2,6 @@
 import { notFound } from "../core/errors.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { AttemptStatus, Attempt as Row } from "../store/store.ts"
-import { type Core, date, requireApplication } from "./core.ts"
 import {
   type List,
   type Listing,
@@ -22,6 +21,7 @@ import {
   type ResponseClass,
   someOf,
 } from "./query.ts"
+import { date, type ResourceContext, requireApplication } from "./resource-context.ts"
 
 export interface Attempt extends Omit<Row, "seq" | "startedAt"> {
   readonly startedAt: Date
@@ -52,10 +52,10 @@ const FIELDS = [
 ] as const
 
 export class Attempts {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   /** Newest first. */
@@ -67,11 +67,11 @@ export class Attempts {
     requireObject(query, "query")
     refuseUnknown(query, FIELDS, "")
     for (const field of ["app", "delivery", "endpoint", "message"] as const) optionalText(query[field], field)
-    const { store, orgId } = this.#core
+    const { store, orgId } = this.#context
     const filter = {
       ...parseContent(query),
       orgId,
-      appId: query.app === undefined ? undefined : (await requireApplication(this.#core, query.app)).id,
+      appId: query.app === undefined ? undefined : (await requireApplication(this.#context, query.app)).id,
       deliveryId: query.delivery,
       endpointId: query.endpoint,
       messageId: query.message,
@@ -94,11 +94,11 @@ export class Attempts {
   /** What the receiver answered is removed for good. */
   async expunge(messageId: string, id: string): Promise<void> {
     await this.#read(messageId, id)
-    await this.#core.store.expungeAttempt(messageId, id)
+    await this.#context.store.expungeAttempt(messageId, id)
   }
 
   async #read(messageId: string, id: string): Promise<Row> {
-    const row = await this.#core.store.getAttempt(messageId, id)
+    const row = await this.#context.store.getAttempt(messageId, id)
     if (row === null) throw notFound("attempt", id)
     return row
   }

@@ -9,7 +9,6 @@ import { ageEndsAt, type Change, type DeliveryStatus } from "../core/settle.ts"
 import type { Wait, WaitReason } from "../core/wait.ts"
 import { policyOf } from "../engine/target.ts"
 import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
-import { type Core, date, requireApplication, requireEndpoint } from "./core.ts"
 import {
   type List,
   type Listing,
@@ -28,6 +27,7 @@ import {
   RESPONSE_CLASSES,
   type ResponseClass,
 } from "./query.ts"
+import { date, type ResourceContext, requireApplication, requireEndpoint } from "./resource-context.ts"
 import type { Task } from "./tasks.ts"
 import { countWaiting, sendNow, type WaitingQuery } from "./waiting.ts"
 import { withWaits } from "./waits.ts"
@@ -85,15 +85,15 @@ const STATUSES: readonly DeliveryStatus[] = ["pending", "failed", "delivered", "
 const MOST_TRIES = 10
 
 export class Deliveries {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   /** Rejects with `not_found`. */
   async get(id: string): Promise<Delivery> {
-    return show((await withWaits(this.#core, [await readDelivery(this.#core, id)]))[0]!)
+    return show((await withWaits(this.#context, [await readDelivery(this.#context, id)]))[0]!)
   }
 
   /** Newest first. */
@@ -102,37 +102,38 @@ export class Deliveries {
   }
 
   async #page(query: DeliveryQuery & PageInput): Promise<List<Delivery>> {
-    return listDeliveries(this.#core, query, (filter) => parseQuery(this.#core, filter))
+    return listDeliveries(this.#context, query, (filter) => parseQuery(this.#context, filter))
   }
 
   async count(query: DeliveryQuery = {}): Promise<number> {
-    return this.#core.store.countDeliveries(await parseQuery(this.#core, query))
+    return this.#context.store.countDeliveries(await parseQuery(this.#context, query))
   }
 
   /** Sends a finished delivery again, dead or delivered: attempt 0, due now, its age starts anew. One that waits becomes due now. */
   async retry(id: string): Promise<Delivery> {
-    const { appId, endpointId, messageId } = await readDelivery(this.#core, id)
-    if ((await this.#core.store.getEndpoint(appId, endpointId)) === null) {
+    const { appId, endpointId, messageId } = await readDelivery(this.#context, id)
+    if ((await this.#context.store.getEndpoint(appId, endpointId)) === null) {
       throw new PosthornError("conflict", `delivery "${id}" cannot be sent again: its endpoint was deleted`)
     }
-    const message = await this.#core.store.getMessages([messageId], false)
+    const message = await this.#context.store.getMessages([messageId], false)
     if (message[0]?.expunged)
       throw new PosthornError("conflict", `delivery "${id}" cannot be sent again: its payload was expunged`)
     const { delivery, now } = await this.#amend(id, (row, now) => revive(row, now))
-    this.#core.wake([{ endpointId: delivery.endpointId, appId: delivery.appId, dueAt: now }])
+    this.#context.wake([{ endpointId: delivery.endpointId, appId: delivery.appId, dueAt: now }])
     return this.get(id)
   }
 
   /** Sets when a delivery that waits is tried next. No attempt is counted; one that is under way goes its way. */
   async reschedule(id: string, input: RescheduleInput): Promise<Delivery> {
-    const dueAt = dueAtOf(input, this.#core.clock)
-    const { appId, endpointId } = await readDelivery(this.#core, id)
-    const endpoint = await this.#core.store.getEndpoint(appId, endpointId)
-    const policy = endpoint === null ? this.#core.defaultPolicy : policyOf(endpoint, this.#core.defaultPolicy)
+    const dueAt = dueAtOf(input, this.#context.clock)
+    const { appId, endpointId } = await readDelivery(this.#context, id)
+    const endpoint = await this.#context.store.getEndpoint(appId, endpointId)
+    const policy =
+      endpoint === null ? this.#context.defaultPolicy : policyOf(endpoint, this.#context.defaultPolicy)
     await this.#amend(id, (row, now) => {
       requireLive(row)
       // It waits for no date any more: its age is converted to the steady clock, as when it joins its lane.
-      const stepMs = row.dated ? now - this.#core.clock.wallNow() : 0
+      const stepMs = row.dated ? now - this.#context.clock.wallNow() : 0
       const ageFrom = row.ageFrom === null ? null : row.ageFrom + stepMs
       const endsAt = ageEndsAt(ageFrom, policy)
       if (endsAt !== null && dueAt >= endsAt)
@@ -142,14 +143,14 @@ export class Deliveries {
         )
       return reschedule({ ...row, ageFrom }, dueAt, now)
     })
-    this.#core.recall({ endpointId })
-    this.#core.wake([{ endpointId, appId, dueAt }])
+    this.#context.recall({ endpointId })
+    this.#context.wake([{ endpointId, appId, dueAt }])
     return this.get(id)
   }
 
   /** How many `sendNow` would take: the preview. */
   countWaiting(query: WaitingQuery = {}): Promise<number> {
-    return countWaiting(this.#core, query)
+    return countWaiting(this.#context, query)
   }
 
   /**
@@ -157,20 +158,21 @@ export class Deliveries {
    * their order. First attempts that were set for a later time keep it. Durable: watch it with `tasks.get`, stop it with `tasks.cancel`.
    */
   sendNow(query: WaitingQuery): Promise<Task> {
-    return sendNow(this.#core, query)
+    return sendNow(this.#context, query)
   }
 
   /** Calls off a delivery that waits: dead, with the reason `cancelled`. */
   async cancel(id: string): Promise<Delivery> {
-    const { appId, endpointId } = await readDelivery(this.#core, id)
-    const endpoint = await this.#core.store.getEndpoint(appId, endpointId)
-    const policy = endpoint === null ? this.#core.defaultPolicy : policyOf(endpoint, this.#core.defaultPolicy)
+    const { appId, endpointId } = await readDelivery(this.#context, id)
+    const endpoint = await this.#context.store.getEndpoint(appId, endpointId)
+    const policy =
+      endpoint === null ? this.#context.defaultPolicy : policyOf(endpoint, this.#context.defaultPolicy)
     const { delivery, change, now } = await this.#amend(id, (row, now) => {
       requireLive(row)
       return cancel(row, policy, now)
     })
-    this.#core.recall({ endpointId: delivery.endpointId })
-    this.#core.reporter.amended(delivery, change, now)
+    this.#context.recall({ endpointId: delivery.endpointId })
+    this.#context.reporter.amended(delivery, change, now)
     return this.get(id)
   }
 
@@ -180,11 +182,11 @@ export class Deliveries {
     decide: (row: Row, now: number) => Change,
   ): Promise<{ delivery: Row; change: Change; now: number }> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const delivery = await readDelivery(this.#core, id)
-      const now = this.#core.clock.now()
+      const delivery = await readDelivery(this.#context, id)
+      const now = this.#context.clock.now()
       const change = decide(delivery, now)
       const { seq, status, attemptCount } = delivery
-      const [applied] = await this.#core.store.amend([
+      const [applied] = await this.#context.store.amend([
         { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change },
       ])
       if (applied) return { delivery, change, now }
@@ -209,7 +211,7 @@ function dueAtOf(input: RescheduleInput, clock: Clock): number {
 }
 
 export async function listDeliveries<Q extends PageInput>(
-  core: Core,
+  context: ResourceContext,
   query: Q,
   parse: (filter: Omit<Q, keyof PageInput>) => Promise<DeliveryFilter>,
 ): Promise<List<Delivery>> {
@@ -221,19 +223,19 @@ export async function listDeliveries<Q extends PageInput>(
   const parsed = await parse(filter)
   return listPage(
     page,
-    async (read) => withWaits(core, await core.store.listDeliveries(parsed, read)),
+    async (read) => withWaits(context, await context.store.listDeliveries(parsed, read)),
     ({ seq }) => seq,
     show,
   )
 }
 
-export async function readDelivery(core: Core, id: string): Promise<Row> {
-  const row = typeof id === "string" ? await core.store.getDelivery(core.orgId, id) : null
+export async function readDelivery(context: ResourceContext, id: string): Promise<Row> {
+  const row = typeof id === "string" ? await context.store.getDelivery(context.orgId, id) : null
   if (row === null) throw notFound("delivery", String(id))
   return row
 }
 
-export async function parseQuery(core: Core, query: DeliveryQuery): Promise<DeliveryFilter> {
+export async function parseQuery(context: ResourceContext, query: DeliveryQuery): Promise<DeliveryFilter> {
   requireObject(query, "query")
   refuseUnknown(query, FIELDS, "")
   for (const field of ["app", "endpoint", "message"] as const) optionalText(query[field], field)
@@ -242,18 +244,18 @@ export async function parseQuery(core: Core, query: DeliveryQuery): Promise<Deli
     throw invalid("endpoint", "must be an endpoint's id: a uid names one only together with its app")
   if (app === undefined && message !== undefined && !isId("msg", message))
     throw invalid("message", "must be a message's id: an event id names one only together with its app")
-  const appId = app === undefined ? undefined : (await requireApplication(core, app)).id
+  const appId = app === undefined ? undefined : (await requireApplication(context, app)).id
   return {
     ...parseContent(query),
     // An application belongs to its tenant already.
-    orgId: app === undefined ? core.orgId : undefined,
+    orgId: app === undefined ? context.orgId : undefined,
     appId,
     endpointId:
       app === undefined || endpoint === undefined
         ? endpoint
-        : (await requireEndpoint(core, app, endpoint)).id,
+        : (await requireEndpoint(context, app, endpoint)).id,
     messageId:
-      appId === undefined || message === undefined ? message : await messageIdOf(core, appId, message),
+      appId === undefined || message === undefined ? message : await messageIdOf(context, appId, message),
     status: oneOf(query.status, "status", STATUSES),
     live: query.live === undefined ? undefined : requireBoolean(query.live, "live"),
     calledOff: query.calledOff === undefined ? undefined : requireBoolean(query.calledOff, "calledOff"),
@@ -262,7 +264,7 @@ export async function parseQuery(core: Core, query: DeliveryQuery): Promise<Deli
   }
 }
 
-async function messageIdOf({ store }: Core, appId: string, key: string): Promise<string> {
+async function messageIdOf({ store }: ResourceContext, appId: string, key: string): Promise<string> {
   const message = await store.getMessage(appId, key)
   if (message === null) throw notFound("message", key)
   return message.id

@@ -27,12 +27,19 @@ import {
   type StoredSecrets,
   sealSecrets,
 } from "../engine/target.ts"
-import type { OperationalEventType } from "../operational/operational.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
-import { type Core, date, madeOnce, newTask, requireApplication, requireEndpoint } from "./core.ts"
+import type { TenantWebhookEventType } from "../tenant-webhooks/tenant-webhooks.ts"
 import { readAndSave } from "./optimistic.ts"
 import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 import { parseSpan, type SpanQuery } from "./query.ts"
+import {
+  date,
+  madeOnce,
+  newTask,
+  type ResourceContext,
+  requireApplication,
+  requireEndpoint,
+} from "./resource-context.ts"
 
 export interface Endpoint
   extends Omit<
@@ -119,14 +126,14 @@ export interface RotateInput {
 }
 
 export class Endpoints {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   async create(app: string, input: EndpointInput): Promise<Endpoint> {
-    const { store, ids, clock, vault } = this.#core
+    const { store, ids, clock, vault } = this.#context
     requireObject(input, "endpoint")
     refuseUnknown(input, [...FIELDS, "secret"], "")
     if (input.url === undefined) throw invalid("url", "is required")
@@ -134,7 +141,7 @@ export class Endpoints {
     parseSigningKey(secret)
     const { auth = null, tls = null } = parseSecrets(input)
     const patch = await this.#parse(input)
-    const application = await requireApplication(this.#core, app)
+    const application = await requireApplication(this.#context, app)
     const now = clock.now()
     const id = ids.make("ep", now)
     await this.#vet(patch.url, auth)
@@ -151,7 +158,8 @@ export class Endpoints {
       metadata: {},
       retryName: null,
       retryPolicy: null,
-      ordered: policyOf({ retryName: null, retryPolicy: null, ...patch }, this.#core.defaultPolicy).ordered,
+      ordered: policyOf({ retryName: null, retryPolicy: null, ...patch }, this.#context.defaultPolicy)
+        .ordered,
       concurrency: null,
       rateLimit: null,
       appRateLimit: application.rateLimit,
@@ -176,13 +184,13 @@ export class Endpoints {
 
   /** By id or uid; rejects with `not_found`. */
   async get(app: string, endpoint: string): Promise<Endpoint> {
-    return this.#show(await requireEndpoint(this.#core, app, endpoint))
+    return this.#show(await requireEndpoint(this.#context, app, endpoint))
   }
 
   /** Those of the tenant, by id, deleted or not. */
   async getMany(ids: readonly string[]): Promise<Map<string, Endpoint>> {
-    const rows = await this.#core.store.getEndpoints([...new Set(ids)])
-    const own = rows.filter(({ orgId }) => orgId === this.#core.orgId)
+    const rows = await this.#context.store.getEndpoints([...new Set(ids)])
+    const own = rows.filter(({ orgId }) => orgId === this.#context.orgId)
     return new Map(own.map((row) => [row.id, this.#show(row)]))
   }
 
@@ -198,10 +206,10 @@ export class Endpoints {
   }
 
   async #page(app: string, page: PageInput): Promise<List<Endpoint>> {
-    const { id } = await requireApplication(this.#core, app)
+    const { id } = await requireApplication(this.#context, app)
     return listPage(
       pageById("ep", onlyPage(page)),
-      (read) => this.#core.store.listEndpoints({ appId: id }, read),
+      (read) => this.#context.store.listEndpoints({ appId: id }, read),
       (row) => row.id,
       (row) => this.#show(row),
     )
@@ -218,12 +226,12 @@ export class Endpoints {
     if (secret !== undefined) parseSigningKey(secret)
     const secrets = parseSecrets(input)
     const patch = await this.#parse(input)
-    const before = await requireEndpoint(this.#core, app, endpoint)
+    const before = await requireEndpoint(this.#context, app, endpoint)
     await this.#vet(patch.url, secrets.auth ?? null)
     if (secret === undefined && Object.keys(secrets).length === 0) return this.#change(before, patch)
     return readAndSave(async () => {
-      const row = await requireEndpoint(this.#core, app, before.id)
-      const stored = openSecrets(this.#core.vault, row)
+      const row = await requireEndpoint(this.#context, app, before.id)
+      const stored = openSecrets(this.#context.vault, row)
       const signing = secret === undefined ? stored.signing : this.#succeed(stored.signing, secret, 0)
       return this.#changeSecrets(row, { ...stored, ...secrets, signing }, patch)
     })
@@ -236,7 +244,7 @@ export class Endpoints {
     patch: { readonly [name: string]: string | null },
   ): Promise<Endpoint> {
     return readAndSave(async () => {
-      const row = await requireEndpoint(this.#core, app, endpoint)
+      const row = await requireEndpoint(this.#context, app, endpoint)
       const named = new Set(Object.keys(patch).map((name) => name.toLowerCase()))
       const kept = Object.entries(row.headers).filter(([name]) => !named.has(name.toLowerCase()))
       const given = Object.entries(patch).filter(([, text]) => text !== null)
@@ -252,38 +260,41 @@ export class Endpoints {
   async #vet(url: string | undefined, auth: Auth | null): Promise<void> {
     const tokenUrl = auth?.type === "oauth2" ? auth.tokenUrl : undefined
     for (const [field, target] of Object.entries({ url, "auth.tokenUrl": tokenUrl })) {
-      const problem = target === undefined ? null : await this.#core.router.urlProblem(target)
+      const problem = target === undefined ? null : await this.#context.router.urlProblem(target)
       if (problem !== null) throw invalid(field, problem)
     }
   }
 
   /** Holds what waits and what comes; discards nothing. */
   async pause(app: string, endpoint: string): Promise<Endpoint> {
-    return this.#change(await requireEndpoint(this.#core, app, endpoint), { paused: true })
+    return this.#change(await requireEndpoint(this.#context, app, endpoint), { paused: true })
   }
 
   /** Also ends a Retry-After that the endpoint had asked for. */
   async resume(app: string, endpoint: string): Promise<Endpoint> {
-    return this.#change(await requireEndpoint(this.#core, app, endpoint), { paused: false, holdUntil: null })
+    return this.#change(await requireEndpoint(this.#context, app, endpoint), {
+      paused: false,
+      holdUntil: null,
+    })
   }
 
   /** What waits ends as dead with the reason `cancelled`. */
   async delete(app: string, endpoint: string): Promise<void> {
-    const row = await requireEndpoint(this.#core, app, endpoint)
+    const row = await requireEndpoint(this.#context, app, endpoint)
     const { id, appId } = row
-    await this.#core.store.deleteEndpoint(
+    await this.#context.store.deleteEndpoint(
       id,
-      await newTask(this.#core, "cancel", "endpoint.delete", { endpointId: id, live: true }),
+      await newTask(this.#context, "cancel", "endpoint.delete", { endpointId: id, live: true }),
     )
-    this.#core.endpointChanged(id, appId)
-    this.#core.wakeTasks()
+    this.#context.endpointChanged(id, appId)
+    this.#context.wakeTasks()
     this.#announce("endpoint.deleted", row)
   }
 
   /** What a receiver verifies with: the secret, or of an ed25519 key its public half. A private key is never given out. */
   async secret(app: string, endpoint: string): Promise<{ readonly key: string }> {
-    const row = await requireEndpoint(this.#core, app, endpoint)
-    const { key } = openSecrets(this.#core.vault, row).signing[0]!
+    const row = await requireEndpoint(this.#context, app, endpoint)
+    const { key } = openSecrets(this.#context.vault, row).signing[0]!
     return { key: verificationKeyOf(key) }
   }
 
@@ -304,8 +315,8 @@ export class Endpoints {
       30 * 86_400,
     )
     await readAndSave(async () => {
-      const row = await requireEndpoint(this.#core, app, endpoint)
-      const stored = openSecrets(this.#core.vault, row)
+      const row = await requireEndpoint(this.#context, app, endpoint)
+      const stored = openSecrets(this.#context.vault, row)
       const signing = this.#succeed(stored.signing, key, graceSeconds * 1000)
       await this.#changeSecrets(row, { ...stored, signing })
     })
@@ -314,7 +325,7 @@ export class Endpoints {
 
   /** The new key before those that sign beside it; the last one does so for the grace period. */
   #succeed(signing: readonly StoredSecret[], key: string, graceMs: number): readonly StoredSecret[] {
-    const nowMs = this.#core.clock.wallNow()
+    const nowMs = this.#context.clock.wallNow()
     const old = signing
       .map((secret): StoredSecret => ({ ...secret, expiresAt: secret.expiresAt ?? nowMs + graceMs }))
       .filter(({ expiresAt }) => expiresAt! > nowMs)
@@ -330,37 +341,37 @@ export class Endpoints {
   /** Of the messages received in a span; of all that are kept without one. */
   async stats(app: string, endpoint: string, span: SpanQuery = {}): Promise<StatusCounts> {
     const received = parseSpan(span)
-    const { id } = await requireEndpoint(this.#core, app, endpoint)
-    return this.#core.store.countByStatus({ endpointId: id, ...received })
+    const { id } = await requireEndpoint(this.#context, app, endpoint)
+    return this.#context.store.countByStatus({ endpointId: id, ...received })
   }
 
   /** Attempts that began in a span, by their outcome; of all that are kept without one. */
   async attemptStats(app: string, endpoint: string, span: SpanQuery = {}): Promise<AttemptCounts> {
     const began = parseSpan(span)
-    const { id } = await requireEndpoint(this.#core, app, endpoint)
-    return this.#core.store.countAttempts({ endpointId: id, ...began })
+    const { id } = await requireEndpoint(this.#context, app, endpoint)
+    return this.#context.store.countAttempts({ endpointId: id, ...began })
   }
 
   #changeSecrets(row: Row, secrets: StoredSecrets, patch: EndpointPatch = {}): Promise<Endpoint> {
-    const sealed = sealSecrets(this.#core.vault, row.id, secrets)
+    const sealed = sealSecrets(this.#context.vault, row.id, secrets)
     return this.#change(row, { ...patch, secrets: sealed }, row.version)
   }
 
   /** What was computed from the row (its secrets) names the version that it was computed from. */
   async #change(before: Row, patch: EndpointPatch, ifVersion?: number): Promise<Endpoint> {
     const { id, appId } = before
-    const row = await this.#core.store.updateEndpoint(id, patch, this.#core.clock.now(), ifVersion)
-    this.#core.endpointChanged(id, appId)
+    const row = await this.#context.store.updateEndpoint(id, patch, this.#context.clock.now(), ifVersion)
+    this.#context.endpointChanged(id, appId)
     this.#announce("endpoint.updated", row)
     if (row.disabled !== before.disabled)
       this.#announce(row.disabled ? "endpoint.disabled" : "endpoint.enabled", row)
     return this.#show(row)
   }
 
-  #announce(type: OperationalEventType, { orgId, appId, id, uid }: Row): void {
-    this.#core.announce(orgId, type, async () => ({
+  #announce(type: TenantWebhookEventType, { orgId, appId, id, uid }: Row): void {
+    this.#context.announce(orgId, type, async () => ({
       appId,
-      appUid: (await this.#core.store.getApplication(orgId, appId))?.uid ?? null,
+      appUid: (await this.#context.store.getApplication(orgId, appId))?.uid ?? null,
       endpointId: id,
       endpointUid: uid,
       ...(type === "endpoint.disabled" ? { trigger: "manual" } : {}),
@@ -369,14 +380,14 @@ export class Endpoints {
 
   #newSecret(): string {
     const bytes = new Uint8Array(SECRET_BYTES)
-    this.#core.randomBytes(bytes)
+    this.#context.randomBytes(bytes)
     return encodeSecret(bytes)
   }
 
   async #parse(input: Partial<EndpointInput>): Promise<EndpointPatch> {
     const patch: { -readonly [field in keyof EndpointPatch]: EndpointPatch[field] } = {}
     if (input.uid?.startsWith?.("ep_")) throw invalid("uid", "must not start with ep_")
-    if (input.url !== undefined) patch.url = requireUrl(input.url, this.#core.router.schemes)
+    if (input.url !== undefined) patch.url = requireUrl(input.url, this.#context.router.schemes)
     if (input.uid !== undefined) patch.uid = optionalName(input.uid, "uid")
     if (input.description !== undefined)
       patch.description = requireText(input.description, "description", 4096)
@@ -400,7 +411,7 @@ export class Endpoints {
     if (retry === null) return { retryName: null, retryPolicy: null }
     if (typeof retry !== "string") return { retryName: null, retryPolicy: JSON.stringify(parsePolicy(retry)) }
     if (isPreset(retry)) return { retryName: retry, retryPolicy: null }
-    const named = await this.#core.store.getPolicy(this.#core.orgId, retry)
+    const named = await this.#context.store.getPolicy(this.#context.orgId, retry)
     if (named === null) {
       throw invalid(
         "retry",
@@ -424,7 +435,7 @@ export class Endpoints {
     return {
       ...shown,
       retry: retryName,
-      policy: policyOf(row, this.#core.defaultPolicy),
+      policy: policyOf(row, this.#context.defaultPolicy),
       holdUntil: date(row.holdUntil),
       createdAt: date(row.createdAt),
       updatedAt: date(row.updatedAt),

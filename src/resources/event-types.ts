@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from "node:util"
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import { refuseUnknown, requireName, requireObject } from "../core/input.ts"
 import type { Entry, Page } from "../store/store.ts"
-import { type Core, date } from "./core.ts"
 import { type EventTypeBody, type EventTypeInput, parsePatch, parseWhole } from "./event-type-input.ts"
 import { readAndSave } from "./optimistic.ts"
 import {
@@ -15,6 +14,7 @@ import {
   type PageInput,
   pageByName,
 } from "./paging.ts"
+import { date, type ResourceContext } from "./resource-context.ts"
 
 export type { EventTypeInput } from "./event-type-input.ts"
 
@@ -38,10 +38,10 @@ export interface EventTypeQuery extends PageInput {
 const KIND = "event-type"
 
 export class EventTypes {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   /** One that was archived comes back; one that is there is a conflict. */
@@ -123,7 +123,7 @@ export class EventTypes {
       return
     }
     await this.#require(name)
-    await this.#core.store.deleteEntry(KIND, this.#core.orgId, name)
+    await this.#context.store.deleteEntry(KIND, this.#context.orgId, name)
   }
 
   async #compareAll(types: readonly EventTypeInput[], at: typeof listed): Promise<Compared[]> {
@@ -157,14 +157,14 @@ export class EventTypes {
   }
 
   #newId(): string {
-    return this.#core.ids.make("evtype", this.#core.clock.now())
+    return this.#context.ids.make("evtype", this.#context.clock.now())
   }
 
   async #save(name: string, body: Stored, before: Entry | null): Promise<EventType> {
-    const now = this.#core.clock.now()
+    const now = this.#context.clock.now()
     const entry: Entry = {
       kind: KIND,
-      orgId: this.#core.orgId,
+      orgId: this.#context.orgId,
       name,
       body: JSON.stringify(body),
       version: (before?.version ?? 0) + 1,
@@ -172,13 +172,13 @@ export class EventTypes {
       updatedAt: now,
       expiresAt: null,
     }
-    await this.#core.store.saveEntry(entry)
+    await this.#context.store.saveEntry(entry)
     return show(entry)
   }
 
   /** Page after page, until there are as many as asked for. */
   async #readWanted(page: Page<string>, wanted: (entry: Entry) => boolean): Promise<Entry[]> {
-    const { store, orgId, clock } = this.#core
+    const { store, orgId, clock } = this.#context
     const found: Entry[] = []
     let { from } = page
     while (found.length < page.limit) {
@@ -194,7 +194,7 @@ export class EventTypes {
   }
 
   #read(name: string): Promise<Entry | null> {
-    const { store, orgId, clock } = this.#core
+    const { store, orgId, clock } = this.#context
     return store.getEntry(KIND, orgId, name, clock.now())
   }
 

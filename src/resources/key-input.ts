@@ -1,8 +1,8 @@
 /** What is asked for when a key is made. */
 import { invalid } from "../core/errors.ts"
 import { refuseUnknown, requireName, requireObject, requireText, requireTime } from "../core/input.ts"
-import { type Core, requireApplication } from "./core.ts"
 import { CAPABILITIES, type Capability, type KeyRecord, type KeyScope } from "./key-record.ts"
+import { type ResourceContext, requireApplication } from "./resource-context.ts"
 
 export interface KeyInput {
   name: string
@@ -21,7 +21,10 @@ export interface KeyInput {
 const FIELDS = ["name", "scope", "appId", "capabilities", "featureFlags", "sessionId", "expiresAt"] as const
 const SCOPES: readonly KeyScope[] = ["admin", "application", "read"]
 
-export async function parseKey(core: Core, input: KeyInput): Promise<Omit<KeyRecord, "digest">> {
+export async function parseKey(
+  context: ResourceContext,
+  input: KeyInput,
+): Promise<Omit<KeyRecord, "digest">> {
   requireObject(input, "key")
   refuseUnknown(input, FIELDS, "")
   const { scope, appId = null, featureFlags = [], sessionId = null } = input
@@ -35,11 +38,11 @@ export async function parseKey(core: Core, input: KeyInput): Promise<Omit<KeyRec
   return {
     name: requireText(input.name, "name", 256),
     scope,
-    appId: appId === null ? null : (await requireApplication(core, appId)).id,
+    appId: appId === null ? null : (await requireApplication(context, appId)).id,
     capabilities: capabilities === null ? null : requireCapabilities(capabilities),
     featureFlags: requireFlags(featureFlags),
     sessionId: sessionId === null ? null : requireText(sessionId, "sessionId", 64),
-    expiresAt: requireExpiry(input.expiresAt ?? null, core.clock.now()),
+    expiresAt: requireExpiry(input.expiresAt ?? null, context.clock.now()),
     revokedAt: null,
     lastUsedAt: null,
   }

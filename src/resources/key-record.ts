@@ -1,6 +1,6 @@
 /** An API key as the store keeps it, and what others may see of it. */
 import type { Entry } from "../store/store.ts"
-import { date } from "./core.ts"
+import { date } from "./resource-context.ts"
 
 /** `read` reads everything of the tenant, or of one application. */
 export type KeyScope = "admin" | "application" | "read"

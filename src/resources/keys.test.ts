@@ -16,7 +16,7 @@ async function open(wrapStore = (store: Store) => store) {
     { clock, wrapStore },
   )
   onTestFinished(() => posthorn.close())
-  return { clock, posthorn, ring: new KeyRing(posthorn.core.store, clock) }
+  return { clock, posthorn, ring: new KeyRing(posthorn.context.store, clock) }
 }
 
 const admin = (posthorn: Posthorn) => posthorn.keys.create({ name: "ops", scope: "admin" })
@@ -57,7 +57,7 @@ test("a key opens what it was made for, in whichever tenant", async () => {
 test("neither the token nor its secret is in the store", async () => {
   const { posthorn } = await open()
   const { token, id } = await admin(posthorn)
-  const entry = await posthorn.core.store.getEntry("key", DEFAULT_ORG, id, 0)
+  const entry = await posthorn.context.store.getEntry("key", DEFAULT_ORG, id, 0)
   expect(JSON.stringify(entry)).not.toContain(readToken(token)!.secret)
   expect(JSON.stringify(await posthorn.keys.list())).not.toMatch(/digest|token/)
 })
@@ -120,7 +120,7 @@ test("it ends when it was said to, and says why", async () => {
 test("a key that was used a moment ago is known at once, and is asked for again after two seconds", async () => {
   const { posthorn, ring } = await open()
   const { token } = await admin(posthorn)
-  const now = posthorn.core.clock.now()
+  const now = posthorn.context.clock.now()
   await ring.verify(token, now)
   expect(ring.verify(token, now + 1999)).toMatchObject({ ok: true })
   expect(ring.verify(`${token}0`, now + 1999)).toEqual({ ok: false, reason: "unknown" })
@@ -133,7 +133,7 @@ test("revoked here it opens nothing from that moment, though it was just used", 
   await ring.verify(token)
   await posthorn.keys.revoke(id)
   expect(await ring.verify(token)).toEqual({ ok: false, reason: "revoked" })
-  expect((await posthorn.keys.get(id)).revokedAt).toEqual(new Date(posthorn.core.clock.now()))
+  expect((await posthorn.keys.get(id)).revokedAt).toEqual(new Date(posthorn.context.clock.now()))
 })
 
 test("a read that was under way when it was revoked is not remembered", async () => {
@@ -169,7 +169,7 @@ test("revoked elsewhere it opens nothing two seconds later", async () => {
   const { token, id } = await admin(posthorn)
   await ring.verify(token)
   await ring.close()
-  const { store } = posthorn.core
+  const { store } = posthorn.context
   const entry = (await store.getEntry("key", DEFAULT_ORG, id, 0))!
   const body = JSON.stringify({ ...JSON.parse(entry.body), revokedAt: clock.now() })
   await store.saveEntry({ ...entry, body, version: entry.version + 1 })
@@ -235,7 +235,7 @@ test("an application's keys are revoked without a look at anybody else's", async
   await posthorn.applications.create({ uid: "acme", name: "Acme" })
   await admin(posthorn)
   const { id } = await posthorn.keys.create({ name: "portal", scope: "application", appId: "acme" })
-  const lists = vi.spyOn(posthorn.core.store, "listEntries")
+  const lists = vi.spyOn(posthorn.context.store, "listEntries")
   await posthorn.keys.revokeAll("acme")
   const read = await Promise.all(lists.mock.results.map(({ value }) => value as Promise<Entry[]>))
   expect(read.flat().map(({ name }) => name)).toEqual([id])

@@ -2,13 +2,13 @@
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import { requireObject, wholeNumber } from "../core/input.ts"
 import type { Entry } from "../store/store.ts"
-import { type Core, requireApplication } from "./core.ts"
 import { type KeyInput, parseKey } from "./key-input.ts"
 import { changed, KEY_KIND, type Key, type KeyRecord, recordOf, showKey } from "./key-record.ts"
 import { forgetKey } from "./key-ring.ts"
 import { digestOf, hasDigest, makeToken, readToken, SHORTEST_OWN_KEY } from "./key-token.ts"
 import { readAndSave } from "./optimistic.ts"
 import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
+import { type ResourceContext, requireApplication } from "./resource-context.ts"
 
 export type { KeyInput } from "./key-input.ts"
 export { CAPABILITIES, type Capability, type Key, type KeyScope } from "./key-record.ts"
@@ -31,15 +31,15 @@ export interface RevokeInput {
 const MOST_SECONDS = 365 * 86_400
 
 export class Keys {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   async create(input: KeyInput): Promise<NewKey> {
-    const { id, secret, text } = makeToken(this.#core.randomBytes)
-    return { ...(await this.#create(id, secret, await parseKey(this.#core, input))), token: text }
+    const { id, secret, text } = makeToken(this.#context.randomBytes)
+    return { ...(await this.#create(id, secret, await parseKey(this.#context, input))), token: text }
   }
 
   /** A key whose token the caller has already: in the form of ours, or at least 24 characters. One that is there stays as it is. */
@@ -51,7 +51,7 @@ export class Keys {
         `must be ph_<16 letters and digits>_<32 or more>, or ${SHORTEST_OWN_KEY} to 512 visible ASCII characters`,
       )
     const before = await this.#read(token.id)
-    if (before === null) return this.#create(token.id, token.secret, await parseKey(this.#core, input))
+    if (before === null) return this.#create(token.id, token.secret, await parseKey(this.#context, input))
     if (!hasDigest(token.secret, recordOf(before).digest))
       throw new PosthornError("conflict", `key "${token.id}" exists already, with another secret`)
     return showKey(before)
@@ -68,9 +68,9 @@ export class Keys {
 
   async #page(query: KeyQuery): Promise<List<Key>> {
     requireObject(query, "query")
-    const { store, orgId, clock } = this.#core
+    const { store, orgId, clock } = this.#context
     const { appId, ...page } = query
-    const id = appId == null ? appId : (await requireApplication(this.#core, appId)).id
+    const id = appId == null ? appId : (await requireApplication(this.#context, appId)).id
     const owner = id === undefined ? undefined : ownerOf(orgId, id)
     return listPage(
       pageByName(onlyPage(page)),
@@ -81,7 +81,7 @@ export class Keys {
   }
 
   async revoke(id: string, { inSeconds = 0 }: RevokeInput = {}): Promise<Key> {
-    const { store, clock } = this.#core
+    const { store, clock } = this.#context
     wholeNumber(inSeconds, "inSeconds", 0, MOST_SECONDS)
     return readAndSave(async () => {
       const entry = await this.#require(id)
@@ -101,7 +101,7 @@ export class Keys {
   /** Every key of an application, or those of some sessions; says how many. */
   async revokeAll(app: string, input: RevokeInput & { readonly sessionIds?: readonly string[] } = {}) {
     const { sessionIds, ...when } = input
-    const { id: appId } = await requireApplication(this.#core, app)
+    const { id: appId } = await requireApplication(this.#context, app)
     const isWanted = ({ sessionId }: Key) => sessionIds === undefined || sessionIds.includes(sessionId ?? "")
     const wanted = (await Array.fromAsync(this.list({ appId, limit: 250 }))).filter(isWanted)
     for (const { id } of wanted) await this.revoke(id, when)
@@ -109,7 +109,7 @@ export class Keys {
   }
 
   async #create(id: string, secret: string, record: Omit<KeyRecord, "digest">): Promise<Key> {
-    const { store, clock, orgId } = this.#core
+    const { store, clock, orgId } = this.#context
     const now = clock.now()
     const owner = ownerOf(orgId, record.appId)
     const none = {
@@ -127,7 +127,7 @@ export class Keys {
   }
 
   #read(id: string): Promise<Entry | null> {
-    const { store, orgId, clock } = this.#core
+    const { store, orgId, clock } = this.#context
     return store.getEntry(KEY_KIND, orgId, id, clock.now())
   }
 

@@ -3,7 +3,6 @@ import { type Moment, momentOf } from "../core/clock.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import { type WaitReason, waitOf } from "../core/wait.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
-import { type Core, date, requireApplication } from "./core.ts"
 import {
   type List,
   type Listing,
@@ -13,6 +12,7 @@ import {
   type PageInput,
   pageById,
 } from "./paging.ts"
+import { date, type ResourceContext, requireApplication } from "./resource-context.ts"
 
 export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
   /** Null for an endpoint that was deleted. */
@@ -30,10 +30,10 @@ export interface LaneQuery extends PageInput {
 }
 
 export class Lanes {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   /** Those where something waits, by endpoint id. */
@@ -44,10 +44,10 @@ export class Lanes {
   async #page(query: LaneQuery): Promise<List<Lane>> {
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "app"], "")
-    const { store, orgId, clock, sending } = this.#core
+    const { store, orgId, clock, sending } = this.#context
     const page = pageById("ep", query)
     const filter =
-      query.app === undefined ? { orgId } : { appId: (await requireApplication(this.#core, query.app)).id }
+      query.app === undefined ? { orgId } : { appId: (await requireApplication(this.#context, query.app)).id }
     const at = momentOf(clock)
     return listPage(
       page,

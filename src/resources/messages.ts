@@ -23,7 +23,6 @@ import { expunge } from "../core/operate.ts"
 import { STANDARD_RETENTION } from "../core/policy.ts"
 import { policyOf } from "../engine/target.ts"
 import type { Accepted, NewMessage, Priority, Message as Row } from "../store/store.ts"
-import { type Core, date, newTask, requireApplication, requireEndpoint } from "./core.ts"
 import {
   type List,
   type Listing,
@@ -34,6 +33,13 @@ import {
   pageBySeq,
 } from "./paging.ts"
 import { CONTENT_FIELDS, type ContentQuery, parseContent } from "./query.ts"
+import {
+  date,
+  newTask,
+  type ResourceContext,
+  requireApplication,
+  requireEndpoint,
+} from "./resource-context.ts"
 import { startTask, type Task } from "./tasks.ts"
 
 export interface MessageInput {
@@ -121,10 +127,10 @@ const HOUR_MS = 3_600_000
 const LONGEST_RETENTION_DAYS = 3650
 
 export class Messages {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   async send(app: string, input: MessageInput, options: SendOptions = {}): Promise<SendResult> {
@@ -135,9 +141,9 @@ export class Messages {
   /** To this endpoint alone, whatever it has asked for. */
   async sendTo(app: string, endpoint: string, input: MessageInput): Promise<SendResult> {
     const message = this.#parse(app, input, "")
-    const { id, appId, disabled } = await requireEndpoint(this.#core, app, endpoint)
+    const { id, appId, disabled } = await requireEndpoint(this.#context, app, endpoint)
     // A request that is run again after a crash makes the same id: what it sent then is its answer.
-    const before = await this.#core.store.getMessage(appId, message.id)
+    const before = await this.#context.store.getMessage(appId, message.id)
     if (before !== null) return showAccepted({ ...before, messageId: before.id, duplicate: true })
     if (disabled) throw new PosthornError("conflict", `endpoint "${endpoint}" is disabled; enable it first`)
     const messages = [{ ...message, to: id }]
@@ -167,7 +173,7 @@ export class Messages {
     refuseUnknown(options, ["tx"], "options")
     const { tx } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
-    return this.#core.store.accept(messages, tx)
+    return this.#context.store.accept(messages, tx)
   }
 
   #accepted(
@@ -179,7 +185,7 @@ export class Messages {
       one.lanes.map((lane) => ({ ...lane, priority: messages[i]!.priority })),
     )
     // In somebody's transaction nothing is there to be found yet: the poll finds it when that commits.
-    if (lanes.length > 0 && tx === undefined) this.#core.wake(lanes)
+    if (lanes.length > 0 && tx === undefined) this.#context.wake(lanes)
     return accepted.map(showAccepted)
   }
 
@@ -198,10 +204,10 @@ export class Messages {
     refuseUnknown(query, [...CONTENT_FIELDS, ...PAGE_FIELDS, "withPayload"], "")
     const content = parseContent(query)
     const page = pageBySeq(query)
-    const { id } = await requireApplication(this.#core, app)
+    const { id } = await requireApplication(this.#context, app)
     return listPage(
       page,
-      (read) => this.#core.store.listMessages({ ...content, appId: id }, read, query.withPayload ?? true),
+      (read) => this.#context.store.listMessages({ ...content, appId: id }, read, query.withPayload ?? true),
       ({ seq }) => seq,
       show,
     )
@@ -209,13 +215,13 @@ export class Messages {
 
   /** Those of these that are still there, by id. */
   async getMany(ids: readonly string[], withPayload: boolean): Promise<Map<string, Message>> {
-    const rows = await this.#core.store.getMessages([...new Set(ids)], withPayload)
+    const rows = await this.#context.store.getMessages([...new Set(ids)], withPayload)
     return new Map(rows.map((row) => [row.id, show(row)]))
   }
 
   /** The payload goes for good; what still waits to be sent ends as dead with the reason `expunged`. */
   async expunge(app: string, message: string): Promise<void> {
-    const { store, clock, defaultPolicy, reporter } = this.#core
+    const { store, clock, defaultPolicy, reporter } = this.#context
     const { id, appId } = await this.#read(app, message)
     await store.expungeMessage(appId, id)
     const page = { limit: 250, order: "ascending", from: null, back: false } as const
@@ -239,16 +245,16 @@ export class Messages {
     requireObject(query, "query")
     refuseUnknown(query, CONTENT_FIELDS, "")
     const content = parseContent(query)
-    const { id } = await requireApplication(this.#core, app)
+    const { id } = await requireApplication(this.#context, app)
     return startTask(
-      this.#core,
-      await newTask(this.#core, "expunge", "application.purge_content", { ...content, appId: id }),
+      this.#context,
+      await newTask(this.#context, "expunge", "application.purge_content", { ...content, appId: id }),
     )
   }
 
   async #read(app: string, message: string): Promise<Row> {
-    const { id } = await requireApplication(this.#core, app)
-    const row = typeof message === "string" ? await this.#core.store.getMessage(id, message) : null
+    const { id } = await requireApplication(this.#context, app)
+    const row = typeof message === "string" ? await this.#context.store.getMessage(id, message) : null
     if (row === null) throw notFound("message", String(message))
     return row
   }
@@ -259,15 +265,15 @@ export class Messages {
     requireObject(input, at === "" ? "message" : at)
     refuseUnknown(input, FIELDS, at)
     if (input.payload === undefined) throw invalid(field("payload"), "is required")
-    const { clock } = this.#core
+    const { clock } = this.#context
     const now = clock.now()
     const eventType = requireName(input.eventType, field("eventType"))
-    const payload = payloadBytes(input.payload, input.contentType, this.#core.maxPayloadBytes, field)
+    const payload = payloadBytes(input.payload, input.contentType, this.#context.maxPayloadBytes, field)
     const priority = input.priority ?? "normal"
     if (!PRIORITIES.includes(priority)) throw invalid(field("priority"), "must be high, normal or low")
     return {
-      id: this.#core.ids.make("msg", now),
-      orgId: this.#core.orgId,
+      id: this.#context.ids.make("msg", now),
+      orgId: this.#context.orgId,
       app,
       to: null,
       eventType,
@@ -286,7 +292,7 @@ export class Messages {
       purgeUnmatchedAt:
         now +
         Math.round(
-          (this.#core.defaultPolicy.retention.delivered ?? STANDARD_RETENTION.delivered!).after * 1000,
+          (this.#context.defaultPolicy.retention.delivered ?? STANDARD_RETENTION.delivered!).after * 1000,
         ),
       idempotency: idempotency(input, payload, field("idempotencyKey")),
     }

@@ -5,8 +5,8 @@ import { invalid, notFound } from "../core/errors.ts"
 import { requireName } from "../core/input.ts"
 import { type Policy, type PolicyInput, parsePolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
-import type { Core } from "./core.ts"
 import { type WholeListing, wholeListing } from "./paging.ts"
+import type { ResourceContext } from "./resource-context.ts"
 
 export interface NamedPolicy {
   readonly name: string
@@ -16,10 +16,10 @@ export interface NamedPolicy {
 }
 
 export class Policies {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   /** Creates or replaces it; endpoints that use it follow from their next settle. */
@@ -34,18 +34,18 @@ export class Policies {
   }
 
   async #save({ name, policy }: Omit<NamedPolicy, "preset">): Promise<NamedPolicy> {
-    await this.#core.store.putPolicy({
-      orgId: this.#core.orgId,
+    await this.#context.store.putPolicy({
+      orgId: this.#context.orgId,
       name,
       policy: JSON.stringify(policy),
-      updatedAt: this.#core.clock.now(),
+      updatedAt: this.#context.clock.now(),
     })
     return { name, policy, preset: false }
   }
 
   async get(name: string): Promise<NamedPolicy> {
     if (isPreset(name)) return { name, policy: PRESETS[name], preset: true }
-    const row = await this.#core.store.getPolicy(this.#core.orgId, name)
+    const row = await this.#context.store.getPolicy(this.#context.orgId, name)
     if (row === null) throw notFound("policy", name)
     return { name, policy: JSON.parse(row.policy), preset: false }
   }
@@ -56,7 +56,7 @@ export class Policies {
 
   async #all(): Promise<NamedPolicy[]> {
     const presets = Object.entries(PRESETS).map(([name, policy]) => ({ name, policy, preset: true }))
-    const rows = await this.#core.store.listPolicies(this.#core.orgId)
+    const rows = await this.#context.store.listPolicies(this.#context.orgId)
     return [
       ...presets,
       ...rows.map(({ name, policy }) => ({ name, policy: JSON.parse(policy), preset: false })),
@@ -66,7 +66,7 @@ export class Policies {
   /** Refused with `conflict` while an endpoint uses it. */
   async delete(name: string): Promise<void> {
     if (isPreset(name)) throw invalid("name", "is that of a preset, which cannot be deleted")
-    await this.#core.store.deletePolicy(this.#core.orgId, name)
+    await this.#context.store.deletePolicy(this.#context.orgId, name)
   }
 
   /** The seconds after the first attempt at which the policy would try, jitter left out. */

@@ -5,7 +5,6 @@ import { refuseUnknown, requireObject } from "../core/input.ts"
 import type { DeliveryStatus } from "../core/settle.ts"
 import type { TaskType } from "../core/task-types.ts"
 import type { Endpoint } from "../store/store.ts"
-import { type Core, newTask, requireEndpoint } from "./core.ts"
 import type { Deliveries, Delivery } from "./deliveries.ts"
 import type { Messages } from "./messages.ts"
 import {
@@ -16,6 +15,7 @@ import {
   RESPONSE_CLASSES,
   type ResponseClass,
 } from "./query.ts"
+import { newTask, type ResourceContext, requireEndpoint } from "./resource-context.ts"
 import { startTask, type Task } from "./tasks.ts"
 
 export interface ReplayQuery extends ContentQuery {
@@ -29,19 +29,19 @@ export interface ReplayQuery extends ContentQuery {
 const STATUSES: readonly DeliveryStatus[] = ["pending", "failed", "delivered", "dead"]
 
 export class Replays {
-  readonly #core: Core
+  readonly #context: ResourceContext
   readonly #messages: Messages
   readonly #deliveries: Deliveries
 
-  constructor(core: Core, messages: Messages, deliveries: Deliveries) {
-    this.#core = core
+  constructor(context: ResourceContext, messages: Messages, deliveries: Deliveries) {
+    this.#context = context
     this.#messages = messages
     this.#deliveries = deliveries
   }
 
   /** One message to one endpoint, whatever became of it, and also when the endpoint never got it. */
   async resend(app: string, message: string, endpoint: string): Promise<Delivery> {
-    const { store, clock } = this.#core
+    const { store, clock } = this.#context
     const target = await this.#target(app, endpoint)
     const { id, appId, expunged } = await this.#messages.get(app, message)
     if (expunged) throw new PosthornError("payload_gone", `the payload of message "${id}" was expunged`)
@@ -51,7 +51,7 @@ export class Replays {
     if (before !== null) return this.#deliveries.retry(before.id)
     const at = momentOf(clock)
     const [added] = await store.add([{ messageId: id, endpointId: target.id, manual: true }], at)
-    if (added) this.#core.wake([{ endpointId: target.id, appId, dueAt: at.now }])
+    if (added) this.#context.wake([{ endpointId: target.id, appId, dueAt: at.now }])
     const delivery = await find()
     if (delivery === null)
       throw new PosthornError(
@@ -83,8 +83,8 @@ export class Replays {
     const content = parseContent(query)
     const { id, appId } = await this.#target(app, endpoint)
     return startTask(
-      this.#core,
-      await newTask(this.#core, "replay", "endpoint.replay", { ...content, appId, endpointId: id }),
+      this.#context,
+      await newTask(this.#context, "replay", "endpoint.replay", { ...content, appId, endpointId: id }),
     )
   }
 
@@ -92,10 +92,13 @@ export class Replays {
   async cancelWaiting(app: string, endpoint: string, query: ContentQuery = {}): Promise<Task> {
     requireObject(query, "query")
     refuseUnknown(query, CONTENT_FIELDS, "")
-    const { id } = await requireEndpoint(this.#core, app, endpoint)
+    const { id } = await requireEndpoint(this.#context, app, endpoint)
     const filter = { ...parseContent(query), endpointId: id, live: true }
-    const task = await startTask(this.#core, await newTask(this.#core, "cancel", "endpoint.cancel", filter))
-    this.#core.recall({ endpointId: id })
+    const task = await startTask(
+      this.#context,
+      await newTask(this.#context, "cancel", "endpoint.cancel", filter),
+    )
+    this.#context.recall({ endpointId: id })
     return task
   }
 
@@ -111,12 +114,15 @@ export class Replays {
       responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
     }
     const { id } = await this.#target(app, endpoint)
-    return startTask(this.#core, await newTask(this.#core, "retry", type, { ...filter, endpointId: id }))
+    return startTask(
+      this.#context,
+      await newTask(this.#context, "retry", type, { ...filter, endpointId: id }),
+    )
   }
 
   /** Held for an endpoint that is disabled, it would look as if nothing had happened. */
   async #target(app: string, endpoint: string): Promise<Endpoint> {
-    const row = await requireEndpoint(this.#core, app, endpoint)
+    const row = await requireEndpoint(this.#context, app, endpoint)
     if (row.disabled)
       throw new PosthornError("conflict", `endpoint "${row.id}" is disabled; enable it before sending again`)
     return row

@@ -3,7 +3,6 @@ import { notFound } from "../core/errors.ts"
 import { refuseUnknown, requireObject, requireText } from "../core/input.ts"
 import { TASK_TYPES, type TaskType } from "../core/task-types.ts"
 import type { Task as Row, TaskStatus } from "../store/store.ts"
-import { type Core, date, madeOnce } from "./core.ts"
 import {
   type List,
   type Listing,
@@ -14,6 +13,7 @@ import {
   pageBySeq,
 } from "./paging.ts"
 import { oneOf } from "./query.ts"
+import { date, madeOnce, type ResourceContext } from "./resource-context.ts"
 
 export interface Task
   extends Omit<Row, "seq" | "orgId" | "type" | "data" | "cursor" | "upTo" | "createdAt" | "updatedAt"> {
@@ -33,15 +33,15 @@ export interface TaskQuery extends PageInput {
 const STATUSES: readonly TaskStatus[] = ["running", "finished", "cancelled"]
 
 export class Tasks {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   async get(id: string): Promise<Task> {
     requireText(id, "task", 256)
-    const row = await this.#core.store.getTask(this.#core.orgId, id)
+    const row = await this.#context.store.getTask(this.#context.orgId, id)
     if (row === null) throw notFound("task", id)
     return show(row)
   }
@@ -51,7 +51,7 @@ export class Tasks {
   }
 
   async #page(query: TaskQuery): Promise<List<Task>> {
-    const { store, orgId } = this.#core
+    const { store, orgId } = this.#context
     requireObject(query, "query")
     refuseUnknown(query, [...PAGE_FIELDS, "status", "type"], "")
     const types = query.type === undefined ? undefined : [query.type].flat()
@@ -68,16 +68,16 @@ export class Tasks {
   /** What it has done stays done. */
   async cancel(id: string): Promise<Task> {
     requireText(id, "task", 256)
-    return show(await this.#core.store.cancelTask(this.#core.orgId, id, this.#core.clock.now()))
+    return show(await this.#context.store.cancelTask(this.#context.orgId, id, this.#context.clock.now()))
   }
 }
 
-export async function startTask(core: Core, task: Row): Promise<Task> {
+export async function startTask(context: ResourceContext, task: Row): Promise<Task> {
   const started = await madeOnce(
-    () => core.store.createTask(task),
-    () => core.store.getTask(core.orgId, task.id),
+    () => context.store.createTask(task),
+    () => context.store.getTask(context.orgId, task.id),
   )
-  core.wakeTasks()
+  context.wakeTasks()
   return show(started)
 }
 

@@ -3,8 +3,8 @@ import { invalid } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
 import type { SvixTaskType } from "../core/task-types.ts"
 import type { Application, Endpoint, Page } from "../store/store.ts"
-import { announceFinished, type Core, newReport } from "./core.ts"
 import { type ContentQuery, parseContent } from "./query.ts"
+import { announceFinished, newReport, type ResourceContext } from "./resource-context.ts"
 import { startTask, type Task } from "./tasks.ts"
 
 export interface UsageQuery extends Required<Pick<ContentQuery, "since" | "until">> {
@@ -16,16 +16,16 @@ export interface UsageQuery extends Required<Pick<ContentQuery, "since" | "until
 const PIECE = 500
 
 export class Usage {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   /** A task, finished at once, with what each application sent in that time; and the names that are nobody's. */
   async applications(query: UsageQuery): Promise<{ readonly task: Task; readonly unresolved: string[] }> {
     requireObject(query, "query")
-    const { store, orgId } = this.#core
+    const { store, orgId } = this.#context
     const { since, until } = parseContent(query)
     if (since === undefined) throw invalid("since", "is required")
     if (until === undefined || until < since) throw invalid("until", "must not be before since")
@@ -74,13 +74,13 @@ export class Usage {
   }
 
   async #report(type: SvixTaskType, data: object): Promise<Task> {
-    const task = await startTask(this.#core, newReport(this.#core, type, data))
-    announceFinished(this.#core, { ...task, orgId: this.#core.orgId })
+    const task = await startTask(this.#context, newReport(this.#context, type, data))
+    announceFinished(this.#context, { ...task, orgId: this.#context.orgId })
     return task
   }
 
   async #resolve(names: readonly string[] | null) {
-    const { store, orgId } = this.#core
+    const { store, orgId } = this.#context
     const found: Application[] = []
     const unresolved: string[] = []
     if (names === null) {
@@ -97,7 +97,7 @@ export class Usage {
   }
 
   #endpoints(): AsyncGenerator<Endpoint> {
-    const { store, orgId } = this.#core
+    const { store, orgId } = this.#context
     return all((page) => store.listEndpoints({ orgId }, page))
   }
 }

@@ -3,11 +3,11 @@ import { momentOf } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
 import { type Wait, waitOf } from "../core/wait.ts"
 import type { Delivery } from "../store/store.ts"
-import type { Core } from "./core.ts"
+import type { ResourceContext } from "./resource-context.ts"
 
 /** Null for a finished delivery. */
 export async function withWaits(
-  { store, clock, sending }: Core,
+  { store, clock, sending }: ResourceContext,
   deliveries: readonly Delivery[],
 ): Promise<(Delivery & { readonly wait: Wait | null })[]> {
   const ids = new Set(deliveries.filter(isLive).map(({ endpointId }) => endpointId))

@@ -1,17 +1,17 @@
 /** Workers: which processes deliver, which of them are alive, and what each has in hand. */
 import type { WorkerStatus } from "../store/store.ts"
-import { type Core, date } from "./core.ts"
 import { type WholeListing, wholeListing } from "./paging.ts"
+import { date, type ResourceContext } from "./resource-context.ts"
 
 export interface Worker extends Omit<WorkerStatus, "aliveUntil"> {
   readonly aliveUntil: Date | null
 }
 
 export class Workers {
-  readonly #core: Core
+  readonly #context: ResourceContext
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(context: ResourceContext) {
+    this.#context = context
   }
 
   list(): WholeListing<Worker> {
@@ -19,7 +19,7 @@ export class Workers {
   }
 
   async #all(): Promise<Worker[]> {
-    const rows = await this.#core.store.listWorkers(this.#core.orgId)
+    const rows = await this.#context.store.listWorkers(this.#context.orgId)
     return rows.map((row) => ({ ...row, aliveUntil: date(row.aliveUntil) }))
   }
 }

@@ -158,7 +158,7 @@ test("one that another process has begun is waited for, and taken over with the 
   const clock = new WaitingClock()
   const server = await start({}, { clock, options: { deliver: false } })
   const first = await create(server, "Acme")
-  const { store } = server.posthorn.core
+  const { store } = server.posthorn.context
   const page = { limit: 1, order: "ascending", from: null, back: false } as const
   const [answered] = await store.listEntries("answer", DEFAULT_ORG, page, clock.now())
   // As it was when the process had created the application and not answered yet.
@@ -172,7 +172,7 @@ test("one that another process has begun is waited for, and taken over with the 
 
 /** As it is after a crash between the work and its answer: somebody began it, and nobody knows more. */
 async function forgetAnswer({ posthorn }: ApiServer): Promise<void> {
-  const { store, clock } = posthorn.core
+  const { store, clock } = posthorn.context
   const page = { limit: 2, order: "ascending", from: null, back: false } as const
   const [kept, ...others] = await store.listEntries("answer", DEFAULT_ORG, page, clock.now())
   expect(others).toEqual([])

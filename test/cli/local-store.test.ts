@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { openPosthorn, type Posthorn } from "../../src/index.ts"
-import { OPERATIONAL_APP } from "../../src/operational/operational.ts"
+import { TENANT_WEBHOOK_APP } from "../../src/tenant-webhooks/tenant-webhooks.ts"
 import { postgresGround } from "../support/ground.ts"
 import { LOOPBACK } from "../support/harness.ts"
 import { Receiver } from "../support/receiver.ts"
@@ -187,11 +187,11 @@ test("a store on PostgreSQL is asked in the same way", PATIENCE, async () => {
 test("a change from here is announced as one by a server is", PATIENCE, async () => {
   const desk = new Desk()
   await desk.posthorn(["apps", "create", "Acme", "--uid", "acme"])
-  const { operational } = await beside(desk, false)
-  const { messages } = await operational.open(DEFAULT_ORG)
+  const { tenantWebhooks } = await beside(desk, false)
+  const { messages } = await tenantWebhooks.open(DEFAULT_ORG)
   const made = await desk.posthorn(["endpoints", "create", "acme", "https://example.com/"])
   expect(made.code).toBe(0)
-  const { data } = await messages.list(OPERATIONAL_APP)
+  const { data } = await messages.list(TENANT_WEBHOOK_APP)
   expect(data).toMatchObject([{ eventType: "endpoint.created" }])
 })
 

@@ -4,8 +4,8 @@
  */
 import { expect, onTestFinished, test } from "vitest"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
-import { OPERATIONAL_APP } from "../../src/operational/operational.ts"
 import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
+import { TENANT_WEBHOOK_APP } from "../../src/tenant-webhooks/tenant-webhooks.ts"
 import { type Answer, ApiServer, type CallOptions } from "../api/support/server.ts"
 import { freshGround } from "../support/combination.ts"
 import { LOOPBACK } from "../support/harness.ts"
@@ -178,7 +178,7 @@ test("an operational endpoint gets what happens after it was created, also when 
       // The first lookup finds none, and its answer is late.
       async getApplication(orgId, app) {
         const answer = await store.getApplication(orgId, app)
-        if (app !== OPERATIONAL_APP) return answer
+        if (app !== TENANT_WEBHOOK_APP) return answer
         hasLooked()
         if (answer === null && isHeldBack) await created
         return answer
@@ -190,12 +190,12 @@ test("an operational endpoint gets what happens after it was created, also when 
   await posthorn.endpoints.create("acme", { url: URL })
   await looked
   isHeldBack = false
-  const shadow = await posthorn.operational.open(DEFAULT_ORG)
-  await shadow.endpoints.create(OPERATIONAL_APP, { url: receiver.url("/operations") })
+  const shadow = await posthorn.tenantWebhooks.open(DEFAULT_ORG)
+  await shadow.endpoints.create(TENANT_WEBHOOK_APP, { url: receiver.url("/operations") })
   go()
-  await posthorn.operational.settled()
+  await posthorn.tenantWebhooks.settled()
   const { id } = await posthorn.endpoints.create("acme", { url: URL })
-  await posthorn.operational.settled()
+  await posthorn.tenantWebhooks.settled()
   await receiver.arrived("/operations", 1)
   expect(JSON.parse(`${receiver.to("/operations")[0]!.body}`).data.endpointId).toBe(id)
 })

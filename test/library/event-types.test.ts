@@ -119,7 +119,7 @@ test("what an event type cannot be is refused by name", async () => {
 
 test("a request that is run again after a crash finds the event type that it made", async () => {
   const { posthorn } = await Harness.start()
-  const again = () => posthorn.tenant(posthorn.core.orgId, { ids: seededIds("seed", 0) }).eventTypes
+  const again = () => posthorn.tenant(posthorn.context.orgId, { ids: seededIds("seed", 0) }).eventTypes
   const made = await again().create({ name: "a", description: "A" })
   expect(await again().create({ name: "a", description: "A" })).toEqual(made)
   await expect(posthorn.eventTypes.create({ name: "a", description: "A" })).rejects.toMatchObject({

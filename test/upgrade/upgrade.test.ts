@@ -48,7 +48,7 @@ async function upgrade(store: string, { token, sent }: Facts, sql: (text: string
   const posthorn = await open(store, { deliver: false })
   expect(await posthorn.stats()).toEqual({ pending: 8, failed: 1, delivered: 2, dead: 1, calledOff: 0 })
   expect(await posthorn.policies.get("patient")).toMatchObject({ policy: { delays: { list: [7200] } } })
-  expect(await new KeyRing(posthorn.core.store, posthorn.core.clock).verify(token)).toMatchObject({
+  expect(await new KeyRing(posthorn.context.store, posthorn.context.clock).verify(token)).toMatchObject({
     ok: true,
   })
   const { data: endpoints } = await posthorn.endpoints.list("acme")

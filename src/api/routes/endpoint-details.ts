@@ -144,7 +144,7 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
     },
     async (request) => {
       const { app_id, endpoint_id } = request.params
-      const span = spanOf(request.query, tenant(request).core.clock.now())
+      const span = spanOf(request.query, tenant(request).context.clock.now())
       return countsOut(await tenant(request).endpoints.stats(app_id, endpoint_id, span))
     },
   )
@@ -164,7 +164,7 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
     },
     async (request) => {
       const { app_id, endpoint_id } = request.params
-      const { since, until } = spanOf(request.query, tenant(request).core.clock.now())
+      const { since, until } = spanOf(request.query, tenant(request).context.clock.now())
       const hours = {
         since: HOUR_MS * Math.floor(since.getTime() / HOUR_MS),
         until: HOUR_MS * Math.ceil(until.getTime() / HOUR_MS),

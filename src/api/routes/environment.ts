@@ -29,7 +29,7 @@ export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
       const own = (await policies.list()).filter(({ preset }) => !preset)
       return {
         version: 1 as const,
-        createdAt: new Date(posthorn.core.clock.now()),
+        createdAt: new Date(posthorn.context.clock.now()),
         eventTypes: types.map((type) => eventTypeOut(type, true)),
         settings: {
           policies: Object.fromEntries(own.map(({ name, policy }) => [name, writePolicy(policy)])),

@@ -10,7 +10,7 @@ const HealthOut = Type.Named("HealthOut", Type.Object({ database: Part, queue: P
 const SHARED_MS = 250
 
 export const healthRoutes: Routes = (app, { posthorn }) => {
-  const { clock } = posthorn.core
+  const { clock } = posthorn.context
   let asked: { readonly health: Promise<Health>; readonly untilMs: number } | null = null
   const ask = () => {
     if (asked === null || clock.now() >= asked.untilMs)

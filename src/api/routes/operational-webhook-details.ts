@@ -1,9 +1,9 @@
 /** What belongs to one operational endpoint: its secret and its headers. */
 import type { FastifyRequest } from "fastify"
 import { notFound } from "../../core/errors.ts"
-import { OPERATIONAL_APP } from "../../operational/operational.ts"
 import type { Posthorn } from "../../posthorn.ts"
 import type { Endpoints, RotateInput } from "../../resources/endpoints.ts"
+import { TENANT_WEBHOOK_APP } from "../../tenant-webhooks/tenant-webhooks.ts"
 import { given } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
@@ -23,11 +23,11 @@ export const ONE = "/operational-webhook/endpoint/:endpoint_id"
 
 /** Looking for an endpoint makes nothing: who never had one has none of this name. */
 export async function operationalEndpoints(
-  { operational }: Posthorn,
+  { tenantWebhooks }: Posthorn,
   request: FastifyRequest,
   id: string,
 ): Promise<Endpoints> {
-  const found = await operational.find(requireCaller(request).orgId)
+  const found = await tenantWebhooks.find(requireCaller(request).orgId)
   if (found === null) throw notFound("endpoint", id)
   return found.endpoints
 }
@@ -47,7 +47,7 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
     },
     async (request) => {
       const { endpoint_id: id } = request.params
-      return (await operationalEndpoints(posthorn, request, id)).secret(OPERATIONAL_APP, id)
+      return (await operationalEndpoints(posthorn, request, id)).secret(TENANT_WEBHOOK_APP, id)
     },
   )
 
@@ -69,7 +69,7 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
       const { key, gracePeriodSeconds } = request.body
       const endpoints = await operationalEndpoints(posthorn, request, id)
       const input = given<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds })
-      await endpoints.rotateSecret(OPERATIONAL_APP, id, input)
+      await endpoints.rotateSecret(TENANT_WEBHOOK_APP, id, input)
       return reply.code(204).send()
     },
   )
@@ -89,7 +89,7 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
     async (request) => {
       const { endpoint_id: id } = request.params
       const endpoints = await operationalEndpoints(posthorn, request, id)
-      return headersOut((await endpoints.get(OPERATIONAL_APP, id)).headers)
+      return headersOut((await endpoints.get(TENANT_WEBHOOK_APP, id)).headers)
     },
   )
 
@@ -109,7 +109,7 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
     async (request, reply) => {
       const { endpoint_id: id } = request.params
       const endpoints = await operationalEndpoints(posthorn, request, id)
-      await endpoints.update(OPERATIONAL_APP, id, { headers: request.body.headers })
+      await endpoints.update(TENANT_WEBHOOK_APP, id, { headers: request.body.headers })
       return reply.code(204).send()
     },
   )

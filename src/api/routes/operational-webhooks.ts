@@ -1,8 +1,8 @@
 /** Where a tenant is told of what happens to its webhooks: `/operational-webhook/endpoint`. */
 import type { FastifyRequest } from "fastify"
-import { OPERATIONAL_APP } from "../../operational/operational.ts"
 import { type Endpoint, type EndpointInput, Endpoints } from "../../resources/endpoints.ts"
 import type { List } from "../../resources/paging.ts"
+import { TENANT_WEBHOOK_APP } from "../../tenant-webhooks/tenant-webhooks.ts"
 import { given, pageAsked } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
@@ -24,8 +24,8 @@ const EMPTY: List<Endpoint> = { data: [], cursor: null, previous: null, done: tr
 export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
   /** Ids are the request's, so that a repeat finds what the first run made. */
   async function opened(request: FastifyRequest): Promise<Endpoints> {
-    const { core } = await posthorn.operational.open(requireCaller(request).orgId)
-    return new Endpoints({ ...core, ids: tenant(request).core.ids })
+    const { context } = await posthorn.tenantWebhooks.open(requireCaller(request).orgId)
+    return new Endpoints({ ...context, ids: tenant(request).context.ids })
   }
 
   app.get(
@@ -44,8 +44,8 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
     },
     async (request) => {
       const page = { order: "descending" as const, ...pageAsked(request.query) }
-      const operational = await posthorn.operational.find(requireCaller(request).orgId)
-      return listOut((await operational?.endpoints.list(OPERATIONAL_APP, page)) ?? EMPTY, shown)
+      const operational = await posthorn.tenantWebhooks.find(requireCaller(request).orgId)
+      return listOut((await operational?.endpoints.list(TENANT_WEBHOOK_APP, page)) ?? EMPTY, shown)
     },
   )
 
@@ -63,7 +63,7 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
     },
     async (request, reply) => {
       const endpoints = await opened(request)
-      const made = await endpoints.create(OPERATIONAL_APP, endpointInput(request.body) as EndpointInput)
+      const made = await endpoints.create(TENANT_WEBHOOK_APP, endpointInput(request.body) as EndpointInput)
       return reply.code(201).send(shown(made))
     },
   )
@@ -82,7 +82,7 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
     },
     async (request) => {
       const { endpoint_id: id } = request.params
-      return shown(await (await operationalEndpoints(posthorn, request, id)).get(OPERATIONAL_APP, id))
+      return shown(await (await operationalEndpoints(posthorn, request, id)).get(TENANT_WEBHOOK_APP, id))
     },
   )
 
@@ -103,8 +103,8 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
       const endpoints = await opened(request)
       const input = { ...DEFAULTS, ...endpointInput(request.body) }
       const { value, status } = await updateOrCreate(
-        () => endpoints.update(OPERATIONAL_APP, request.params.endpoint_id, input),
-        () => endpoints.create(OPERATIONAL_APP, given<EndpointInput>(input) as EndpointInput),
+        () => endpoints.update(TENANT_WEBHOOK_APP, request.params.endpoint_id, input),
+        () => endpoints.create(TENANT_WEBHOOK_APP, given<EndpointInput>(input) as EndpointInput),
       )
       return reply.code(status).send(shown(value))
     },
@@ -124,7 +124,7 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
     },
     async (request, reply) => {
       const { endpoint_id: id } = request.params
-      await (await operationalEndpoints(posthorn, request, id)).delete(OPERATIONAL_APP, id)
+      await (await operationalEndpoints(posthorn, request, id)).delete(TENANT_WEBHOOK_APP, id)
       return reply.code(204).send()
     },
   )

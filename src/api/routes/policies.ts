@@ -95,7 +95,7 @@ export const policyRoutes: Routes = (app, { tenant }) => {
     async (request) => {
       const { policy, attempts } = request.body
       const seconds = await tenant(request).policies.preview(policy as string | PolicyInput, attempts ?? 100)
-      const now = tenant(request).core.clock.now()
+      const now = tenant(request).context.clock.now()
       return { seconds, times: seconds.map((after) => new Date(now + after * 1000)) }
     },
   )

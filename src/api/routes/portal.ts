@@ -52,7 +52,7 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
           appId,
           capabilities: capabilitiesOf(asked),
           ...given<KeyInput>({ featureFlags, sessionId }),
-          expiresAt: posthorn.core.clock.now() + (expiry ?? WEEK_SECONDS) * 1000,
+          expiresAt: posthorn.context.clock.now() + (expiry ?? WEEK_SECONDS) * 1000,
         })
         return { url: `${publicUrl ?? originOf(request)}/docs#key=${token}`, token }
       },

@@ -74,7 +74,7 @@ export const replayRoutes: Routes = (app, { tenant }) => {
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const span = windowOf(request.body)
-      if (tenant(request).core.clock.now() - span.since.getTime() > LONGEST_RECOVERY_MS)
+      if (tenant(request).context.clock.now() - span.since.getTime() > LONGEST_RECOVERY_MS)
         throw ApiError.invalid([
           { loc: ["body", "since"], msg: "must be at most 14 days ago", type: "value_error" },
         ])

@@ -1,11 +1,11 @@
 /** Operational endpoints on the wire: what every endpoint has, less what makes no sense for them. */
-import { OPERATIONAL_EVENT_TYPES } from "../../operational/operational.ts"
+import { TENANT_WEBHOOK_EVENT_TYPES } from "../../tenant-webhooks/tenant-webhooks.ts"
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { EndpointIn, EndpointOut } from "./endpoint.ts"
 import { EventTypeNames } from "./fields.ts"
 
 const EventTypes = Type.Optional(
-  Type.Nullable(Type.Array(Type.Enum(OPERATIONAL_EVENT_TYPES), { minItems: 1, uniqueItems: true })),
+  Type.Nullable(Type.Array(Type.Enum(TENANT_WEBHOOK_EVENT_TYPES), { minItems: 1, uniqueItems: true })),
 )
 const { url, description, throttleRate, rateLimit, uid, disabled, metadata, secret, headers } =
   EndpointIn.properties

@@ -116,7 +116,7 @@ test("looking makes nothing, and each tenant has its own", async () => {
       status: 404,
       body: { detail: expect.stringContaining('endpoint "x"') },
     })
-  expect(await server.posthorn.operational.find(server.posthorn.core.orgId)).toBeNull()
+  expect(await server.posthorn.tenantWebhooks.find(server.posthorn.context.orgId)).toBeNull()
   const { id } = await endpoint.create({ url: URL, uid: "ops" })
   const { token } = await server.posthorn.tenant("org_other").keys.create({ name: "x", scope: "admin" })
   const other = svixFor(server, token).operationalWebhook.endpoint
@@ -154,7 +154,7 @@ test("the same idempotency key makes one endpoint, also when the first answer wa
   const create = () => endpoint.create({ url: URL }, { idempotencyKey: "once" })
   const first = await create()
   expect(await create()).toEqual(first)
-  const { store, orgId } = server.posthorn.core
+  const { store, orgId } = server.posthorn.context
   const [kept] = await store.listEntries(
     "answer",
     orgId,

@@ -17,7 +17,7 @@ export type Note =
   | { readonly kind: "listening" }
   | { readonly kind: "events"; readonly events: readonly WebhookEvent[] }
 
-export interface Bulletin {
+export interface ProcessChannel {
   /** From here on the other processes' notes are read. */
   start(read: (note: Note) => void): Promise<void>
   post(note: Note): void
@@ -25,7 +25,7 @@ export interface Bulletin {
 }
 
 /** A process that shares its store with none, or is found by polling. */
-export const noBulletin: Bulletin = {
+export const noProcessChannel: ProcessChannel = {
   async start() {},
   post() {},
   async close() {},

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest"
 import { PosthornError } from "../core/errors.ts"
 import { createLogger } from "../observe/log.ts"
-import { MANAGEMENT_ORG, Operational, type OperationalParts } from "./operational.ts"
+import { MANAGEMENT_ORG, TenantWebhooks, type TenantWebhooksParts } from "./tenant-webhooks.ts"
 
 test("a destination that fails does not keep the other from its notice", async () => {
   for (const error of [new Error("the store broke"), new PosthornError("conflict", "the key was used")]) {
@@ -14,8 +14,8 @@ test("a destination that fails does not keep the other from its notice", async (
       },
     })
     const store = { getApplication: async () => ({}) }
-    const parts = { store, tenant, logger: createLogger("silent") } as unknown as OperationalParts
-    await new Operational(parts).announce("org_acme", "endpoint.created", () => ({}))
+    const parts = { store, tenant, logger: createLogger("silent") } as unknown as TenantWebhooksParts
+    await new TenantWebhooks(parts).announce("org_acme", "endpoint.created", () => ({}))
     expect(told).toEqual(["org_acme"])
   }
 })

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
-import { MANAGEMENT_ORG, OPERATIONAL_APP } from "../../src/operational/operational.ts"
+import { MANAGEMENT_ORG, TENANT_WEBHOOK_APP } from "../../src/tenant-webhooks/tenant-webhooks.ts"
 import { Harness } from "../support/harness.ts"
 
 async function told(harness: Harness, count: number): Promise<{ type: string; data: object }[]> {
@@ -10,9 +10,9 @@ async function told(harness: Harness, count: number): Promise<{ type: string; da
 
 async function start(): Promise<Harness> {
   const harness = await Harness.start()
-  const shadow = await harness.posthorn.operational.open(DEFAULT_ORG)
+  const shadow = await harness.posthorn.tenantWebhooks.open(DEFAULT_ORG)
   const url = harness.receiver.url("/operations")
-  await shadow.endpoints.create(OPERATIONAL_APP, { url, ordered: true })
+  await shadow.endpoints.create(TENANT_WEBHOOK_APP, { url, ordered: true })
   return harness
 }
 
@@ -73,7 +73,7 @@ test("Svix's management organization is told of those that have an application t
   const harness = await Harness.start()
   const hook = (uid: string) => harness.endpoint({ uid }, "/hook")
   await hook("before")
-  await harness.posthorn.operational.settled()
+  await harness.posthorn.tenantWebhooks.settled()
   const management = harness.posthorn.tenant(MANAGEMENT_ORG)
   await management.applications.create({ name: "Told", uid: DEFAULT_ORG })
   await management.endpoints.create(DEFAULT_ORG, { url: harness.receiver.url("/operations"), ordered: true })
@@ -81,8 +81,8 @@ test("Svix's management organization is told of those that have an application t
   expect(await told(harness, 1)).toEqual([
     { type: "endpoint.created", data: expect.objectContaining({ endpointId: id, endpointUid: "after" }) },
   ])
-  const shadow = await harness.posthorn.operational.open(DEFAULT_ORG)
-  await shadow.endpoints.create(OPERATIONAL_APP, { url: harness.receiver.url("/both") })
+  const shadow = await harness.posthorn.tenantWebhooks.open(DEFAULT_ORG)
+  await shadow.endpoints.create(TENANT_WEBHOOK_APP, { url: harness.receiver.url("/both") })
   await harness.posthorn.endpoints.delete("acme", id)
   expect((await told(harness, 2))[1]).toMatchObject({ type: "endpoint.deleted" })
   await harness.receiver.arrived("/both", 1)
@@ -94,7 +94,7 @@ test("the management organization is not told of itself", async () => {
   await management.applications.create({ name: "Itself", uid: MANAGEMENT_ORG })
   const url = harness.receiver.url("/operations")
   await management.endpoints.create(MANAGEMENT_ORG, { url })
-  await harness.posthorn.operational.settled()
+  await harness.posthorn.tenantWebhooks.settled()
   expect((await management.messages.list(MANAGEMENT_ORG)).data).toEqual([])
 })
 

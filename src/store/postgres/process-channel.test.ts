@@ -4,9 +4,9 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import { FaultProxy } from "../../../test/support/fault-proxy.ts"
 import { connect, openStore } from "../../../test/support/postgres-store.ts"
 import { freshDatabase } from "../../../test/support/servers/postgres.ts"
-import type { Note } from "../../observe/bulletin.ts"
 import type { AttemptEvent } from "../../observe/events.ts"
-import { PostgresBulletin } from "./bulletin.ts"
+import type { Note } from "../../observe/process-channel.ts"
+import { PostgresProcessChannel } from "./process-channel.ts"
 
 const AT_ONCE_MS = 1000
 const changed = (n: number): Note => ({ kind: "changed", endpointId: `ep_${n}`, appId: "app_1" })
@@ -14,11 +14,11 @@ const changed = (n: number): Note => ({ kind: "changed", endpointId: `ep_${n}`, 
 /** A process with its notes: those that it heard from others. */
 async function join(url: string, logger = pino({ level: "silent" })) {
   const { database } = await openStore(url)
-  const bulletin = new PostgresBulletin(database, logger)
-  onTestFinished(() => bulletin.close())
+  const processChannel = new PostgresProcessChannel(database, logger)
+  onTestFinished(() => processChannel.close())
   const heard: Note[] = []
-  await bulletin.start((note) => heard.push(note))
-  return { bulletin, heard, database }
+  await processChannel.start((note) => heard.push(note))
+  return { processChannel, heard, database }
 }
 
 function attempt(n: number): AttemptEvent {
@@ -65,7 +65,7 @@ test("what somebody else says on the channel harms nobody", async () => {
     await say(payload)
   // Proof that it is the channel that they listen to.
   await say(JSON.stringify({ from: "me", notes: [changed(1)] }))
-  one.bulletin.post(changed(2))
+  one.processChannel.post(changed(2))
   await expect.poll(() => other.heard).toEqual([changed(1), changed(2)])
   expect(one.heard).toEqual([changed(1)])
 })
@@ -74,11 +74,11 @@ test("two installations in one database do not hear each other", async () => {
   const url = await freshDatabase()
   const [red, blue] = [`${url}?schema=red`, `${url}?schema=blue`]
   const [sender, reader, stranger] = [await join(red), await join(red), await join(blue)]
-  sender.bulletin.post(changed(1))
+  sender.processChannel.post(changed(1))
   await expect.poll(() => reader.heard).toEqual([changed(1)])
-  stranger.bulletin.post(changed(2))
+  stranger.processChannel.post(changed(2))
   const neighbour = await join(blue)
-  stranger.bulletin.post(changed(3))
+  stranger.processChannel.post(changed(3))
   await expect.poll(() => neighbour.heard).toContainEqual(changed(3))
   expect(stranger.heard).toEqual([])
   expect(reader.heard).toEqual([changed(1)])
@@ -88,7 +88,7 @@ test("ten thousand events of one moment reach another process within seconds, ea
   const url = await freshDatabase()
   const [one, other] = [await join(url), await join(url)]
   const all = Array.from({ length: 10_000 }, (_, n) => attempt(n))
-  for (const event of all) one.bulletin.post({ kind: "events", events: [event] })
+  for (const event of all) one.processChannel.post({ kind: "events", events: [event] })
   const heard = () => other.heard.flatMap((note) => (note.kind === "events" ? note.events : []))
   await expect.poll(() => heard().length, { timeout: 5 * AT_ONCE_MS }).toBe(10_000)
   expect(heard()).toEqual(all)
@@ -99,7 +99,7 @@ test("more than can wait are dropped, the oldest first, and the log says so once
   const lines: string[] = []
   const logger = pino({ level: "warn" }, { write: (line: string) => lines.push(line) })
   const [one, other] = [await join(url, logger), await join(url)]
-  for (let n = 0; n < 13_000; n++) one.bulletin.post({ kind: "events", events: [attempt(n)] })
+  for (let n = 0; n < 13_000; n++) one.processChannel.post({ kind: "events", events: [attempt(n)] })
   const heard = () => other.heard.flatMap((note) => (note.kind === "events" ? note.events : []))
   await expect.poll(heard, { timeout: 5 * AT_ONCE_MS }).toContainEqual(attempt(12_999))
   expect(lines.map((line) => JSON.parse(line))).toEqual([
@@ -112,10 +112,10 @@ test("in a black hole it closes within moments", async () => {
   const { hostname, port } = new URL(url)
   const proxy = await FaultProxy.start({ host: hostname, port: Number(port) })
   onTestFinished(() => proxy.close())
-  const { bulletin } = await join(proxy.through(url))
+  const { processChannel } = await join(proxy.through(url))
   proxy.blackHole()
   const closingAt = performance.now()
-  await bulletin.close()
+  await processChannel.close()
   expect(performance.now() - closingAt).toBeLessThan(2 * AT_ONCE_MS)
 })
 
@@ -131,11 +131,11 @@ test("a connection that died without a word is found out, and made anew", async 
   const before = await pids()
   expect(before).toHaveLength(2)
   // In the order of the notes: whoever heard the answer has heard its own question.
-  one.bulletin.post(changed(1))
+  one.processChannel.post(changed(1))
   await expect.poll(() => other.heard).toContainEqual(changed(1))
-  other.bulletin.post(changed(2))
+  other.processChannel.post(changed(2))
   await expect.poll(() => one.heard).toContainEqual(changed(2))
-  one.bulletin.post(changed(3))
+  one.processChannel.post(changed(3))
   await expect.poll(() => other.heard).toContainEqual(changed(3))
   // They stay connected and hear nothing more.
   const deaf = vi.spyOn(JSON, "parse").mockImplementation(() => null)
@@ -145,7 +145,7 @@ test("a connection that died without a word is found out, and made anew", async 
   }
   await expect.poll(renewed, { timeout: 10 * AT_ONCE_MS }).toHaveLength(2)
   deaf.mockRestore()
-  one.bulletin.post(changed(4))
+  one.processChannel.post(changed(4))
   await expect.poll(() => other.heard).toContainEqual(changed(4))
 })
 
@@ -159,6 +159,6 @@ test("when the server is back it listens again at once, also on a connection tha
   proxy.reset()
   await isUp
   await expect.poll(() => one.heard).toContainEqual({ kind: "due" })
-  other.bulletin.post(changed(1))
+  other.processChannel.post(changed(1))
   await expect.poll(() => one.heard).toContainEqual(changed(1))
 })

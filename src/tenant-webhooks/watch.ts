@@ -1,13 +1,13 @@
 /** From what became of deliveries to what a tenant is told of it. */
 import type { AttemptEvent, DeadEvent, EventBus } from "../observe/events.ts"
 import type { Store } from "../store/store.ts"
-import type { Operational, OperationalEventType } from "./operational.ts"
+import type { TenantWebhookEventType, TenantWebhooks } from "./tenant-webhooks.ts"
 
 /** A message that failed this often is said to be failing, and to have recovered when it arrives after all. */
 const FAILING_ATTEMPTS = 4
 const GIVEN_UP = new Set(["exhausted", "expired", "rejected", "gone"])
 
-export function watchDeliveries(bus: EventBus, store: Store, operational: Operational): void {
+export function watchDeliveries(bus: EventBus, store: Store, tenantWebhooks: TenantWebhooks): void {
   // Only of this process: the others tell of their own.
   bus.onPublished((event) => {
     if (event.type === "delivery.dead" && GIVEN_UP.has(event.reason)) {
@@ -21,11 +21,11 @@ export function watchDeliveries(bus: EventBus, store: Store, operational: Operat
     }
   })
 
-  async function tell(event: DeadEvent | AttemptEvent, type: OperationalEventType): Promise<void> {
+  async function tell(event: DeadEvent | AttemptEvent, type: TenantWebhookEventType): Promise<void> {
     const endpoint = await store.getEndpoint(event.app_id, event.webhook_id).catch(() => null)
     if (endpoint === null) return
     const once = `${event.webhook_delivery_id}:${event.attempt_count}:${event.at}`
-    await operational.announce(
+    await tenantWebhooks.announce(
       endpoint.orgId,
       type,
       () => describeAttempt(store, endpoint.orgId, event),
@@ -43,7 +43,7 @@ export function watchDeliveries(bus: EventBus, store: Store, operational: Operat
       failSince: new Date(at).toISOString(),
       trigger: "automatic",
     })
-    await operational.announce(endpoint.orgId, "endpoint.disabled", data, `${webhook_id}:${at}`)
+    await tenantWebhooks.announce(endpoint.orgId, "endpoint.disabled", data, `${webhook_id}:${at}`)
   }
 }
 

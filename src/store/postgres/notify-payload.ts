@@ -1,18 +1,19 @@
 /** What NOTIFY carries: many notes of one process in as few payloads as they fit into, and how they are read again. */
-import { type Note, toNote } from "../../observe/bulletin.ts"
+
 import type { WebhookEvent } from "../../observe/events.ts"
+import { type Note, toNote } from "../../observe/process-channel.ts"
 
 /** PostgreSQL takes less than 8000 bytes. */
 const MOST_BYTES = 7500
 /** What is around the notes. */
-const ENVELOPE_BYTES = 150
+const OVERHEAD_BYTES = 150
 /** A statement with so many carries some 1600 events. */
 const MOST_PAYLOADS = 100
 const LONGEST_ERROR = 500
 /** Notes that come faster than they can be sent are kept up to this number; older ones are dropped. */
 const MOST_WAITING = 10_000
 
-export class Outgoing {
+export class OutgoingNotes {
   readonly #from: string
   /** As JSON, in order: to say the same twice is to say it once. */
   readonly #notes = new Set<string>()
@@ -45,7 +46,7 @@ export class Outgoing {
 
   #keep(among: Set<string>, what: Note | WebhookEvent): void {
     const text = JSON.stringify(what)
-    if (Buffer.byteLength(text) > MOST_BYTES - ENVELOPE_BYTES) return void this.dropped++
+    if (Buffer.byteLength(text) > MOST_BYTES - OVERHEAD_BYTES) return void this.dropped++
     among.add(text)
     if (among.size <= MOST_WAITING) return
     const [oldest] = among
@@ -59,7 +60,7 @@ export class Outgoing {
 }
 
 /** Null for what is not from us: anybody may NOTIFY on any channel. */
-export function readEnvelope(payload: string): { from: string; notes: Note[] } | null {
+export function readNotifyPayload(payload: string): { from: string; notes: Note[] } | null {
   try {
     const { from, notes } = JSON.parse(payload)
     if (typeof from !== "string" || !Array.isArray(notes)) return null
@@ -72,7 +73,7 @@ export function readEnvelope(payload: string): { from: string; notes: Note[] } |
 /** Takes the first ones, as many as fit into a payload. */
 function fill(among: Set<string>): string {
   const taken: string[] = []
-  let bytes = ENVELOPE_BYTES
+  let bytes = OVERHEAD_BYTES
   for (const text of among) {
     bytes += Buffer.byteLength(text) + 1
     if (bytes > MOST_BYTES && taken.length > 0) break

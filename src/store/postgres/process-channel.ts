@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto"
 import pg from "pg"
 import { Backoff } from "../../core/backoff.ts"
-import type { Bulletin, Note } from "../../observe/bulletin.ts"
 import type { Logger } from "../../observe/log.ts"
+import type { Note, ProcessChannel } from "../../observe/process-channel.ts"
 import { disconnect, TIMEOUT_MS } from "./client.ts"
 import type { Database } from "./connection.ts"
-import { Outgoing, readEnvelope } from "./envelope.ts"
 import { toPosthornError } from "./errors.ts"
+import { OutgoingNotes, readNotifyPayload } from "./notify-payload.ts"
 import type { Statement } from "./statement.ts"
 
 /** The first note goes at once; those that follow it wait for so long. */
@@ -21,15 +21,15 @@ const COMPLAIN_EVERY_MS = 60_000
 /** Of the tables' schema: two installations in one database have nothing to tell each other. */
 const CHANNEL = "'posthorn_' || (SELECT relnamespace FROM pg_class WHERE oid = 'lanes'::regclass)"
 const NOTIFY: Statement = {
-  name: "bulletin.notify",
+  name: "process_channel.notify",
   text: `SELECT pg_notify(${CHANNEL}, payload) FROM unnest($1::text[]) AS payload`,
 }
 
-export class PostgresBulletin implements Bulletin {
+export class PostgresProcessChannel implements ProcessChannel {
   readonly #database: Database
   readonly #logger: Logger
   readonly #self = randomUUID()
-  readonly #outgoing = new Outgoing(this.#self)
+  readonly #outgoing = new OutgoingNotes(this.#self)
   #read: (note: Note) => void = () => {}
   #client: pg.Client | null = null
   /** Whether the connection has ever heard anything: one through a pooler by transactions never does, and a new one would not either. */
@@ -128,9 +128,9 @@ export class PostgresBulletin implements Bulletin {
   }
 
   #hear(payload: string): void {
-    const envelope = readEnvelope(payload)
-    if (envelope === null) return
-    if (envelope.from !== this.#self) for (const note of envelope.notes) this.#read(note)
+    const received = readNotifyPayload(payload)
+    if (received === null) return
+    if (received.from !== this.#self) for (const note of received.notes) this.#read(note)
     else {
       this.#hears = true
       this.#echo = "heard"

@@ -7,11 +7,11 @@ import { isSvixTask, type SvixTaskType, type TaskType } from "../core/task-types
 import type { Vault } from "../core/vault.ts"
 import type { Woken } from "../engine/engine.ts"
 import type { Reporter } from "../engine/reporter.ts"
-import type { OperationalEventType } from "../operational/operational.ts"
 import type { Application, DeliveryFilter, Endpoint, Store, Task, TaskAction } from "../store/store.ts"
+import type { TenantWebhookEventType } from "../tenant-webhooks/tenant-webhooks.ts"
 import type { TransportRouter } from "../transport/router.ts"
 
-export interface Core {
+export interface ResourceContext {
   /** The tenant whose things these are. */
   readonly orgId: string
   readonly store: Store
@@ -32,18 +32,18 @@ export interface Core {
   /** The numbers of the endpoint's deliveries whose requests are in flight; undefined when another process has its lane, or none. */
   sending(endpointId: string): ReadonlySet<number> | undefined
   /** By operational webhook, if this tenant has any. */
-  announce(orgId: string, type: OperationalEventType, data: () => Promise<object> | object): void
+  announce(orgId: string, type: TenantWebhookEventType, data: () => Promise<object> | object): void
 }
 
-export async function requireApplication(core: Core, key: string): Promise<Application> {
-  const application = typeof key === "string" ? await core.store.getApplication(core.orgId, key) : null
+export async function requireApplication(context: ResourceContext, key: string): Promise<Application> {
+  const application = typeof key === "string" ? await context.store.getApplication(context.orgId, key) : null
   if (application === null) throw notFound("application", String(key))
   return application
 }
 
-export async function requireEndpoint(core: Core, app: string, key: string): Promise<Endpoint> {
-  const application = await requireApplication(core, app)
-  const endpoint = typeof key === "string" ? await core.store.getEndpoint(application.id, key) : null
+export async function requireEndpoint(context: ResourceContext, app: string, key: string): Promise<Endpoint> {
+  const application = await requireApplication(context, app)
+  const endpoint = typeof key === "string" ? await context.store.getEndpoint(application.id, key) : null
   if (endpoint === null) throw notFound("endpoint", String(key))
   return endpoint
 }
@@ -63,22 +63,22 @@ export async function madeOnce<T>(create: () => Promise<T>, find: () => Promise<
 
 /** A task over what fits the filter now. */
 export async function newTask(
-  core: Core,
+  context: ResourceContext,
   action: TaskAction,
   type: TaskType,
   filter: DeliveryFilter,
 ): Promise<Task> {
-  const { store } = core
+  const { store } = context
   const overMessages = action === "replay" || action === "expunge"
   const total = overMessages
     ? await store.countMessages({ ...filter, appId: filter.appId! })
     : await store.countDeliveries(filter)
-  return { ...blankTask(core), action, type, filter, total }
+  return { ...blankTask(context), action, type, filter, total }
 }
 
 /** Told by operational webhook, unless Svix's clients could not read the task's kind. */
 export function announceFinished(
-  { announce }: Pick<Core, "announce">,
+  { announce }: Pick<ResourceContext, "announce">,
   task: Pick<Task, "orgId" | "id" | "type">,
 ): void {
   if (!isSvixTask(task.type)) return
@@ -90,11 +90,11 @@ export function announceFinished(
 }
 
 /** A task that has nothing left to do: it keeps what was found out. */
-export function newReport(core: Core, type: SvixTaskType, data: object): Task {
-  return { ...blankTask(core), action: "report", type, status: "finished", data: JSON.stringify(data) }
+export function newReport(context: ResourceContext, type: SvixTaskType, data: object): Task {
+  return { ...blankTask(context), action: "report", type, status: "finished", data: JSON.stringify(data) }
 }
 
-function blankTask({ ids, orgId, clock }: Core): Omit<Task, "action" | "type"> {
+function blankTask({ ids, orgId, clock }: ResourceContext): Omit<Task, "action" | "type"> {
   const now = clock.now()
   return {
     seq: 0,

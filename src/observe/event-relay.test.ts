@@ -1,16 +1,16 @@
 import { pino } from "pino"
 import { expect, onTestFinished, test, vi } from "vitest"
-import { type Note, noBulletin } from "./bulletin.ts"
+import { EventRelay } from "./event-relay.ts"
 import { type DeliveredEvent, EventBus } from "./events.ts"
-import { EventExchange } from "./exchange.ts"
+import { type Note, noProcessChannel } from "./process-channel.ts"
 
 test("others are told that somebody listens for as long as somebody does", () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const notes: Note[] = []
   const bus = new EventBus(pino({ level: "silent" }))
-  const exchange = new EventExchange(bus, { ...noBulletin, post: (note) => void notes.push(note) })
-  onTestFinished(() => exchange.close())
+  const eventRelay = new EventRelay(bus, { ...noProcessChannel, post: (note) => void notes.push(note) })
+  onTestFinished(() => eventRelay.close())
   const said = () => notes.splice(0).filter(({ kind }) => kind === "listening").length
   vi.advanceTimersByTime(60_000)
   expect(said()).toBe(0)
@@ -32,10 +32,10 @@ test("who has started passes events on until it knows whether somebody listens, 
   onTestFinished(() => at.mockRestore())
   const start = () => {
     const bus = new EventBus(pino({ level: "silent" }))
-    const exchange = new EventExchange(bus, { ...noBulletin, post: (note) => void notes.push(note) })
-    onTestFinished(() => exchange.close())
-    exchange.start()
-    return { bus, exchange }
+    const eventRelay = new EventRelay(bus, { ...noProcessChannel, post: (note) => void notes.push(note) })
+    onTestFinished(() => eventRelay.close())
+    eventRelay.start()
+    return { bus, eventRelay }
   }
   const kinds = () => notes.splice(0).map(({ kind }) => kind)
   const event = { type: "delivery.delivered" } as DeliveredEvent
@@ -43,7 +43,7 @@ test("who has started passes events on until it knows whether somebody listens, 
     bus.publish(event)
     return kinds().includes("events")
   }
-  const { bus, exchange } = start()
+  const { bus, eventRelay } = start()
   expect(kinds()).toEqual(["asking"])
   at.mockReturnValue(1999)
   expect(passesOn(bus)).toBe(true)
@@ -51,12 +51,12 @@ test("who has started passes events on until it knows whether somebody listens, 
   expect(passesOn(bus)).toBe(false)
 
   const elsewhere = start()
-  elsewhere.exchange.hear({ kind: "asking" })
+  elsewhere.eventRelay.hear({ kind: "asking" })
   expect(kinds()).toEqual(["asking"])
   elsewhere.bus.on("delivery.dead", () => {})
   kinds()
-  elsewhere.exchange.hear({ kind: "asking" })
+  elsewhere.eventRelay.hear({ kind: "asking" })
   expect(kinds()).toEqual(["listening"])
-  exchange.hear({ kind: "listening" })
+  eventRelay.hear({ kind: "listening" })
   expect(passesOn(bus)).toBe(true)
 })

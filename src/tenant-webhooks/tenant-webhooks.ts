@@ -8,7 +8,7 @@ import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
 import type { Tenant } from "../tenant.ts"
 
-export const OPERATIONAL_EVENT_TYPES = [
+export const TENANT_WEBHOOK_EVENT_TYPES = [
   "endpoint.created",
   "endpoint.updated",
   "endpoint.deleted",
@@ -19,10 +19,10 @@ export const OPERATIONAL_EVENT_TYPES = [
   "message.attempt.recovered",
   "background_task.finished",
 ] as const
-export type OperationalEventType = (typeof OPERATIONAL_EVENT_TYPES)[number]
+export type TenantWebhookEventType = (typeof TENANT_WEBHOOK_EVENT_TYPES)[number]
 
 /** The application that the operational endpoints of a tenant belong to. */
-export const OPERATIONAL_APP = "operational"
+export const TENANT_WEBHOOK_APP = "operational"
 const SHADOW = ":operational"
 /** How long it is believed that a tenant has none. */
 const BELIEVED_MS = 2000
@@ -36,28 +36,28 @@ interface Destination {
   readonly app: string
 }
 
-export interface OperationalParts {
+export interface TenantWebhooksParts {
   readonly store: Store
   readonly logger: Logger
   /** Any tenant, those beside the real ones too. */
   tenant(orgId: string): Tenant
 }
 
-export class Operational {
-  readonly #parts: OperationalParts
+export class TenantWebhooks {
+  readonly #parts: TenantWebhooksParts
   /** Tenants without operational webhooks, and when that was looked up. */
   readonly #without = new BoundedCache<string, number>(MOST_REMEMBERED)
   /** How often `open` made an application: a lookup from before that must not be remembered. */
   #made = 0
   readonly #underWay = new Set<Promise<void>>()
 
-  constructor(parts: OperationalParts) {
+  constructor(parts: TenantWebhooksParts) {
     this.#parts = parts
   }
 
   /** The tenant beside this one, if it was opened before. */
   async find(orgId: string): Promise<Tenant | null> {
-    const application = await this.#parts.store.getApplication(orgId + SHADOW, OPERATIONAL_APP)
+    const application = await this.#parts.store.getApplication(orgId + SHADOW, TENANT_WEBHOOK_APP)
     return application === null ? null : this.#parts.tenant(orgId + SHADOW)
   }
 
@@ -67,7 +67,7 @@ export class Operational {
     if (found !== null) return found
     const tenant = this.#parts.tenant(orgId + SHADOW)
     try {
-      await tenant.applications.create({ name: "Operational webhooks", uid: OPERATIONAL_APP })
+      await tenant.applications.create({ name: "Operational webhooks", uid: TENANT_WEBHOOK_APP })
     } catch (error) {
       if (!(error instanceof PosthornError && error.code === "conflict")) throw error
     }
@@ -79,7 +79,7 @@ export class Operational {
   /** Never rejects: that nobody could be told is logged, and changes nothing of what happened. */
   announce(
     orgId: string,
-    type: OperationalEventType,
+    type: TenantWebhookEventType,
     data: () => Promise<object> | object,
     once: string | null = null,
   ): Promise<void> {
@@ -96,7 +96,7 @@ export class Operational {
 
   async #announce(
     orgId: string,
-    type: OperationalEventType,
+    type: TenantWebhookEventType,
     data: () => Promise<object> | object,
     once: string | null,
   ): Promise<void> {
@@ -124,7 +124,7 @@ export class Operational {
     const own = await this.#own(orgId)
     const managed = await this.#managed(orgId)
     return [
-      ...(own === null ? [] : [{ tenant: own, app: OPERATIONAL_APP }]),
+      ...(own === null ? [] : [{ tenant: own, app: TENANT_WEBHOOK_APP }]),
       ...(managed === null ? [] : [{ tenant: managed, app: orgId }]),
     ]
   }
