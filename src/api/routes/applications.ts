@@ -3,6 +3,7 @@ import type { ApplicationInput, ApplicationQuery } from "../../resources/applica
 import { eitherName, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import {
   type ApplicationIn,
@@ -38,16 +39,12 @@ export function applicationInput(body: Partial<ApplicationIn>): Partial<Applicat
 export const applicationRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/app",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.application.list",
-        summary: "List applications",
-        tags,
-        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order), ...exclusions }),
-        response: { 200: ListResponse("ListResponseApplicationOut", ApplicationOut) },
-      },
-    },
+    operation("v1.application.list", "List applications", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order), ...exclusions }),
+      response: { 200: ListResponse("ListResponseApplicationOut", ApplicationOut) },
+    }),
     async (request) => {
       const { query } = request
       const list = await tenant(request).applications.list({
@@ -64,21 +61,17 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/app",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.application.create",
-        summary: "Create an application",
-        tags,
-        querystring: Type.Object({
-          get_if_exists: Type.Optional(
-            Type.Boolean({ description: "One with the same uid is returned instead of a conflict." }),
-          ),
-        }),
-        body: In,
-        response: { 200: ApplicationOut, 201: ApplicationOut },
-      },
-    },
+    operation("v1.application.create", "Create an application", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({
+        get_if_exists: Type.Optional(
+          Type.Boolean({ description: "One with the same uid is returned instead of a conflict." }),
+        ),
+      }),
+      body: In,
+      response: { 200: ApplicationOut, 201: ApplicationOut },
+    }),
     async (request, reply) => {
       const { applications } = tenant(request)
       const { uid } = request.body
@@ -94,32 +87,24 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.application.get",
-        summary: "Get an application",
-        tags,
-        params,
-        response: { 200: ApplicationOut },
-      },
-    },
+    operation("v1.application.get", "Get an application", {
+      auth: "app",
+      tags,
+      params,
+      response: { 200: ApplicationOut },
+    }),
     async (request) => applicationOut(await tenant(request).applications.get(request.params.app_id)),
   )
 
   app.put(
     "/app/:app_id",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.application.update",
-        summary: "Replace an application, or create it",
-        tags,
-        params,
-        body: In,
-        response: { 200: ApplicationOut, 201: ApplicationOut },
-      },
-    },
+    operation("v1.application.update", "Replace an application, or create it", {
+      auth: "org",
+      tags,
+      params,
+      body: In,
+      response: { 200: ApplicationOut, 201: ApplicationOut },
+    }),
     async (request, reply) => {
       const { applications } = tenant(request)
       const { app_id: key } = request.params
@@ -134,17 +119,13 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
 
   app.patch(
     "/app/:app_id",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.application.patch",
-        summary: "Change what is given",
-        tags,
-        params,
-        body: ApplicationPatch,
-        response: { 200: ApplicationOut },
-      },
-    },
+    operation("v1.application.patch", "Change what is given", {
+      auth: "org",
+      tags,
+      params,
+      body: ApplicationPatch,
+      response: { 200: ApplicationOut },
+    }),
     async (request) =>
       applicationOut(
         await tenant(request).applications.update(request.params.app_id, applicationInput(request.body)),
@@ -153,16 +134,11 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
 
   app.delete(
     "/app/:app_id",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.application.delete",
-        summary: "Delete an application with its endpoints; what waits for them is cancelled",
-        tags,
-        params,
-        response: { 204: NoContent },
-      },
-    },
+    operation(
+      "v1.application.delete",
+      "Delete an application with its endpoints; what waits for them is cancelled",
+      { auth: "org", tags, params, response: { 204: NoContent } },
+    ),
     async (request, reply) => {
       await tenant(request).applications.delete(request.params.app_id)
       return reply.code(204).send()

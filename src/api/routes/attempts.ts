@@ -6,6 +6,7 @@ import type { List } from "../../resources/paging.ts"
 import type { Tenant } from "../../tenant.ts"
 import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import { StatusCodeClass } from "../schemas/delivery.ts"
 import { MessageEndpointOut, StatusNumber } from "../schemas/endpoint.ts"
@@ -37,33 +38,29 @@ const attemptId = { attempt_id: Type.String({ minLength: 1, maxLength: 64 }) }
 export const attemptRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/app/:app_id/attempt",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message-attempt.list-by-app",
-        summary: "List an application's attempts, the newest first: with status=2, its recent failures",
+    operation(
+      "v1.message-attempt.list-by-app",
+      "List an application's attempts, the newest first: with status=2, its recent failures",
+      {
+        auth: "app",
         tags,
         params: Type.Object(AppId),
         querystring: Type.Object(attemptQuery),
         response: { 200: AttemptList },
       },
-    },
+    ),
     async (request) => listAttempts(tenant(request), request.query, { app: request.params.app_id }),
   )
 
   app.get(
     "/app/:app_id/attempt/endpoint/:endpoint_id",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message-attempt.list-by-endpoint",
-        summary: "List an endpoint's attempts, the newest first",
-        tags,
-        params: Type.Object(EndpointId),
-        querystring: Type.Object(attemptQuery),
-        response: { 200: AttemptList },
-      },
-    },
+    operation("v1.message-attempt.list-by-endpoint", "List an endpoint's attempts, the newest first", {
+      auth: "app",
+      tags,
+      params: Type.Object(EndpointId),
+      querystring: Type.Object(attemptQuery),
+      response: { 200: AttemptList },
+    }),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const { endpoints } = tenant(request)
@@ -74,20 +71,16 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id/attempt/msg/:msg_id",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message-attempt.list-by-msg",
-        summary: "List a message's attempts, the newest first",
-        tags,
-        params: Type.Object(MessageId),
-        querystring: Type.Object({
-          ...attemptQuery,
-          endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-        }),
-        response: { 200: AttemptList },
-      },
-    },
+    operation("v1.message-attempt.list-by-msg", "List a message's attempts, the newest first", {
+      auth: "app",
+      tags,
+      params: Type.Object(MessageId),
+      querystring: Type.Object({
+        ...attemptQuery,
+        endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+      }),
+      response: { 200: AttemptList },
+    }),
     async (request) => {
       const { app_id, msg_id } = request.params
       const { endpoint_id, ...query } = request.query
@@ -100,17 +93,13 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id/msg/:msg_id/attempt/:attempt_id",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message-attempt.get",
-        summary: "Get an attempt",
-        tags,
-        params: Type.Object({ ...MessageId, ...attemptId }),
-        querystring: Type.Object({ expanded_statuses: wishes.expanded_statuses }),
-        response: { 200: AttemptOut },
-      },
-    },
+    operation("v1.message-attempt.get", "Get an attempt", {
+      auth: "app",
+      tags,
+      params: Type.Object({ ...MessageId, ...attemptId }),
+      querystring: Type.Object({ expanded_statuses: wishes.expanded_statuses }),
+      response: { 200: AttemptOut },
+    }),
     async (request) => {
       const { app_id, msg_id, attempt_id } = request.params
       const { messages, attempts } = tenant(request)
@@ -121,16 +110,12 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
 
   app.delete(
     "/app/:app_id/msg/:msg_id/attempt/:attempt_id/content",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.message-attempt.expunge-content",
-        summary: "Remove what the receiver answered",
-        tags,
-        params: Type.Object({ ...MessageId, ...attemptId }),
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.message-attempt.expunge-content", "Remove what the receiver answered", {
+      auth: "org",
+      tags,
+      params: Type.Object({ ...MessageId, ...attemptId }),
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { app_id, msg_id, attempt_id } = request.params
       const { messages, attempts } = tenant(request)
@@ -142,17 +127,17 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id/endpoint/:endpoint_id/msg",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message-attempt.list-attempted-messages",
-        summary: "List the messages for an endpoint with what became of them, the newest first",
+    operation(
+      "v1.message-attempt.list-attempted-messages",
+      "List the messages for an endpoint with what became of them, the newest first",
+      {
+        auth: "app",
         tags,
         params: Type.Object(EndpointId),
         querystring: Type.Object({ ...PageQuery, ...content, ...wishes, ...status }),
         response: { 200: ListResponse("ListResponseEndpointMessageOut", EndpointMessageOut) },
       },
-    },
+    ),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const { deliveries, messages } = tenant(request)
@@ -172,17 +157,17 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id/msg/:msg_id/endpoint",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message-attempt.list-attempted-destinations",
-        summary: "List the endpoints that a message is for, with what became of it there",
+    operation(
+      "v1.message-attempt.list-attempted-destinations",
+      "List the endpoints that a message is for, with what became of it there",
+      {
+        auth: "app",
         tags,
         params: Type.Object(MessageId),
         querystring: Type.Object({ ...PageQuery, expanded_statuses: wishes.expanded_statuses }),
         response: { 200: ListResponse("ListResponseMessageEndpointOut", MessageEndpointOut) },
       },
-    },
+    ),
     async (request) => {
       const { app_id, msg_id } = request.params
       const { messages, deliveries, endpoints } = tenant(request)

@@ -2,6 +2,7 @@
 import { PosthornError } from "../../core/errors.ts"
 import type { MessageInput } from "../../resources/messages.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { rawField, rawItems } from "../raw-field.ts"
 import { Type } from "../schema.ts"
 import { AppId } from "../schemas/fields.ts"
@@ -13,18 +14,14 @@ import { keyOf, messageInput, payloadOf, SENDING, sentOut, toJson, withContent }
 export const batchRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/app/:app_id/msg/batch",
-    {
-      config: SENDING,
-      schema: {
-        operationId: "v1.message.create-batch",
-        summary: "Send up to 1000 messages, all or none, in their order",
-        tags: ["Message"],
-        params: Type.Object(AppId),
-        querystring: Type.Object(withContent),
-        body: BatchIn,
-        response: { 202: BatchOut },
-      },
-    },
+    operation("v1.message.create-batch", "Send up to 1000 messages, all or none, in their order", {
+      ...SENDING,
+      tags: ["Message"],
+      params: Type.Object(AppId),
+      querystring: Type.Object(withContent),
+      body: BatchIn,
+      response: { 202: BatchOut },
+    }),
     async (request, reply) => {
       const { messages, applications } = tenant(request)
       const { app_id } = request.params

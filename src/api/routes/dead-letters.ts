@@ -1,6 +1,7 @@
 /** Dead letters: look, count, send again, discard. `/dead-letter`. */
 import { pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { Type } from "../schema.ts"
 import { DeadGroupOut, DeliveryOut, TaskStartedOut } from "../schemas/delivery.ts"
 import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
@@ -14,16 +15,12 @@ const Filter = Type.Named("DeadLetterFilter", Type.Filter(Type.Object(which)))
 export const deadLetterRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/dead-letter",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.dead-letter.list",
-        summary: "List what was given up and not discarded, the newest first",
-        tags,
-        querystring: Type.Object({ ...PageQuery, ...which }),
-        response: { 200: ListResponse("ListResponseDeadLetterOut", DeliveryOut), 404: HttpErrorOut },
-      },
-    },
+    operation("v1.dead-letter.list", "List what was given up and not discarded, the newest first", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({ ...PageQuery, ...which }),
+      response: { 200: ListResponse("ListResponseDeadLetterOut", DeliveryOut), 404: HttpErrorOut },
+    }),
     async (request) => {
       const query = { ...whichAsked(request.query), ...pageAsked(request.query) }
       return listOut(await tenant(request).dead.list(query), deliveryOut)
@@ -32,11 +29,11 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/dead-letter/count",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.dead-letter.count",
-        summary: "How many a retry or discard with the same filter would take: the preview",
+    operation(
+      "v1.dead-letter.count",
+      "How many a retry or discard with the same filter would take: the preview",
+      {
+        auth: "org",
         tags,
         querystring: Type.Object(which),
         response: {
@@ -44,28 +41,24 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
           404: HttpErrorOut,
         },
       },
-    },
+    ),
     async (request) => ({ count: await tenant(request).dead.count(whichAsked(request.query)) }),
   )
 
   app.get(
     "/dead-letter/group",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.dead-letter.group",
-        summary: "Dead letters by endpoint, reason and error, the largest group first",
-        tags,
-        querystring: Type.Object({
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 250 })),
-          ...which,
-        }),
-        response: {
-          200: Type.Named("DeadGroupList", Type.Object({ data: Type.Array(DeadGroupOut) })),
-          404: HttpErrorOut,
-        },
+    operation("v1.dead-letter.group", "Dead letters by endpoint, reason and error, the largest group first", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 250 })),
+        ...which,
+      }),
+      response: {
+        200: Type.Named("DeadGroupList", Type.Object({ data: Type.Array(DeadGroupOut) })),
+        404: HttpErrorOut,
       },
-    },
+    }),
     async (request) => {
       const groups = await tenant(request).dead.groups(whichAsked(request.query), request.query.limit ?? 100)
       return { data: groups.map(({ errorDetail, ...group }) => ({ ...group, error: errorDetail })) }
@@ -75,31 +68,21 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
   for (const action of ["retry", "discard"] as const) {
     app.post(
       `/dead-letter/:delivery_id/${action}`,
-      {
-        config: { auth: "org" },
-        schema: {
-          operationId: `v1.dead-letter.${action}`,
-          summary: action === "retry" ? "Send one again" : "Take one off the list; its record stays",
-          tags,
-          params,
-          response: { 200: DeliveryOut },
-        },
-      },
+      operation(
+        `v1.dead-letter.${action}`,
+        action === "retry" ? "Send one again" : "Take one off the list; its record stays",
+        { auth: "org", tags, params, response: { 200: DeliveryOut } },
+      ),
       async (request) => deliveryOut(await tenant(request).dead[action](request.params.delivery_id)),
     )
 
     app.post(
       `/dead-letter/${action}`,
-      {
-        config: { auth: "org" },
-        schema: {
-          operationId: `v1.dead-letter.${action}-many`,
-          summary: action === "retry" ? "Send what fits again" : "Take what fits off the list",
-          tags,
-          body: Filter,
-          response: { 202: TaskStartedOut, 404: HttpErrorOut },
-        },
-      },
+      operation(
+        `v1.dead-letter.${action}-many`,
+        action === "retry" ? "Send what fits again" : "Take what fits off the list",
+        { auth: "org", tags, body: Filter, response: { 202: TaskStartedOut, 404: HttpErrorOut } },
+      ),
       async (request, reply) => {
         const task = await tenant(request).dead[`${action}Many`](whichAsked(request.body))
         return reply.code(202).send(taskStartedOut(task))

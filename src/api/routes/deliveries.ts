@@ -3,6 +3,7 @@ import type { DeliveryQuery, RescheduleInput } from "../../resources/deliveries.
 import type { WaitingQuery } from "../../resources/waiting.ts"
 import { type ContentAsked, contentAsked, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { Timestamp, Type } from "../schema.ts"
 import {
   DeadReason,
@@ -75,16 +76,12 @@ const RescheduleIn = Type.Named(
 export const deliveryRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/delivery",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.delivery.list",
-        summary: "List deliveries, the newest first",
-        tags,
-        querystring: Type.Object({ ...PageQuery, ...which, status: Type.Optional(DeliveryStatus) }),
-        response: { 200: ListResponse("ListResponseDeliveryOut", DeliveryOut), 404: HttpErrorOut },
-      },
-    },
+    operation("v1.delivery.list", "List deliveries, the newest first", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({ ...PageQuery, ...which, status: Type.Optional(DeliveryStatus) }),
+      response: { 200: ListResponse("ListResponseDeliveryOut", DeliveryOut), 404: HttpErrorOut },
+    }),
     async (request) => {
       const { status } = request.query
       const query = { ...whichAsked(request.query), ...pageAsked(request.query) }
@@ -95,16 +92,12 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/delivery/:delivery_id",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.delivery.get",
-        summary: "Get a delivery with its attempts and when the next is due",
-        tags,
-        params,
-        response: { 200: DeliveryDetailOut },
-      },
-    },
+    operation("v1.delivery.get", "Get a delivery with its attempts and when the next is due", {
+      auth: "org",
+      tags,
+      params,
+      response: { 200: DeliveryDetailOut },
+    }),
     async (request) => {
       const { deliveries, attempts } = tenant(request)
       const delivery = await deliveries.get(request.params.delivery_id)
@@ -119,19 +112,13 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
   for (const action of ["retry", "cancel"] as const) {
     app.post(
       `/delivery/:delivery_id/${action}`,
-      {
-        config: { auth: "org" },
-        schema: {
-          operationId: `v1.delivery.${action}`,
-          summary:
-            action === "retry"
-              ? "Send it again from its first attempt, or at once if it waits"
-              : "Call off a delivery that waits",
-          tags,
-          params,
-          response: { 200: DeliveryOut },
-        },
-      },
+      operation(
+        `v1.delivery.${action}`,
+        action === "retry"
+          ? "Send it again from its first attempt, or at once if it waits"
+          : "Call off a delivery that waits",
+        { auth: "org", tags, params, response: { 200: DeliveryOut } },
+      ),
       async (request) => {
         const { deliveries } = tenant(request)
         const id = request.params.delivery_id
@@ -149,17 +136,11 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/delivery/:delivery_id/reschedule",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.delivery.reschedule",
-        summary: "Set when a delivery that waits is tried next: at a time, or after a delay",
-        tags,
-        params,
-        body: RescheduleIn,
-        response: { 200: DeliveryOut },
-      },
-    },
+    operation(
+      "v1.delivery.reschedule",
+      "Set when a delivery that waits is tried next: at a time, or after a delay",
+      { auth: "org", tags, params, body: RescheduleIn, response: { 200: DeliveryOut } },
+    ),
     async (request) => {
       const { at, delaySeconds } = request.body
       const input = given<RescheduleInput>({ at: at == null ? undefined : new Date(at), delaySeconds })
@@ -169,19 +150,15 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/delivery/count-waiting",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.delivery.count-waiting",
-        summary: "How many send-now with the same filter would take: the preview",
-        tags,
-        querystring: Type.Object(waiting),
-        response: {
-          200: Type.Named("WaitingCountOut", Type.Object({ count: Type.Integer() })),
-          404: HttpErrorOut,
-        },
+    operation("v1.delivery.count-waiting", "How many send-now with the same filter would take: the preview", {
+      auth: "org",
+      tags,
+      querystring: Type.Object(waiting),
+      response: {
+        200: Type.Named("WaitingCountOut", Type.Object({ count: Type.Integer() })),
+        404: HttpErrorOut,
       },
-    },
+    }),
     async (request) => ({
       count: await tenant(request).deliveries.countWaiting(waitingAsked(request.query)),
     }),
@@ -189,20 +166,16 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/delivery/send-now",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.delivery.send-now",
-        summary: "The receiver is back: send what waits and fits now",
-        description:
-          "Deliveries that wait become due at once, and a Retry-After that holds them ends. No attempt is counted, and ordered " +
-          "endpoints keep their order. First attempts that were set for a later time keep it, and paused and disabled endpoints " +
-          "keep their deliveries. The answer is a task.",
-        tags,
-        body: WaitingFilter,
-        response: { 202: TaskStartedOut, 404: HttpErrorOut },
-      },
-    },
+    operation("v1.delivery.send-now", "The receiver is back: send what waits and fits now", {
+      auth: "org",
+      description:
+        "Deliveries that wait become due at once, and a Retry-After that holds them ends. No attempt is counted, and ordered " +
+        "endpoints keep their order. First attempts that were set for a later time keep it, and paused and disabled endpoints " +
+        "keep their deliveries. The answer is a task.",
+      tags,
+      body: WaitingFilter,
+      response: { 202: TaskStartedOut, 404: HttpErrorOut },
+    }),
     async (request, reply) => {
       const task = await tenant(request).deliveries.sendNow(waitingAsked(request.body))
       return reply.code(202).send(taskStartedOut(task))
@@ -211,16 +184,12 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/lane",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.lane.list",
-        summary: "List the endpoints for which something waits: how much, why, and since when",
-        tags: ["Lane"],
-        querystring: Type.Object({ ...PageQuery, app_id: which.app_id }),
-        response: { 200: ListResponse("ListResponseLaneOut", LaneOut), 404: HttpErrorOut },
-      },
-    },
+    operation("v1.lane.list", "List the endpoints for which something waits: how much, why, and since when", {
+      auth: "org",
+      tags: ["Lane"],
+      querystring: Type.Object({ ...PageQuery, app_id: which.app_id }),
+      response: { 200: ListResponse("ListResponseLaneOut", LaneOut), 404: HttpErrorOut },
+    }),
     async (request) => {
       const { app_id: app } = request.query
       const query = { ...pageAsked(request.query), ...(app === undefined ? {} : { app }) }

@@ -3,6 +3,7 @@ import type { SpanQuery } from "../../resources/query.ts"
 import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
+import { operation } from "../operation.ts"
 import { Timestamp, Type } from "../schema.ts"
 import { HttpErrorOut } from "../shapes.ts"
 import { which } from "./deliveries.ts"
@@ -21,11 +22,11 @@ const DeliveryStatsOut = Type.Named(
 export const deliveryStatsRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/stats/delivery",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.statistics.deliveries",
-        summary: "How many deliveries are in each state, in all, of one application or of one endpoint",
+    operation(
+      "v1.statistics.deliveries",
+      "How many deliveries are in each state, in all, of one application or of one endpoint",
+      {
+        auth: "org",
         description: "It counts rows: with many millions of them it takes its time.",
         tags: ["Statistics"],
         querystring: Type.Object({
@@ -36,7 +37,7 @@ export const deliveryStatsRoutes: Routes = (app, { tenant }) => {
         }),
         response: { 200: DeliveryStatsOut, 404: HttpErrorOut },
       },
-    },
+    ),
     async (request) => {
       const { app_id: appId, endpoint_id: endpointId, since, until } = request.query
       const time = (text: Date | string | undefined) => (text === undefined ? undefined : new Date(text))

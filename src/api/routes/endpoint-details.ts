@@ -5,6 +5,7 @@ import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { headersOut, prefixed } from "../endpoint-input.ts"
 import { ApiError } from "../errors.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
 import {
   EndpointAttemptStats,
@@ -28,16 +29,13 @@ const LONGEST_STATS_MS = 28 * 24 * HOUR_MS
 export const endpointDetailRoutes: Routes = (app, { tenant }) => {
   app.get(
     `${PATH}/secret`,
-    {
-      config: { auth: "app", capability: "ViewEndpointSecret" },
-      schema: {
-        operationId: "v1.endpoint.get-secret",
-        summary: "The secret that receivers verify with",
-        tags,
-        params,
-        response: { 200: EndpointSecretOut },
-      },
-    },
+    operation("v1.endpoint.get-secret", "The secret that receivers verify with", {
+      auth: "app",
+      capability: "ViewEndpointSecret",
+      tags,
+      params,
+      response: { 200: EndpointSecretOut },
+    }),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       return tenant(request).endpoints.secret(app_id, endpoint_id)
@@ -46,17 +44,18 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     `${PATH}/secret/rotate`,
-    {
-      config: { auth: "app", capability: "ManageEndpointSecret" },
-      schema: {
-        operationId: "v1.endpoint.rotate-secret",
-        summary: "A new secret signs from now on, the old one beside it for a day unless told",
+    operation(
+      "v1.endpoint.rotate-secret",
+      "A new secret signs from now on, the old one beside it for a day unless told",
+      {
+        auth: "app",
+        capability: "ManageEndpointSecret",
         tags,
         params,
         body: EndpointSecretRotateIn,
         response: { 200: EndpointSecretOut, 204: NoContent },
       },
-    },
+    ),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const { key, gracePeriodSeconds } = request.body
@@ -71,16 +70,11 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     `${PATH}/headers`,
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.endpoint.get-headers",
-        summary: "Headers that are sent with every request; those that look like credentials by name only",
-        tags,
-        params,
-        response: { 200: EndpointHeadersOut },
-      },
-    },
+    operation(
+      "v1.endpoint.get-headers",
+      "Headers that are sent with every request; those that look like credentials by name only",
+      { auth: "app", tags, params, response: { 200: EndpointHeadersOut } },
+    ),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       return headersOut((await tenant(request).endpoints.get(app_id, endpoint_id)).headers)
@@ -89,17 +83,14 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
 
   app.put(
     `${PATH}/headers`,
-    {
-      config: { auth: "app", capability: "ManageEndpoint" },
-      schema: {
-        operationId: "v1.endpoint.update-headers",
-        summary: "Replace the headers",
-        tags,
-        params,
-        body: EndpointHeadersIn,
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.endpoint.update-headers", "Replace the headers", {
+      auth: "app",
+      capability: "ManageEndpoint",
+      tags,
+      params,
+      body: EndpointHeadersIn,
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       await tenant(request).endpoints.update(app_id, endpoint_id, { headers: request.body.headers })
@@ -109,17 +100,14 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
 
   app.patch(
     `${PATH}/headers`,
-    {
-      config: { auth: "app", capability: "ManageEndpoint" },
-      schema: {
-        operationId: "v1.endpoint.patch-headers",
-        summary: "Add or replace headers; null and deleteHeaders take them away",
-        tags,
-        params,
-        body: EndpointHeadersPatchIn,
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.endpoint.patch-headers", "Add or replace headers; null and deleteHeaders take them away", {
+      auth: "app",
+      capability: "ManageEndpoint",
+      tags,
+      params,
+      body: EndpointHeadersPatchIn,
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const { headers = {}, deleteHeaders = [] } = request.body
@@ -131,17 +119,13 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     `${PATH}/stats`,
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.endpoint.get-stats",
-        summary: "What became of the messages of up to 28 days",
-        tags,
-        params,
-        querystring: Type.Object(span),
-        response: { 200: EndpointStatsOut },
-      },
-    },
+    operation("v1.endpoint.get-stats", "What became of the messages of up to 28 days", {
+      auth: "app",
+      tags,
+      params,
+      querystring: Type.Object(span),
+      response: { 200: EndpointStatsOut },
+    }),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const span = spanOf(request.query, tenant(request).context.clock.now())
@@ -151,17 +135,11 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     `${PATH}/attempt-stats`,
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.endpoint.get-attempt-stats",
-        summary: "How many attempts of up to 28 days succeeded and failed, in whole hours",
-        tags,
-        params,
-        querystring: Type.Object(span),
-        response: { 200: EndpointAttemptStats },
-      },
-    },
+    operation(
+      "v1.endpoint.get-attempt-stats",
+      "How many attempts of up to 28 days succeeded and failed, in whole hours",
+      { auth: "app", tags, params, querystring: Type.Object(span), response: { 200: EndpointAttemptStats } },
+    ),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const { since, until } = spanOf(request.query, tenant(request).context.clock.now())

@@ -5,6 +5,7 @@ import { given, pageAsked } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import { EndpointIn, EndpointOut, EndpointPatch, EndpointUpdate } from "../schemas/endpoint.ts"
 import { AppId, EndpointId } from "../schemas/fields.ts"
@@ -18,17 +19,13 @@ const params = Type.Object(EndpointId)
 export const endpointRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/app/:app_id/endpoint",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.endpoint.list",
-        summary: "List endpoints",
-        tags,
-        params: Type.Object(AppId),
-        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
-        response: { 200: ListResponse("ListResponseEndpointOut", EndpointOut) },
-      },
-    },
+    operation("v1.endpoint.list", "List endpoints", {
+      auth: "app",
+      tags,
+      params: Type.Object(AppId),
+      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+      response: { 200: ListResponse("ListResponseEndpointOut", EndpointOut) },
+    }),
     async (request) => {
       const page = { order: "descending" as const, ...pageAsked(request.query) }
       return listOut(await tenant(request).endpoints.list(request.params.app_id, page), endpointOut)
@@ -37,17 +34,14 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/app/:app_id/endpoint",
-    {
-      config: { auth: "app", capability: "ManageEndpoint" },
-      schema: {
-        operationId: "v1.endpoint.create",
-        summary: "Create an endpoint; its secret is made unless given",
-        tags,
-        params: Type.Object(AppId),
-        body: EndpointIn,
-        response: { 201: EndpointOut },
-      },
-    },
+    operation("v1.endpoint.create", "Create an endpoint; its secret is made unless given", {
+      auth: "app",
+      capability: "ManageEndpoint",
+      tags,
+      params: Type.Object(AppId),
+      body: EndpointIn,
+      response: { 201: EndpointOut },
+    }),
     async (request, reply) => {
       refuseOperatorFields(requireCaller(request), request.body)
       const input = endpointInput(request.body) as EndpointInput
@@ -58,16 +52,12 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id/endpoint/:endpoint_id",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.endpoint.get",
-        summary: "Get an endpoint",
-        tags,
-        params,
-        response: { 200: EndpointOut },
-      },
-    },
+    operation("v1.endpoint.get", "Get an endpoint", {
+      auth: "app",
+      tags,
+      params,
+      response: { 200: EndpointOut },
+    }),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       return endpointOut(await tenant(request).endpoints.get(app_id, endpoint_id))
@@ -76,18 +66,18 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
 
   app.put(
     "/app/:app_id/endpoint/:endpoint_id",
-    {
-      config: { auth: "app", capability: "ManageEndpoint" },
-      schema: {
-        operationId: "v1.endpoint.update",
-        summary:
-          "Replace an endpoint, or create it; the secret, the headers and what Svix has no word for stay unless given",
+    operation(
+      "v1.endpoint.update",
+      "Replace an endpoint, or create it; the secret, the headers and what Svix has no word for stay unless given",
+      {
+        auth: "app",
+        capability: "ManageEndpoint",
         tags,
         params,
         body: EndpointUpdate,
         response: { 200: EndpointOut, 201: EndpointOut },
       },
-    },
+    ),
     async (request, reply) => {
       refuseOperatorFields(requireCaller(request), request.body)
       const { endpoints } = tenant(request)
@@ -103,17 +93,14 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
 
   app.patch(
     "/app/:app_id/endpoint/:endpoint_id",
-    {
-      config: { auth: "app", capability: "ManageEndpoint" },
-      schema: {
-        operationId: "v1.endpoint.patch",
-        summary: "Change what is given; null takes it away",
-        tags,
-        params,
-        body: EndpointPatch,
-        response: { 200: EndpointOut },
-      },
-    },
+    operation("v1.endpoint.patch", "Change what is given; null takes it away", {
+      auth: "app",
+      capability: "ManageEndpoint",
+      tags,
+      params,
+      body: EndpointPatch,
+      response: { 200: EndpointOut },
+    }),
     async (request) => {
       refuseOperatorFields(requireCaller(request), request.body)
       const { app_id, endpoint_id } = request.params
@@ -124,16 +111,13 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
 
   app.delete(
     "/app/:app_id/endpoint/:endpoint_id",
-    {
-      config: { auth: "app", capability: "ManageEndpoint" },
-      schema: {
-        operationId: "v1.endpoint.delete",
-        summary: "Delete an endpoint; what waits for it is cancelled",
-        tags,
-        params,
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.endpoint.delete", "Delete an endpoint; what waits for it is cancelled", {
+      auth: "app",
+      capability: "ManageEndpoint",
+      tags,
+      params,
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       await tenant(request).endpoints.delete(app_id, endpoint_id)
@@ -144,19 +128,13 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
   for (const action of ["pause", "resume"] as const) {
     app.post(
       `/app/:app_id/endpoint/:endpoint_id/${action}`,
-      {
-        config: { auth: "app", capability: "ManageEndpoint" },
-        schema: {
-          operationId: `v1.endpoint.${action}`,
-          summary:
-            action === "pause"
-              ? "Hold what waits and what comes; nothing is discarded"
-              : "Go on; also ends a Retry-After that the endpoint had asked for",
-          tags,
-          params,
-          response: { 200: EndpointOut },
-        },
-      },
+      operation(
+        `v1.endpoint.${action}`,
+        action === "pause"
+          ? "Hold what waits and what comes; nothing is discarded"
+          : "Go on; also ends a Retry-After that the endpoint had asked for",
+        { auth: "app", capability: "ManageEndpoint", tags, params, response: { 200: EndpointOut } },
+      ),
       async (request) => {
         const { app_id, endpoint_id } = request.params
         return endpointOut(await tenant(request).endpoints[action](app_id, endpoint_id))

@@ -4,6 +4,7 @@ import { writePolicy } from "../../core/write-policy.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { eventTypeInput } from "../event-type-input.ts"
+import { operation } from "../operation.ts"
 import { NoContent } from "../schema.ts"
 import { EnvironmentIn, EnvironmentOut } from "../schemas/environment.ts"
 import { eventTypeOut } from "../views/views.ts"
@@ -13,16 +14,16 @@ const tags = ["Environment"]
 export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
   app.post(
     "/environment/export",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.environment.export",
-        summary: "Every event type, also the archived ones, and every retry policy of yours",
+    operation(
+      "v1.environment.export",
+      "Every event type, also the archived ones, and every retry policy of yours",
+      {
+        auth: "org",
         description: "Applications, endpoints, keys and secrets are not part of it.",
         tags,
         response: { 200: EnvironmentOut },
       },
-    },
+    ),
     async (request) => {
       const { eventTypes, policies } = tenant(request)
       const types = await Array.fromAsync(eventTypes.list({ limit: 250, includeArchived: true }))
@@ -41,17 +42,13 @@ export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
 
   app.post(
     "/environment/import",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.environment.import",
-        summary: "Create and replace what an export has in it; nothing is deleted",
-        description: "Nothing is written unless all of it is fit to be.",
-        tags,
-        body: EnvironmentIn,
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.environment.import", "Create and replace what an export has in it; nothing is deleted", {
+      auth: "org",
+      description: "Nothing is written unless all of it is fit to be.",
+      tags,
+      body: EnvironmentIn,
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { eventTypes, policies } = tenant(request)
       const { connectors, settings } = request.body

@@ -2,6 +2,7 @@
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { eventTypesOf, readSpec } from "../import-openapi.ts"
+import { operation } from "../operation.ts"
 import {
   type EventTypeFromOpenApi,
   EventTypeImportOpenApiIn,
@@ -11,11 +12,11 @@ import {
 export const eventTypeImportRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/event-type/import/openapi",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.event-type.import-openapi",
-        summary: "Create and replace event types from the webhooks of an OpenAPI document",
+    operation(
+      "v1.event-type.import-openapi",
+      "Create and replace event types from the webhooks of an OpenAPI document",
+      {
+        auth: "org",
         description:
           "Each entry of webhooks (or x-webhooks) is one event type, by its name: the description, deprecated, " +
           "x-svix-feature-flags and x-svix-group-name of its operation, and the schema and examples of its JSON body. " +
@@ -24,7 +25,7 @@ export const eventTypeImportRoutes: Routes = (app, { tenant }) => {
         body: EventTypeImportOpenApiIn,
         response: { 200: EventTypeImportOpenApiOut },
       },
-    },
+    ),
     async (request) => {
       const { eventTypes } = tenant(request)
       const { spec, specRaw, dryRun = false, replaceAll = false } = request.body

@@ -5,6 +5,7 @@ import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { eventTypeInput, isVisibleTo } from "../event-type-input.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import { EventTypeIn, EventTypeOut, EventTypePatch, EventTypeUpdate } from "../schemas/event-type.ts"
 import { EventTypeName } from "../schemas/fields.ts"
@@ -18,11 +19,11 @@ const PATH = "/event-type/:event_type_name"
 export const eventTypeRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/event-type",
-    {
-      config: { auth: "read" },
-      schema: {
-        operationId: "v1.event-type.list",
-        summary: "List event types by name; a portal sees those without flags, and those with one of its own",
+    operation(
+      "v1.event-type.list",
+      "List event types by name; a portal sees those without flags, and those with one of its own",
+      {
+        auth: "read",
         tags,
         querystring: Type.Object({
           ...PageQuery,
@@ -34,7 +35,7 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
         }),
         response: { 200: ListResponse("ListResponseEventTypeOut", EventTypeOut) },
       },
-    },
+    ),
     async (request) => {
       const { include_archived: includeArchived = false, with_content: content = false } = request.query
       const caller = requireCaller(request)
@@ -49,16 +50,12 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/event-type",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.event-type.create",
-        summary: "Create an event type, or bring back one that was archived",
-        tags,
-        body: EventTypeIn,
-        response: { 201: EventTypeOut },
-      },
-    },
+    operation("v1.event-type.create", "Create an event type, or bring back one that was archived", {
+      auth: "org",
+      tags,
+      body: EventTypeIn,
+      response: { 201: EventTypeOut },
+    }),
     async (request, reply) => {
       try {
         const made = await tenant(request).eventTypes.create(eventTypeInput(request.body))
@@ -72,16 +69,12 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     PATH,
-    {
-      config: { auth: "read" },
-      schema: {
-        operationId: "v1.event-type.get",
-        summary: "Get an event type",
-        tags,
-        params,
-        response: { 200: EventTypeOut },
-      },
-    },
+    operation("v1.event-type.get", "Get an event type", {
+      auth: "read",
+      tags,
+      params,
+      response: { 200: EventTypeOut },
+    }),
     async (request) => {
       const { event_type_name: name } = request.params
       const type = await tenant(request).eventTypes.get(name)
@@ -92,17 +85,13 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
 
   app.put(
     PATH,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.event-type.update",
-        summary: "Replace an event type, or create it",
-        tags,
-        params,
-        body: EventTypeUpdate,
-        response: { 200: EventTypeOut, 201: EventTypeOut },
-      },
-    },
+    operation("v1.event-type.update", "Replace an event type, or create it", {
+      auth: "org",
+      tags,
+      params,
+      body: EventTypeUpdate,
+      response: { 200: EventTypeOut, 201: EventTypeOut },
+    }),
     async (request, reply) => {
       const { event_type_name: name } = request.params
       const { name: _name, ...input } = eventTypeInput({ name, ...request.body })
@@ -113,17 +102,13 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
 
   app.patch(
     PATH,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.event-type.patch",
-        summary: "Change what is given",
-        tags,
-        params,
-        body: EventTypePatch,
-        response: { 200: EventTypeOut },
-      },
-    },
+    operation("v1.event-type.patch", "Change what is given", {
+      auth: "org",
+      tags,
+      params,
+      body: EventTypePatch,
+      response: { 200: EventTypeOut },
+    }),
     async (request) => {
       const changes = eventTypeInput(request.body)
       return eventTypeOut(
@@ -135,19 +120,15 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
 
   app.delete(
     PATH,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.event-type.delete",
-        summary: "Archive an event type, or remove it for good",
-        tags,
-        params,
-        querystring: Type.Object({
-          expunge: Type.Optional(Type.Boolean({ default: false, description: "Removes it for good." })),
-        }),
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.event-type.delete", "Archive an event type, or remove it for good", {
+      auth: "org",
+      tags,
+      params,
+      querystring: Type.Object({
+        expunge: Type.Optional(Type.Boolean({ default: false, description: "Removes it for good." })),
+      }),
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { expunge = false } = request.query
       await tenant(request).eventTypes.delete(request.params.event_type_name, { expunge })

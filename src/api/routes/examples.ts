@@ -3,6 +3,7 @@ import { invalid } from "../../core/errors.ts"
 import type { EventType } from "../../resources/event-types.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
+import { operation } from "../operation.ts"
 import { rawField } from "../raw-field.ts"
 import { Type } from "../schema.ts"
 import { EndpointId, EventTypeName } from "../schemas/fields.ts"
@@ -26,17 +27,17 @@ const EventExampleIn = Type.Named(
 export const exampleRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/app/:app_id/endpoint/:endpoint_id/send-example",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.endpoint.send-example",
-        summary: "Send an event type's example to this endpoint alone; svix.ping needs no event type",
+    operation(
+      "v1.endpoint.send-example",
+      "Send an event type's example to this endpoint alone; svix.ping needs no event type",
+      {
+        auth: "org",
         tags: ["Endpoint"],
         params: Type.Object(EndpointId),
         body: EventExampleIn,
         response: { 200: MessageOut },
       },
-    },
+    ),
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const { eventType, exampleIndex, payload } = request.body

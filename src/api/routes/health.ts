@@ -1,6 +1,7 @@
 /** Whether the server is alive, and whether it can do its work. */
 import type { Health } from "../../posthorn.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import { HttpErrorOut } from "../shapes.ts"
 
@@ -20,17 +21,14 @@ export const healthRoutes: Routes = (app, { posthorn }) => {
 
   app.get(
     "/health",
-    {
-      config: { auth: "none", always: true },
-      schema: {
-        operationId: "v1.health.get",
-        tags: ["Health"],
-        summary: "Get Health",
-        description:
-          "Whether messages would be accepted now: the store is asked to write. With the status 200, an error of the queue says that the schedule's Redis cannot be used; messages are accepted and delivered without it.",
-        response: { 200: HealthOut, 503: Type.Union([HealthOut, HttpErrorOut]) },
-      },
-    },
+    operation("v1.health.get", "Get Health", {
+      auth: "none",
+      always: true,
+      tags: ["Health"],
+      description:
+        "Whether messages would be accepted now: the store is asked to write. With the status 200, an error of the queue says that the schedule's Redis cannot be used; messages are accepted and delivered without it.",
+      response: { 200: HealthOut, 503: Type.Union([HealthOut, HttpErrorOut]) },
+    }),
     async (_request, reply) => {
       const { ready, problem } = await ask()
       const database = { status: ready ? "ok" : "error" } as const
@@ -42,16 +40,13 @@ export const healthRoutes: Routes = (app, { posthorn }) => {
 
   app.get(
     "/health/ping",
-    {
-      config: { auth: "none", always: true },
-      schema: {
-        operationId: "v1.health.ping",
-        tags: ["Health"],
-        summary: "Ping",
-        description: "Whether the server answers at all.",
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.health.ping", "Ping", {
+      auth: "none",
+      always: true,
+      tags: ["Health"],
+      description: "Whether the server answers at all.",
+      response: { 204: NoContent },
+    }),
     async (_request, reply) => reply.code(204).send(),
   )
 }

@@ -3,6 +3,7 @@ import { invalid, PosthornError } from "../../core/errors.ts"
 import type { Key, KeyInput } from "../../resources/keys.ts"
 import { pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import { KeyIn, KeyOut, NewKeyOut } from "../schemas/key.ts"
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
@@ -16,31 +17,23 @@ const params = Type.Object({
 export const keyRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/key",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.key.list",
-        summary: "List keys, also those that were revoked or expired in the last 30 days",
-        tags,
-        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
-        response: { 200: ListResponse("ListResponseKeyOut", KeyOut) },
-      },
-    },
+    operation("v1.key.list", "List keys, also those that were revoked or expired in the last 30 days", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+      response: { 200: ListResponse("ListResponseKeyOut", KeyOut) },
+    }),
     async (request) => listOut(await tenant(request).keys.list(pageAsked(request.query)), keyOut),
   )
 
   app.post(
     "/key",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.key.create",
-        summary: "Create a key; its token is in this answer and nowhere else",
-        tags,
-        body: KeyIn,
-        response: { 201: NewKeyOut },
-      },
-    },
+    operation("v1.key.create", "Create a key; its token is in this answer and nowhere else", {
+      auth: "org",
+      tags,
+      body: KeyIn,
+      response: { 201: NewKeyOut },
+    }),
     async (request, reply) => {
       const { expiresAt, ...input } = request.body
       try {
@@ -58,30 +51,23 @@ export const keyRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/key/:key_id",
-    {
-      config: { auth: "org" },
-      schema: { operationId: "v1.key.get", summary: "Get a key", tags, params, response: { 200: KeyOut } },
-    },
+    operation("v1.key.get", "Get a key", { auth: "org", tags, params, response: { 200: KeyOut } }),
     async (request) => keyOut(await tenant(request).keys.get(request.params.key_id)),
   )
 
   app.delete(
     "/key/:key_id",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.key.revoke",
-        summary: "Revoke a key, at once unless told",
-        tags,
-        params,
-        querystring: Type.Object({
-          inSeconds: Type.Optional(
-            Type.Integer({ minimum: 0, maximum: 31_536_000, description: "Good for so long yet." }),
-          ),
-        }),
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.key.revoke", "Revoke a key, at once unless told", {
+      auth: "org",
+      tags,
+      params,
+      querystring: Type.Object({
+        inSeconds: Type.Optional(
+          Type.Integer({ minimum: 0, maximum: 31_536_000, description: "Good for so long yet." }),
+        ),
+      }),
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       await tenant(request).keys.revoke(request.params.key_id, { inSeconds: request.query.inSeconds ?? 0 })
       return reply.code(204).send()

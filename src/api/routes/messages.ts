@@ -6,6 +6,7 @@ import type { MessageInput, SendResult } from "../../resources/messages.ts"
 import type { Tenant } from "../../tenant.ts"
 import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { rawField } from "../raw-field.ts"
 import { NoContent, Type } from "../schema.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
@@ -49,18 +50,14 @@ export async function postMessage({ messages, applications }: Tenant, posted: Po
 export const messageRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/app/:app_id/msg",
-    {
-      config: SENDING,
-      schema: {
-        operationId: "v1.message.create",
-        summary: "Send a message: answered when it is written down",
-        tags,
-        params: Type.Object(AppId),
-        querystring: Type.Object(withContent),
-        body: MessageIn,
-        response: { 202: MessageOut },
-      },
-    },
+    operation("v1.message.create", "Send a message: answered when it is written down", {
+      ...SENDING,
+      tags,
+      params: Type.Object(AppId),
+      querystring: Type.Object(withContent),
+      body: MessageIn,
+      response: { 202: MessageOut },
+    }),
     async (request, reply) => {
       const answer = await postMessage(tenant(request), {
         app: request.params.app_id,
@@ -79,17 +76,13 @@ export const messageRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id/msg",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message.list",
-        summary: "List messages, the newest first",
-        tags,
-        params: Type.Object(AppId),
-        querystring: Type.Object({ ...PageQuery, ...content, ...withContent }),
-        response: { 200: ListResponse("ListResponseMessageOut", MessageOut) },
-      },
-    },
+    operation("v1.message.list", "List messages, the newest first", {
+      auth: "app",
+      tags,
+      params: Type.Object(AppId),
+      querystring: Type.Object({ ...PageQuery, ...content, ...withContent }),
+      response: { 200: ListResponse("ListResponseMessageOut", MessageOut) },
+    }),
     async (request) => {
       const wishes = wishesOf(request.query)
       const query = {
@@ -104,17 +97,13 @@ export const messageRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/app/:app_id/msg/:msg_id",
-    {
-      config: { auth: "app" },
-      schema: {
-        operationId: "v1.message.get",
-        summary: "Get a message",
-        tags,
-        params,
-        querystring: Type.Object(withContent),
-        response: { 200: MessageOut },
-      },
-    },
+    operation("v1.message.get", "Get a message", {
+      auth: "app",
+      tags,
+      params,
+      querystring: Type.Object(withContent),
+      response: { 200: MessageOut },
+    }),
     async (request) => {
       const { app_id, msg_id } = request.params
       return messageOut(await tenant(request).messages.get(app_id, msg_id), wishesOf(request.query))
@@ -123,16 +112,11 @@ export const messageRoutes: Routes = (app, { tenant }) => {
 
   app.delete(
     "/app/:app_id/msg/:msg_id/content",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.message.expunge-content",
-        summary: "Remove the payload for good; what still waits to be sent ends as dead",
-        tags,
-        params,
-        response: { 204: NoContent },
-      },
-    },
+    operation(
+      "v1.message.expunge-content",
+      "Remove the payload for good; what still waits to be sent ends as dead",
+      { auth: "org", tags, params, response: { 204: NoContent } },
+    ),
     async (request, reply) => {
       const { app_id, msg_id } = request.params
       await tenant(request).messages.expunge(app_id, msg_id)
@@ -142,41 +126,33 @@ export const messageRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/app/:app_id/msg/expunge-all-contents",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.message.expunge-all-contents",
-        summary: "Remove the payloads of all the application's messages",
-        tags,
-        params: Type.Object(AppId),
-        response: { 202: TaskStartedOut },
-      },
-    },
+    operation("v1.message.expunge-all-contents", "Remove the payloads of all the application's messages", {
+      auth: "org",
+      tags,
+      params: Type.Object(AppId),
+      response: { 202: TaskStartedOut },
+    }),
     async (request, reply) =>
       reply.code(202).send(taskStartedOut(await tenant(request).messages.expungeMany(request.params.app_id))),
   )
 
   app.post(
     "/app/:app_id/msg/bulk-expunge",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.message.bulk-expunge",
-        summary: "Remove the payloads of these messages",
-        tags,
-        params: Type.Object(AppId),
-        body: Type.Named(
-          "BulkExpungeContentsIn",
-          Type.Object({ ids: Type.Optional(Type.Array(Uid, { maxItems: 250, uniqueItems: true })) }),
+    operation("v1.message.bulk-expunge", "Remove the payloads of these messages", {
+      auth: "org",
+      tags,
+      params: Type.Object(AppId),
+      body: Type.Named(
+        "BulkExpungeContentsIn",
+        Type.Object({ ids: Type.Optional(Type.Array(Uid, { maxItems: 250, uniqueItems: true })) }),
+      ),
+      response: {
+        200: Type.Named(
+          "BulkExpungeContentsOut",
+          Type.Object({ results: Type.Record(Type.Enum(["expunged", "not-found"])) }),
         ),
-        response: {
-          200: Type.Named(
-            "BulkExpungeContentsOut",
-            Type.Object({ results: Type.Record(Type.Enum(["expunged", "not-found"])) }),
-          ),
-        },
       },
-    },
+    }),
     async (request) => {
       const { messages, applications } = tenant(request)
       const { id: app } = await applications.get(request.params.app_id)
@@ -190,20 +166,16 @@ export const messageRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/app/:app_id/msg/precheck/active",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.message.precheck",
-        summary: "Whether any enabled endpoint would get such a message",
-        tags,
-        params: Type.Object(AppId),
-        body: Type.Named(
-          "MessagePrecheckIn",
-          Type.Object({ eventType: EventTypeName, channels: Type.Optional(Type.Nullable(Channels)) }),
-        ),
-        response: { 200: Type.Named("MessagePrecheckOut", Type.Object({ active: Type.Boolean() })) },
-      },
-    },
+    operation("v1.message.precheck", "Whether any enabled endpoint would get such a message", {
+      auth: "org",
+      tags,
+      params: Type.Object(AppId),
+      body: Type.Named(
+        "MessagePrecheckIn",
+        Type.Object({ eventType: EventTypeName, channels: Type.Optional(Type.Nullable(Channels)) }),
+      ),
+      response: { 200: Type.Named("MessagePrecheckOut", Type.Object({ active: Type.Boolean() })) },
+    }),
     async (request) => {
       const { eventType, channels } = request.body
       return {

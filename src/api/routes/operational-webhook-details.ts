@@ -8,6 +8,7 @@ import { given } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { headersOut, prefixed } from "../endpoint-input.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import {
   EndpointHeadersIn,
@@ -35,16 +36,13 @@ export async function operationalEndpoints(
 export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
   app.get(
     `${ONE}/secret`,
-    {
-      config: { auth: "org", capability: "ViewEndpointSecret" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.get-secret",
-        summary: "The secret that you verify with",
-        tags,
-        params,
-        response: { 200: EndpointSecretOut },
-      },
-    },
+    operation("v1.operational-webhook.endpoint.get-secret", "The secret that you verify with", {
+      auth: "org",
+      capability: "ViewEndpointSecret",
+      tags,
+      params,
+      response: { 200: EndpointSecretOut },
+    }),
     async (request) => {
       const { endpoint_id: id } = request.params
       return (await operationalEndpoints(posthorn, request, id)).secret(TENANT_WEBHOOK_APP, id)
@@ -53,17 +51,11 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
 
   app.post(
     `${ONE}/secret/rotate`,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.rotate-secret",
-        summary: "A new secret signs from now on, the old one beside it for a day unless told",
-        tags,
-        params,
-        body: EndpointSecretRotateIn,
-        response: { 204: NoContent },
-      },
-    },
+    operation(
+      "v1.operational-webhook.endpoint.rotate-secret",
+      "A new secret signs from now on, the old one beside it for a day unless told",
+      { auth: "org", tags, params, body: EndpointSecretRotateIn, response: { 204: NoContent } },
+    ),
     async (request, reply) => {
       const { endpoint_id: id } = request.params
       const { key, gracePeriodSeconds } = request.body
@@ -76,16 +68,11 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
 
   app.get(
     `${ONE}/headers`,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.get-headers",
-        summary: "Headers that are sent with every request; those that look like credentials by name only",
-        tags,
-        params,
-        response: { 200: EndpointHeadersOut },
-      },
-    },
+    operation(
+      "v1.operational-webhook.endpoint.get-headers",
+      "Headers that are sent with every request; those that look like credentials by name only",
+      { auth: "org", tags, params, response: { 200: EndpointHeadersOut } },
+    ),
     async (request) => {
       const { endpoint_id: id } = request.params
       const endpoints = await operationalEndpoints(posthorn, request, id)
@@ -95,17 +82,13 @@ export const operationalWebhookDetailRoutes: Routes = (app, { posthorn }) => {
 
   app.put(
     `${ONE}/headers`,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.set-headers",
-        summary: "Replace the headers",
-        tags,
-        params,
-        body: EndpointHeadersIn,
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.operational-webhook.endpoint.set-headers", "Replace the headers", {
+      auth: "org",
+      tags,
+      params,
+      body: EndpointHeadersIn,
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { endpoint_id: id } = request.params
       const endpoints = await operationalEndpoints(posthorn, request, id)

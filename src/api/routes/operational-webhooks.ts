@@ -7,6 +7,7 @@ import { given, pageAsked } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import {
   OperationalWebhookEndpointIn,
@@ -30,18 +31,14 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
 
   app.get(
     LIST,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.list",
-        summary: "List operational endpoints",
-        tags,
-        querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
-        response: {
-          200: ListResponse("ListResponseOperationalWebhookEndpointOut", OperationalWebhookEndpointOut),
-        },
+    operation("v1.operational-webhook.endpoint.list", "List operational endpoints", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
+      response: {
+        200: ListResponse("ListResponseOperationalWebhookEndpointOut", OperationalWebhookEndpointOut),
       },
-    },
+    }),
     async (request) => {
       const page = { order: "descending" as const, ...pageAsked(request.query) }
       const operational = await posthorn.tenantWebhooks.find(requireCaller(request).orgId)
@@ -51,16 +48,16 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
 
   app.post(
     LIST,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.create",
-        summary: "Be told of endpoints that change and messages that fail; the secret is made unless given",
+    operation(
+      "v1.operational-webhook.endpoint.create",
+      "Be told of endpoints that change and messages that fail; the secret is made unless given",
+      {
+        auth: "org",
         tags,
         body: OperationalWebhookEndpointIn,
         response: { 201: OperationalWebhookEndpointOut },
       },
-    },
+    ),
     async (request, reply) => {
       const endpoints = await opened(request)
       const made = await endpoints.create(TENANT_WEBHOOK_APP, endpointInput(request.body) as EndpointInput)
@@ -70,16 +67,12 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
 
   app.get(
     ONE,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.get",
-        summary: "Get an operational endpoint",
-        tags,
-        params,
-        response: { 200: OperationalWebhookEndpointOut },
-      },
-    },
+    operation("v1.operational-webhook.endpoint.get", "Get an operational endpoint", {
+      auth: "org",
+      tags,
+      params,
+      response: { 200: OperationalWebhookEndpointOut },
+    }),
     async (request) => {
       const { endpoint_id: id } = request.params
       return shown(await (await operationalEndpoints(posthorn, request, id)).get(TENANT_WEBHOOK_APP, id))
@@ -88,17 +81,17 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
 
   app.put(
     ONE,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.update",
-        summary: "Replace an operational endpoint, or create it; its secret and headers stay",
+    operation(
+      "v1.operational-webhook.endpoint.update",
+      "Replace an operational endpoint, or create it; its secret and headers stay",
+      {
+        auth: "org",
         tags,
         params,
         body: OperationalWebhookEndpointUpdate,
         response: { 200: OperationalWebhookEndpointOut, 201: OperationalWebhookEndpointOut },
       },
-    },
+    ),
     async (request, reply) => {
       const endpoints = await opened(request)
       const input = { ...DEFAULTS, ...endpointInput(request.body) }
@@ -112,16 +105,12 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
 
   app.delete(
     ONE,
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.operational-webhook.endpoint.delete",
-        summary: "Delete an operational endpoint",
-        tags,
-        params,
-        response: { 204: NoContent },
-      },
-    },
+    operation("v1.operational-webhook.endpoint.delete", "Delete an operational endpoint", {
+      auth: "org",
+      tags,
+      params,
+      response: { 204: NoContent },
+    }),
     async (request, reply) => {
       const { endpoint_id: id } = request.params
       await (await operationalEndpoints(posthorn, request, id)).delete(TENANT_WEBHOOK_APP, id)

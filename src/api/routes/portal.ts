@@ -5,6 +5,7 @@ import { given } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
 import { AppId } from "../schemas/fields.ts"
 import {
@@ -23,23 +24,19 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
   for (const path of ["app-portal-access", "dashboard-access"] as const) {
     app.post(
       `/auth/${path}/:app_id`,
-      {
-        config: { auth: "org" },
-        schema: {
-          operationId: `v1.authentication.${path}`,
-          summary: "A token that opens one application, for its owner",
-          description:
-            "The token may do what its capabilities say, for a week unless told. The url leads to the API's reference, " +
-            "with the token behind the #, where browsers keep it to themselves: a portal of your own reads it there as `key`.",
-          tags,
-          params,
-          // Older clients send none.
-          ...(path === "dashboard-access"
-            ? { deprecated: true, body: Type.Nullable(AppPortalAccessIn) }
-            : { body: AppPortalAccessIn }),
-          response: { 200: AppPortalAccessOut },
-        },
-      },
+      operation(`v1.authentication.${path}`, "A token that opens one application, for its owner", {
+        auth: "org",
+        description:
+          "The token may do what its capabilities say, for a week unless told. The url leads to the API's reference, " +
+          "with the token behind the #, where browsers keep it to themselves: a portal of your own reads it there as `key`.",
+        tags,
+        params,
+        // Older clients send none.
+        ...(path === "dashboard-access"
+          ? { deprecated: true, body: Type.Nullable(AppPortalAccessIn) }
+          : { body: AppPortalAccessIn }),
+        response: { 200: AppPortalAccessOut },
+      }),
       async (request) => {
         const { applications, keys } = tenant(request)
         const { app_id: appId } = request.params
@@ -61,17 +58,11 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
 
   app.post(
     "/auth/app/:app_id/expire-all",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.authentication.expire-all",
-        summary: "Revoke every key of an application, or those of some sessions",
-        tags,
-        params,
-        body: ApplicationTokenExpireIn,
-        response: { 204: NoContent },
-      },
-    },
+    operation(
+      "v1.authentication.expire-all",
+      "Revoke every key of an application, or those of some sessions",
+      { auth: "org", tags, params, body: ApplicationTokenExpireIn, response: { 204: NoContent } },
+    ),
     async (request, reply) => {
       const { expiry, sessionIds = [] } = request.body
       await tenant(request).keys.revokeAll(request.params.app_id, {
@@ -84,15 +75,11 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
 
   app.post(
     "/auth/logout",
-    {
-      config: { auth: "read", capability: "ViewBase" },
-      schema: {
-        operationId: "v1.authentication.logout",
-        summary: "Revoke the key that the request was made with, if it is an application's",
-        tags,
-        response: { 204: NoContent },
-      },
-    },
+    operation(
+      "v1.authentication.logout",
+      "Revoke the key that the request was made with, if it is an application's",
+      { auth: "read", capability: "ViewBase", tags, response: { 204: NoContent } },
+    ),
     async (request, reply) => {
       const { keyId, appId } = requireCaller(request)
       if (keyId === null)
@@ -110,15 +97,11 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
 
   app.get(
     "/auth/whoami",
-    {
-      config: { auth: "read" },
-      schema: {
-        operationId: "v1.authentication.whoami",
-        summary: "Whose the key is that the request is made with, and what it may do",
-        tags,
-        response: { 200: WhoamiOut },
-      },
-    },
+    operation(
+      "v1.authentication.whoami",
+      "Whose the key is that the request is made with, and what it may do",
+      { auth: "read", tags, response: { 200: WhoamiOut } },
+    ),
     async (request) => {
       const { orgId, appId, access, capabilities, featureFlags, keyId } = requireCaller(request)
       const key = keyId === null ? null : await tenant(request).keys.get(keyId)

@@ -3,6 +3,7 @@ import type { ReplayQuery } from "../../resources/replays.ts"
 import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
+import { operation } from "../operation.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
 import { StatusCodeClass, TaskStartedOut } from "../schemas/delivery.ts"
 import { StatusNumber } from "../schemas/endpoint.ts"
@@ -41,16 +42,13 @@ function windowOf(body: { since: Date | string; until?: Date | string | null }) 
 export const replayRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/app/:app_id/msg/:msg_id/endpoint/:endpoint_id/resend",
-    {
-      config: { auth: "app", capability: "CreateAttempts" },
-      schema: {
-        operationId: "v1.message-attempt.resend",
-        summary: "Send a message to an endpoint again, or for the first time",
-        tags: ["Message Attempt"],
-        params: Type.Object({ ...MessageId, ...EndpointId }),
-        response: { 202: Type.Named("EmptyResponse", Type.Object({})) },
-      },
-    },
+    operation("v1.message-attempt.resend", "Send a message to an endpoint again, or for the first time", {
+      auth: "app",
+      capability: "CreateAttempts",
+      tags: ["Message Attempt"],
+      params: Type.Object({ ...MessageId, ...EndpointId }),
+      response: { 202: Type.Named("EmptyResponse", Type.Object({})) },
+    }),
     async (request, reply) => {
       const { app_id, msg_id, endpoint_id } = request.params
       await tenant(request).replays.resend(app_id, msg_id, endpoint_id)
@@ -60,17 +58,14 @@ export const replayRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     `${PATH}/recover`,
-    {
-      config: { auth: "app", capability: "CreateAttempts" },
-      schema: {
-        operationId: "v1.endpoint.recover",
-        summary: "Send what was given up in up to 14 days again",
-        tags,
-        params,
-        body: RecoverIn,
-        response: { 202: TaskStartedOut },
-      },
-    },
+    operation("v1.endpoint.recover", "Send what was given up in up to 14 days again", {
+      auth: "app",
+      capability: "CreateAttempts",
+      tags,
+      params,
+      body: RecoverIn,
+      response: { 202: TaskStartedOut },
+    }),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const span = windowOf(request.body)
@@ -85,17 +80,18 @@ export const replayRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     `${PATH}/replay-missing`,
-    {
-      config: { auth: "app", capability: "CreateAttempts" },
-      schema: {
-        operationId: "v1.endpoint.replay-missing",
-        summary: "Send the messages that the endpoint would have got and has not",
+    operation(
+      "v1.endpoint.replay-missing",
+      "Send the messages that the endpoint would have got and has not",
+      {
+        auth: "app",
+        capability: "CreateAttempts",
         tags,
         params,
         body: RecoverIn,
         response: { 202: TaskStartedOut },
       },
-    },
+    ),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const task = await tenant(request).replays.replayMissing(app_id, endpoint_id, windowOf(request.body))
@@ -105,17 +101,14 @@ export const replayRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     `${PATH}/bulk-replay`,
-    {
-      config: { auth: "app", capability: "CreateAttempts" },
-      schema: {
-        operationId: "v1.endpoint.bulk-replay",
-        summary: "Send whatever fits again, also what was delivered",
-        tags,
-        params,
-        body: BulkReplayIn,
-        response: { 202: TaskStartedOut },
-      },
-    },
+    operation("v1.endpoint.bulk-replay", "Send whatever fits again, also what was delivered", {
+      auth: "app",
+      capability: "CreateAttempts",
+      tags,
+      params,
+      body: BulkReplayIn,
+      response: { 202: TaskStartedOut },
+    }),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const { eventTypes, channel, tag, status, statusCodeClass } = request.body
@@ -134,17 +127,18 @@ export const replayRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     `${PATH}/cancel-msgs`,
-    {
-      config: { auth: "app", capability: "ManageEndpoint" },
-      schema: {
-        operationId: "v1.endpoint.cancel-msgs",
-        summary: "Call off what waits for the endpoint and was received before then",
+    operation(
+      "v1.endpoint.cancel-msgs",
+      "Call off what waits for the endpoint and was received before then",
+      {
+        auth: "app",
+        capability: "ManageEndpoint",
         tags,
         params,
         body: CancelMsgsIn,
         response: { 204: NoContent },
       },
-    },
+    ),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const until = new Date(request.body.createdBefore)

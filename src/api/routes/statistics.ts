@@ -2,6 +2,7 @@
 import type { UsageQuery } from "../../resources/usage.ts"
 import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { Type } from "../schema.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { ActiveAppCount, AppUsageStatsIn, AppUsageStatsOut, EndpointCountOut } from "../schemas/statistics.ts"
@@ -12,17 +13,17 @@ const tags = ["Statistics"]
 export const statisticsRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/stats/usage/app",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.statistics.aggregate-app-stats",
-        summary: "How many messages each application sent, and to how many endpoints",
+    operation(
+      "v1.statistics.aggregate-app-stats",
+      "How many messages each application sent, and to how many endpoints",
+      {
+        auth: "org",
         description: "The answer is a task; its data have `appStats`.",
         tags,
         body: AppUsageStatsIn,
         response: { 202: AppUsageStatsOut },
       },
-    },
+    ),
     async (request, reply) => {
       const { since, until, appIds } = request.body
       const { task, unresolved } = await tenant(request).usage.applications({
@@ -36,49 +37,41 @@ export const statisticsRoutes: Routes = (app, { tenant }) => {
 
   app.put(
     "/stats/usage/event-types",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.statistics.aggregate-event-types",
-        summary: "Which event types the endpoints of each application ask for",
+    operation(
+      "v1.statistics.aggregate-event-types",
+      "Which event types the endpoints of each application ask for",
+      {
+        auth: "org",
         description: "The answer is a task; its data have `event_types`.",
         tags,
         response: { 202: TaskStartedOut },
       },
-    },
+    ),
     async (request, reply) => reply.code(202).send(taskStartedOut(await tenant(request).usage.eventTypes())),
   )
 
   app.get(
     "/stats/endpoint/count",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.statistics.endpoint-count",
-        summary: "How many endpoints there are",
-        tags,
-        response: { 200: EndpointCountOut },
-      },
-    },
+    operation("v1.statistics.endpoint-count", "How many endpoints there are", {
+      auth: "org",
+      tags,
+      response: { 200: EndpointCountOut },
+    }),
     async (request) => tenant(request).usage.endpoints(),
   )
 
   app.get(
     "/app/stats/count-active",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.application.count-active",
-        summary: "How many applications have an endpoint that is not disabled",
-        tags,
-        querystring: Type.Object({
-          exclude_disabled: Type.Optional(
-            Type.Boolean({ default: true, description: "Without it, those that have any endpoint." }),
-          ),
-        }),
-        response: { 200: ActiveAppCount },
-      },
-    },
+    operation("v1.application.count-active", "How many applications have an endpoint that is not disabled", {
+      auth: "org",
+      tags,
+      querystring: Type.Object({
+        exclude_disabled: Type.Optional(
+          Type.Boolean({ default: true, description: "Without it, those that have any endpoint." }),
+        ),
+      }),
+      response: { 200: ActiveAppCount },
+    }),
     async (request) => {
       const withDisabled = !(request.query.exclude_disabled ?? true)
       return { count: await tenant(request).usage.activeApplications({ withDisabled }) }

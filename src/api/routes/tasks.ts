@@ -4,6 +4,7 @@ import { isSvixTask, SVIX_TASK_TYPES } from "../../core/task-types.ts"
 import type { Task, TaskQuery } from "../../resources/tasks.ts"
 import { given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { Type } from "../schema.ts"
 import {
   type BackgroundTaskOut as BackgroundOut,
@@ -25,16 +26,12 @@ const statusAsked = (status: "running" | "finished" | "failed" | undefined) =>
 export const taskRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/task",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.task.list",
-        summary: "List tasks of every kind, the newest first",
-        tags: ["Task"],
-        querystring: Type.Object({ ...query, task: Type.Optional(TaskType) }),
-        response: { 200: ListResponse("ListResponseTaskOut", TaskOut) },
-      },
-    },
+    operation("v1.task.list", "List tasks of every kind, the newest first", {
+      auth: "org",
+      tags: ["Task"],
+      querystring: Type.Object({ ...query, task: Type.Optional(TaskType) }),
+      response: { 200: ListResponse("ListResponseTaskOut", TaskOut) },
+    }),
     async (request) => {
       const { status, task } = request.query
       const filter = given<TaskQuery>({ status: statusAsked(status), type: task })
@@ -44,46 +41,37 @@ export const taskRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/task/:task_id",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.task.get",
-        summary: "Get a task, with its progress and what it found",
-        tags: ["Task"],
-        params,
-        response: { 200: TaskOut },
-      },
-    },
+    operation("v1.task.get", "Get a task, with its progress and what it found", {
+      auth: "org",
+      tags: ["Task"],
+      params,
+      response: { 200: TaskOut },
+    }),
     async (request) => taskOut(await tenant(request).tasks.get(request.params.task_id)),
   )
 
   app.post(
     "/task/:task_id/cancel",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.task.cancel",
-        summary: "Stop a task; what it has done stays done, and a finished one stays as it is",
-        tags: ["Task"],
-        params,
-        response: { 200: TaskOut },
-      },
-    },
+    operation(
+      "v1.task.cancel",
+      "Stop a task; what it has done stays done, and a finished one stays as it is",
+      { auth: "org", tags: ["Task"], params, response: { 200: TaskOut } },
+    ),
     async (request) => taskOut(await tenant(request).tasks.cancel(request.params.task_id)),
   )
 
   app.get(
     "/background-task",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.background-task.list",
-        summary: "List tasks of the kinds that Svix has, the newest first; `/task` lists all",
+    operation(
+      "v1.background-task.list",
+      "List tasks of the kinds that Svix has, the newest first; `/task` lists all",
+      {
+        auth: "org",
         tags: ["Background Task"],
         querystring: Type.Object({ ...query, task: Type.Optional(SvixTaskType) }),
         response: { 200: ListResponse("ListResponseBackgroundTaskOut", BackgroundTaskOut) },
       },
-    },
+    ),
     async (request) => {
       const { status, task = SVIX_TASK_TYPES } = request.query
       const filter = given<TaskQuery>({ status: statusAsked(status), type: task })
@@ -94,16 +82,12 @@ export const taskRoutes: Routes = (app, { tenant }) => {
 
   app.get(
     "/background-task/:task_id",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.background-task.get",
-        summary: "Get a task of a kind that Svix has",
-        tags: ["Background Task"],
-        params,
-        response: { 200: BackgroundTaskOut },
-      },
-    },
+    operation("v1.background-task.get", "Get a task of a kind that Svix has", {
+      auth: "org",
+      tags: ["Background Task"],
+      params,
+      response: { 200: BackgroundTaskOut },
+    }),
     async (request) => backgroundTaskOut(await tenant(request).tasks.get(request.params.task_id)),
   )
 }

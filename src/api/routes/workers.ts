@@ -1,5 +1,6 @@
 /** Which processes deliver, and what each has in hand: `/worker`. */
 import type { Routes } from "../context.ts"
+import { operation } from "../operation.ts"
 import { Timestamp, Type } from "../schema.ts"
 
 const WorkerOut = Type.Named(
@@ -17,15 +18,11 @@ const WorkerOut = Type.Named(
 export const workerRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/worker",
-    {
-      config: { auth: "org" },
-      schema: {
-        operationId: "v1.worker.list",
-        summary: "List the processes that deliver: who is alive, and holds what",
-        tags: ["Worker"],
-        response: { 200: Type.Named("WorkerList", Type.Object({ data: Type.Array(WorkerOut) })) },
-      },
-    },
+    operation("v1.worker.list", "List the processes that deliver: who is alive, and holds what", {
+      auth: "org",
+      tags: ["Worker"],
+      response: { 200: Type.Named("WorkerList", Type.Object({ data: Type.Array(WorkerOut) })) },
+    }),
     async (request) => ({ data: await tenant(request).workers.list() }),
   )
 }

@@ -1,0 +1,11 @@
+/** The options of a route: who may call it, and what the OpenAPI document says about it. */
+import type { FastifyContextConfig, FastifySchema } from "fastify"
+
+export function operation<S extends FastifySchema>(
+  operationId: string,
+  summary: string,
+  { auth, capability, always, ownIdempotency, ...schema }: FastifyContextConfig & S,
+) {
+  const config = { auth, capability, always, ownIdempotency } as FastifyContextConfig
+  return { config, schema: { operationId, summary, ...schema } as unknown as S }
+}
