@@ -26,7 +26,7 @@ import { TransportRouter } from "./transport/router.ts"
 import type { Transport } from "./transport/transport.ts"
 import { nodeProblem, VERSION } from "./version.ts"
 
-/** What tests put in place of the real ones. */
+/** @internal Replaces parts in tests. */
 export interface Replacements {
   readonly clock?: Clock
   readonly random?: Random
@@ -190,7 +190,7 @@ const MOST_TENANTS = 1000
 
 /** An open Posthorn, and the default tenant's things. Every method rejects with a `PosthornError`. */
 export class Posthorn extends Tenant {
-  /** Where tenants are told of what happens to their webhooks. */
+  /** @internal Used by the server. */
   readonly tenantWebhooks: TenantWebhooks
   readonly #engine: Engine | null
   readonly #bus: EventBus
@@ -241,7 +241,7 @@ export class Posthorn extends Tenant {
     }
   }
 
-  /** The parts that a test drives by hand. */
+  /** @internal Tests drive its parts by hand. */
   get engine(): Engine | null {
     return this.#engine
   }
@@ -262,7 +262,7 @@ export class Posthorn extends Tenant {
     await this.context.store.close()
   }
 
-  /** The store is lost. */
+  /** @internal The store is lost. */
   abandon(): void {
     this.#engine?.abandon()
     this.#around.eventRelay.close()

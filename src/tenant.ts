@@ -38,7 +38,7 @@ export class Tenant {
   readonly tasks: Tasks
   readonly usage: Usage
   readonly workers: Workers
-  /** What everything here works with; for the server, not for callers. */
+  /** @internal Used by the server. */
   readonly context: ResourceContext
 
   /** Use `openPosthorn`, and its `tenant`. */
