@@ -1,6 +1,6 @@
 /**
- * The schedule that PostgreSQL keeps for any number of processes. Lanes are rows; who owns one holds its token. See `functions.ts`
- * for what a turn does, `lease.ts` for how a worker lives and dies, `claims.ts` for what it must not forget in between.
+ * The schedule that PostgreSQL keeps for any number of processes. A lane is a row; its owner holds its token. The SQL is in
+ * `store/postgres/lane-functions.ts`, the life of a worker in `lease.ts`.
  */
 import type { Random } from "../../core/backoff.ts"
 import type { Moment } from "../../core/clock.ts"

@@ -5,7 +5,7 @@
 
 import { EndOfTick } from "../../end-of-tick.ts"
 import type { Database } from "../../store/postgres/connection.ts"
-import { NEVER } from "../../store/postgres/schema.ts"
+import { NEVER } from "../../store/postgres/lane-functions.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import type { Row } from "../../store/rows.ts"
 import type { LaneClaim } from "../../store/store.ts"

@@ -1,7 +1,7 @@
 /** Makes the set in Redis anew from PostgreSQL, page by page, while work goes on; whoever is first does it for all. */
 import type { Redis } from "ioredis"
 import type { Database } from "../../store/postgres/connection.ts"
-import { NEVER } from "../../store/postgres/schema.ts"
+import { NEVER } from "../../store/postgres/lane-functions.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 
 const PAGE = 2000

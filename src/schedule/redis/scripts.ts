@@ -3,7 +3,7 @@
  * due; which application a lane belongs to is thus known without asking.
  */
 
-/** Beside those asked for, so many are looked at from either end of the line; see the claim in `postgres/functions.ts`. */
+/** Beside those asked for, so many are looked at from either end of the line; see `store/postgres/lane-functions.ts`. */
 const WIDTH = 100
 
 /**

@@ -8,15 +8,14 @@
  *   never touches it (64 senders to one endpoint: 1 014/s when it did, 4 462/s when it appends to `lane_wakes`).
  * - Ids sort by their bytes whatever the database's language: by time, as on SQLite, and faster than by a dictionary's rules.
  */
-import { scheduleFunctions, turnFunction } from "../../schedule/postgres/functions.ts"
 import { HANDING, VERSIONS } from "./handing.ts"
+import { LANE_FUNCTIONS, NEVER, turnFunction } from "./lane-functions.ts"
 import { SUBSCRIPTIONS } from "./subscriptions.ts"
 import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./views.ts"
 
 /** Finished and kept for good. */
 export const KEPT_DAY = 1_000_000
-/** A lane that has nothing to do, and an attempt whose delivery is not finished. */
-export const NEVER = "9223372036854775807"
+/** Of an attempt whose delivery is not finished. */
 export const LIVE_DAY = 0
 
 /** `dueAt` is what a typed reset makes of next_retry_at. */
@@ -307,7 +306,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { sql: TABLES, additive: false },
   { sql: VIEWS, additive: true },
-  { sql: scheduleFunctions(NEVER), additive: true },
+  { sql: LANE_FUNCTIONS, additive: true },
   { sql: SUBSCRIPTIONS, additive: true },
   // What comes back to life is in nobody's hands.
   { sql: HANDING + revive("CREATE OR REPLACE", NOT_HANDED), additive: true },
@@ -321,7 +320,7 @@ export const MIGRATIONS: readonly Migration[] = [
   // A dated row waits for a date by the wall clock, with the rank 1 of the rows that wait to join; see the SQLite store's schema.
   { sql: "ALTER TABLE webhook_deliveries ADD COLUMN dated boolean NOT NULL DEFAULT false", additive: true },
   // A turn looks each lane up, also by a plan that was made while there were none.
-  { sql: turnFunction("CREATE OR REPLACE", NEVER), additive: true },
+  { sql: turnFunction("CREATE OR REPLACE"), additive: true },
   { sql: VIEW_OF_WAITS, additive: true },
   // An open lane is handed deliveries only while its session knows the newest version, so a typed change raises it too.
   { sql: VERSIONS, additive: false },

@@ -12,7 +12,7 @@
  * begins, takes it FOR UPDATE.
  */
 
-import { lookup } from "../../store/postgres/statement.ts"
+import { lookup } from "./statement.ts"
 
 /** How many wakes one turn folds. */
 const MOST_WAKES = 2000
@@ -21,76 +21,10 @@ const WIDTH = 100
 /** How long a worker waits for its row. The client would give up after 4.5 s, and leave behind a backend that goes on waiting. */
 const PATIENCE = "SET lock_timeout = '1s'"
 
-/** `never` is the time of a lane that has nothing to do. */
-export const scheduleFunctions = (never: string): string => `
--- Goes up when a worker does not know how a turn of it ended: one that arrives late is then refused.
-ALTER TABLE workers ADD COLUMN epoch integer NOT NULL DEFAULT 0;
+/** `ready_at` of a lane that has nothing to do. */
+export const NEVER = "9223372036854775807"
 
--- Renews a worker's lease, also one that ran out, as long as nobody reaped it; registers a new one if somebody did. A worker that was
--- reaped and whose lanes are not all free yet has a lease until '-infinity'.
-CREATE FUNCTION posthorn_renew(
-  me bigint, called text, lease interval,
-  OUT worker bigint, OUT lapsed boolean, OUT others integer, OUT reapable boolean
-) LANGUAGE plpgsql ${PATIENCE} AS $$
-BEGIN
-  SELECT id, lease_until < clock_timestamp() INTO worker, lapsed
-    FROM workers WHERE id = me AND lease_until > '-infinity' FOR NO KEY UPDATE;
-  IF FOUND THEN
-    UPDATE workers SET lease_until = clock_timestamp() + lease WHERE id = me;
-  ELSE
-    lapsed := true;
-    INSERT INTO workers (lease_until, name)
-    VALUES (clock_timestamp() + lease, called) RETURNING id INTO worker;
-  END IF;
-  SELECT count(*), coalesce(bool_or(lease_until < clock_timestamp()), false) INTO others, reapable
-    FROM workers WHERE id <> worker;
-END $$;
-
--- Sets free what dead workers had, and says whether that was all. From now on their turns are refused. One that is still under way
--- may yet take lanes, and some may be locked: so a worker's row goes only when it has no turn and no lane any more.
-CREATE FUNCTION posthorn_free(dead bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  quiet bigint[];
-BEGIN
-  UPDATE workers SET lease_until = '-infinity' WHERE id = ANY (dead);
-  WITH held AS (
-    SELECT id FROM lanes WHERE owner = ANY (dead) FOR NO KEY UPDATE SKIP LOCKED
-  )
-  UPDATE lanes SET owner = 0, token = nextval('lane_tokens'), ready_at = 0 FROM held WHERE lanes.id = held.id;
-  quiet := ARRAY(SELECT id FROM workers WHERE id = ANY (dead) FOR UPDATE SKIP LOCKED);
-  DELETE FROM workers WHERE id = ANY (quiet) AND NOT EXISTS (SELECT FROM lanes WHERE owner = workers.id);
-  RETURN NOT EXISTS (SELECT FROM workers WHERE id = ANY (dead));
-END $$;
-
--- One that another is reaping, or that is renewing its lease, is left to that.
-CREATE FUNCTION posthorn_reap() RETURNS boolean LANGUAGE plpgsql ${PATIENCE} AS $$
-BEGIN
-  RETURN posthorn_free(ARRAY(
-    SELECT id FROM workers WHERE lease_until < clock_timestamp() FOR NO KEY UPDATE SKIP LOCKED
-  ));
-END $$;
-
-CREATE FUNCTION posthorn_end(me bigint) RETURNS boolean LANGUAGE plpgsql ${PATIENCE} AS $$
-BEGIN
-  RETURN posthorn_free(ARRAY(SELECT id FROM workers WHERE id = me FOR NO KEY UPDATE SKIP LOCKED));
-END $$;
-
--- What the worker has, when it does not know how its last turn ended.
-CREATE FUNCTION posthorn_recount(
-  me bigint,
-  OUT at_epoch integer, OUT claimed text[], OUT apps text[], OUT tokens bigint[]
-) LANGUAGE plpgsql ${PATIENCE} AS $$
-BEGIN
-  PERFORM FROM workers WHERE id = me FOR UPDATE;
-  UPDATE workers SET epoch = epoch + 1 WHERE id = me AND lease_until > '-infinity' RETURNING epoch INTO at_epoch;
-  SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(app_id), '{}'), coalesce(array_agg(token), '{}')
-    INTO claimed, apps, tokens
-    FROM lanes WHERE owner = me;
-END $$;
-
-${turnFunction("CREATE", never)}`
-
-export const turnFunction = (create: string, never: string): string => `
+export const turnFunction = (create: string): string => `
 -- One turn of a worker: it folds wakes into lanes, gives lanes back, and takes lanes whose time has come: at most "most", none and
 -- nothing else but the giving back if that is null. Those that it already has and that were woken come again, with their token.
 -- "kept" are lanes that it could not give back because somebody has them locked.
@@ -197,7 +131,7 @@ BEGIN
       SELECT l.id FROM turns t JOIN lanes l ON l.ctid = t.place AND l.owner + 0 = 0 AND l.ready_at + 0 <= at
        ORDER BY t.turn, t.ready_at LIMIT most FOR NO KEY UPDATE OF l SKIP LOCKED
     ), granted AS (
-      UPDATE lanes SET owner = me, token = nextval('lane_tokens'), ready_at = ${never}
+      UPDATE lanes SET owner = me, token = nextval('lane_tokens'), ready_at = ${NEVER}
         FROM taken WHERE ${lookup("lanes.id", "taken.id")}
       RETURNING lanes.id, app_id, token
     )
@@ -208,7 +142,7 @@ BEGIN
     WITH mine AS (
       SELECT id FROM lanes WHERE owner = me AND ready_at <= at FOR NO KEY UPDATE SKIP LOCKED
     ), again AS (
-      UPDATE lanes SET ready_at = ${never} FROM mine WHERE ${lookup("lanes.id", "mine.id")}
+      UPDATE lanes SET ready_at = ${NEVER} FROM mine WHERE ${lookup("lanes.id", "mine.id")}
       RETURNING lanes.id, app_id, token
     )
     SELECT claimed || array_agg(id), apps || array_agg(app_id), tokens || array_agg(token), count(*)
@@ -218,15 +152,83 @@ BEGIN
   next_at := nullif(least(
     (SELECT ready_at FROM lanes WHERE owner = 0 AND ready_at > at ORDER BY owner, ready_at LIMIT 1),
     (SELECT ready_at FROM lanes WHERE owner = me AND ready_at > at ORDER BY owner, ready_at LIMIT 1)
-  ), ${never});
+  ), ${NEVER});
   waiting := EXISTS (SELECT FROM lanes WHERE owner = 0 AND ready_at <= at);
   -- Wakes that another worker is folding right now, that were too many, or whose lanes were locked; own lanes that were locked.
   unfinished := EXISTS (SELECT FROM lane_wakes) OR EXISTS (SELECT FROM lanes WHERE owner = me AND ready_at <= at);
 
   IF proposed IS NOT NULL THEN
-    SELECT coalesce(array_agg(id), '{}'), array_agg(app_id), array_agg(CASE WHEN owner = 0 THEN nullif(ready_at, ${never}) END)
+    SELECT coalesce(array_agg(id), '{}'), array_agg(app_id), array_agg(CASE WHEN owner = 0 THEN nullif(ready_at, ${NEVER}) END)
       INTO told, told_apps, told_times
       FROM lanes WHERE id = ANY (given || proposed || claimed);
   END IF;
 END $$;
 `
+
+export const LANE_FUNCTIONS = `
+-- Goes up when a worker does not know how a turn of it ended: one that arrives late is then refused.
+ALTER TABLE workers ADD COLUMN epoch integer NOT NULL DEFAULT 0;
+
+-- Renews a worker's lease, also one that ran out, as long as nobody reaped it; registers a new one if somebody did. A worker that was
+-- reaped and whose lanes are not all free yet has a lease until '-infinity'.
+CREATE FUNCTION posthorn_renew(
+  me bigint, called text, lease interval,
+  OUT worker bigint, OUT lapsed boolean, OUT others integer, OUT reapable boolean
+) LANGUAGE plpgsql ${PATIENCE} AS $$
+BEGIN
+  SELECT id, lease_until < clock_timestamp() INTO worker, lapsed
+    FROM workers WHERE id = me AND lease_until > '-infinity' FOR NO KEY UPDATE;
+  IF FOUND THEN
+    UPDATE workers SET lease_until = clock_timestamp() + lease WHERE id = me;
+  ELSE
+    lapsed := true;
+    INSERT INTO workers (lease_until, name)
+    VALUES (clock_timestamp() + lease, called) RETURNING id INTO worker;
+  END IF;
+  SELECT count(*), coalesce(bool_or(lease_until < clock_timestamp()), false) INTO others, reapable
+    FROM workers WHERE id <> worker;
+END $$;
+
+-- Sets free what dead workers had, and says whether that was all. From now on their turns are refused. One that is still under way
+-- may yet take lanes, and some may be locked: so a worker's row goes only when it has no turn and no lane any more.
+CREATE FUNCTION posthorn_free(dead bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  quiet bigint[];
+BEGIN
+  UPDATE workers SET lease_until = '-infinity' WHERE id = ANY (dead);
+  WITH held AS (
+    SELECT id FROM lanes WHERE owner = ANY (dead) FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE lanes SET owner = 0, token = nextval('lane_tokens'), ready_at = 0 FROM held WHERE lanes.id = held.id;
+  quiet := ARRAY(SELECT id FROM workers WHERE id = ANY (dead) FOR UPDATE SKIP LOCKED);
+  DELETE FROM workers WHERE id = ANY (quiet) AND NOT EXISTS (SELECT FROM lanes WHERE owner = workers.id);
+  RETURN NOT EXISTS (SELECT FROM workers WHERE id = ANY (dead));
+END $$;
+
+-- One that another is reaping, or that is renewing its lease, is left to that.
+CREATE FUNCTION posthorn_reap() RETURNS boolean LANGUAGE plpgsql ${PATIENCE} AS $$
+BEGIN
+  RETURN posthorn_free(ARRAY(
+    SELECT id FROM workers WHERE lease_until < clock_timestamp() FOR NO KEY UPDATE SKIP LOCKED
+  ));
+END $$;
+
+CREATE FUNCTION posthorn_end(me bigint) RETURNS boolean LANGUAGE plpgsql ${PATIENCE} AS $$
+BEGIN
+  RETURN posthorn_free(ARRAY(SELECT id FROM workers WHERE id = me FOR NO KEY UPDATE SKIP LOCKED));
+END $$;
+
+-- What the worker has, when it does not know how its last turn ended.
+CREATE FUNCTION posthorn_recount(
+  me bigint,
+  OUT at_epoch integer, OUT claimed text[], OUT apps text[], OUT tokens bigint[]
+) LANGUAGE plpgsql ${PATIENCE} AS $$
+BEGIN
+  PERFORM FROM workers WHERE id = me FOR UPDATE;
+  UPDATE workers SET epoch = epoch + 1 WHERE id = me AND lease_until > '-infinity' RETURNING epoch INTO at_epoch;
+  SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(app_id), '{}'), coalesce(array_agg(token), '{}')
+    INTO claimed, apps, tokens
+    FROM lanes WHERE owner = me;
+END $$;
+
+${turnFunction("CREATE")}`
