@@ -101,6 +101,7 @@ export function toSettlement(
       change.status === "delivered" ? "succeeded" : "failed",
       change.errorDetail,
     ),
+    gate: null,
   }
 }
 

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest"
-import type { GateState } from "../core/gate.ts"
+import type { LoadedGate } from "../core/gate.ts"
 import { type GateLimits, LaneGate } from "./lane-gate.ts"
 import { ApplicationRates } from "./limits.ts"
 
 const NOW = 1_000_000
 const LIMITS: GateLimits = { appId: "app", concurrency: 4, rateLimit: null, appRateLimit: null }
-const OPEN: GateState = { deleted: false, disabled: false, paused: false, holdUntil: null }
+const OPEN: LoadedGate = { deleted: false, disabled: false, paused: false, holdUntil: null, epoch: 0 }
 const SUCCESS = { kind: "response", status: 200, excerpt: "", retryAfter: null } as const
 const FAILURE = { kind: "failure", cause: "timeout" } as const
 
 const gate = () => new LaneGate(new ApplicationRates())
 
-test.each<[string, Partial<GateState>, string | null, number | null]>([
+test.each<[string, Partial<LoadedGate>, string | null, number | null]>([
   ["nothing stored", {}, null, null],
   ["paused", { paused: true, holdUntil: NOW + 5 }, "paused", null],
   ["disabled", { disabled: true, paused: true }, "disabled", null],
@@ -26,11 +26,32 @@ test.each<[string, Partial<GateState>, string | null, number | null]>([
 
 test("a hold that the receiver asked for closes the gate before it is stored", () => {
   const lane = gate()
-  lane.close(NOW + 60, false)
-  lane.close(NOW + 30, false)
+  const held = { reason: "held", until: NOW + 60 }
+  expect(lane.close(NOW + 60, false)).toEqual({ holdUntil: NOW + 60, epoch: 0, revision: 1, closes: true })
+  expect(lane.close(NOW + 30, false)).toEqual({ holdUntil: NOW + 60, epoch: 0, revision: 2, closes: true })
   lane.load(OPEN)
-  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual({ reason: "held", until: NOW + 60 })
-  lane.closeWritten()
+  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(held)
+  lane.written(1)
+  lane.load(OPEN)
+  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(held)
+  lane.written(2)
+  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(held)
+  lane.load(OPEN)
+  expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
+})
+
+test("an operator's reset opens a gate that closed before it, also before that is stored", () => {
+  const lane = gate()
+  lane.close(NOW + 60, false)
+  lane.load({ ...OPEN, epoch: 1 })
+  expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
+  expect(lane.close(NOW + 5, false)).toMatchObject({ holdUntil: NOW + 5, epoch: 1, revision: 2 })
+})
+
+test("an outcome that is never written leaves the gate as the store has it", () => {
+  const lane = gate()
+  lane.close(NOW + 60, true)
+  lane.unlearn()
   expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
 })
 

@@ -2,7 +2,7 @@
  * Decides whether a lane may start a request now, and if not, until when and why. Learns from every outcome. One worker owns a lane at a
  * time, so the decision is local; the stored part comes with each fetch.
  */
-import { type Closed, closedBy, type GateState } from "../core/gate.ts"
+import { type Closed, closedBy, type GateUpdate, type LoadedGate } from "../core/gate.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { type ApplicationRates, Concurrency, RateWindow } from "./limits.ts"
 
@@ -13,37 +13,40 @@ export interface GateLimits {
   readonly appRateLimit: number | null
 }
 
-const OPEN: GateState = { deleted: false, disabled: false, paused: false, holdUntil: null }
+const OPEN: LoadedGate = { deleted: false, disabled: false, paused: false, holdUntil: null, epoch: 0 }
 
 export class LaneGate {
   readonly #concurrency = new Concurrency()
   readonly #rate = new RateWindow()
   readonly #appRates: ApplicationRates
   #stored = OPEN
-  /** What the receiver asked for, until it is written. */
-  #pending: { readonly holdUntil: number | null; readonly disabled: boolean } | null = null
+  /** Learned from outcomes whose settles are not written yet. */
+  #unwritten: (Pick<GateUpdate, "holdUntil" | "revision"> & { readonly disabled: boolean }) | null = null
+  #revision = 0
 
   constructor(appRates: ApplicationRates) {
     this.#appRates = appRates
   }
 
-  /** The state that a fetch brought. */
-  load(stored: GateState): void {
+  /** Takes the state that a fetch brought. An operator's reset overrides outcomes that are not written yet. */
+  load(stored: LoadedGate): void {
+    if (stored.epoch !== this.#stored.epoch) this.#unwritten = null
     this.#stored = stored
   }
 
   /** Null while neither the store nor the receiver keeps requests from starting. A deleted endpoint's deliveries may: they are cancelled. */
   closed(now: number): Closed | null {
     if (this.deleted) return null
-    const { holdUntil = null, disabled = false } = this.#pending ?? {}
-    return closedBy(
-      {
-        ...this.#stored,
-        disabled: this.#stored.disabled || disabled,
-        holdUntil: latest(this.#stored.holdUntil, holdUntil),
-      },
-      now,
-    )
+    return closedBy(this.#state(), now)
+  }
+
+  #state(): LoadedGate {
+    const { holdUntil = null, disabled = false } = this.#unwritten ?? {}
+    return {
+      ...this.#stored,
+      disabled: this.#stored.disabled || disabled,
+      holdUntil: latest(this.#stored.holdUntil, holdUntil),
+    }
   }
 
   get deleted(): boolean {
@@ -74,17 +77,25 @@ export class LaneGate {
     else if (outcome.kind === "response" && outcome.status < 300) this.#concurrency.succeeded(sending, most)
   }
 
-  /** The receiver asked for time, or wants no more: the gate is closed before that is written. */
-  close(holdUntil: number | null, disabled: boolean): void {
-    this.#pending = {
-      holdUntil: latest(holdUntil, this.#pending?.holdUntil ?? null),
-      disabled: disabled || (this.#pending?.disabled ?? false),
-    }
+  /** Closes the gate at once for a Retry-After or a 410. The update is written with the settle of that response. */
+  close(holdUntil: number | null, disables: boolean): GateUpdate {
+    const before = this.#state()
+    const disabled = before.disabled || disables
+    const learned = { holdUntil: latest(before.holdUntil, holdUntil), revision: ++this.#revision }
+    this.#unwritten = { ...learned, disabled }
+    return { ...learned, epoch: before.epoch, closes: true }
   }
 
-  /** It is written, or never will be: from now on the store's word counts. */
-  closeWritten(): void {
-    this.#pending = null
+  /** The update of this revision is written, and so is all that was learned before it. */
+  written(revision: number): void {
+    if (this.#unwritten === null || this.#unwritten.revision > revision) return
+    this.#stored = this.#state()
+    this.#unwritten = null
+  }
+
+  /** An outcome will never be written: the store's word counts again. */
+  unlearn(): void {
+    this.#unwritten = null
   }
 
   #rateWaitMs(now: number, { appId, rateLimit, appRateLimit }: GateLimits): number {

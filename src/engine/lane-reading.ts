@@ -1,19 +1,21 @@
-/** Reading due deliveries of a lane from the store. */
+/** Reads due deliveries of a lane from the store. */
 import type { LaneClaim, LaneSession, LaneWork } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
 import type { LaneSender } from "./lane-sender.ts"
 import type { LaneState } from "./lane-state.ts"
 
-/** Null when the store could not be read. */
+/** Takes from the poll budget only as much as was found. Null: the store could not be read. */
 export async function readLane(
   deps: LaneDependencies,
   { endpointId }: LaneClaim,
   lane: LaneState,
   session: LaneSession,
   { queue, sending }: LaneSender,
+  wanted: number,
   limit: number,
 ): Promise<LaneWork | null> {
   const { clock, budget, uptime, logger } = deps
+  const hadWork = queue.length + sending.size > 0
   const want = {
     ...lane.nextShare(limit),
     starting: lane.allowed - sending.size - queue.length,
@@ -21,15 +23,19 @@ export async function readLane(
   }
   try {
     const work = await session.fetch(want, { now: clock.now(), wall: clock.wallNow() })
+    const found = work.deliveries.length
     uptime.reached(clock.now())
+    budget.giveBack(limit - found)
+    lane.fetched(payloadBytes(work), hadWork && found === wanted && queue.length === 0)
     return work
   } catch (error) {
     uptime.failed()
+    budget.giveBack(limit)
     logger.warn({ err: error, endpoint_id: endpointId }, "Due deliveries could not be read; trying again")
     return null
   }
 }
 
-export function payloadBytes({ deliveries }: LaneWork): number {
+function payloadBytes({ deliveries }: LaneWork): number {
   return deliveries.reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
 }

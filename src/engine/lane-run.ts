@@ -13,15 +13,13 @@ import type {
   Priority,
 } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
-import type { Facts, LeaveReason, Phase, Supply, SupplyKnown } from "./lane-machine.ts"
+import { factsOf, mustGiveWay } from "./lane-facts.ts"
+import type { LeaveReason, Phase, Supply, SupplyKnown } from "./lane-machine.ts"
 import * as machine from "./lane-machine.ts"
 import { higherOf } from "./lane-queue.ts"
-import { payloadBytes, readLane } from "./lane-reading.ts"
+import { readLane } from "./lane-reading.ts"
 import { LaneSender } from "./lane-sender.ts"
 import type { LaneState } from "./lane-state.ts"
-
-/** After this many starts a lane gives way, if others wait for its place. */
-const QUANTUM = 100
 
 export interface LaneRunListener {
   /** The run has nothing to do and takes up no place, or it has again. */
@@ -84,11 +82,7 @@ export class LaneRun implements LaneListener {
     return this.#sender.sending
   }
 
-  start(): void {
-    this.#step()
-  }
-
-  /** Deliveries are due, or may be. They are fetched beside those in flight, so that a slow request holds up no other. */
+  /** Starts the run, or tells it that deliveries may be due. They are fetched beside those in flight: a slow request holds up no other. */
   wake(priority?: Priority): void {
     const isFetching = this.#supply.kind === "fetching"
     if (priority !== undefined && isFetching) this.#wokenFor = higherOf(priority, this.#wokenFor)
@@ -111,7 +105,7 @@ export class LaneRun implements LaneListener {
     if (this.#phase.kind === "ended") return void this.#sender.giveBack([delivery])
     if (this.#supply.kind === "fetching") return void this.#arrivals.push(delivery)
     this.#sender.queue.add(delivery)
-    if (this.#mustGiveWay()) this.#leave("gives way")
+    if (mustGiveWay(this.#deps, this.#sender)) this.#leave("gives way")
     this.#step()
   }
 
@@ -148,7 +142,8 @@ export class LaneRun implements LaneListener {
     const blockedUntil = this.#sender.start()
     const now = this.#deps.clock.now()
     this.#supply = machine.cameDue(this.#supply, now)
-    const action = machine.decide(this.#phase, this.#supply, this.#facts(), now)
+    const facts = factsOf(this.#deps, this.#lane, this.#session, this.#sender)
+    const action = machine.decide(this.#phase, this.#supply, facts, now)
     switch (action.do) {
       case "fetch":
         return void this.#fetch()
@@ -189,46 +184,26 @@ export class LaneRun implements LaneListener {
     this.#session.close().then(closed, closed)
   }
 
-  #facts(): Facts {
-    const { queue, sending, unsettled } = this.#sender
-    const { ahead, isOrdered } = this.#lane
-    return {
-      queued: queue.length,
-      queuedPlaces: queue.places,
-      mostPlaces: this.#lane.handoffPlaces(this.#deps) + ahead,
-      sending: sending.size,
-      unsettled,
-      ahead,
-      ordered: isOrdered,
-      isOpen: this.#session.isOpen,
-      mayRest: this.#deps.mayRest(),
-      stopping: this.#deps.stopping(),
-    }
-  }
-
-  #mustGiveWay(): boolean {
-    return this.#deps.budget.isLimited || (this.#sender.started >= QUANTUM && this.#deps.othersWait())
-  }
-
   async #fetch(): Promise<void> {
-    const { budget } = this.#deps
-    const { queue, sending } = this.#sender
+    const { budget, clock, storeRetryMs } = this.#deps
+    const { queue } = this.#sender
     const beside = this.#supply.kind === "overtaking"
     const wanted = this.#lane.ahead * 2
     const limit = budget.take(wanted)
     if (limit === 0) return this.#leave("gives way")
     this.#supply = machine.fetchStarted()
-    const hadWork = queue.length + sending.size > 0
-    const work = await readLane(this.#deps, this.claim, this.#lane, this.#session, this.#sender, limit)
-    const found = work?.deliveries.length ?? 0
-    budget.giveBack(limit - found)
-    if (work !== null) {
-      this.#lane.fetched(payloadBytes(work), hadWork && found === wanted && queue.length === 0)
-      this.#supply = machine.fetchEnded(this.#supply, this.#take(work, beside))
-    } else {
-      const until = this.#deps.clock.now() + this.#deps.storeRetryMs()
-      this.#supply = machine.fetchEnded(this.#supply, { kind: "dry", until })
-    }
+    const work = await readLane(
+      this.#deps,
+      this.claim,
+      this.#lane,
+      this.#session,
+      this.#sender,
+      wanted,
+      limit,
+    )
+    const known: SupplyKnown =
+      work === null ? { kind: "dry", until: clock.now() + storeRetryMs() } : this.#take(work, beside)
+    this.#supply = machine.fetchEnded(this.#supply, known)
     for (const delivery of this.#arrivals.splice(0)) queue.add(delivery)
     const priority = this.#wokenFor
     this.#wokenFor = null
@@ -257,7 +232,7 @@ export class LaneRun implements LaneListener {
       void this.#sender.giveBack(this.#takeQueue())
       return { kind: "dry", until: closed.until }
     }
-    if (this.#mustGiveWay()) this.#leave("gives way")
+    if (mustGiveWay(this.#deps, this.#sender)) this.#leave("gives way")
     return machine.foundBy(deliveries.length, nextDueAt, this.#lane.isOrdered, beside, now)
   }
 

@@ -47,6 +47,7 @@ function start(listener: Partial<SenderListener> = {}) {
     delivery: { id: "dlv" } as ClaimedDelivery,
     change: { nextRetryAt: null },
     attempt: null,
+    gate: null,
   } as Settlement
   const slot = slots.take(0, 0, () => {})!
   const pending = new PendingSettlement(sender, session, settlement, { result: null } as Tried, slot, 0)

@@ -118,19 +118,18 @@ export class LaneSender implements SettlementListener {
     const policy = (this.#lane.target ?? tried.target)?.policy
     const settlement = toSettlement(this.#deps, delivery, tried, policy)
     const { disableEndpoint, holdLaneUntil } = settlement.change
-    if (disableEndpoint || holdLaneUntil !== null) {
-      this.#lane.gate.close(holdLaneUntil, disableEndpoint)
-      this.#listener.held(holdLaneUntil)
-    }
-    return settlement
+    if (!disableEndpoint && holdLaneUntil === null) return settlement
+    const gate = this.#lane.gate.close(holdLaneUntil, disableEndpoint)
+    this.#listener.held(holdLaneUntil)
+    return { ...settlement, gate }
   }
 
   written({ settlement, settledAt, tried, slot }: PendingSettlement, result: SettleResult): void {
-    const { delivery, change, attempt } = settlement
+    const { delivery, change, attempt, gate } = settlement
     const { endpointId, appId } = this.#claim
     const { clock, load, reporter, transport } = this.#deps
     try {
-      if (change.disableEndpoint || change.holdLaneUntil !== null) this.#lane.gate.closeWritten()
+      if (gate !== null) this.#lane.gate.written(gate.revision)
       load.wrote(clock.now() - settledAt)
       this.#listener.dueAt(result === "applied" ? change.nextRetryAt : clock.now())
       const detail = tried.result?.detail ?? null
@@ -150,7 +149,7 @@ export class LaneSender implements SettlementListener {
   #outcomeLost({ id }: ClaimedDelivery, slot: Slot, error: unknown): void {
     const text = "An outcome could not be written; the delivery will be repeated"
     this.#deps.logger.error({ err: error, delivery_id: id }, text)
-    this.#lane.gate.closeWritten()
+    this.#lane.gate.unlearn()
     this.#listener.outcomeLost()
     this.#settled(slot)
   }

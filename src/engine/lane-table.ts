@@ -71,7 +71,7 @@ export class LaneTable {
       finished: (nextDueAt) => this.#finished(run, nextDueAt),
     })
     this.#runs.set(endpointId, run)
-    run.start()
+    run.wake()
   }
 
   #stateOf({ endpointId, appId }: LaneClaim): LaneState {

@@ -168,6 +168,7 @@ export class Endpoints {
       resumedAt: null,
       apiVersion: 1,
       holdUntil: null,
+      gateEpoch: 0,
       ...patch,
       secrets: sealSecrets(vault, id, { signing: [{ key: secret, expiresAt: null }], auth, tls }),
       version: 1,

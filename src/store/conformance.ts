@@ -16,7 +16,17 @@ import { tasks } from "./conformance/tasks.ts"
 import { tenants } from "./conformance/tenants.ts"
 
 export { lanesOf } from "./conformance/lanes.ts"
-export { AT, claimed, laneFetch, newest, ORG, OTHER_ORG, sample, settlement } from "./conformance/samples.ts"
+export {
+  AT,
+  claimed,
+  held,
+  laneFetch,
+  newest,
+  ORG,
+  OTHER_ORG,
+  sample,
+  settlement,
+} from "./conformance/samples.ts"
 
 const TOPICS = [
   accepting,

@@ -1,4 +1,5 @@
 /** Calls of a lane session on their way into a database: with the lane and the token that fence them. */
+import type { GateUpdate } from "../core/gate.ts"
 import type { Change } from "../core/settle.ts"
 import type { GivenBack, LaneClaim, LaneWant, LaneWork, NewAttempt, Settlement } from "./model.ts"
 
@@ -17,6 +18,7 @@ export interface FencedSettlement extends Fence {
   readonly expectedAgeFrom: number | null
   readonly change: Change
   readonly attempt: NewAttempt | null
+  readonly gate: GateUpdate | null
 }
 
 export interface FencedGiveBack extends Fence {
@@ -39,7 +41,7 @@ export interface FetchedLane extends LaneWork {
 
 export function fenceSettlement(
   { endpointId, token }: LaneClaim,
-  { delivery, change, attempt }: Settlement,
+  { delivery, change, attempt, gate }: Settlement,
 ): FencedSettlement {
   const { seq, id, messageId, attemptCount, ageFrom } = delivery
   return {
@@ -52,6 +54,7 @@ export function fenceSettlement(
     expectedAgeFrom: ageFrom,
     change,
     attempt,
+    gate,
   }
 }
 

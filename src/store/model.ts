@@ -1,7 +1,7 @@
 /** The data that goes in and out of a store: plain, and the same for every store. */
 import type { Bytes } from "../core/bytes.ts"
 import type { Moment } from "../core/clock.ts"
-import type { GateState } from "../core/gate.ts"
+import type { GateUpdate, LoadedGate } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { Change, DeliveryStatus, LiveDelivery } from "../core/settle.ts"
 import type { Gate, Waiting } from "../core/wait.ts"
@@ -55,6 +55,8 @@ export interface Endpoint {
   readonly resumedAt: number | null
   /** Retry-After: nothing goes out before this time. */
   readonly holdUntil: number | null
+  /** Goes up when `holdUntil` is patched: outcomes from before the patch cannot overwrite it. */
+  readonly gateEpoch: number
   /** Its signing keys, sealed by the caller. */
   readonly secrets: Uint8Array
   /** Goes up with every change that an attempt must know of. */
@@ -190,7 +192,7 @@ export interface LaneWork {
   /** Present when its version is not the one that the session knew. */
   readonly endpoint: Endpoint | null
   /** While it is closed, nothing is fetched. Deliveries that still wait for a deleted endpoint are, to be cancelled. */
-  readonly gate: GateState
+  readonly gate: LoadedGate
   readonly deliveries: readonly ClaimedDelivery[]
   /** When the lane next has something to do beyond these; null when nothing waits. */
   readonly nextDueAt: number | null
@@ -218,6 +220,8 @@ export interface Settlement {
   readonly delivery: ClaimedDelivery
   readonly change: Change
   readonly attempt: NewAttempt | null
+  /** What the outcome changed about the lane's gate, if anything. */
+  readonly gate: GateUpdate | null
 }
 
 export interface GivenBack {

@@ -1,5 +1,5 @@
 /** From a database's rows to the store's plain data. SQLite has numbers for booleans, and JSON where PostgreSQL has lists. */
-import type { GateState } from "../core/gate.ts"
+import type { GateState, LoadedGate } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { DeliveryStatus, LiveStatus } from "../core/settle.ts"
 import type {
@@ -50,7 +50,11 @@ export function toJson(value: object | null): string | null {
 }
 
 /** An endpoint that was never there: nothing can be sent to it. */
-export const MISSING: Row = { deleted: false, disabled: true, paused: false, hold_until: null }
+export const MISSING: Row = { deleted: false, disabled: true, paused: false, hold_until: null, gate_epoch: 0 }
+
+export function toLoadedGate(row: Row, prefix = ""): LoadedGate {
+  return { ...toGateState(row, prefix), epoch: int(row[`${prefix}gate_epoch`]) }
+}
 
 export function toGateState(row: Row, prefix = ""): GateState {
   return {
@@ -96,6 +100,7 @@ export function toEndpoint(row: Row): Endpoint {
     paused: bool(row.paused),
     resumedAt: intOrNull(row.resumed_at),
     holdUntil: intOrNull(row.hold_until),
+    gateEpoch: int(row.gate_epoch),
     secrets: new Uint8Array(row.secrets as Uint8Array),
     version: int(row.version),
     apiVersion: int(row.api_version),
@@ -108,7 +113,8 @@ export function toEndpoint(row: Row): Endpoint {
 export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: number): Endpoint {
   const after = { ...before, ...patch, version: before.version + 1, updatedAt: now }
   const isResumed = (before.disabled || before.paused) && !(after.disabled || after.paused)
-  return { ...after, resumedAt: isResumed ? now : before.resumedAt }
+  const gateEpoch = before.gateEpoch + Number(patch.holdUntil !== undefined)
+  return { ...after, gateEpoch, resumedAt: isResumed ? now : before.resumedAt }
 }
 
 /** Of rows with a status and their number. */

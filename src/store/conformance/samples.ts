@@ -1,4 +1,5 @@
 /** What the conformance suite writes into a store: whole objects, of which a test names only what it is about. */
+import type { GateUpdate } from "../../core/gate.ts"
 import type { Outcome } from "../../core/outcome.ts"
 import { PRESETS } from "../../core/presets.ts"
 import { settle } from "../../core/settle.ts"
@@ -62,6 +63,7 @@ export const sample = {
       paused: false,
       resumedAt: null,
       holdUntil: null,
+      gateEpoch: 0,
       secrets: Buffer.from("sealed"),
       version: 1,
       apiVersion: 1,
@@ -211,5 +213,11 @@ export function settlement(
     ...claimed(endpointId, token, delivery),
     change,
     attempt,
+    gate: null,
   }
+}
+
+/** The update that a Retry-After makes of a lane's gate. */
+export function held(holdUntil: number, revision: number, epoch = 0): GateUpdate {
+  return { holdUntil, revision, epoch, closes: true }
 }

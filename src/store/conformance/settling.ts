@@ -1,8 +1,9 @@
 /** Settling: the outcomes of attempts, under the claim they were made with. */
 import { describe, expect, test } from "vitest"
 import { bytesOfText, toBuffer } from "../../core/bytes.ts"
+import type { ClaimedDelivery } from "../store.ts"
 import { lanesOf } from "./lanes.ts"
-import { claimed, laneFetch, NOW, newest, ORG, settlement } from "./samples.ts"
+import { claimed, held, laneFetch, NOW, newest, ORG, settlement } from "./samples.ts"
 import { calledOff, revived, type SetUp } from "./stage.ts"
 
 export function settling(name: string, setUp: SetUp): void {
@@ -220,13 +221,45 @@ export function settling(name: string, setUp: SetUp): void {
       const [claimed] = (await fetch(1)).deliveries
       const plain = settlement(endpoint.id, 1, claimed!, 500)
       await lanesOf(store).settle([
-        { ...plain, change: { ...plain.change, disableEndpoint: true, holdLaneUntil: NOW + 777 } },
+        { ...plain, change: { ...plain.change, disableEndpoint: true }, gate: held(NOW + 777, 1) },
       ])
       expect(await store.getEndpoint(application.id, endpoint.id)).toMatchObject({
         disabled: true,
         holdUntil: NOW + 777,
       })
       expect((await send()).matched).toBe(0)
+    })
+
+    test("of the gate updates of one lane, the highest revision of the newest token stays", async () => {
+      const { store, application, endpoint, send, fetch } = await setUp()
+      for (let n = 0; n < 4; n++) await send()
+      const [first, second, third] = (await fetch(1, 3)).deliveries
+      const hold = async (token: number, delivery: ClaimedDelivery, until: number, revision: number) => {
+        const plain = settlement(endpoint.id, token, delivery, 200)
+        await lanesOf(store).settle([{ ...plain, gate: held(until, revision) }])
+        return (await store.getEndpoint(application.id, endpoint.id))!.holdUntil
+      }
+      expect(await hold(1, first!, NOW - 2, 8)).toBe(NOW - 2)
+      expect(await hold(1, second!, NOW - 9, 7)).toBe(NOW - 2)
+      expect(await hold(1, third!, NOW - 1, 9)).toBe(NOW - 1)
+      const [last] = (await fetch(2)).deliveries
+      expect(await hold(2, last!, NOW - 3, 1)).toBe(NOW - 3)
+    })
+
+    test("an operator's reset of the gate is not undone by an outcome from before it", async () => {
+      const { store, application, endpoint, send, fetch } = await setUp()
+      await send()
+      await send()
+      const { gate, deliveries } = await fetch(1, 2)
+      const [before, after] = deliveries.map((one) => settlement(endpoint.id, 1, one, 500))
+      const reset = await store.updateEndpoint(endpoint.id, { holdUntil: null }, NOW)
+      expect(reset.gateEpoch).toBe(gate.epoch + 1)
+      expect(await lanesOf(store).settle([{ ...before!, gate: held(NOW + 5, 1, gate.epoch) }])).toEqual([
+        "applied",
+      ])
+      expect((await store.getEndpoint(application.id, endpoint.id))!.holdUntil).toBe(null)
+      await lanesOf(store).settle([{ ...after!, gate: held(NOW + 6, 2, reset.gateEpoch) }])
+      expect((await store.getEndpoint(application.id, endpoint.id))!.holdUntil).toBe(NOW + 6)
     })
 
     test("410 disables the endpoint also when it comes after its delivery was called off", async () => {

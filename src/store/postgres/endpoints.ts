@@ -19,11 +19,11 @@ const SELECT = `
 const CREATE: Statement = {
   name: "endpoints.create",
   text: `
-    WITH lane AS (INSERT INTO lanes (id, app_id) VALUES ($1, $22))
+    WITH lane AS (INSERT INTO lanes (id, app_id) VALUES ($1, $23))
     INSERT INTO endpoints (
       id, uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit,
-      disabled, paused, hold_until, resumed_at, secrets, version, updated_at, api_version, app_id, org_id, created_at
-    ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
+      disabled, paused, hold_until, gate_epoch, resumed_at, secrets, version, updated_at, api_version, app_id, org_id, created_at
+    ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`,
 }
 
 /** Held until the end of the transaction, so that a policy is not deleted while an endpoint begins to use it. */
@@ -65,6 +65,7 @@ function changeable(endpoint: Endpoint): unknown[] {
     endpoint.disabled,
     endpoint.paused,
     endpoint.holdUntil,
+    endpoint.gateEpoch,
     endpoint.resumedAt,
     endpoint.secrets,
     endpoint.version,
@@ -143,7 +144,7 @@ const UPDATE: Statement = {
     UPDATE endpoints
        SET uid = $2, url = $3, description = $4, event_types = $5, channels = $6, headers = $7, metadata = $8, retry_name = $9,
            retry_policy = $10, ordered = $11, concurrency = $12, rate_limit = $13, disabled = $14, paused = $15, hold_until = $16,
-           resumed_at = $17, secrets = $18, version = $19, updated_at = $20, api_version = $21
+           gate_epoch = $17, resumed_at = $18, secrets = $19, version = $20, updated_at = $21, api_version = $22
      WHERE id = $1`,
 }
 /** What waits moves between the line and the queues; finished rows keep what they were. */

@@ -13,7 +13,7 @@ import {
   waiting,
 } from "../../../test/support/postgres-store.ts"
 import { calledOff, revived } from "../conformance/stage.ts"
-import { claimed, laneFetch, lanesOf, newest, sample, settlement } from "../conformance.ts"
+import { claimed, held, laneFetch, lanesOf, newest, sample, settlement } from "../conformance.ts"
 import type { ClaimedDelivery, Endpoint, LaneWant, NewMessage } from "../store.ts"
 import { generationOf } from "./accept.ts"
 
@@ -202,7 +202,7 @@ test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<unknown>]
     "its endpoint asks for time",
     async ({ handed, lanes, outcome }) => {
       const settled = outcome((await handed())!, 429)
-      await lanes.settle([{ ...settled, change: { ...settled.change, holdLaneUntil: NOW + 60_000 } }])
+      await lanes.settle([{ ...settled, gate: held(NOW + 60_000, 1) }])
     },
   ],
 ])("nothing is handed over when %s; it is left to whoever is woken", async (_name, change) => {

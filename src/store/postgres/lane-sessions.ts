@@ -221,7 +221,7 @@ export class Session implements LaneSession {
   }
 
   settle(outcomes: readonly Settlement[]): Promise<SettleResult[]> {
-    if (outcomes.some(({ change }) => change.disableEndpoint || change.holdLaneUntil !== null)) this.#recall()
+    if (outcomes.some(({ gate }) => gate?.closes)) this.#recall()
     return Promise.all(outcomes.map((outcome) => this.#settleOne(outcome)))
   }
 

@@ -2,7 +2,7 @@
 
 import { type Moment, steadyTimeOf } from "../../core/clock.ts"
 import type { LaneFetch } from "../fence.ts"
-import { MISSING, type Row, toClaimed, toEndpoint, toGateState } from "../rows.ts"
+import { MISSING, type Row, toClaimed, toEndpoint, toLoadedGate } from "../rows.ts"
 import type { LaneWake, LaneWork } from "../store.ts"
 import type { Context } from "./context.ts"
 import { FETCH, fetchValues, JOIN, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
@@ -171,7 +171,7 @@ function toAnswers(
     const idle = {
       endpoint: null,
       lost: false,
-      gate: toGateState(MISSING),
+      gate: toLoadedGate(MISSING),
       deliveries: [],
       nextDueAt: null,
       opens: false,
@@ -180,7 +180,7 @@ function toAnswers(
     // An endpoint that was never there: nothing can be sent to it.
     if (found === undefined) return idle
     const lane = found[0]!
-    const common = { ...idle, gate: toGateState(lane, "lane_"), owner: lane.owner as number }
+    const common = { ...idle, gate: toLoadedGate(lane, "lane_"), owner: lane.owner as number }
     switch (lane.verdict as Verdict) {
       case "lost":
         return { ...common, lost: true }

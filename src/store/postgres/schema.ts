@@ -297,6 +297,14 @@ ${revive("CREATE", "")}CREATE TRIGGER deliveries_revived BEFORE UPDATE OF status
   EXECUTE FUNCTION posthorn_revive();
 `
 
+/** See `GateUpdate`. */
+const GATE_FENCE = `
+ALTER TABLE endpoints
+  ADD COLUMN gate_epoch integer NOT NULL DEFAULT 0,
+  ADD COLUMN gate_token bigint NOT NULL DEFAULT 0,
+  ADD COLUMN gate_revision integer NOT NULL DEFAULT 0;
+`
+
 export interface Migration {
   readonly sql: string
   /** A program that does not know this migration can go on working beside one that does, as in a rolling upgrade. */
@@ -324,4 +332,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: VIEW_OF_WAITS, additive: true },
   // An open lane is handed deliveries only while its session knows the newest version, so a typed change raises it too.
   { sql: VERSIONS, additive: false },
+  { sql: GATE_FENCE, additive: true },
 ]

@@ -1,4 +1,5 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under, many in one statement. */
+import type { GateUpdate } from "../../core/gate.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
 import type { Row } from "../rows.ts"
 import type { NewAttempt, SettleResult } from "../store.ts"
@@ -57,6 +58,9 @@ const changeColumn = (
   ({ claim }) => value((claim as FencedSettlement).change, claim as FencedSettlement),
 ]
 
+const gateColumn = (type: string, value: (gate: GateUpdate) => unknown): Column<Packable> =>
+  changeColumn(type, (_, { gate }) => gate && value(gate))
+
 const GIVEN_BACK = new Columns<Packable>(CLAIM)
 const SETTLED = new Columns<Packable>({
   ...CLAIM,
@@ -75,7 +79,9 @@ const SETTLED = new Columns<Packable>({
   purge_at: changeColumn("bigint", ({ purgeAt }) => purgeAt),
   purge_day: changeColumn("int", (_, settlement) => dayOf(settlement)),
   disables: changeColumn("bool", ({ disableEndpoint }) => disableEndpoint),
-  hold_until: changeColumn("bigint", ({ holdLaneUntil }) => holdLaneUntil),
+  hold_until: gateColumn("bigint", ({ holdUntil }) => holdUntil),
+  gate_epoch: gateColumn("int", ({ epoch }) => epoch),
+  gate_revision: gateColumn("int", ({ revision }) => revision),
 })
 
 /**
@@ -147,16 +153,24 @@ SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.at
   FROM ${of} x
  WHERE x.attempt_id IS NOT NULL ORDER BY x.ord`
 
-/** What the receiver said of the whole lane. */
-const HELD = `
-held AS (
+/** The newest of the lane's gate updates, unless the endpoint has a newer one or an operator reset the gate. See `GateUpdate`. */
+const newest = (column: string, value: string) =>
+  `${column} = CASE WHEN g.gate_epoch = e.gate_epoch AND (g.token, g.gate_revision) > (e.gate_token, e.gate_revision)
+                         THEN ${value} ELSE e.${column} END`
+const GATES = `
+gates AS (
   UPDATE endpoints e
-     SET disabled = e.disabled OR h.disables, version = e.version + h.disables::int, hold_until = greatest(e.hold_until, h.until)
+     SET disabled = e.disabled OR g.disables, version = e.version + g.disables::int,
+         ${newest("hold_until", "g.hold_until")},
+         ${newest("gate_token", "g.token")},
+         ${newest("gate_revision", "g.gate_revision")}
     FROM (
-      SELECT lane, bool_or(disables) AS disables, max(hold_until) AS until
-        FROM standing WHERE disables OR hold_until IS NOT NULL GROUP BY lane
-    ) h
-   WHERE ${lookup("e.id", "h.lane")}
+      SELECT DISTINCT ON (lane) lane, bool_or(disables) OVER (PARTITION BY lane) AS disables,
+             hold_until, token, gate_epoch, gate_revision
+        FROM standing WHERE disables OR gate_revision IS NOT NULL
+       ORDER BY lane, gate_epoch DESC NULLS LAST, token DESC, gate_revision DESC
+    ) g
+   WHERE ${lookup("e.id", "g.lane")}
 )`
 
 export const SETTLE: Statement = {
@@ -183,7 +197,7 @@ logged AS (
     "standing",
   )}
 ),
-${HELD}
+${GATES}
 -- Looked up and not joined: the planner expects one row, and compared every row with every other, which was half of the time.
 SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
             WHEN ord IN (SELECT ord FROM x) THEN 'stale'
@@ -219,7 +233,7 @@ counted AS (
 logged AS (
   ${insertAttempts(SETTLED, "x.day", "(SELECT standing.*, counted.day FROM standing JOIN counted USING (ord))")}
 ),
-${HELD}
+${GATES}
 SELECT CASE WHEN ord IN (SELECT ord FROM standing) THEN 'superseded'
             WHEN ord IN (SELECT ord FROM x) THEN 'stale'
             ELSE 'busy' END AS result

@@ -22,8 +22,8 @@ export function createEndpoint(context: Context, endpoint: Endpoint): void {
       .sql(`
         INSERT INTO endpoints (
           uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit,
-          disabled, paused, hold_until, resumed_at, secrets, version, updated_at, api_version, id, org_id, app_id, created_at
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+          disabled, paused, hold_until, gate_epoch, resumed_at, secrets, version, updated_at, api_version, id, org_id, app_id, created_at
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
       .run(...changeable(endpoint), endpoint.id, endpoint.orgId, endpoint.appId, endpoint.createdAt),
   )
   context.forget()
@@ -47,6 +47,7 @@ function changeable(endpoint: Endpoint) {
     Number(endpoint.disabled),
     Number(endpoint.paused),
     endpoint.holdUntil,
+    endpoint.gateEpoch,
     endpoint.resumedAt,
     endpoint.secrets,
     endpoint.version,
@@ -124,7 +125,7 @@ export function updateEndpoint(
       .sql(`
         UPDATE endpoints
            SET uid = ?, url = ?, description = ?, event_types = ?, channels = ?, headers = ?, metadata = ?, retry_name = ?, retry_policy = ?,
-               ordered = ?, concurrency = ?, rate_limit = ?, disabled = ?, paused = ?, hold_until = ?, resumed_at = ?,
+               ordered = ?, concurrency = ?, rate_limit = ?, disabled = ?, paused = ?, hold_until = ?, gate_epoch = ?, resumed_at = ?,
                secrets = ?, version = ?, updated_at = ?, api_version = ?
          WHERE id = ? AND deleted_at IS NULL`)
       .run(...changeable(after), id)

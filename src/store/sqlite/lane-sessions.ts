@@ -128,7 +128,7 @@ class Session implements LaneSession {
   }
 
   settle(outcomes: readonly Settlement[]): Promise<SettleResult[]> {
-    if (outcomes.some(({ change }) => change.disableEndpoint || change.holdLaneUntil !== null)) this.#recall()
+    if (outcomes.some(({ gate }) => gate?.closes)) this.#recall()
     const fenced = outcomes.map((outcome) => fenceSettlement(this.claim, outcome))
     return this.#writer.call("settle", [fenced], (results) => {
       this.#inHand -= outcomes.length

@@ -4,7 +4,7 @@ import { type Moment, steadyTimeOf } from "../../core/clock.ts"
 import { closedBy } from "../../core/gate.ts"
 import { STALL_WAITS_MS } from "../../core/settle.ts"
 import type { FetchedLane, LaneFetch } from "../fence.ts"
-import { MISSING, type Row, toClaimed, toGateState } from "../rows.ts"
+import { MISSING, type Row, toClaimed, toLoadedGate } from "../rows.ts"
 import type { ClaimedDelivery, LaneWake } from "../store.ts"
 import { insertAttempt } from "./attempts.ts"
 import type { Context } from "./context.ts"
@@ -56,11 +56,11 @@ function fetchLane(context: Context, lane: LaneFetch, inHand: number, at: Moment
   const { now } = at
   const state = context.connection
     .sql(
-      "SELECT version, ordered, disabled, paused, deleted_at IS NOT NULL AS deleted, hold_until FROM endpoints WHERE id = ?",
+      "SELECT version, ordered, disabled, paused, deleted_at IS NOT NULL AS deleted, hold_until, gate_epoch FROM endpoints WHERE id = ?",
     )
     .get(endpointId)
   context.openLanes.close(endpointId)
-  const gate = toGateState(state ?? MISSING)
+  const gate = toLoadedGate(state ?? MISSING)
   const idle = {
     endpoint: null,
     // A file has one owner, whose claims cannot be lost.

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
 import { lanesOf } from "../conformance/lanes.ts"
-import { claimed, laneFetch, NOW, sample, settlement } from "../conformance/samples.ts"
+import { claimed, held, laneFetch, NOW, sample, settlement } from "../conformance/samples.ts"
 import type { ClaimedDelivery, Endpoint, NewMessage } from "../store.ts"
 
 const TOKEN = 7
@@ -145,7 +145,7 @@ test.each<[string, (stage: Awaited<ReturnType<typeof start>>) => Promise<unknown
 test("it is closed when its endpoint asks for time, and when something is given back", async () => {
   const asking = await start()
   const outcome = settlement(asking.endpoint.id, TOKEN, (await asking.send())!, 429)
-  await asking.lanes.settle([{ ...outcome, change: { ...outcome.change, holdLaneUntil: NOW + 60_000 } }])
+  await asking.lanes.settle([{ ...outcome, gate: held(NOW + 60_000, 1) }])
   expect(asking.lane.session.isOpen).toBe(false)
   expect(await asking.send()).toBeUndefined()
 

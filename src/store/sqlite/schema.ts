@@ -402,6 +402,13 @@ SELECT w.id, w.webhook_id, w.message_id, w.event_type, w.status, w.dead_reason, 
   ) w;
 `
 
+/** See `GateUpdate`. */
+const GATE_FENCE = `
+ALTER TABLE endpoints ADD COLUMN gate_epoch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE endpoints ADD COLUMN gate_token INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE endpoints ADD COLUMN gate_revision INTEGER NOT NULL DEFAULT 0;
+`
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -411,6 +418,7 @@ export const MIGRATIONS: readonly string[] = [
   API_VERSION,
   DATES,
   VIEW_OF_WAITS,
+  GATE_FENCE,
 ]
 
 /** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */

@@ -1,4 +1,5 @@
 /** Settling: the outcomes of attempts, fenced by the claim they were made under. */
+import type { GateUpdate } from "../../core/gate.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
 import type { SettleResult } from "../store.ts"
 import { applyDelivered, applyOutcome } from "./amend.ts"
@@ -21,7 +22,7 @@ function settleOne(context: Context, settlement: FencedSettlement): SettleResult
     countLate(context, seq, change.lastAttemptedAt)
   }
   if (change.disableEndpoint) disable(context, settlement.endpointId)
-  if (change.holdLaneUntil !== null) hold(context, settlement.endpointId, change.holdLaneUntil)
+  if (settlement.gate !== null) updateGate(context, settlement.endpointId, token, settlement.gate)
   return applied ? "applied" : "superseded"
 }
 
@@ -54,9 +55,16 @@ function disable(context: Context, endpointId: string): void {
   context.forget()
 }
 
-function hold({ connection, openLanes }: Context, endpointId: string, until: number): void {
-  openLanes.close(endpointId)
+function updateGate(
+  { connection, openLanes }: Context,
+  endpointId: string,
+  token: number,
+  { holdUntil, epoch, revision, closes }: GateUpdate,
+): void {
+  if (closes) openLanes.close(endpointId)
   connection
-    .sql("UPDATE endpoints SET hold_until = max(coalesce(hold_until, 0), ?) WHERE id = ?")
-    .run(until, endpointId)
+    .sql(`
+      UPDATE endpoints SET hold_until = ?1, gate_token = ?2, gate_revision = ?3
+       WHERE id = ?4 AND gate_epoch = ?5 AND (gate_token, gate_revision) < (?2, ?3)`)
+    .run(holdUntil, token, revision, endpointId, epoch)
 }

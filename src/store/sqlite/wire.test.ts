@@ -79,6 +79,7 @@ const settlement: Required<FencedSettlement> = {
     startedAt: 12,
     durationMs: 13,
   },
+  gate: { holdUntil: 14, epoch: 15, revision: 16, closes: true },
 }
 const swapped: FencedSettlement = {
   ...settlement,

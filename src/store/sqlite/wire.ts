@@ -61,23 +61,23 @@ const unpackMessage = ([
   payloadUntil, purgeUnmatchedAt,
 })
 
-const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, change: c, attempt }: FencedSettlement) => [
+const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, change: c, attempt, gate }: FencedSettlement) => [
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   c.status, c.deadReason, c.attemptCount, c.nextRetryAt, c.lastAttemptedAt, c.deliveredAt, c.errorDetail, c.ageFrom, c.stalls,
-  c.purgeAt, c.manual, c.disableEndpoint, c.holdLaneUntil, attempt === null ? null : packAttempt(attempt),
+  c.purgeAt, c.manual, c.disableEndpoint, c.holdLaneUntil, attempt === null ? null : packAttempt(attempt), gate,
 ] as const
 
 const unpackSettlement = ([
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
-  purgeAt, manual, disableEndpoint, holdLaneUntil, attempt,
+  purgeAt, manual, disableEndpoint, holdLaneUntil, attempt, gate,
 ]: PackedSettlement): FencedSettlement => ({
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
   change: {
     status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
     purgeAt, manual, disableEndpoint, holdLaneUntil,
   },
-  attempt: attempt === null ? null : unpackAttempt(attempt),
+  attempt: attempt === null ? null : unpackAttempt(attempt), gate,
 })
 
 const packAttempt = (a: NewAttempt) => [
