@@ -1,19 +1,21 @@
-/** What every schedule must do, run over each implementation. */
+/** The conformance suite of schedules: the same tests over every implementation. */
 import { describe, expect, test } from "vitest"
 import type { LaneClaim, LaneWake } from "../store/store.ts"
 import type { Schedule } from "./schedule.ts"
 
 export interface ScheduleUnderTest {
   readonly schedule: Schedule
-  /** Writes down that these lanes have something to do, as a send does, and hints at it. */
+  /** Wakes these lanes as a send does: in the store, then as a hint. */
   wake(lanes: readonly LaneWake[]): Promise<void>
-  /** What the store finds waiting, by endpoint id. */
+  /** Sets the lanes that the store finds, by endpoint id. */
   waiting(lanes: readonly LaneWake[]): void
 }
 
-const lane = (endpointId: string, dueAt: number, appId = "app") => ({ endpointId, appId, dueAt })
-
-const ids = (claims: readonly LaneClaim[]) => claims.map(({ endpointId }) => endpointId)
+export const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, appId, dueAt })
+/** Of seven applications. */
+export const manyLanes = (count: number) =>
+  Array.from({ length: count }, (_, i) => lane(`ep-${1000 + i}`, 0, `app-${i % 7}`))
+export const ids = (claims: readonly LaneClaim[]) => claims.map(({ endpointId }) => endpointId).sort()
 
 async function claimAll(schedule: Schedule, now: number): Promise<LaneClaim[]> {
   const all: LaneClaim[] = []
@@ -26,7 +28,7 @@ async function claimAll(schedule: Schedule, now: number): Promise<LaneClaim[]> {
 
 export function scheduleConformance(name: string, make: () => Promise<ScheduleUnderTest>): void {
   describe(`${name}: a schedule`, () => {
-    test("offers a woken lane once its time has come, and to one worker only", async () => {
+    test("offers a woken lane once it is due, to one worker only", async () => {
       const { schedule, wake } = await make()
       await wake([lane("a", 100)])
       expect(await schedule.claim(9, 99)).toEqual([])
@@ -56,7 +58,7 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(await schedule.claim(9, 1000)).toHaveLength(0)
     })
 
-    test("a wake while the lane is worked on is not lost", async () => {
+    test("a wake during a claim is not lost", async () => {
       const { schedule, wake } = await make()
       await wake([lane("a", 0)])
       const [claim] = await schedule.claim(1, 0)
@@ -66,7 +68,7 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(await schedule.claim(1, 50)).toHaveLength(1)
     })
 
-    test("a lane given back with nothing to do is forgotten until it is woken", async () => {
+    test("a lane released with nothing to do is not offered until it is woken", async () => {
       const { schedule, wake } = await make()
       await wake([lane("a", 0)])
       const [claim] = await schedule.claim(1, 0)
@@ -76,7 +78,7 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(await schedule.claim(1, 20)).toHaveLength(1)
     })
 
-    test("a lane given back until later comes up then, and not before", async () => {
+    test("a lane released until later is offered then, and not before", async () => {
       const { schedule, wake } = await make()
       await wake([lane("a", 0)])
       const [claim] = await schedule.claim(1, 0)
@@ -86,7 +88,7 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(await schedule.claim(1, 70)).toHaveLength(1)
     })
 
-    test("a lane given back goes to the end of the line", async () => {
+    test("a released lane goes to the end of the queue", async () => {
       const { schedule, wake } = await make()
       await wake([lane("a", 1), lane("b", 2), lane("c", 3)])
       const order: string[] = []
@@ -106,7 +108,7 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(claims.map(({ appId }) => appId)).toContain("small")
     })
 
-    test("says whether any lane waits for its turn", async () => {
+    test("says whether an unclaimed lane is due", async () => {
       const { schedule, wake } = await make()
       await wake([lane("a", 5), lane("b", 5)])
       expect(schedule.hasWaiting(4)).toBe(false)
@@ -117,7 +119,7 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(schedule.hasWaiting(5)).toBe(false)
     })
 
-    test("thousands of waiting lanes are offered when their time has come", async () => {
+    test("thousands of lanes are offered when they are due", async () => {
       const { schedule, wake } = await make()
       const due = Array.from({ length: 5000 }, (_, i) => (i * 7919) % 5000)
       await wake(due.map((at, i) => lane(`ep-${i}`, at, `app-${i % 10}`)))
@@ -126,10 +128,9 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(schedule.hasWaiting(2499)).toBe(false)
     })
 
-    test("a sweep finds what no wake announced, all of it or the next part", async () => {
+    test("a sweep finds lanes that no wake announced: all of them, or the next page", async () => {
       const { schedule, wake, waiting } = await make()
       const lost = Array.from({ length: 1200 }, (_, i) => lane(`ep-${1000 + i}`, 5))
-      // They have been worked on before, and are not due for a long time.
       await wake(lost.map((one) => ({ ...one, dueAt: 0 })))
       for (const claim of await claimAll(schedule, 0)) void schedule.release(claim, 1000, 0)
       expect(await claimAll(schedule, 10)).toEqual([])
@@ -144,7 +145,7 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(await claimAll(schedule, 10)).toHaveLength(700)
     })
 
-    test("holds what it has claimed, and has nothing to do once it has stopped", async () => {
+    test("holds its claims until it stops", async () => {
       const { schedule, wake } = await make()
       await wake([lane("a", 0)])
       expect(await schedule.claim(1, 0)).toHaveLength(1)

@@ -19,9 +19,9 @@ function make() {
 
 scheduleConformance("memory", async () => make())
 
-test("a hundred thousand waiting lanes are offered in order of their time", async () => {
+test("a hundred thousand lanes are offered in order of their due times", async () => {
   const { schedule } = make()
-  // Every tenth time belongs to the same application: taking turns and going by time are then the same order.
+  // Due times rotate through the applications: round-robin by application is then the order of the due times.
   const due = Array.from({ length: 100_000 }, (_, i) => (i * 7919) % 100_000)
   schedule.wake(due.map((dueAt, i) => ({ endpointId: `ep-${i}`, appId: `app-${i % 10}`, dueAt })))
   const offered = await schedule.claim(100_000, 49_999)

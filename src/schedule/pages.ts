@@ -1,4 +1,4 @@
-/** Goes through the lanes that the store says have something waiting: all of them, or the next page where the last one ended. */
+/** Reads the lanes with live deliveries from the store: all of them, or the page after the last one. */
 import type { Moment } from "../core/clock.ts"
 import type { LaneWake, Store } from "../store/store.ts"
 

@@ -1,11 +1,9 @@
 /**
- * Who may work on which lane, and when. A lane is the line in front of one endpoint; one worker owns it at a time.
+ * Who may work on which lane, and when. A lane is the queue in front of one endpoint; one worker owns it at a time.
  *
- * The schedule is an index: the truth about what waits is in the store, and a schedule can be rebuilt from it at any time. It
- * promises that a lane that was woken is offered once its time has come, to one worker at a time, each time with a higher token;
- * that lanes take turns, by application and then by endpoint; and that a lane given back goes to the end of the line.
- *
- * A worker whose lease ran out has lost all its claims: it is told, and whatever it still writes is refused by the token.
+ * The schedule is an index that can be rebuilt from the store at any time. A lane that was woken is offered once it is due, to one worker
+ * at a time, each time with a higher token. Applications take turns, and so do the lanes of one application: a released lane goes to the
+ * end of the queue. A worker whose lease ran out has lost all its claims: it is told, and its writes are refused by the token.
  */
 import type { Moment } from "../core/clock.ts"
 import type { LaneClaim, LaneWake } from "../store/store.ts"
@@ -14,41 +12,41 @@ import type { LaneClaim, LaneWake } from "../store/store.ts"
 export interface ScheduleListener {
   /** Lanes may be due. */
   due(): void
-  /** None of the claims made up to now stands any more; new ones can be made. */
+  /** All claims made so far are lost; new claims can be made. */
   lost(): void
 }
 
 export interface Schedule {
   start(listener: ScheduleListener): Promise<void>
-  /** A hint that the lanes have something to do at these times: the store has it already. An earlier time that is known stays. */
+  /** A hint that the lanes have something to do at these times, which the store has already. An earlier known time stays. */
   wake(lanes: readonly LaneWake[]): void
   /** Another process says that lanes may be due. */
   hint(): void
   /**
-   * Takes at most `most` lanes whose time has come. A lane that this worker has already, and that another process woke meanwhile, is
-   * given again, with the token that it has. Rejects when the schedule cannot be reached: ask again later.
+   * Takes at most `most` due lanes. A lane that this worker has already, and that another process woke meanwhile, is given again with its
+   * token. Rejects when the schedule cannot be reached: ask again later.
    */
   claim(most: number, now: number): Promise<LaneClaim[]>
   /**
-   * Gives a lane back; it comes up again at `nextDueAt`, or earlier if it was woken meanwhile. Null: nothing waits. Kept until
-   * it can be written; resolves when it is, or when the claim was lost anyhow.
+   * Gives a lane back until `nextDueAt` or an earlier wake; null: nothing waits. The release is kept until it can be written. Resolves
+   * when it is written, or when the claim was lost.
    */
   release(claim: LaneClaim, nextDueAt: number | null, now: number): Promise<void>
   /** When the next unclaimed lane is due, as far as this process knows; null when none waits. */
   nextDueAt(): number | null
-  /** Whether a lane waits for its turn right now; what is being worked on should then be given back in good time. */
+  /** Whether an unclaimed lane is due; workers should then release their lanes in good time. */
   hasWaiting(now: number): boolean
-  /** Whether the claims still stand, as far as this process's own clock can tell: nothing is sent when they do not. */
+  /** Whether the claims still stand, by this process's own clock. Nothing is sent when they do not. */
   holds(): boolean
-  /** What the schedule has to do without, in a sentence; null when nothing is missing. Lanes are offered all the same. */
+  /** Which part of the schedule is unavailable, in a sentence; null when none is. Lanes are offered all the same. */
   problem(): string | null
   /**
-   * Looks through the store for what no wake announced: all of it, or the next part. `at` is as for `LaneStore.scanLanes`. `found` is told
-   * of every lane that has something waiting, also of those that this worker has.
+   * Reads the store for lanes that no wake announced: all lanes, or the next page. `at` is as for `LaneStore.scanLanes`. `found` is told
+   * of every lane with live deliveries, also of lanes that this worker has.
    */
   sweep(whole: boolean, at?: Moment, found?: (lanes: readonly LaneWake[]) => void): Promise<void>
-  /** Gives back what is claimed, if it can. */
+  /** Gives back all claims, if it can. */
   stop(): Promise<void>
-  /** Ends at once, as in a crash: what is claimed is taken over when the lease has run out. */
+  /** Ends at once, as in a crash: other workers take over the claims when the lease has run out. */
   abandon(): void
 }

@@ -1,9 +1,4 @@
-/**
- * What this worker knows of its lanes: those that it holds, and those that it gives back with its next turn.
- *
- * A wake can reach a lane while it is being given back: the turn says "yours, woken", and that has used the wake up. The giving
- * back, which is still to be written, then says that the lane is due.
- */
+/** The lanes of this worker: claims that it holds, and releases that its next claim round writes. */
 import type { LaneClaim } from "../../store/store.ts"
 
 const AT_ONCE = 0
@@ -11,14 +6,15 @@ const AT_ONCE = 0
 export interface Release {
   readonly claim: LaneClaim
   dueAt: number | null
+  /** Called when the release is written, or need not be. */
   readonly written: () => void
-  /** Somebody has the lane's row: it is tried again after a while, or with what else is to be written. */
+  /** Another transaction has locked the lane's row: tried again after a delay, or with other releases. */
   isLocked: boolean
 }
 
 export class Claims {
   readonly #held = new Map<string, LaneClaim>()
-  /** Those of them that were woken, until the engine is told. */
+  /** Held lanes that were woken, until the engine is told. */
   readonly #woken = new Map<string, LaneClaim>()
   readonly #releases = new Map<string, Release>()
 
@@ -26,13 +22,12 @@ export class Claims {
     return this.#releases.size > 0
   }
 
-  /** Some that nothing is known to stand in the way of. */
-  get hasFreeReleases(): boolean {
+  get hasUnlockedReleases(): boolean {
     for (const { isLocked } of this.#releases.values()) if (!isLocked) return true
     return false
   }
 
-  /** Resolves when it is written, or when nothing has to be. */
+  /** Resolves when the release is written, or need not be. */
   release(claim: LaneClaim, nextDueAt: number | null): Promise<void> {
     const { endpointId, token } = claim
     if (this.#held.get(endpointId)?.token !== token) return Promise.resolve()
@@ -49,7 +44,7 @@ export class Claims {
     return taken
   }
 
-  /** The turn that was to write them failed, or found them locked. */
+  /** The claim round that was to write them failed, or found them locked. */
   keepReleases(releases: readonly Release[], isLocked: boolean): void {
     for (const release of releases) {
       release.isLocked = isLocked
@@ -61,7 +56,10 @@ export class Claims {
     for (const claim of claims) this.#held.set(claim.endpointId, claim)
   }
 
-  /** The database says that we have these, and that they may have been woken. What we do not know of is given back. */
+  /**
+   * The database has these lanes as ours, possibly woken. The round used the wake up, so a release that is not written yet becomes due at
+   * once. A lane that we do not know of is given back.
+   */
   woken(claims: readonly LaneClaim[]): void {
     for (const claim of claims) {
       const { endpointId, token } = claim
@@ -83,7 +81,7 @@ export class Claims {
     return taken
   }
 
-  /** None of them stands any more. */
+  /** All claims are lost. */
   forget(): void {
     this.#held.clear()
     this.#woken.clear()

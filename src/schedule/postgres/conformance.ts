@@ -1,39 +1,32 @@
-/** What every schedule that many processes share must do: over PostgreSQL alone, and with Redis in front of it. */
+/** The conformance suite of schedules that many processes share: PostgreSQL alone, and with Redis in front of it. */
 import { describe, expect, test } from "vitest"
 import { LaneCrew } from "../../../test/support/lane-crew.ts"
 import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
 import type { Row } from "../../store/rows.ts"
 import type { LaneClaim } from "../../store/store.ts"
-import { lockedLanesConformance } from "./locks-conformance.ts"
+import { ids, lane, manyLanes } from "../conformance.ts"
+import { lockedLanesConformance, WAITING, whileLocked } from "./locks-conformance.ts"
 
-/** Short, so that a test of what happens when it runs out takes a second. */
+/** Short, since tests wait until it runs out. */
 const SHORT_LEASE_MS = 800
 /** Longer than it takes to notice that a server is back. */
 const OUTAGE_LEASE_MS = 2500
 
-const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, appId, dueAt })
-const many = (count: number) =>
-  Array.from({ length: count }, (_, i) => lane(`ep-${1000 + i}`, 0, `app-${i % 7}`))
-const ids = (claims: readonly LaneClaim[]) => claims.map(({ endpointId }) => endpointId)
-
-const WAITING = `
-  SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-
-const isTurn = (bytes: Buffer) => bytes.includes("lanes.turn")
+const isClaimRound = (bytes: Buffer) => bytes.includes("lanes.turn")
 
 export function sharedScheduleConformance(
   name: string,
   open?: OpenSchedule,
-  /** Waits for whatever it does in the background after its start. */
+  /** Waits for the work in the background that follows a start. */
   hasStarted: (world: LaneWorld) => Promise<void> = async () => {},
 ): void {
   lockedLanesConformance(name, open)
 
   describe(`${name}: a shared schedule`, () => {
-    test("gives every lane to one worker only, however many ask at once", async () => {
+    test("grants every lane to one worker only, however many claim at once", async () => {
       const world = await LaneWorld.create(open)
       const workers = await Promise.all(Array.from({ length: 4 }, () => world.worker()))
-      await world.wake(many(700))
+      await world.wake(manyLanes(700))
       const claims: LaneClaim[] = []
       while (claims.length < 700) {
         const taken = await Promise.all(workers.map(({ schedule }) => schedule.claim(50, 1)))
@@ -43,7 +36,7 @@ export function sharedScheduleConformance(
       expect(new Set(claims.map(({ token }) => token)).size).toBe(700)
     })
 
-    test("whoever takes a lane has a higher token than everybody before", async () => {
+    test("every claim has a higher token than all earlier claims of the lane", async () => {
       const world = await LaneWorld.create(open)
       const workers = [await world.worker(), await world.worker()]
       await world.wake([lane("a")])
@@ -57,7 +50,7 @@ export function sharedScheduleConformance(
       }
     })
 
-    test("a lane that was woken while this worker has it is given again, with the token that it has", async () => {
+    test("a lane that is woken while this worker has it is given again, with the same token", async () => {
       const world = await LaneWorld.create(open)
       const [mine, other] = [await world.worker(), await world.worker()]
       await world.wake([lane("a")])
@@ -70,20 +63,19 @@ export function sharedScheduleConformance(
       expect(await mine.schedule.claim(0, 5)).toEqual([])
     })
 
-    test("a wake that a turn brings while its lane is being given back is not lost", async () => {
+    test("a wake that a claim round folds while its lane is being released is not lost", async () => {
       const world = await LaneWorld.create(open)
       const { schedule } = await world.worker()
       await world.wake([lane("a")])
       const [claim] = await schedule.claim(1, 1)
       await world.wake([lane("a")])
-      let [turn, released]: Promise<unknown>[] = []
-      await world.database.transaction(async (runner) => {
-        await runner.run({ name: "", text: "SELECT FROM workers FOR UPDATE" }, [])
-        turn = schedule.claim(9, 2)
+      let [round, released]: Promise<unknown>[] = []
+      await whileLocked(world, "SELECT FROM workers FOR UPDATE", null, async () => {
+        round = schedule.claim(9, 2)
         await expect.poll(() => world.sql(WAITING)).toEqual([{ waiting: 1 }])
         released = schedule.release(claim!, null, 2)
       })
-      expect(await turn).toEqual([])
+      expect(await round).toEqual([])
       await released
       expect(await schedule.claim(9, 3)).toMatchObject([{ endpointId: "a" }])
     })
@@ -91,8 +83,8 @@ export function sharedScheduleConformance(
     test("under load no wake is lost, no lane has two owners, and nothing deadlocks", async () => {
       const world = await LaneWorld.create(open)
       const workers = [await world.worker(), await world.worker(), await world.worker()]
-      const lanes = many(40).map(({ endpointId }) => endpointId)
-      await world.wake(many(40))
+      const lanes = manyLanes(40).map(({ endpointId }) => endpointId)
+      await world.wake(manyLanes(40))
       const crew = await LaneCrew.start(world, workers)
       await Promise.all(
         Array.from({ length: 4 }, async (_, sender) => {
@@ -111,7 +103,7 @@ export function sharedScheduleConformance(
       expect(row).toEqual({ deadlocks: 0 })
     })
 
-    test("a lane given back is written without any claim", async () => {
+    test("a release is written without any claim", async () => {
       const world = await LaneWorld.create(open)
       const [mine, other] = [await world.worker(), await world.worker()]
       await world.wake([lane("a")])
@@ -120,22 +112,22 @@ export function sharedScheduleConformance(
       expect(await other.schedule.claim(1, 2)).toHaveLength(1)
     })
 
-    test("a worker that stops leaves everything to the others at once", async () => {
+    test("a worker that stops leaves its lanes to the others at once", async () => {
       const world = await LaneWorld.create(open)
       const [mine, other] = [await world.worker(), await world.worker()]
-      await world.wake(many(20))
+      await world.wake(manyLanes(20))
       const claims = await mine.schedule.claim(20, 1)
       await mine.schedule.stop()
       const taken = await other.claimed(20, 1)
-      expect(ids(taken).sort()).toEqual(ids(claims).sort())
+      expect(ids(taken)).toEqual(ids(claims))
       expect(Math.min(...taken.map(({ token }) => token))).toBeGreaterThan(claims.at(-1)!.token)
     })
 
-    test("a worker that dies is followed by another one within its lease", async () => {
+    test("another worker takes over from a dead one within its lease", async () => {
       const world = await LaneWorld.create(open)
       const dying = await world.worker({ leaseMs: SHORT_LEASE_MS })
       const other = await world.worker({ leaseMs: SHORT_LEASE_MS })
-      await world.wake(many(20))
+      await world.wake(manyLanes(20))
       expect(await dying.schedule.claim(20, 1)).toHaveLength(20)
       dying.schedule.abandon()
       expect(await other.claimed(20, 1)).toHaveLength(20)
@@ -148,7 +140,7 @@ export function sharedScheduleConformance(
         await world.worker({ leaseMs: SHORT_LEASE_MS }),
         await world.worker({ leaseMs: SHORT_LEASE_MS }),
       ]
-      await world.wake(many(20))
+      await world.wake(manyLanes(20))
       expect(await dying.schedule.claim(20, 1)).toHaveLength(20)
       const [{ id }] = (await world.sql("SELECT id FROM workers WHERE name = 'posthorn 4711'")) as [Row]
       dying.schedule.abandon()
@@ -156,7 +148,7 @@ export function sharedScheduleConformance(
       expect(await world.log.told("stopped renewing its lease")).toMatchObject({
         ...{ level: 40, worker: "posthorn 4711", worker_id: id, lanes: 20 },
       })
-      // The one that was not first would have told of it with its next renewal.
+      // By then each of the others has had its chance to log it.
       await expect.poll(() => world.sql("SELECT FROM workers WHERE name = 'posthorn 4711'")).toEqual([])
       expect(world.log.all).toHaveLength(1)
     })
@@ -164,19 +156,19 @@ export function sharedScheduleConformance(
     test("a worker that stops is not logged as a takeover", async () => {
       const world = await LaneWorld.create(open)
       const [mine, other] = [await world.worker(), await world.worker()]
-      await world.wake(many(20))
+      await world.wake(manyLanes(20))
       await mine.schedule.claim(20, 1)
       await mine.schedule.stop()
       await other.claimed(20, 1)
       expect(world.log.all).toEqual([])
     })
 
-    test("a worker that was cut off knows that it holds nothing, and is told when others have taken over", async () => {
+    test("a worker that was cut off knows that it holds nothing, and is told of the takeover", async () => {
       const world = await LaneWorld.create(open)
       const { proxy, url } = await proxied(world.url)
       const cutOff = await world.worker({ url, leaseMs: SHORT_LEASE_MS })
       const other = await world.worker({ leaseMs: SHORT_LEASE_MS })
-      await world.wake(many(20))
+      await world.wake(manyLanes(20))
       const claims = await cutOff.schedule.claim(20, 1)
       expect(cutOff.schedule.holds()).toBe(true)
       proxy.blackHole()
@@ -185,7 +177,7 @@ export function sharedScheduleConformance(
       expect(cutOff.schedule.holds()).toBe(false)
       proxy.heal()
       await lost
-      // Theirs it cannot give back any more, and new ones it can take.
+      // It cannot release the lanes that were taken over, and it can claim others.
       await Promise.all(claims.map((claim) => cutOff.schedule.release(claim, 0, 1)))
       await world.wake([lane("new", 0)])
       expect(ids(await cutOff.claimed(1, 1))).toEqual(["new"])
@@ -197,30 +189,30 @@ export function sharedScheduleConformance(
       expect(taken).toHaveLength(20)
     })
 
-    test("a claim whose answer was lost is made good: the lane is worked on, by whomever", async () => {
+    test("lanes claimed by a round whose result was lost are claimed again", async () => {
       const world = await LaneWorld.create(open)
       const { proxy, url } = await proxied(world.url)
       const worker = await world.worker({ url })
       await world.wake([lane("held"), lane("back")])
       const [held, back] = await worker.schedule.claim(2, 1)
       await world.wake([lane("new"), lane(held!.endpointId)])
-      const sprung = proxy.dropRepliesAfter(isTurn)
+      const sprung = proxy.dropRepliesAfter(isClaimRound)
       const released = worker.schedule.release(back!, null, 2)
       await expect(worker.schedule.claim(9, 2)).rejects.toMatchObject({ code: "store_unavailable" })
       await sprung
       const claims = await worker.claimed(2, 3)
       await released
-      // The one that we have was woken by the turn that we know nothing of; the other was taken by it.
+      // The lost round woke the lane that we hold, and claimed the other one.
       expect(claims).toContainEqual(held)
       expect(ids(claims)).toContain("new")
     })
 
-    test("a turn that arrives after we gave it up takes nothing", async () => {
+    test("a claim round that arrives after a recount claims nothing", async () => {
       const world = await LaneWorld.create(open)
       const { proxy, url } = await proxied(world.url)
       const worker = await world.worker({ url })
       await world.wake([lane("a")])
-      const sprung = proxy.dropRepliesAfter(isTurn)
+      const sprung = proxy.dropRepliesAfter(isClaimRound)
       await expect(worker.schedule.claim(0, 1)).rejects.toThrow()
       await sprung
       expect(await worker.claimed(1, 1)).toHaveLength(1)
@@ -230,12 +222,12 @@ export function sharedScheduleConformance(
       expect(ids(await worker.schedule.claim(1, 1))).toEqual(["b"])
     })
 
-    test("an outage of the database costs nobody a claim", async () => {
+    test("no claim is lost in an outage of the database", async () => {
       const world = await LaneWorld.create(open)
       const { proxy, url } = await proxied(world.url)
       const workers: Worker[] = []
       for (let i = 0; i < 3; i++) workers.push(await world.worker({ url, leaseMs: OUTAGE_LEASE_MS }))
-      await world.wake(many(3))
+      await world.wake(manyLanes(3))
       const claims: LaneClaim[] = []
       for (const worker of workers) claims.push(...(await worker.claimed(1, 1)))
       proxy.refuse()
@@ -256,7 +248,7 @@ export function sharedScheduleConformance(
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
       await hasStarted(world)
-      // Its plans are made now, while there is nothing.
+      // Its plans are made now, while the table is empty.
       await worker.schedule.claim(10, 1)
       await world.sql(
         "INSERT INTO lanes (id, app_id, ready_at) SELECT 'ep-' || i, 'app-' || i % 100, 0 FROM generate_series(1, 20000) i",
@@ -276,7 +268,7 @@ export function sharedScheduleConformance(
       expect(read!.rows).toBeLessThan(20 * 1000)
     })
 
-    test("a worker with nothing to do asks the database less than twice a second", async () => {
+    test("an idle worker queries the database less than twice a second", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
       const { schedule, database } = worker
@@ -293,7 +285,7 @@ export function sharedScheduleConformance(
       expect((database.statements - before) / seconds).toBeLessThan(2)
     })
 
-    test("a sweep leaves alone what is held, and what is claimed", async () => {
+    test("a sweep leaves held, paused and claimed lanes as they are", async () => {
       const world = await LaneWorld.create(open)
       const { schedule } = await world.worker()
       world.waiting = ["claimed", "free", "held", "paused"].map((id) => lane(id, 5))

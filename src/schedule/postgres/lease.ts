@@ -1,6 +1,6 @@
 /**
- * A worker's lease: one row that it renews while it lives. When it stops renewing, others take its lanes over. The database's clock
- * says when a lease has run out; the worker itself, whose clock may be another, only measures how long ago it last renewed.
+ * A worker's lease: one row that it renews while it lives. When it stops renewing, other workers take over its lanes. The lease runs out
+ * by the database's clock; the worker only measures the time since it last renewed.
  */
 import { setTimeout as pause } from "node:timers/promises"
 import type { Random } from "../../core/backoff.ts"
@@ -11,8 +11,8 @@ const RENEW: Statement = {
   name: "workers.renew",
   text: "SELECT * FROM posthorn_renew($1, $2, $3 * interval '1 millisecond')",
 }
-// The dead are locked first, so that of two workers that reap at once only the one that frees the lanes tells of them. The counts come from a
-// subquery with an aggregate, which is complete before the function runs. Lanes are counted by the index lanes_ready.
+// Dead workers are locked first: of two workers that reap at once only one frees the lanes and reports them. The subquery's aggregate is
+// complete before the function runs. Lanes are counted by the index lanes_ready.
 const REAP: Statement = {
   name: "workers.reap",
   text: `
@@ -30,10 +30,10 @@ SELECT posthorn_reap() AS all, found.dead
 const END: Statement = { name: "workers.end", text: "SELECT posthorn_end($1) AS all" }
 
 const NOBODY = 0
-/** Lanes that somebody has locked when their worker ends are mostly free a moment later; what is not then is left to the others. */
+/** Lanes that are locked when their worker ends are mostly free a moment later; the others take over the rest. */
 const END_AGAIN_MS = [10, 30, 100, 300]
 
-/** As it is logged. */
+/** Fields of its log line. */
 export interface DeadWorker {
   readonly worker: string
   readonly worker_id: number
@@ -45,9 +45,9 @@ export interface LeaseOptions {
   readonly random: Random
   readonly name: string
   readonly leaseMs: number
-  /** The lease ran out and others have taken over; there is a new one. */
+  /** The lease ran out and other workers have taken over; there is a new lease. */
   readonly lost: () => void
-  /** Lanes of these workers were set free. */
+  /** Lanes of these workers were freed. */
   readonly reaped: (dead: readonly DeadWorker[]) => void
 }
 
@@ -65,7 +65,7 @@ export class Lease {
     this.#options = options
   }
 
-  /** The worker's id: another one after each loss. */
+  /** The worker's id: a new one after each loss. */
   get worker(): number {
     return this.#worker
   }
@@ -75,7 +75,7 @@ export class Lease {
     return this.#others
   }
 
-  /** An eighth is left for what is under way between this process's look at its watch and the other's. */
+  /** An eighth of the lease is left for requests that start between this check and the takeover. */
   get holds(): boolean {
     return performance.now() - this.#renewedAt < this.#options.leaseMs * (7 / 8)
   }
@@ -85,7 +85,7 @@ export class Lease {
     this.#arm(this.#untilNext())
   }
 
-  /** Now, and not when its time comes; the one under way if there is one. */
+  /** Renews before the timer would. A renewal in flight counts. */
   renewNow(): void {
     void this.#renewAndArm()
   }
@@ -93,7 +93,7 @@ export class Lease {
   async end(): Promise<void> {
     this.abandon()
     await this.#renewing?.catch(() => {})
-    // Lanes that nobody has are "owned" by nobody: they are not to be freed.
+    // Free lanes have the owner 0 too, and must keep their tokens.
     if (this.#worker === NOBODY) return
     for (const againMs of END_AGAIN_MS) {
       const [row] = await this.#options.database.run(END, [this.#worker])
@@ -121,12 +121,12 @@ export class Lease {
     this.#arm(all ? this.#untilNext() : this.#options.leaseMs / 16)
   }
 
-  /** From when it was sent: one whose answer was long in coming is soon followed by the next. */
+  /** Counted from when the last renewal was sent, since the lease may run from then. */
   #untilNext(): number {
     return Math.max(0, this.#renewedAt + this.#options.leaseMs * 0.3 - performance.now())
   }
 
-  /** Whether nothing is left to do until the next time. */
+  /** False: lanes of dead workers are left to free. */
   async #renew(): Promise<boolean> {
     const { database, name, leaseMs, lost, reaped } = this.#options
     const before = this.#worker
@@ -136,7 +136,7 @@ export class Lease {
     this.#renewedAt = sentAt
     this.#others = row!.others as number
     if (before !== NOBODY && before !== this.#worker) lost()
-    // After an outage of the database everybody's lease has run out: all of them get the time to come back.
+    // After an outage of the database all leases have run out: every worker gets the time to renew.
     if (row!.lapsed) this.#mayReapAt = sentAt + leaseMs
     if (!row!.reapable || sentAt < this.#mayReapAt) return true
     const [freed] = await database.run(REAP, [])

@@ -1,24 +1,21 @@
-/** What somebody's open transaction costs a shared schedule: the lane or the worker whose row it holds, for as long, and nobody else. */
+/** A row that an open transaction has locked delays its own lane or worker only. */
 import { describe, expect, test } from "vitest"
 import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
 import type { Runner } from "../../store/postgres/connection.ts"
 import type { LaneClaim } from "../../store/store.ts"
+import { ids, lane, manyLanes } from "../conformance.ts"
 
 const SHORT_LEASE_MS = 800
 
-const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, appId, dueAt })
-const many = (count: number) =>
-  Array.from({ length: count }, (_, i) => lane(`ep-${1000 + i}`, 0, `app-${i % 7}`))
-const ids = (claims: readonly LaneClaim[]) => claims.map(({ endpointId }) => endpointId).sort()
-
 const LOCK = "SELECT FROM lanes WHERE id = $1 FOR UPDATE"
-const TURN = "SELECT claimed FROM posthorn_turn($1, 0, 1, 9, '{}', '{}', '{}', '{}', 0)"
+const ROUND = "SELECT claimed FROM posthorn_turn($1, 0, 1, 9, '{}', '{}', '{}', '{}', 0)"
 const RECOUNT = "SELECT claimed FROM posthorn_recount($1)"
-const WAITING = `
+/** How many statements wait for a lock. */
+export const WAITING = `
   SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
-/** Runs it in an open transaction, which ends after `meanwhile`: as in a process that froze, or in an operator's hands. */
-async function whileLocked<T>(
+/** Runs `text` in a transaction that stays open until `meanwhile` ends, like that of a frozen process or an operator. */
+export async function whileLocked<T>(
   world: LaneWorld,
   text: string,
   value: unknown,
@@ -34,7 +31,7 @@ async function workerId(world: LaneWorld): Promise<unknown> {
   return (await world.sql("SELECT max(id) AS id FROM workers"))[0]!.id
 }
 
-/** One claim after the other: none is still under way, and takes a lane along, when the lock goes. */
+/** One claim after the other: none is in flight when the lock is released. */
 async function claimed(worker: Worker, count: number, now: number): Promise<LaneClaim[]> {
   const claims: LaneClaim[] = []
   for (;;) {
@@ -46,8 +43,8 @@ async function claimed(worker: Worker, count: number, now: number): Promise<Lane
 }
 
 export function lockedLanesConformance(name: string, open?: OpenSchedule): void {
-  describe(`${name}: rows that somebody has locked`, () => {
-    test("a locked lane holds up no other, and its wakes are folded when it is free", async () => {
+  describe(`${name}: locked rows`, () => {
+    test("a locked lane delays no other, and its wakes are folded when it is free", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
       await world.wake([lane("a"), lane("b")])
@@ -61,7 +58,7 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       expect(await world.sql("SELECT * FROM lane_wakes")).toEqual([])
     })
 
-    test("however many wakes a locked lane has, those of the others behind them are folded", async () => {
+    test("however many wakes a locked lane has, later wakes of other lanes are folded", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
       await world.wake(Array.from({ length: 4500 }, (_, i) => lane("a", 9 - (i % 5))))
@@ -72,7 +69,7 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       expect(ids(await claimed(worker, 1, 5))).toEqual(["a"])
     })
 
-    test("the wakes of a lane that is no more are forgotten", async () => {
+    test("the wakes of a deleted lane are dropped", async () => {
       const world = await LaneWorld.create(open)
       const { schedule } = await world.worker()
       await world.wake([lane("a"), lane("gone")])
@@ -81,7 +78,7 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       expect(await world.sql("SELECT * FROM lane_wakes")).toEqual([])
     })
 
-    test("while a lane stays locked a worker tries again a few times a second, not all the time", async () => {
+    test("while a lane stays locked a worker retries a few times a second", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
       const { schedule, database } = worker
@@ -91,7 +88,7 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       await world.wake([lane("a")])
       await whileLocked(world, "SELECT FROM lanes FOR UPDATE", null, async () => {
         void schedule.release(back, 0, 1)
-        // At first it is tried again soon: such a lock is mostly gone in a moment.
+        // The first retries come soon, since most locks are short.
         const claimOften = async (times: number) => {
           for (let i = 0; i < times; i++) {
             const due = worker.due()
@@ -107,12 +104,12 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       })
     })
 
-    test("a lane that cannot be given back now is given back later, and the others at once", async () => {
+    test("a locked lane is released later, and the others at once", async () => {
       const world = await LaneWorld.create(open)
       const [mine, other] = [await world.worker(), await world.worker()]
       await world.wake([lane("a"), lane("b")])
       const claims = await claimed(mine, 2, 1)
-      // Woken while it is ours: it is due again, whatever we give it back with.
+      // Woken while it is claimed: due again, whatever its release says.
       await world.wake([lane("a")])
       await other.schedule.claim(0, 1)
       let given: Promise<void>[] = []
@@ -128,17 +125,17 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       expect(ids(await claimed(other, 1, 2))).toEqual(["a"])
     })
 
-    test("a dead worker's lanes are taken over but for the locked one, and that when it is free", async () => {
+    test("a dead worker's locked lane is taken over when it is free, the others at once", async () => {
       const world = await LaneWorld.create(open)
       const { proxy, url } = await proxied(world.url)
       const cutOff = await world.worker({ url, leaseMs: SHORT_LEASE_MS })
       const other = await world.worker({ leaseMs: SHORT_LEASE_MS })
-      await world.wake(many(20))
+      await world.wake(manyLanes(20))
       const locked = ids(await claimed(cutOff, 20, 1))[7]!
       proxy.blackHole()
       await whileLocked(world, LOCK, locked, async () => {
         expect(ids(await claimed(other, 19, 1))).not.toContain(locked)
-        // It is told as soon as it is back, although its last lane is still its own.
+        // The worker is told as soon as it is back, although it still owns its last lane.
         const lost = cutOff.lost()
         proxy.heal()
         await lost
@@ -150,7 +147,7 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       await expect.poll(() => world.sql(left)).toEqual([{ count: 0 }])
     })
 
-    test("what a dead worker's last turn took is taken over, however late that turn ends", async () => {
+    test("lanes of a dead worker's last claim round are taken over, however late that round ends", async () => {
       const world = await LaneWorld.create(open)
       const dying = await world.worker({ leaseMs: SHORT_LEASE_MS })
       const id = await workerId(world)
@@ -159,20 +156,20 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       await claimed(dying, 1, 1)
       dying.schedule.abandon()
       await world.wake([lane("b")])
-      await whileLocked(world, TURN, id, async () => {
+      await whileLocked(world, ROUND, id, async () => {
         expect(ids(await claimed(other, 1, 1))).toEqual(["a"])
       })
       expect(ids(await claimed(other, 1, 1))).toEqual(["b"])
     })
 
-    test("a lease is renewed while a turn takes its time", async () => {
+    test("a lease is renewed during a slow claim round", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker({ leaseMs: SHORT_LEASE_MS })
       let losses = 0
       worker.onLost = () => losses++
       const lease = "SELECT lease_until > $1::timestamptz + interval '1 second' AS renewed FROM workers"
       const [first] = await world.sql("SELECT lease_until::text AS until FROM workers")
-      await whileLocked(world, TURN, await workerId(world), async () => {
+      await whileLocked(world, ROUND, await workerId(world), async () => {
         await expect
           .poll(() => world.sql(lease, first!.until), { timeout: 4000 })
           .toEqual([{ renewed: true }])
@@ -181,21 +178,21 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       expect(losses).toBe(0)
     })
 
-    test("a recount has what a turn took that was still under way, and what comes later is refused", async () => {
+    test("a recount waits for the claim round in flight, and later rounds are refused", async () => {
       const world = await LaneWorld.create(open)
       await world.worker()
       const id = await workerId(world)
       await world.wake([lane("a")])
       let recounted: Promise<unknown> | null = null
-      await whileLocked(world, TURN, id, async () => {
+      await whileLocked(world, ROUND, id, async () => {
         recounted = world.sql(RECOUNT, id)
         await expect.poll(() => world.sql(WAITING)).toEqual([{ waiting: 1 }])
       })
       expect(await recounted).toEqual([{ claimed: ["a"] }])
-      expect(await world.sql(TURN, id)).toEqual([{ claimed: null }])
+      expect(await world.sql(ROUND, id)).toEqual([{ claimed: null }])
     })
 
-    test("a worker whose own row is locked waits a moment, and takes the server for what it is: there", async () => {
+    test("a claim whose worker's row is locked fails after a second, without closing the connection", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
       await world.wake([lane("a")])
@@ -207,11 +204,11 @@ export function lockedLanesConformance(name: string, open?: OpenSchedule): void 
       expect(ids(await claimed(worker, 1, 1))).toEqual(["a"])
     })
 
-    test("a worker that stops leaves the others all but the locked lane at once, and that when it is free", async () => {
+    test("a worker that stops leaves its locked lane to the others when it is free, the rest at once", async () => {
       const world = await LaneWorld.create(open)
       const mine = await world.worker()
       const other = await world.worker({ leaseMs: SHORT_LEASE_MS })
-      await world.wake(many(20))
+      await world.wake(manyLanes(20))
       const locked = ids(await claimed(mine, 20, 1))[7]!
       await whileLocked(world, LOCK, locked, async () => {
         await mine.schedule.stop()

@@ -8,28 +8,28 @@ import type { Logger } from "../../observe/log.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { LaneClaim, LaneWake, Store } from "../../store/store.ts"
 import type { Schedule, ScheduleListener } from "../schedule.ts"
-import { Bell } from "./bell.ts"
+import { type ClaimRound, ClaimRounds } from "./claim-rounds.ts"
+import { DebouncedSignal } from "./debounced-signal.ts"
 import { Lease } from "./lease.ts"
 import type { Proposer } from "./proposer.ts"
 import { Sweep } from "./sweep.ts"
-import { type Turn, Turns } from "./turns.ts"
 
 export interface PostgresScheduleOptions {
   readonly database: Database
   readonly store: Pick<Store, "scanLanes">
   readonly random: Random
   readonly logger: Logger
-  /** For people: which worker is it. */
+  /** Shown to operators. */
   readonly name: string
   readonly leaseMs?: number | undefined
   readonly proposer?: Proposer
 }
 
-/** Twelve seconds from the death of a worker to the takeover, at most: this, a renewal's interval, and the way there. */
+/** From the death of a worker to the takeover: at most this, a renewal interval and a round trip, twelve seconds in all. */
 const LEASE_MS = 8000
-/** However much room a worker has, it takes no more in one turn: the others are to get theirs. */
+/** The most lanes of one claim round, so that other workers get their share. */
 const MOST_AT_ONCE = 200
-/** Finds what no hint announced: a send in somebody's own transaction, a notification that was lost. */
+/** Finds wakes without a hint: a send in a user's own transaction, a lost notification. */
 const POLL_MS = 1500
 
 const NEVER = Number.POSITIVE_INFINITY
@@ -37,14 +37,15 @@ const NEVER = Number.POSITIVE_INFINITY
 export class PostgresSchedule implements Schedule {
   readonly #options: PostgresScheduleOptions
   readonly #lease: Lease
-  readonly #turns: Turns
+  readonly #rounds: ClaimRounds
   readonly #sweep: Sweep
   #listener: ScheduleListener | null = null
-  readonly #bell = new Bell(() => this.#listener?.due())
+  readonly #due = new DebouncedSignal(() => this.#listener?.due())
   #poll: NodeJS.Timeout | null = null
   #stopListening = () => {}
-  /** The earliest that the last turn saw, and the earliest that was hinted at since. */
+  /** By the last claim round. */
   #nextAt = NEVER
+  /** The earliest wake since. */
   #hintAt = NEVER
   #isWaiting = false
   #now = 0
@@ -61,14 +62,14 @@ export class PostgresSchedule implements Schedule {
       reaped: (dead) => {
         for (const worker of dead)
           logger.warn(worker, "A worker stopped renewing its lease; its lanes are taken over")
-        this.#bell.ring()
+        this.#due.send()
       },
     })
-    this.#turns = new Turns(database, this.#lease, proposer)
+    this.#rounds = new ClaimRounds(database, this.#lease, proposer)
     this.#sweep = new Sweep(database, store, proposer)
   }
 
-  /** Whether anybody else could take what is due, as far as is known. */
+  /** Whether there are other workers, as of the last renewal. */
   get hasOthers(): boolean {
     return this.#lease.others > 0
   }
@@ -79,20 +80,20 @@ export class PostgresSchedule implements Schedule {
     this.#listener = listener
     this.#stopListening = database.onUp(() => {
       this.#lease.renewNow()
-      this.#turns.flushSoon()
-      this.#bell.ring()
+      this.#rounds.flushSoon()
+      this.#due.send()
     })
     this.#poll = setTimeout(
       () => {
         this.#poll?.refresh()
-        this.#bell.ring()
+        this.#due.send()
       },
       POLL_MS * (0.95 + 0.1 * random()),
     )
   }
 
   hint(): void {
-    this.#bell.ring()
+    this.#due.send()
   }
 
   wake(lanes: readonly LaneWake[]): void {
@@ -105,9 +106,9 @@ export class PostgresSchedule implements Schedule {
     this.#hintAt = NEVER
     this.#now = now
     try {
-      const turn = await this.#turns.take(asked, now)
-      this.#note(turn)
-      return [...turn.granted, ...turn.woken]
+      const round = await this.#rounds.run(asked, now)
+      this.#note(round)
+      return [...round.granted, ...round.woken]
     } catch (error) {
       this.#hintAt = Math.min(this.#hintAt, hintAt)
       throw error
@@ -116,15 +117,16 @@ export class PostgresSchedule implements Schedule {
     }
   }
 
-  #note({ waiting, missed, nextAt, unfinished }: Turn): void {
+  #note({ waiting, missed, nextAt, unfinished }: ClaimRound): void {
     this.#isWaiting = waiting
-    // Those that we asked for and did not get are being taken by others: not asked for again at once.
+    // Missed lanes are locked or being claimed by other workers: asking again at once would spin.
     this.#nextAt = waiting && !missed ? 0 : (nextAt ?? NEVER)
-    this.#bell.done(!missed && !unfinished)
+    if (missed || unfinished) this.#due.retry()
+    else this.#due.settled()
   }
 
   release(claim: LaneClaim, nextDueAt: number | null, now: number): Promise<void> {
-    return this.#turns.release(claim, nextDueAt, now)
+    return this.#rounds.release(claim, nextDueAt, now)
   }
 
   nextDueAt(): number | null {
@@ -150,29 +152,29 @@ export class PostgresSchedule implements Schedule {
 
   async stop(): Promise<void> {
     this.#end()
-    await this.#turns.flush()
-    // If the database cannot be reached, the others take over when the lease has run out.
+    await this.#rounds.flush()
+    // Without the database, other workers take over when the lease has run out.
     await this.#lease.end().catch(() => {})
-    this.#turns.forget()
+    this.#rounds.forget()
   }
 
   abandon(): void {
     this.#end()
     this.#lease.abandon()
-    this.#turns.forget()
+    this.#rounds.forget()
   }
 
   #end(): void {
     this.#listener = null
     this.#stopListening()
-    this.#bell.stop()
+    this.#due.stop()
     if (this.#poll !== null) clearTimeout(this.#poll)
     this.#poll = null
   }
 
   #lost(): void {
-    this.#turns.forget()
+    this.#rounds.forget()
     this.#listener?.lost()
-    this.#bell.ring()
+    this.#due.send()
   }
 }

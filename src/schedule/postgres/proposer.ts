@@ -1,28 +1,28 @@
-/** Somebody who knows which lanes are due, so that the database need not look for them, and who is told how things stand. */
+/** An index of due lanes outside of the database, so that a claim round need not search for them. The database still grants. */
 
 export interface Proposer {
   propose(most: number, now: number): Promise<Proposal>
-  /** Lanes are due that were not taken although there was room for them: what was proposed was not all. */
+  /** Lanes are due that were neither proposed nor granted, although there was room for them. */
   missed(): void
   learn(lanes: readonly LaneTime[], now: number): void
 }
 
 export interface Proposal {
-  /** Null: this time nothing is known, and nothing can be learned. */
+  /** Null: the index is unavailable, and `learn` will not be called. */
   readonly lanes: readonly string[] | null
-  /** Lanes that have been due for so long are taken without being proposed. */
+  /** Lanes that are overdue by this much are granted without being proposed. */
   readonly behindMs: number
 }
 
-/** The database finds them by itself. */
+/** The database searches by itself. */
 export const NO_PROPOSAL: Proposal = { lanes: null, behindMs: 0 }
 
-/** How things stand with a lane. */
+/** When a lane is due, as the database has it. */
 export interface LaneTime {
   readonly endpointId: string
   readonly appId: string
   /** Null when it is claimed or has nothing to do. */
   readonly dueAt: number | null
-  /** It has just been granted to this worker: nobody else can have anything to say about it. */
+  /** Just granted to this worker: no other worker can know anything newer. */
   readonly isOurs: boolean
 }

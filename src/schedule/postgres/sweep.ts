@@ -1,4 +1,4 @@
-/** The net under the wakes: finds lanes that have something to do earlier than they know, page by page through the store. */
+/** The safety net under the wakes: compares the due times of lanes with the store's deliveries, page by page. */
 import type { Moment } from "../../core/clock.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import { patience, type Statement } from "../../store/postgres/statement.ts"
@@ -7,7 +7,7 @@ import type { LaneWake, Store } from "../../store/store.ts"
 import { Pages } from "../pages.ts"
 import type { LaneTime, Proposer } from "./proposer.ts"
 
-// Only lanes that are late; a lane that is claimed learns from its worker, which is told of what was found. What is held waits for whoever lifts that.
+// Only free lanes: a claimed lane learns from its worker, which is told of every lane found. A lane that is paused or disabled is woken when that ends.
 const correct = (name: string, locked: string): Statement => ({
   name,
   text: `
@@ -21,9 +21,9 @@ WITH late AS (
 )
 UPDATE lanes SET ready_at = late.due_at FROM late WHERE lanes.id = late.id RETURNING lanes.id, lanes.app_id, lanes.ready_at`,
 })
-/** A lane that is locked is left to the sweep that follows. */
+/** Leaves locked lanes to the next sweep. */
 const CORRECT_FREE = correct("lanes.correct", "SKIP LOCKED")
-/** After the clock was set there may be no such sweep for long, so no lane is passed over. */
+/** After the clock was set the next sweep may be far away, so locked lanes are waited for. */
 const CORRECT_ALL = correct("lanes.correct-all", "")
 
 export class Sweep {

@@ -1,13 +1,13 @@
-/** Connections to Redis: each gives up soon and comes back by itself, since everything can be done without it. */
+/** Connections to Redis: short timeouts and endless reconnects, since delivery goes on without it. */
 
 import { Redis, type RedisOptions } from "ioredis"
 import { Backoff } from "../../core/backoff.ts"
 import { PosthornError } from "../../core/errors.ts"
 import { withoutPassword } from "../../core/location.ts"
 
-/** A server that says nothing for so long is lost: the connection is cut and made anew. */
+/** A server that is silent for longer is lost: the connection is closed and opened again. */
 const SILENCE_MS = 2000
-/** ZADD with LT. */
+/** ZADD has LT since then. */
 const OLDEST_SERVER = [6, 2] as const
 
 type Options = Omit<RedisOptions, "replyMapping">
@@ -18,7 +18,7 @@ const OPTIONS: Options = {
   lazyConnect: true,
   connectTimeout: SILENCE_MS,
   socketTimeout: SILENCE_MS,
-  // What cannot be said at once is not said: it would be out of date.
+  // A command that cannot be sent at once would be out of date later.
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
@@ -27,12 +27,12 @@ const OPTIONS: Options = {
 
 export function makeRedis(url: string, options: Options = {}): Redis {
   const redis = new Redis(url, { ...OPTIONS, ...options })
-  // Whoever asks something finds out by the answer. Without a listener it would be printed.
+  // Each command rejects by itself. Without a listener, ioredis prints the error.
   redis.on("error", () => {})
   return redis
 }
 
-/** Rejects with what an operator has to mend. */
+/** Rejects with an error that tells the operator what to fix. */
 export async function openRedis(url: string, options: Options): Promise<Redis> {
   const redis = makeRedis(url, options)
   let reason: Error | null = null
@@ -46,14 +46,14 @@ export async function openRedis(url: string, options: Options): Promise<Redis> {
   } catch (error) {
     redis.disconnect()
     if (error instanceof PosthornError) throw error
-    // The call itself only says that the connection is closed.
+    // The error of the call only says that the connection is closed.
     const { message } = reason ?? (error as Error)
     const text = `cannot open ${withoutPassword(url)}: ${message}; start Redis there, or leave the schedule out`
     throw new PosthornError("store_unavailable", text, { field: "schedule", cause: error })
   }
 }
 
-/** Why a schedule in this Redis could not be opened now, in a sentence, or null. */
+/** Why a schedule in this Redis cannot be opened now, in a sentence, or null. */
 export async function redisProblem(url: string): Promise<string | null> {
   try {
     const redis = await openRedis(url, {})
@@ -64,7 +64,6 @@ export async function redisProblem(url: string): Promise<string | null> {
   }
 }
 
-/** One of the values in Redis's answer to INFO. */
 export function infoValue(info: string, name: string): string {
   return new RegExp(`^${name}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? ""
 }

@@ -1,11 +1,11 @@
-/** Makes the set in Redis anew from PostgreSQL, page by page, while work goes on; whoever is first does it for all. */
+/** Rebuilds the set in Redis from PostgreSQL, page by page, while workers go on. One worker rebuilds for all of them. */
 import type { Redis } from "ioredis"
 import type { Database } from "../../store/postgres/connection.ts"
 import { NEVER } from "../../store/postgres/lane-functions.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 
 const PAGE = 2000
-/** Whoever has not come further in this time is no longer at it. */
+/** A worker that wrote no page for so long has stopped rebuilding. */
 const STEP_MS = 5000
 
 // In the order of the primary key, so that every page is one range of it.
@@ -17,21 +17,20 @@ const LANES: Statement = {
 }
 
 export interface Keys {
-  /** The sorted set of free lanes, by when they are due. */
+  /** The sorted set of free lanes, scored by their due times. */
   readonly lanes: string
-  /** A list with an entry for each worker that is to wake up. */
+  /** A list with an entry for each worker that should wake up. */
   readonly wake: string
-  /** Who is making the set anew. */
+  /** Lock of the worker that rebuilds the set. */
   readonly rebuilding: string
 }
 
-/** All in one slot of a cluster; other databases on the same Redis have keys of their own. */
+/** All keys are in one slot of a cluster. Each database on the same Redis has its own. */
 export function keysFor(databaseId: string): Keys {
   const tag = `{posthorn:${databaseId}}`
   return { lanes: `${tag}:lanes`, wake: `${tag}:wake`, rebuilding: `${tag}:rebuilding` }
 }
 
-/** The member of the set that stands for a lane. */
 export function memberFor(appId: string, endpointId: string): string {
   return `${appId} ${endpointId}`
 }
@@ -41,8 +40,8 @@ export function endpointOf(member: string): string {
 }
 
 /**
- * At the end the mark is in the set itself: whoever finds it there knows that nothing was lost since. False when somebody else is at
- * it. What changes meanwhile is learned as ever: a lane that is in the set too early is corrected when it is proposed.
+ * Ends with a mark in the set itself, which is lost with the set. False when another worker is rebuilding. Lanes that change meanwhile
+ * are learned as always: a lane with too early a time is corrected when it is proposed.
  */
 export async function rebuild(redis: Redis, database: Database, keys: Keys, mark: string): Promise<boolean> {
   if ((await redis.set(keys.rebuilding, mark, "PX", STEP_MS, "NX")) === null) return false

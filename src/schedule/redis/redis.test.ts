@@ -7,9 +7,9 @@ import { LaneWorld, type OpenSchedule, proxied } from "../../../test/support/lan
 import { LogLines } from "../../../test/support/log-lines.ts"
 import { ownRedis } from "../../../test/support/servers/redis.ts"
 import type { Database } from "../../store/postgres/connection.ts"
-import { scheduleConformance } from "../conformance.ts"
+import { lane, scheduleConformance } from "../conformance.ts"
 import { sharedScheduleConformance } from "../postgres/conformance.ts"
-import { RedisLine } from "./line.ts"
+import { RedisProposer } from "./proposer.ts"
 import { keysFor } from "./rebuild.ts"
 import { openRedisSchedule } from "./redis.ts"
 
@@ -19,7 +19,7 @@ const on =
     openRedisSchedule({ ...options, url })
 const shared: OpenSchedule = (options) => on(process.env.POSTHORN_TEST_REDIS_URL!)(options)
 
-/** A world on a Redis, and somebody who looks into that. */
+/** A database with a schedule on this Redis, and a client that looks into it. `seenAs`: the URL that the workers use. */
 async function worldWithRedis(url: string, seenAs = url) {
   const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null })
   redis.on("error", () => {})
@@ -29,27 +29,26 @@ async function worldWithRedis(url: string, seenAs = url) {
     "INSERT INTO meta VALUES ('database_id', gen_random_uuid()) RETURNING value",
   )) as [{ value: string }]
   const key = `{posthorn:${id}}:lanes`
-  /** The lanes in the set, with their times; null when it is not whole. */
+  /** The lanes in the set, with their due times; null while it is incomplete. */
   const lanes = async (): Promise<Record<string, number> | null> => {
     const scored = await redis.zrange(key, "-inf", "+inf", "BYSCORE", "WITHSCORES")
     const pairs = scored.flatMap((member, i) => (i % 2 === 0 ? [[member, scored[i + 1]] as const] : []))
     if (pairs.pop()?.[1] !== "inf") return null
     return Object.fromEntries(pairs.map(([member, score]) => [member, Number(score)]))
   }
-  const isWhole = () => expect.poll(lanes, { timeout: 5000 }).not.toBeNull()
-  return { redis, world, key, lanes, isWhole }
+  const isComplete = () => expect.poll(lanes, { timeout: 5000 }).not.toBeNull()
+  return { redis, world, key, lanes, isComplete }
 }
 
-/** On a Redis of its own. */
 async function worldWithOwnRedis(...args: string[]) {
   const server = await ownRedis(args)
   return { server, ...(await worldWithRedis(server.url)) }
 }
 
 scheduleConformance("redis", async () => {
-  const { world, isWhole } = await worldWithRedis(process.env.POSTHORN_TEST_REDIS_URL!)
+  const { world, isComplete } = await worldWithRedis(process.env.POSTHORN_TEST_REDIS_URL!)
   const { schedule } = await world.worker()
-  await isWhole()
+  await isComplete()
   return {
     schedule,
     wake: (lanes) => world.wake(lanes, schedule),
@@ -59,8 +58,8 @@ scheduleConformance("redis", async () => {
   }
 })
 
-/** Until then it may still read every lane there is, which no claim does. */
-async function isKnownToRedis(world: LaneWorld): Promise<void> {
+/** Until the set is complete, a rebuild may still read all lanes. */
+async function isRebuilt(world: LaneWorld): Promise<void> {
   const redis = new Redis(process.env.POSTHORN_TEST_REDIS_URL!)
   onTestFinished(() => redis.disconnect())
   const [id] = await world.sql("SELECT value FROM meta WHERE key = 'database_id'")
@@ -68,15 +67,13 @@ async function isKnownToRedis(world: LaneWorld): Promise<void> {
   await expect.poll(marks, { timeout: 5000 }).toBe(1)
 }
 
-sharedScheduleConformance("redis", shared, isKnownToRedis)
-
-const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, appId, dueAt })
+sharedScheduleConformance("redis", shared, isRebuilt)
 
 describe("the schedule in Redis", () => {
-  test("has the free lanes in its set, scored by when they are due", async () => {
-    const { world, lanes, isWhole } = await worldWithOwnRedis()
+  test("has the free lanes in its set, scored by their due times", async () => {
+    const { world, lanes, isComplete } = await worldWithOwnRedis()
     const { schedule } = await world.worker()
-    await isWhole()
+    await isComplete()
     await world.wake([lane("a", 5), lane("b", 70), lane("c", 90)])
     const [claim] = await schedule.claim(9, 10)
     await expect.poll(lanes).toEqual({ "app b": 70, "app c": 90 })
@@ -86,23 +83,23 @@ describe("the schedule in Redis", () => {
     await expect.poll(lanes).toEqual({ "app a": 300 })
   })
 
-  test("proposes: PostgreSQL does not look for lanes that are only a little overdue", async () => {
-    const { world, redis, key, lanes, isWhole } = await worldWithOwnRedis()
+  test("proposes lanes: PostgreSQL does not search for lanes that are only a little overdue", async () => {
+    const { world, redis, key, lanes, isComplete } = await worldWithOwnRedis()
     const { schedule } = await world.worker()
-    await isWhole()
+    await isComplete()
     await world.wake([lane("a", 50)])
     await schedule.claim(9, 1)
     await expect.poll(lanes).toEqual({ "app a": 50 })
     await redis.zrem(key, "app a")
     expect(await schedule.claim(9, 60)).toEqual([])
-    // It has noticed that there is more than Redis knows of.
+    // The first claim noticed that more is due than Redis knows of.
     expect(await schedule.claim(9, 60)).toHaveLength(1)
   })
 
-  test("what is in the set wrongly is refused by PostgreSQL and corrected", async () => {
-    const { world, redis, key, lanes, isWhole } = await worldWithOwnRedis()
+  test("wrong entries of the set are refused by PostgreSQL and corrected", async () => {
+    const { world, redis, key, lanes, isComplete } = await worldWithOwnRedis()
     const [{ schedule }, other] = [await world.worker(), await world.worker()]
-    await isWhole()
+    await isComplete()
     await world.wake([lane("claimed"), lane("later", 500), lane("idle")])
     for (const claim of await other.schedule.claim(9, 1))
       if (claim.endpointId === "idle") await other.schedule.release(claim, null, 1)
@@ -111,21 +108,21 @@ describe("the schedule in Redis", () => {
     await expect.poll(lanes).toEqual({ "app later": 500 })
   })
 
-  test("a lane that was proposed to a worker that died then comes up again", async () => {
-    const { world, redis, key, isWhole } = await worldWithOwnRedis()
+  test("a lane whose proposal was lost in a crash is proposed again", async () => {
+    const { world, redis, key, isComplete } = await worldWithOwnRedis()
     const { schedule } = await world.worker()
-    await isWhole()
+    await isComplete()
     await world.wake([lane("a", 50)])
     await schedule.claim(9, 1)
     await redis.zadd(key, 5060, "app a")
     expect(await schedule.claim(9, 5060)).toHaveLength(1)
   })
 
-  test("a worker without room wakes one that sleeps, before that would look by itself", async () => {
-    const { world, isWhole } = await worldWithOwnRedis()
+  test("a worker without room wakes a sleeping worker before its next poll", async () => {
+    const { world, isComplete } = await worldWithOwnRedis()
     const idle = await world.worker()
     const full = await world.worker()
-    await isWhole()
+    await isComplete()
     await idle.schedule.claim(0, 0)
     await world.wake([lane("a")])
     const begun = performance.now()
@@ -135,25 +132,25 @@ describe("the schedule in Redis", () => {
     expect(performance.now() - begun).toBeLessThan(900)
   })
 
-  test("a set that was emptied is made anew within two seconds, and nothing waits for it", async () => {
-    const { world, redis, lanes, isWhole } = await worldWithOwnRedis()
+  test("a lost set is rebuilt within two seconds, and no claim waits for it", async () => {
+    const { world, redis, lanes, isComplete } = await worldWithOwnRedis()
     const worker = await world.worker()
-    await isWhole()
+    await isComplete()
     await world.wake(Array.from({ length: 3000 }, (_, i) => lane(`ep-${i}`, 1000 + i)))
     while (worker.schedule.hasWaiting(1)) await worker.schedule.claim(0, 1)
     await worker.schedule.claim(0, 1)
     await redis.flushall()
     const begun = performance.now()
     expect(await worker.claimed(1, 1000)).toHaveLength(1)
-    await isWhole()
+    await isComplete()
     expect(performance.now() - begun).toBeLessThan(2000)
     expect(Object.keys((await lanes())!)).toHaveLength(2999)
   })
 
-  test("while Redis is away PostgreSQL does it all, and when it is back, empty, the set is made anew", async () => {
-    const { world, server, lanes, isWhole } = await worldWithOwnRedis()
+  test("PostgreSQL works alone while Redis is away, and the set is rebuilt when Redis is back, empty", async () => {
+    const { world, server, lanes, isComplete } = await worldWithOwnRedis()
     const { schedule } = await world.worker()
-    await isWhole()
+    await isComplete()
     await server.kill()
     await world.wake([lane("a"), lane("b", 70)])
     const [claim] = await schedule.claim(9, 1)
@@ -165,10 +162,10 @@ describe("the schedule in Redis", () => {
     await expect.poll(lanes, { timeout: 10_000 }).toEqual({ "app a": 50, "app b": 70 })
   })
 
-  test("that Redis is lost, and that it is back, is logged once each and known in between", async () => {
-    const { world, server, isWhole } = await worldWithOwnRedis()
+  test("the loss of Redis and its return are logged once each, and reported as a problem in between", async () => {
+    const { world, server, isComplete } = await worldWithOwnRedis()
     const { schedule } = await world.worker()
-    await isWhole()
+    await isComplete()
     expect(schedule.problem()).toBeNull()
     await server.kill()
     const where = server.url.replace(/\/$/, "")
@@ -185,7 +182,7 @@ describe("the schedule in Redis", () => {
     expect(world.log.all).toHaveLength(2)
   })
 
-  test("one check without an answer is not a loss of Redis yet: our own event loop may have been held up", async () => {
+  test("one check without an answer is no loss of Redis: our own event loop may have been blocked", async () => {
     const log = new LogLines()
     const timeOut = () => Promise.reject(new Error("Command timed out"))
     const answer = () => Promise.resolve("inf")
@@ -200,36 +197,36 @@ describe("the schedule in Redis", () => {
       },
       disconnect: () => {},
     })
-    const line = new RedisLine({
+    const proposer = new RedisProposer({
       ...{ redis: redis as unknown as Redis, database: null as unknown as Database, keys: keysFor("x") },
       ...{ logger: log.logger, where: "redis://a", hasOthers: () => false },
     })
-    line.start()
-    onTestFinished(() => line.end())
+    proposer.start()
+    onTestFinished(() => proposer.end())
     await log.told("Redis is back")
     expect(lines).toEqual([0, 0, 0, 0, 0, 1])
     expect(log.all).toMatchObject([{ err: { message: "Command timed out" } }, {}])
   })
 
-  test("a stop that ends the connection is no loss of Redis", async () => {
-    const { world, isWhole } = await worldWithOwnRedis()
+  test("closing the connection is no loss of Redis", async () => {
+    const { world, isComplete } = await worldWithOwnRedis()
     const { schedule } = await world.worker()
-    await isWhole()
+    await isComplete()
     await schedule.stop()
     await new Promise((resolve) => setImmediate(resolve))
     expect([schedule.problem(), world.log.all]).toEqual([null, []])
   })
 
-  test("PostgreSQL that is away, when the set has to be made anew, is not a loss of Redis", async () => {
-    const { world, redis, isWhole } = await worldWithOwnRedis()
+  test("a rebuild that cannot read PostgreSQL is no loss of Redis", async () => {
+    const { world, redis, isComplete } = await worldWithOwnRedis()
     const { proxy, url } = await proxied(world.url)
     const { schedule } = await world.worker({ url })
-    await isWhole()
+    await isComplete()
     proxy.refuse()
     proxy.reset()
     await redis.flushall()
     await redis.config("RESETSTAT")
-    /** A second attempt to make it anew begins after the first has failed. */
+    // The second rebuild begins after the first has failed.
     const begun = async () => /cmdstat_set:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1] ?? "0"
     await expect.poll(async () => Number(await begun()), { timeout: 10_000 }).toBeGreaterThan(1)
     expect([schedule.problem(), world.log.all]).toEqual([null, []])
@@ -244,12 +241,12 @@ describe("the schedule in Redis", () => {
         proxy.reset()
       },
     ],
-  ])("a Redis that %s and comes back as it was is told what it has missed", async (_, breakOff) => {
+  ])("a Redis that %s and comes back with old data learns what it missed", async (_, breakOff) => {
     const server = await ownRedis()
     const { proxy, url } = await proxied(server.url)
-    const { world, lanes, isWhole } = await worldWithRedis(server.url, url)
+    const { world, lanes, isComplete } = await worldWithRedis(server.url, url)
     const worker = await world.worker()
-    await isWhole()
+    await isComplete()
     breakOff(proxy)
     await world.wake([lane("a"), lane("b", 70)])
     expect(await worker.claimed(1, 1)).toMatchObject([{ endpointId: "a" }])
@@ -275,11 +272,11 @@ describe("the schedule in Redis", () => {
     expect(crew.shared).toEqual([])
   })
 
-  test("a Redis whose memory is full holds up nothing, and learns everything when there is room again", async () => {
-    const { world, redis, lanes, isWhole } = await worldWithOwnRedis()
+  test("a Redis whose memory is full delays nothing, and learns everything when there is room again", async () => {
+    const { world, redis, lanes, isComplete } = await worldWithOwnRedis()
     const worker = await world.worker()
     const { schedule } = worker
-    await isWhole()
+    await isComplete()
     await redis.config("SET", "maxmemory", "1")
     await world.wake([lane("b", 70)])
     expect(await schedule.claim(9, 1)).toEqual([])
@@ -295,7 +292,7 @@ describe("the schedule in Redis", () => {
     await expect.poll(lanes, { timeout: 5000 }).toEqual({ "app b": 70 })
   })
 
-  test("a Redis that throws keys away is refused, with what to do about it", async () => {
+  test("a Redis that evicts keys is refused, with the setting to change", async () => {
     const { world } = await worldWithOwnRedis("--maxmemory-policy", "allkeys-lru")
     await expect(world.worker()).rejects.toMatchObject({
       code: "store_incompatible",

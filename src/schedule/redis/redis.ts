@@ -1,7 +1,4 @@
-/**
- * The schedule with Redis in front of PostgreSQL. Redis says which lane is due when, and wakes workers; lane and token are granted by
- * PostgreSQL, which holds everything that Redis does.
- */
+/** The schedule with Redis in front of PostgreSQL: Redis knows which lane is due when and wakes workers, PostgreSQL grants lanes. */
 
 import { withoutPassword } from "../../core/location.ts"
 import type { Database } from "../../store/postgres/connection.ts"
@@ -9,15 +6,15 @@ import type { Statement } from "../../store/postgres/statement.ts"
 import { PostgresSchedule, type PostgresScheduleOptions } from "../postgres/postgres.ts"
 import type { ScheduleListener } from "../schedule.ts"
 import { openRedis } from "./connection.ts"
-import { RedisLine } from "./line.ts"
+import { RedisProposer } from "./proposer.ts"
 import { type Keys, keysFor } from "./rebuild.ts"
 import { SCRIPTS } from "./scripts.ts"
 import { Waker } from "./waker.ts"
 
-/** A claim does not wait longer for Redis. */
+/** The longest that a claim waits for Redis. */
 const ANSWER_MS = 500
 
-// Whoever comes first makes it; the update, which changes nothing, makes the others see it.
+// The first process inserts it. The update changes nothing, and returns the row to the others.
 const DATABASE_ID: Statement = {
   name: "",
   text: `
@@ -33,12 +30,12 @@ export async function openRedisSchedule(options: RedisScheduleOptions): Promise<
   const redis = await openRedis(options.url, { commandTimeout: ANSWER_MS, scripts: SCRIPTS })
   try {
     const keys = keysFor(await databaseId(options.database))
-    const line = new RedisLine({
+    const proposer = new RedisProposer({
       ...{ redis, keys, database: options.database, logger: options.logger },
       where: withoutPassword(options.url),
       hasOthers: () => schedule.hasOthers,
     })
-    const schedule = new RedisSchedule(options, line, keys)
+    const schedule = new RedisSchedule(options, proposer, keys)
     return schedule
   } catch (error) {
     redis.disconnect()
@@ -47,12 +44,12 @@ export async function openRedisSchedule(options: RedisScheduleOptions): Promise<
 }
 
 class RedisSchedule extends PostgresSchedule {
-  readonly #line: RedisLine
+  readonly #proposer: RedisProposer
   readonly #waker: Waker
 
-  constructor(options: RedisScheduleOptions, line: RedisLine, keys: Keys) {
-    super({ ...options, proposer: line })
-    this.#line = line
+  constructor(options: RedisScheduleOptions, proposer: RedisProposer, keys: Keys) {
+    super({ ...options, proposer })
+    this.#proposer = proposer
     this.#waker = new Waker(options.url, keys.wake, () => this.hint())
   }
 
@@ -63,24 +60,24 @@ class RedisSchedule extends PostgresSchedule {
       this.abandon()
       throw error
     }
-    this.#line.start()
+    this.#proposer.start()
     void this.#waker.start()
   }
 
   override problem(): string | null {
-    return this.#line.problem
+    return this.#proposer.problem
   }
 
   override async stop(): Promise<void> {
     this.#waker.end()
     await super.stop()
-    this.#line.end()
+    this.#proposer.end()
   }
 
   override abandon(): void {
     super.abandon()
     this.#waker.end()
-    this.#line.end()
+    this.#proposer.end()
   }
 }
 

@@ -1,19 +1,16 @@
-/**
- * What is done inside Redis, in one step each. The set has a member for each free lane, "application endpoint", scored by when it is
- * due; which application a lane belongs to is thus known without asking.
- */
+/** Scripts that run in Redis. The set has a member "application endpoint" for each free lane, scored by its due time. */
 
-/** Beside those asked for, so many are looked at from either end of the line; see `store/postgres/lane-functions.ts`. */
+/** Lanes considered beyond those asked for, from either end of the set; see `store/postgres/lane-functions.ts`. */
 const WIDTH = 100
 
 /**
- * Lanes that are due, applications in turn. They stay in the set, put off for some seconds: should we crash before PostgreSQL has
- * granted them, they come up again.
+ * Due lanes, round-robin by application. Their scores are put off by some seconds: if the worker crashes before PostgreSQL has granted
+ * them, they are proposed again.
  */
 const PROPOSE = `
 local now, most, put_off_until = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local rounds, seen, lanes_of = {}, {}, {}
-local function line_up(members)
+local function add(members)
   for _, member in ipairs(members) do
     if not seen[member] then
       seen[member] = true
@@ -25,8 +22,8 @@ local function line_up(members)
     end
   end
 end
-line_up(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, most + ${WIDTH}))
-line_up(redis.call('ZREVRANGEBYSCORE', KEYS[1], now, '-inf', 'LIMIT', 0, ${WIDTH}))
+add(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, most + ${WIDTH}))
+add(redis.call('ZREVRANGEBYSCORE', KEYS[1], now, '-inf', 'LIMIT', 0, ${WIDTH}))
 local chosen = {}
 for _, round in ipairs(rounds) do
   for _, member in ipairs(round) do
@@ -38,9 +35,9 @@ end
 return chosen`
 
 /**
- * How things stand in PostgreSQL, lane by lane: its time, nothing when it is claimed or has nothing to do, or that it is ours. For a
- * lane that we had put off that is the truth, unless somebody has said something about it since. For the others only an earlier time
- * is news: what is in the set wrongly is proposed once, refused, and corrected.
+ * Due times from PostgreSQL, lane by lane: a time, '' when it is claimed or has nothing to do, or 'ours'. A lane that this worker put off,
+ * and that nobody has changed since, takes the new time. For other lanes only an earlier time counts, since the answer may be older than
+ * the set; a lane with too early a time is proposed once, refused, and corrected.
  */
 const LEARN = `
 local now, put_off_until, wakes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -62,7 +59,7 @@ export const SCRIPTS = {
   posthornLearn: { lua: LEARN, numberOfKeys: 2 },
 }
 
-/** What `SCRIPTS` makes of a connection. */
+/** The commands that `SCRIPTS` adds to a connection. */
 export interface Scripts {
   posthornPropose(lanes: string, now: number, most: number, putOffUntil: number): Promise<string[]>
   posthornLearn(

@@ -1,10 +1,10 @@
-/** Sleeps in Redis until a lane becomes due that this worker could take: another worker, which has no room for it, says so. */
+/** Blocks on a list in Redis until another worker, which has no room, reports due lanes. */
 import { setTimeout as delay } from "node:timers/promises"
 import type { Redis } from "ioredis"
 import { Backoff } from "../../core/backoff.ts"
 import { makeRedis } from "./connection.ts"
 
-/** An answer comes at least so often: a server that is silent for longer is lost, which the connection's watchdog notices. */
+/** Shorter than the connection's socket timeout, which notices a lost server. */
 const SLEEP_SECONDS = 1
 
 export class Waker {
@@ -14,7 +14,7 @@ export class Waker {
   #ended = false
 
   constructor(url: string, key: string, wake: () => void) {
-    // On a connection of its own: nothing else could be asked on it meanwhile.
+    // A connection of its own, since BLPOP blocks it.
     this.#redis = makeRedis(url)
     this.#key = key
     this.#wake = wake

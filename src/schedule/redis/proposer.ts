@@ -1,6 +1,6 @@
 /**
- * The line of lanes in Redis. It proposes; PostgreSQL grants, and says how things stand, from which the line learns. Nothing depends
- * on it: while Redis is away, or does not know everything yet, PostgreSQL finds the lanes by itself.
+ * The index of due lanes in Redis. It proposes lanes; PostgreSQL grants them and answers with their due times, from which the index
+ * learns. While Redis is away or its set is incomplete, PostgreSQL finds due lanes by itself.
  */
 import type { Redis } from "ioredis"
 import { PosthornError } from "../../core/errors.ts"
@@ -12,20 +12,20 @@ import { infoValue } from "./connection.ts"
 import { endpointOf, type Keys, memberFor, rebuild } from "./rebuild.ts"
 import type { Scripts } from "./scripts.ts"
 
-/** How long a lane that was proposed is put off. */
+/** How long a proposed lane is not proposed again. */
 const PUT_OFF_MS = 5000
-/** A lane that is so overdue is granted without being proposed. */
+/** Lanes overdue by this much are granted without being proposed. */
 const BEHIND_MS = 5000
-/** A set that was lost is noticed in this time. */
+/** How soon the loss of the set is noticed. */
 const CHECK_MS = 1000
 const TEXTS = {
   begins: "Redis cannot be used; PostgreSQL finds due lanes by itself",
   ends: "Redis is back",
 }
-/** Workers that sleep are woken for lanes that are due, but not all of them for a thousand. */
+/** The most sleeping workers that are woken at once, however many lanes are due. */
 const MOST_WAKES = 8
 
-export interface RedisLineOptions {
+export interface RedisProposerOptions {
   readonly redis: Redis
   readonly database: Database
   readonly keys: Keys
@@ -35,29 +35,29 @@ export interface RedisLineOptions {
   readonly hasOthers: () => boolean
 }
 
-export class RedisLine implements Proposer {
+export class RedisProposer implements Proposer {
   readonly #redis: Redis & Scripts
   readonly #database: Database
   readonly #keys: Keys
   readonly #where: string
   readonly #hasOthers: () => boolean
   readonly #trouble: Trouble
-  /** What the connection said last; a call on a lost one only says that it is lost. */
+  /** The reason: a call on a lost connection only says that the connection is lost. */
   #connectionError: Error | null = null
-  /** In a row. */
+  /** Without a success in between. */
   #failedChecks = 0
   #isComplete = false
-  /** Something that it should have learned did not reach it. */
+  /** A `learn` did not reach Redis. */
   #hasGap = false
-  /** There was more than we knew of: the next turn looks for it in the database. */
+  /** More lanes were due than the set has: the next claim round searches the database. */
   #missed = false
   #putOffUntil: number | "" = ""
-  /** Which run of which server it is: after a restart it may have come back with old data. */
-  #run = ""
+  /** The server's run id: after a restart Redis may have old data. */
+  #runId = ""
   #timer: NodeJS.Timeout | null = null
   #ended = false
 
-  constructor({ redis, database, keys, logger, where, hasOthers }: RedisLineOptions) {
+  constructor({ redis, database, keys, logger, where, hasOthers }: RedisProposerOptions) {
     this.#redis = redis as Redis & Scripts
     this.#database = database
     this.#keys = keys
@@ -66,14 +66,14 @@ export class RedisLine implements Proposer {
     this.#trouble = new Trouble(logger, TEXTS, { schedule: where }, () => performance.now())
     redis.on("close", () => {
       this.#isComplete = false
-      this.#run = ""
+      this.#runId = ""
     })
     redis.on("error", (error) => {
       this.#connectionError = error
     })
   }
 
-  /** Why PostgreSQL works alone, in a sentence; null while Redis can be used. */
+  /** Why Redis is not used, in a sentence; null while it is. */
   get problem(): string | null {
     const { reason } = this.#trouble
     if (reason === null) return null
@@ -133,8 +133,8 @@ export class RedisLine implements Proposer {
 
   async #check(): Promise<void> {
     try {
-      if (this.#run === "") this.#run = infoValue(await this.#redis.info("server"), "run_id")
-      const mark = `run ${this.#run}`
+      if (this.#runId === "") this.#runId = infoValue(await this.#redis.info("server"), "run_id")
+      const mark = `run ${this.#runId}`
       const isMarked = (await this.#redis.zscore(this.#keys.lanes, mark)) !== null
       this.#isComplete = isMarked && !this.#hasGap
       if (!this.#isComplete) await this.#rebuild(mark)
@@ -148,9 +148,9 @@ export class RedisLine implements Proposer {
   }
 
   #failed(error: Error): void {
-    // The rebuild reads PostgreSQL, whose trouble is no trouble of Redis.
+    // The rebuild also reads PostgreSQL, whose failures are not Redis's.
     if (this.#ended || error instanceof PosthornError) return
-    // A single one may be a moment in which our own event loop was held up.
+    // One failure may mean that our own event loop was blocked for a moment.
     if (++this.#failedChecks === 1) return
     const reason = this.#redis.status === "ready" ? error : (this.#connectionError ?? error)
     this.#trouble.failed(reason)
@@ -158,7 +158,7 @@ export class RedisLine implements Proposer {
 
   async #rebuild(mark: string): Promise<void> {
     const hadGap = this.#hasGap
-    // What is not learned from here on makes a new one.
+    // A `learn` that fails from here on opens a new gap.
     this.#hasGap = false
     let isRebuilt = false
     try {

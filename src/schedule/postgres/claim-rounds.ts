@@ -1,6 +1,6 @@
 /**
- * The turns of one worker, one after the other: each is one statement that gives lanes back, folds wakes and takes lanes. A turn
- * whose end is not known (the connection broke) may have taken lanes and used up wakes; what we have is then counted again first.
+ * The claim rounds of one worker, one after the other: each is one statement that releases lanes, folds wakes and claims lanes. A round
+ * whose result was lost with the connection may have claimed lanes and used up wakes, so the next one first recounts the worker's lanes.
  */
 
 import { EndOfTick } from "../../end-of-tick.ts"
@@ -9,31 +9,32 @@ import { NEVER } from "../../store/postgres/lane-functions.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import type { Row } from "../../store/rows.ts"
 import type { LaneClaim } from "../../store/store.ts"
-import { Bell } from "./bell.ts"
 import { Claims, type Release } from "./claims.ts"
+import { DebouncedSignal } from "./debounced-signal.ts"
 import type { Lease } from "./lease.ts"
 import { type LaneTime, NO_PROPOSAL, type Proposal, type Proposer } from "./proposer.ts"
 
-const TURN: Statement = {
+const ROUND: Statement = {
   name: "lanes.turn",
   text: "SELECT * FROM posthorn_turn($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 }
 const RECOUNT: Statement = { name: "lanes.recount", text: "SELECT * FROM posthorn_recount($1)" }
 
-export interface Turn {
+export interface ClaimRound {
   readonly granted: readonly LaneClaim[]
-  /** Lanes that we had and that were woken. */
+  /** Lanes that this worker had and that were woken. */
   readonly woken: readonly LaneClaim[]
   readonly nextAt: number | null
-  /** Whether lanes are due that were not taken; and whether that is although there was room for them. */
+  /** Whether lanes are due that were not granted. */
   readonly waiting: boolean
+  /** The same, although there was room for them. */
   readonly missed: boolean
-  /** Whether wakes were left to fold, or lanes of ours to look at. */
+  /** Whether wakes are left to fold, or locked lanes of this worker to report. */
   readonly unfinished: boolean
 }
 
-/** Of a turn whose worker is no more. */
-const NOTHING: Turn = {
+/** The result of a round whose worker has lost its lease. */
+const NOTHING: ClaimRound = {
   granted: [],
   woken: [],
   nextAt: null,
@@ -42,20 +43,20 @@ const NOTHING: Turn = {
   unfinished: false,
 }
 
-const RELEASING = new EndOfTick<Turns>((turns) => turns.flushUnlessBusy())
+const RELEASING = new EndOfTick<ClaimRounds>((rounds) => rounds.flushUnlessBusy())
 
-export class Turns {
+export class ClaimRounds {
   readonly #database: Database
   readonly #lease: Lease
   readonly #proposer: Proposer | null
   readonly #claims = new Claims()
-  /** For what could not be given back because somebody has it locked. */
-  readonly #later = new Bell(() => void this.flush())
+  /** Retries releases of locked lanes. */
+  readonly #lockedReleases = new DebouncedSignal(() => void this.flush())
   #last: Promise<unknown> = Promise.resolve()
-  #waiting = 0
+  #queued = 0
   #releasedAt = 0
   #epoch = 0
-  #unsure = false
+  #resultLost = false
 
   constructor(database: Database, lease: Lease, proposer: Proposer | null) {
     this.#database = database
@@ -70,47 +71,46 @@ export class Turns {
     return released
   }
 
-  /** Gives back by itself what no claim has taken along by then. */
+  /** At the end of the tick, unless a claim round takes the releases along. */
   flushSoon(): void {
-    if (this.#claims.hasFreeReleases) RELEASING.add(this)
+    if (this.#claims.hasUnlockedReleases) RELEASING.add(this)
   }
 
-  /** A claim that is under way takes along what is to be given back. */
   flushUnlessBusy(): void {
-    if (this.#waiting === 0) void this.flush()
+    if (this.#queued === 0) void this.flush()
   }
 
-  /** Resolves when no turn is under way, and all is given back that could be. */
+  /** Resolves when no round is in flight and all releases are written that can be. */
   async flush(): Promise<void> {
     await this.#last
-    if (this.#claims.hasReleases) await this.take(null, this.#releasedAt).catch(() => {})
+    if (this.#claims.hasReleases) await this.run(null, this.#releasedAt).catch(() => {})
   }
 
-  /** At most so many lanes; null: only gives back. */
-  take(most: number | null, now: number): Promise<Turn> {
-    this.#waiting++
-    const turn = this.#last.then(() => this.#take(most, now))
-    this.#last = turn.then(
+  /** Claims at most `most` lanes; null: only writes releases. */
+  run(most: number | null, now: number): Promise<ClaimRound> {
+    this.#queued++
+    const round = this.#last.then(() => this.#run(most, now))
+    this.#last = round.then(
       (made) => made !== NOTHING && this.flushSoon(),
       () => {},
     )
-    return turn.finally(() => this.#waiting--)
+    return round.finally(() => this.#queued--)
   }
 
-  /** None of the claims stands any more. */
+  /** All claims are lost. */
   forget(): void {
     this.#claims.forget()
-    this.#later.stop()
+    this.#lockedReleases.stop()
     this.#epoch = 0
-    this.#unsure = false
+    this.#resultLost = false
   }
 
-  async #take(most: number | null, now: number): Promise<Turn> {
+  async #run(most: number | null, now: number): Promise<ClaimRound> {
     const { worker } = this.#lease
-    if (this.#unsure) await this.#recount()
+    if (this.#resultLost) await this.#recount()
     const proposal = await this.#propose(most, now)
     const releases = this.#claims.takeReleases()
-    const row = await this.#run(worker, releases, most, proposal, now)
+    const row = await this.#query(worker, releases, most, proposal, now)
     if (worker !== this.#lease.worker) {
       for (const { written } of releases) written()
       return NOTHING
@@ -127,7 +127,7 @@ export class Turns {
     return (await this.#proposer?.propose(most ?? 0, now)) ?? NO_PROPOSAL
   }
 
-  async #run(
+  async #query(
     worker: number,
     releases: readonly Release[],
     most: number | null,
@@ -139,19 +139,18 @@ export class Turns {
     const dues = releases.map(({ dueAt }) => dueAt ?? NEVER)
     try {
       const values = [worker, this.#epoch, now, most, given, tokens, dues, proposal.lanes, proposal.behindMs]
-      return (await this.#database.run(TURN, values))[0]!
+      return (await this.#database.run(ROUND, values))[0]!
     } catch (error) {
-      this.#unsure = true
+      this.#resultLost = true
       if (worker === this.#lease.worker) this.#claims.keepReleases(releases, false)
       else for (const { written } of releases) written()
       throw error
     }
   }
 
-  #note(row: Row, releases: readonly Release[], most: number | null, now: number): Turn {
-    // First of all: a wake that this turn brings for one of them is to find it.
-    const left = this.#written(releases, row.kept as string[])
-    this.#later.done(left === 0)
+  #note(row: Row, releases: readonly Release[], most: number | null, now: number): ClaimRound {
+    // Before `woken`: a wake for a lane whose release was locked must find that release.
+    this.#written(releases, row.kept as string[])
     const claims = toClaims(row)
     const granted = claims.slice(0, claims.length - (row.woken as number))
     this.#claims.granted(granted)
@@ -169,13 +168,14 @@ export class Turns {
     }
   }
 
-  #written(releases: readonly Release[], kept: readonly string[]): number {
-    const { left = [], done = [] } = Object.groupBy(releases, ({ claim }) =>
-      kept.includes(claim.endpointId) ? "left" : "done",
+  #written(releases: readonly Release[], kept: readonly string[]): void {
+    const { locked = [], done = [] } = Object.groupBy(releases, ({ claim }) =>
+      kept.includes(claim.endpointId) ? "locked" : "done",
     )
-    this.#claims.keepReleases(left, true)
+    this.#claims.keepReleases(locked, true)
+    if (locked.length > 0) this.#lockedReleases.retry()
+    else this.#lockedReleases.settled()
     for (const { written } of done) written()
-    return left.length
   }
 
   async #recount(): Promise<void> {
@@ -183,7 +183,7 @@ export class Turns {
     const [row] = await this.#database.run(RECOUNT, [worker])
     if (worker !== this.#lease.worker || row!.at_epoch === null) return
     this.#epoch = row!.at_epoch as number
-    this.#unsure = false
+    this.#resultLost = false
     this.#claims.woken(toClaims(row!))
   }
 }
