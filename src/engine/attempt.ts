@@ -1,4 +1,4 @@
-/** One attempt, from a claimed delivery to the settlement that writes it down. */
+/** One attempt: from a claimed delivery to its settlement. */
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
@@ -17,7 +17,7 @@ export interface Tried {
   readonly startedAt: number
 }
 
-/** Never rejects: whatever fails on our side is an outcome too. */
+/** Never rejects: a failure of our own is an outcome too. */
 export async function attempt(
   context: LaneDependencies,
   lane: LaneState,
@@ -51,7 +51,7 @@ export async function attempt(
   }
 }
 
-/** Apart from what waits for the answer, which would keep the request until it has come. */
+/** A function of its own, so that the caller, which awaits the response, does not keep the request in memory. */
 function send(
   { transport, clock }: LaneDependencies,
   target: Target,
@@ -62,7 +62,7 @@ function send(
   return transport.send(target.request(delivery, delivery.payload!, clock, token, timeoutMs))
 }
 
-/** What becomes of one for which no request is made; null where there is nothing in its way. */
+/** The outcome of a delivery that ends without a request; null: send it. */
 function whyNotSent(
   { target, targetError, gate }: LaneState,
   delivery: ClaimedDelivery,
@@ -77,12 +77,12 @@ function whyNotSent(
   return isOverdue(delivery, target.policy, now, unheldSince) ? { kind: "overdue" } : null
 }
 
-/** The token was not to be had: the receiver was never asked, but the attempt counts as one that failed. */
+/** No token was issued: the receiver got no request, but the attempt counts as failed. */
 function noResponse({ outcome, detail }: Extract<TokenAnswer, { outcome: unknown }>): TransportResult {
   return { outcome, responseStatus: null, responseBody: null, responseTruncated: false, detail }
 }
 
-/** A policy that was changed while the request was under way applies to what becomes of it. */
+/** A policy that changed while the request was in flight applies to its outcome. */
 export function toSettlement(
   context: LaneDependencies,
   delivery: ClaimedDelivery,

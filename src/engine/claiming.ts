@@ -1,4 +1,4 @@
-/** Claims due lanes: when the schedule or a wake says so, when a place is free, and when the next lane comes due. */
+/** Claims due lanes: after a wake or a hint of the schedule, when a place is free, and when the next lane comes due. */
 import type { Backoff } from "../core/backoff.ts"
 import type { Clock, Timer } from "../core/clock.ts"
 import type { Trouble } from "../observe/trouble.ts"
@@ -9,15 +9,15 @@ import type { Uptime } from "./uptime.ts"
 export interface ClaimerParts {
   readonly schedule: Schedule
   readonly clock: Clock
-  /** For a schedule that could not be reached. */
+  /** Delays between claims while the schedule cannot be reached. */
   readonly backoff: Backoff
   readonly uptime: Uptime
   readonly trouble: Trouble
   isRunning(): boolean
-  /** How many lanes may be claimed now. */
+  /** The number of lanes that may be claimed now. */
   room(): number
   claimed(claim: LaneClaim): void
-  /** No claim is under way any more. */
+  /** No claim is in progress any more. */
   rested(): void
 }
 
@@ -35,7 +35,7 @@ export class Claimer {
     return this.#isClaiming
   }
 
-  /** Claims until nobody has asked for it since the last claim began. */
+  /** Claims, and claims again if another call arrived meanwhile. */
   async run(): Promise<void> {
     this.#again = true
     if (this.#isClaiming) return
@@ -62,12 +62,12 @@ export class Claimer {
   async #claim(): Promise<void> {
     const { schedule, clock, backoff, uptime, trouble, isRunning, room, claimed } = this.#parts
     if (!isRunning()) return
-    // Without room too: releases go with the claim, and so does the news of lanes that we have.
+    // Also without room: the claim carries releases, and returns wakes for lanes that this worker owns.
     const claims = await schedule.claim(room(), clock.now())
     uptime.reached(clock.now())
     trouble.passed()
     backoff.reset()
-    // Claimed while the process began to stop: given back with everything else.
+    // Lanes claimed while the process began to stop are released with all others.
     if (isRunning()) for (const claim of claims) claimed(claim)
   }
 

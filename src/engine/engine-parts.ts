@@ -1,4 +1,4 @@
-/** What the engine is made of, and how it is set. */
+/** The engine's dependencies and options. */
 import type { Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
 import type { Ids } from "../core/ids.ts"

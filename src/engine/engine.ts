@@ -1,6 +1,4 @@
-/**
- * The engine: claims due lanes, runs them, and keeps watch. What waits is in the store; the engine holds nothing that a crash could lose.
- */
+/** The engine: claims due lanes, runs them, polls, and maintains the store. It holds nothing that a crash could lose. */
 import { Backoff } from "../core/backoff.ts"
 import { Trouble, type TroubleTexts } from "../observe/trouble.ts"
 import type { LaneWake, Priority } from "../store/store.ts"
@@ -21,12 +19,12 @@ import { Target } from "./target.ts"
 import { TaskRunner } from "./tasks.ts"
 import { Uptime } from "./uptime.ts"
 
-/** A lane that has something to do; `priority` is that of a message that was accepted for it. */
+/** A lane with deliveries to send; `priority` is that of the message just accepted for it. */
 export interface Woken extends LaneWake {
   readonly priority?: Priority
 }
 
-/** How long to wait before a store or a schedule that failed is asked again; jitter takes away up to half. */
+/** The delay before a failed call to the store or the schedule is repeated; jitter takes away up to half. */
 const RETRY_MS = 1000
 const CLAIM_TEXTS = {
   begins: "Lanes could not be claimed; trying again",
@@ -55,7 +53,7 @@ export class Engine {
     this.transport = transport
     this.#lanes = new LaneTable(store, options.maxInFlight, options.laneConcurrency, {
       placeFree: () => void this.#claimer.run(),
-      // Not waited for: it goes with the claim that follows.
+      // Not awaited: the release is written with the next claim.
       released: (claim, nextDueAt) => void schedule.release(claim, nextDueAt, clock.now()),
       changed: () => this.#tellIfIdle(),
     })
@@ -112,7 +110,7 @@ export class Engine {
     this.tasks = new TaskRunner({ ...parts, reporter, wake: (lanes) => this.wake(lanes) })
   }
 
-  /** Finds what waits, without writing a row, and begins with the first poll at once. */
+  /** Recovery writes no row: the first poll, at once, finds the waiting lanes. */
   async start(): Promise<void> {
     await this.#parts.schedule.start({ due: () => void this.#claimer.run(), lost: () => this.#lose() })
     this.#state = "running"
@@ -121,7 +119,7 @@ export class Engine {
     this.tasks.start()
   }
 
-  /** Something is due in these lanes: they are looked at at once. */
+  /** Deliveries of these lanes are due now or at the given times. */
   wake(lanes: readonly Woken[]): void {
     const now = this.#parts.clock.now()
     this.#parts.schedule.wake(lanes)
@@ -132,21 +130,21 @@ export class Engine {
       else if (dueAt <= now) run.wake(priority)
       else run.wakeAt(dueAt)
     }
-    // A lane that is being worked on needs no claim: on a busy endpoint every send would ask for one.
+    // A lane with a run needs no claim: on a busy endpoint every send would cause one.
     if (unclaimed) void this.#claimer.run()
   }
 
-  /** The numbers of the endpoint's deliveries whose requests are in flight from here; undefined when this process does not have its lane. */
+  /** The `seq` of each of the endpoint's deliveries in flight; undefined when this process does not own the lane. */
   sending(endpointId: string): ReadonlySet<number> | undefined {
     return this.#lanes.get(endpointId)?.sending
   }
 
-  /** Another process says that something may be due. */
+  /** Another process says that lanes may be due. */
   hint(): void {
     this.#parts.schedule.hint()
   }
 
-  /** The endpoint was changed: deliveries that did not start are fetched anew, as it is now. */
+  /** Deliveries that did not start are fetched again with the changed endpoint. */
   endpointChanged(endpointId: string, appId: string): void {
     this.#parts.transport.forget(endpointId)
     this.#deps.tokens.forget(endpointId)
@@ -154,30 +152,30 @@ export class Engine {
     this.wake([{ endpointId, appId, dueAt: this.#parts.clock.now() }])
   }
 
-  /** Deliveries of these lanes were called off: those that did not start are given back and looked at again. */
+  /** Deliveries of these lanes were cancelled: those that did not start are given back and fetched again. */
   recall(which: { readonly endpointId?: string; readonly appId?: string }): void {
     for (const run of this.#lanes) {
       if (run.claim.endpointId === which.endpointId || run.claim.appId === which.appId) run.recall()
     }
   }
 
-  /** Resolves when nothing is in flight, claimed or being looked for; for tests and for a graceful stop. */
+  /** Resolves when no lane is working and no claim or poll is running; for tests and for a graceful stop. */
   whenIdle(): Promise<void> {
     if (this.#isIdle()) return Promise.resolve()
     return new Promise((resolve) => this.#onIdle.push(resolve))
   }
 
-  /** What the schedule has to do without, in a sentence; null when nothing is missing. */
+  /** A sentence about a missing part of the schedule, such as Redis; null when nothing is missing. */
   get scheduleProblem(): string | null {
     return this.#parts.schedule.problem()
   }
 
-  /** One poll now; resolves when what it found is woken. */
+  /** Polls once; resolves when the lanes that it found are woken. */
   pollOnce(): Promise<void> {
     return this.#poller.runOnce()
   }
 
-  /** Whether a claim or a poll is under way; for tests. */
+  /** Whether a claim or a poll is running; for tests. */
   get isLooking(): boolean {
     return this.#claimer.isClaiming || this.#poller.isPolling
   }
@@ -190,12 +188,12 @@ export class Engine {
     const { schedule, clock } = this.#parts
     if (schedule.hasWaiting(clock.now())) void this.#claimer.run()
     else if (!this.#claimer.isClaiming) this.#claimer.arm()
-    // Tasks that another process began, or that a crash left in the middle.
+    // Another process may have begun a task, or a crash may have interrupted one.
     this.tasks.wake()
     this.#deps.slots.offer()
   }
 
-  /** The lease ran out while this process was paused or cut off: other workers have its lanes and the deliveries in hand. */
+  /** The lease ran out while this process was paused or cut off: other workers own its lanes now. */
   #lose(): void {
     this.#parts.logger.warn({ lanes: this.#lanes.size }, "The lease ran out; other workers have taken over")
     this.#lanes.loseAll()
@@ -212,7 +210,7 @@ export class Engine {
     for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 
-  /** Claims nothing more, lets requests in flight finish until the deadline, then cuts them off; their deliveries stay due. */
+  /** Stops claiming, lets requests in flight finish until the deadline, then aborts them; their deliveries stay due. */
   async stop(deadlineMs: number): Promise<void> {
     if (this.#state !== "running") return
     this.#state = "stopping"
@@ -230,7 +228,7 @@ export class Engine {
     this.#state = "stopped"
   }
 
-  /** The store is lost: nothing more is started or written. */
+  /** The store is lost: the engine starts and writes nothing more. */
   abandon(): void {
     this.#state = "stopped"
     this.#claimer.cancel()

@@ -19,7 +19,7 @@ export interface LaneDependencies {
   readonly transport: Transport
   readonly clock: Clock
   readonly random: Random
-  /** How long to wait before a store that failed is asked again. */
+  /** The delay before a call that the store failed is repeated. */
   storeRetryMs(): number
   readonly ids: Ids
   readonly logger: Logger
@@ -33,10 +33,10 @@ export interface LaneDependencies {
   readonly defaultPolicy: Policy
   target(endpoint: Endpoint): Target
   stopping(): boolean
-  /** Whether this process may still send for the lanes that it claimed. */
+  /** Whether this process's lease on its lanes still holds, as far as its clock can tell. */
   holds(): boolean
   /** Whether one more lane may be kept open with nothing to do. */
   mayRest(): boolean
-  /** Whether lanes wait that find no place because of those being worked on. */
+  /** Whether due lanes wait because the working lanes take all places. */
   othersWait(): boolean
 }

@@ -124,7 +124,7 @@ test("a wake during a fetch is not lost, whatever the fetch found", () => {
   }
 })
 
-test("a fetch that was recalled leaves only what happened meanwhile", () => {
+test("a recalled fetch leaves only the wakes that came meanwhile", () => {
   const found = { kind: "more", until: NOW } as const
   expect(fetchEnded(recalled(fetchStarted()), found)).toEqual(DRY)
   expect(fetchEnded(woken(recalled(fetchStarted())), found)).toEqual(MORE)
@@ -198,7 +198,7 @@ test("after any events, a lane with nothing in hand fetches, rests, waits for it
   )
 })
 
-test("no action fetches while a fetch is under way, and none starts anything once the lane leaves", () => {
+test("no action fetches during a fetch, and none starts a request once the lane leaves", () => {
   const anyFacts = fc.record({
     queued: fc.nat(9),
     queuedPlaces: fc.nat(9),

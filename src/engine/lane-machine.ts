@@ -1,6 +1,6 @@
 /**
- * The state machine of one worker's time with one lane. `decide` says what to do next; the functions beside it say what an event makes of the
- * supply. All are pure: `LaneRun` has the effects.
+ * The state machine of a lane run. `decide` chooses the next action; the other functions update the supply after an event. All are pure:
+ * `LaneRun` has the effects.
  *
  *              ┌──────────── handed, woken, due ───────────┐
  *              ▼                                           │
@@ -12,7 +12,7 @@
  *                                                leaving ── nothing in hand ──▶ ended
  */
 
-/** How long an open lane is kept with nothing to do: what is accepted meanwhile is sent without a fetch. */
+/** How long an open lane stays open with nothing to do. Messages accepted meanwhile are sent without a fetch. */
 export const REST_MS = 10_000
 
 export type LeaveReason =
@@ -32,33 +32,33 @@ export type Phase =
   | { readonly kind: "leaving"; readonly why: LeaveReason }
   | { readonly kind: "ended" }
 
-/** What the store may have for the lane beyond the deliveries in hand, and when more comes due. */
+/** What the run knows about further deliveries in the store, and when the next one comes due. */
 export type Supply = SupplyKnown | Fetching
 
 export interface SupplyKnown {
-  /** `overtaking`: something waits that does not wait for the deliveries in hand: it came due, or has a higher priority. */
+  /** `overtaking`: a stored delivery should start before those in hand: it came due, or has a higher priority. */
   readonly kind: "dry" | "more" | "overtaking"
   readonly until: number | null
 }
 
 interface Fetching {
   readonly kind: "fetching"
-  /** What the supply is at least when the fetch is done: the lane was woken meanwhile. */
+  /** The least supply after the fetch: the lane was woken meanwhile. */
   readonly then: SupplyKnown["kind"]
-  /** The deliveries that come are to be given back: they were read before something changed. */
+  /** The fetched deliveries go back: the endpoint changed after the fetch began. */
   readonly recalled: boolean
   readonly until: number | null
 }
 
 export interface Facts {
   readonly queued: number
-  /** The places that the queued deliveries take, and how many may be taken before something that overtakes waits in the store. */
+  /** Places taken by queued deliveries, and the limit up to which overtaking deliveries are fetched. */
   readonly queuedPlaces: number
   readonly mostPlaces: number
   readonly sending: number
-  /** Outcomes and unsent deliveries on their way into the store. */
+  /** Outcomes and given-back deliveries that are not written yet. */
   readonly unsettled: number
-  /** How many deliveries are kept queued. */
+  /** The prefetch limit. */
   readonly ahead: number
   readonly ordered: boolean
   readonly isOpen: boolean
@@ -102,7 +102,7 @@ export function decide(phase: Phase, supply: Supply, facts: Facts, now: number):
 
 function wantsFetch(supply: Supply, facts: Facts): boolean {
   if (supply.kind === "dry" || supply.kind === "fetching") return false
-  // The next delivery of an ordered lane is fetched when the one before is on its way into the store.
+  // An ordered lane fetches its next delivery while the outcome of the one before is being written.
   if (facts.ordered) return facts.queued + facts.sending === 0
   if (facts.queued < facts.ahead) return true
   return supply.kind === "overtaking" && facts.queuedPlaces < facts.mostPlaces
@@ -116,7 +116,7 @@ function dueAfter(supply: Supply): number | null {
   return supply.kind === "fetching" ? null : supply.until
 }
 
-/** Deliveries are due, or may be; `overtaking` says whether they wait for those in hand. A fetch under way may have looked too early. */
+/** Deliveries may be due. A running fetch may have looked too early. */
 export function woken(supply: Supply, overtaking = false): Supply {
   const kind = overtaking ? "overtaking" : "more"
   if (supply.kind === "fetching") return { ...supply, then: moreOf(supply.then, kind) }
@@ -128,18 +128,18 @@ export function dueAt(supply: Supply, at: number | null): Supply {
   return at === null ? supply : { ...supply, until: earlier(supply.until, at) }
 }
 
-/** The time has passed at which a delivery came due. */
+/** Turns a due time that has passed into supply. */
 export function cameDue(supply: Supply, now: number): Supply {
   if (supply.kind === "fetching" || supply.until === null || supply.until > now) return supply
   return { kind: "overtaking", until: null }
 }
 
-/** The deliveries of a fetch that is under way are to be given back. */
+/** The deliveries of a running fetch will be given back. */
 export function recalled(supply: Supply): Supply {
   return supply.kind === "fetching" ? { ...supply, recalled: true } : supply
 }
 
-/** The receiver wants nothing before this time; null: until somebody changes the endpoint. */
+/** The gate closed until this time; null: until somebody changes the endpoint. */
 export function heldUntil(supply: Supply, until: number | null): Supply {
   if (supply.kind === "fetching") return { ...supply, recalled: true, then: "dry", until }
   return { kind: "dry", until }
@@ -149,7 +149,7 @@ export function fetchStarted(): Supply {
   return { kind: "fetching", then: "dry", recalled: false, until: null }
 }
 
-/** What a fetch says of the lane; `beside`: it was made for something that overtakes. */
+/** The supply after a fetch; `beside`: the fetch was made for an overtaking delivery. */
 export function foundBy(
   deliveries: number,
   nextDueAt: number | null,
@@ -157,20 +157,19 @@ export function foundBy(
   beside: boolean,
   now: number,
 ): SupplyKnown {
-  // An ordered lane is asked again after each settle: its next delivery may be due by then.
+  // An ordered lane fetches again after each settle: its next delivery may be due by then.
   const isMoreDue = ordered || (nextDueAt !== null && nextDueAt <= now)
   if (deliveries === 0 || !isMoreDue) return { kind: "dry", until: nextDueAt }
   return { kind: beside ? "overtaking" : "more", until: null }
 }
 
-/** A fetch has ended; `found` is what it says of the lane. */
 export function fetchEnded(supply: Supply, found: SupplyKnown): Supply {
   if (supply.kind !== "fetching") return supply
   if (supply.recalled) return { kind: supply.then, until: supply.until }
   return { kind: moreOf(supply.then, found.kind), until: earlier(supply.until, found.until) }
 }
 
-/** When the lane is to be claimed again; null when nothing waits. */
+/** When the lane should be claimed again; null: nothing waits. */
 export function nextClaimAt(supply: Supply, now: number): number | null {
   return supply.kind === "dry" ? supply.until : now
 }

@@ -23,7 +23,7 @@ function started(queue: LaneQueue): number[] {
   return order
 }
 
-test("by priority, first attempts before retries, and those of one kind as they came", () => {
+test("deliveries start by priority, first attempts before retries, then by arrival", () => {
   const queue = filled(
     delivery(7, "low"),
     delivery(5, "normal", 3),
@@ -37,13 +37,13 @@ test("by priority, first attempts before retries, and those of one kind as they 
   expect(queue.length).toBe(0)
 })
 
-test("every fifth start is a retry's, the best of them first, and the others' while none waits", () => {
+test("every fifth start goes to the first waiting retry, or to a first attempt while no retry waits", () => {
   const first = Array.from({ length: 12 }, (_, i) => delivery(i + 1))
   const queue = filled(...first, delivery(102, "low", 1), delivery(101, "normal", 1))
   expect(started(queue)).toEqual([1, 2, 3, 4, 101, 5, 6, 7, 8, 102, 9, 10, 11, 12])
 })
 
-test("large ones take more places, and give them back", () => {
+test("large deliveries take more places, and free them", () => {
   const queue = filled(delivery(1), delivery(2, "high", 0, 4096), delivery(3, "low", 1, 100_000))
   expect(queue.places).toBe(1 + 2 + 25)
   queue.shift()

@@ -1,6 +1,6 @@
 /**
- * What a lane has in hand and has not started, in the order in which the store fetches: by priority, first attempts before retries, and
- * those of one kind as they came. Every fifth start is a retry's, if one waits, so that neither kind starves the other.
+ * A lane's fetched deliveries that have not started, in the store's fetch order: by priority, first attempts before retries, then by
+ * arrival. Every fifth start goes to a waiting retry, so that neither kind starves the other.
  */
 import { placesOf } from "../store/open-lane.ts"
 import { priorityNumber } from "../store/rows.ts"
@@ -24,7 +24,7 @@ export class LaneQueue {
     return this.#places
   }
 
-  /** Whether anything waits that a first attempt of this priority goes before, whether it was tried or not. */
+  /** Whether a delivery is queued that a first attempt of this priority would overtake. */
   holdsLowerThan(priority: Priority): boolean {
     return this.#ranks.some((rank, i) => i > rankOf(priority, true) && rank.length > 0)
   }
@@ -35,7 +35,7 @@ export class LaneQueue {
     this.#places += placesOf(delivery.payload?.length ?? 0)
   }
 
-  /** What is started next. */
+  /** The delivery that starts next. */
   get head(): ClaimedDelivery | undefined {
     return this.#next()?.[0]
   }
@@ -49,7 +49,6 @@ export class LaneQueue {
     return delivery
   }
 
-  /** Takes out all. */
   clear(): ClaimedDelivery[] {
     this.#length = 0
     this.#places = 0

@@ -1,6 +1,6 @@
 /**
- * One worker's time with one lane: fetch due deliveries, send them, fetch more, and give the lane back. `lane-machine.ts` decides,
- * `lane-sender.ts` has the deliveries in hand, and this class has the effects.
+ * A lane run, from claim to release: fetch due deliveries, send them, fetch more. `lane-machine.ts` decides, `lane-sender.ts` has the
+ * deliveries in hand, and this class has the effects.
  */
 import { Alarm } from "../core/alarm.ts"
 import type {
@@ -22,9 +22,9 @@ import { LaneSender } from "./lane-sender.ts"
 import type { LaneState } from "./lane-state.ts"
 
 export interface LaneRunListener {
-  /** The run has nothing to do and takes up no place, or it has again. */
+  /** The run began or ceased to rest. A resting run takes no place. */
   rests(rests: boolean): void
-  /** The lane is to be claimed again at `nextDueAt`; null: nothing waits. */
+  /** The lane goes back to the schedule, due at `nextDueAt`; null: nothing waits. */
   finished(nextDueAt: number | null): void
 }
 
@@ -38,9 +38,9 @@ export class LaneRun implements LaneListener {
   readonly #alarm: Alarm
   #phase: Phase = { kind: "working" }
   #supply: Supply = { kind: "more", until: null }
-  /** Handed over during a fetch, which may bring a newer version of the endpoint: they are sent to that one. */
+  /** Handoffs during a fetch. They wait for it, since it may bring a newer version of the endpoint. */
   #arrivals: ClaimedDelivery[] = []
-  /** The highest priority that the lane was woken for during a fetch. */
+  /** The highest priority of wakes during a fetch. */
   #wokenFor: Priority | null = null
 
   constructor(
@@ -71,7 +71,7 @@ export class LaneRun implements LaneListener {
       },
       outcomeLost: () => this.#leave("outcome lost"),
       settled: () => {
-        // A fetch of an ordered lane whose head was in flight found nothing; now there may be a next.
+        // While its head was in flight, a fetch of an ordered lane found nothing.
         if (lane.isOrdered) this.#supply = machine.woken(this.#supply)
         this.#step()
       },
@@ -82,7 +82,7 @@ export class LaneRun implements LaneListener {
     return this.#sender.sending
   }
 
-  /** Starts the run, or tells it that deliveries may be due. They are fetched beside those in flight: a slow request holds up no other. */
+  /** Starts the run, or tells it that deliveries may be due. A slow request in flight does not hold up the fetch. */
   wake(priority?: Priority): void {
     const isFetching = this.#supply.kind === "fetching"
     if (priority !== undefined && isFetching) this.#wokenFor = higherOf(priority, this.#wokenFor)
@@ -91,7 +91,7 @@ export class LaneRun implements LaneListener {
     this.#step()
   }
 
-  /** A delivery waits in the store that is due then. A lane at work finds it by itself; no wake tells one that is not. */
+  /** A poll found a stored delivery that is due then. A working lane finds it without being told. */
   noticed(dueAt: number): void {
     if (this.#phase.kind !== "working") this.wakeAt(dueAt)
   }
@@ -114,14 +114,14 @@ export class LaneRun implements LaneListener {
     this.wake()
   }
 
-  /** The endpoint changed, or the process stops: deliveries that did not start are given back, to be fetched as things are then. */
+  /** The endpoint changed, or the process stops: deliveries that did not start are given back and fetched again. */
   recall(): void {
     this.#giveBackQueue()
-    // A fetch for every resting lane would be a burst of fetches that find nothing. A lane with something to do is woken.
+    // Waking every resting lane would be a burst of fetches that find nothing.
     if (this.#phase.kind !== "resting") this.wake()
   }
 
-  /** Another worker has the lane. Requests in flight come to their end, and the store refuses their outcomes. */
+  /** Another worker owns the lane. Requests in flight run to their end; the store refuses their outcomes. */
   lose(): void {
     this.#enter({ kind: "ended" })
     this.#takeQueue()
@@ -135,7 +135,7 @@ export class LaneRun implements LaneListener {
     this.#listener.finished(machine.nextClaimAt(this.#supply, this.#deps.clock.now()))
   }
 
-  /** Does what can be done now; called after every change. */
+  /** Performs the next actions; called after every event. */
   readonly #step = (): void => {
     if (this.#phase.kind === "ended") return
     if (this.#deps.stopping() && this.#sender.queue.length > 0) this.#giveBackQueue()
@@ -180,7 +180,7 @@ export class LaneRun implements LaneListener {
       if (this.#phase.kind === "closing") this.#enter({ kind: "leaving", why })
       this.#step()
     }
-    // A store that cannot be written to hands nothing over either.
+    // If closing fails, the store cannot be written to, and hands nothing over either.
     this.#session.close().then(closed, closed)
   }
 
@@ -211,13 +211,13 @@ export class LaneRun implements LaneListener {
     this.#step()
   }
 
-  /** What the work says of the lane's supply. */
+  /** Queues the fetched deliveries and returns the supply that is known after the fetch. */
   #take({ endpoint, gate, deliveries, nextDueAt }: LaneWork, beside: boolean): SupplyKnown {
     const now = this.#deps.clock.now()
     const before = this.#lane.target?.endpoint
     this.#lane.gate.load(gate)
     this.#lane.retarget(endpoint, this.#deps)
-    // Deliveries in hand of a lane that became ordered are fetched anew, one by one.
+    // The lane became ordered: its queued deliveries go back and are fetched one by one.
     if (before?.ordered === false && this.#lane.isOrdered) {
       this.#giveBackQueue()
       this.#supply = machine.woken(this.#supply)

@@ -1,4 +1,4 @@
-/** Whatever goes wrong at the end of a delivery, its slot is free again. */
+/** A failure at the end of a delivery does not keep its slot taken. */
 import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
 import { createLogger } from "../observe/log.ts"
@@ -55,7 +55,7 @@ function start(listener: Partial<SenderListener> = {}) {
   return { sender, pending, told, isSlotFree }
 }
 
-test("a slot is free after a written outcome, though reporting it goes wrong", () => {
+test("a slot is free after a written outcome, though reporting it fails", () => {
   const { sender, pending, told, isSlotFree } = start()
   expect(() => sender.written(pending, "applied")).toThrow("a mistake of ours")
   expect(told).toEqual(["settled"])
@@ -69,7 +69,7 @@ test("a slot is free after an outcome that could not be written, and the lane is
   expect(isSlotFree()).toBe(true)
 })
 
-test("a slot is free though the lane fails on the news", () => {
+test("a slot is free though the lane's listener throws", () => {
   const { sender, pending, isSlotFree } = start({
     settled: () => {
       throw new Error("another mistake")

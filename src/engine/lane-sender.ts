@@ -1,4 +1,4 @@
-/** The deliveries in hand of one lane: queued, sent, settled or given back. Every delivery that comes in leaves in one of the last two ways. */
+/** A lane's deliveries in hand: queued, in flight, then settled or given back. Each delivery leaves in one of the last two ways. */
 import type {
   ClaimedDelivery,
   GivenBack,
@@ -14,18 +14,18 @@ import type { LaneState } from "./lane-state.ts"
 import { PendingSettlement, type SettlementListener } from "./pending-settlement.ts"
 import type { Slot } from "./slots.ts"
 
-/** A lease that could not be renewed in time may yet be. */
+/** How soon to look again at a lease that was not renewed in time. */
 const LEASE_RETRY_MS = 500
 
 export interface SenderListener {
-  /** Something ended, or a slot may be free. */
+  /** A request ended, or a slot may be free. */
   readonly step: () => void
   isEnded(): boolean
   /** A delivery of the lane is due in the store at this time. */
   dueAt(at: number | null): void
-  /** The receiver wants nothing before this time; null: until somebody changes the endpoint. */
+  /** The gate closed until this time; null: until somebody changes the endpoint. */
   held(until: number | null): void
-  /** Deliveries that a fetch under way cannot have found are back in the store. */
+  /** Deliveries went back to the store that a running fetch may have missed. */
   returned(): void
   outcomeLost(): void
   settled(): void
@@ -33,7 +33,7 @@ export interface SenderListener {
 
 export class LaneSender implements SettlementListener {
   readonly queue = new LaneQueue()
-  /** The numbers of the deliveries whose requests are in flight. */
+  /** The `seq` of each delivery whose request is in flight. */
   readonly sending = new Set<number>()
   readonly #deps: LaneDependencies
   readonly #claim: LaneClaim
@@ -57,7 +57,7 @@ export class LaneSender implements SettlementListener {
     this.#listener = listener
   }
 
-  /** Outcomes and unsent deliveries on their way into the store. */
+  /** Outcomes and given-back deliveries that are not written yet. */
   get unsettled(): number {
     return this.#unsettled
   }
@@ -66,7 +66,7 @@ export class LaneSender implements SettlementListener {
     return this.#started
   }
 
-  /** Starts what may start. When the gate or the lease is closed for a time: until when. */
+  /** Starts queued deliveries while gate, lease and slots allow. Returns when to try again, if that is known. */
   start(): number | null {
     const { clock, slots, holds } = this.#deps
     const { gate, limits } = this.#lane
@@ -163,7 +163,7 @@ export class LaneSender implements SettlementListener {
     }
   }
 
-  /** Tries until it is written, the run has ended or the process stops: then the lane's next owner finds them. */
+  /** Retries until written. If the run ends or the process stops first, the lane's next owner finds the deliveries. */
   async giveBack(deliveries: readonly ClaimedDelivery[], tried: Tried | null = null): Promise<void> {
     const { clock, storeRetryMs, stopping } = this.#deps
     const unsent = deliveries.map((one) => toGivenBack(this.#deps, one, tried))

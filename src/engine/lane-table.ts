@@ -1,20 +1,20 @@
-/** The lanes of this process: the runs of those that it has claimed, and what it remembers of the others. */
+/** The lanes of this process: a run for each claimed lane, and the cached state of lanes that it had before. */
 import type { LaneClaim, LaneStore } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
 
-/** How many lanes' states are kept while they are not worked on, and how many lanes are kept open with nothing to do. */
+/** Limits for cached states of lanes without a run, and for open lanes with nothing to do. */
 const MOST_IDLE_LANES = 10_000
 const MOST_RESTING_LANES = 10_000
 
 export interface LaneTableListener {
-  /** A place may be free for a lane that waits. */
+  /** A place may be free for a waiting lane. */
   placeFree(): void
-  /** The lane is to be given back to the schedule. */
+  /** The lane goes back to the schedule. */
   released(claim: LaneClaim, nextDueAt: number | null): void
-  /** Something ended: the table may be idle. */
+  /** A run ended or began to rest: the table may be idle. */
   changed(): void
 }
 
@@ -28,7 +28,7 @@ export class LaneTable {
   readonly #appRates = new ApplicationRates()
   #resting = 0
 
-  /** `places`: how many lanes may be worked on at once. */
+  /** `places`: the most lanes that may be working at once. */
   constructor(store: LaneStore, places: number, laneConcurrency: number, listener: LaneTableListener) {
     this.#store = store
     this.#places = places
@@ -40,7 +40,7 @@ export class LaneTable {
     return this.#runs.size
   }
 
-  /** Lanes that are worked on. */
+  /** Lanes that are not resting. */
   get working(): number {
     return this.#runs.size - this.#resting
   }
@@ -76,7 +76,7 @@ export class LaneTable {
 
   #stateOf({ endpointId, appId }: LaneClaim): LaneState {
     const state = this.#states.get(endpointId) ?? new LaneState(appId, this.#appRates, this.#laneConcurrency)
-    // Put last: the map's order is then that of use, and the first are forgotten first.
+    // Reinserted, so that the map is in order of use and the least recently used states are evicted first.
     this.#states.delete(endpointId)
     this.#states.set(endpointId, state)
     return state

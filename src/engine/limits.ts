@@ -1,14 +1,10 @@
-/**
- * What one endpoint may do at once, and an endpoint or an application in a second. Local, since one worker owns a lane at a time; an
- * application's limit is that of each worker.
- */
-
+/** Concurrency and rate limits of an endpoint, local because one worker owns its lane. An application's rate limit holds for each worker. */
 import { BoundedCache } from "../core/bounded-cache.ts"
 
 const RATE_WINDOW_MS = 1000
 const MOST_APPLICATIONS = 10_000
 
-/** Starts at one request at a time and grows by one with each success that used all there was; a failure halves it. */
+/** Starts at one request, grows by one with each success at full concurrency, and is halved by a failure. */
 export class Concurrency {
   #allowed = 1
 
@@ -16,8 +12,8 @@ export class Concurrency {
     return Math.min(this.#allowed, most)
   }
 
-  succeeded(underWay: number, most: number): void {
-    if (underWay >= this.#allowed && this.#allowed < most) this.#allowed++
+  succeeded(inFlight: number, most: number): void {
+    if (inFlight >= this.#allowed && this.#allowed < most) this.#allowed++
   }
 
   failed(): void {
@@ -25,13 +21,12 @@ export class Concurrency {
   }
 }
 
-/** At most `perSecond` starts in any second: exact, by remembering that many starts. */
+/** At most `perSecond` starts in any second, by remembering the times of the last `perSecond` starts. */
 export class RateWindow {
   #starts: number[] = []
   #oldest = 0
   #perSecond = 0
 
-  /** How long to wait until one more may start; zero is now. */
   waitMs(perSecond: number, now: number): number {
     if (perSecond !== this.#perSecond) this.#resize(perSecond)
     return Math.max(0, this.#starts[this.#oldest]! + RATE_WINDOW_MS - now)
@@ -52,7 +47,7 @@ export class RateWindow {
   }
 }
 
-/** The windows of applications that have a limit: their lanes share one. */
+/** Rate windows by application: its lanes share one. */
 export class ApplicationRates {
   readonly #windows = new BoundedCache<string, RateWindow>(MOST_APPLICATIONS)
 

@@ -3,7 +3,7 @@ import { TestClock } from "../../test/support/clock.ts"
 import { Load } from "./load.ts"
 import { Slots } from "./slots.ts"
 
-/** A process with so many requests under way. */
+/** A process with this many requests in flight. */
 function start(taken: number, isBusy = true, busyLanes = 100) {
   const clock = new TestClock()
   clock.isBusy = isBusy
@@ -39,7 +39,7 @@ test.each([
   expect(mostAfter(10, 10)).toBe(most)
 })
 
-test("lanes send in bursts: what has just ended leaves no room", () => {
+test("requests that have just ended leave no room: lanes send in bursts", () => {
   const { clock, slots, places, mostAfter } = start(256)
   for (const place of places) slots.release(place)
   clock.advance(1999)
@@ -57,7 +57,7 @@ test.each([
   expect(mostAfter(10, 10)).toBe(most)
 })
 
-test("the first answer of all is not slower than others", () => {
+test("the first response of a process does not count as slow", () => {
   expect(start(256).load.mostAfter(1000, 32)).toBe(2)
 })
 
@@ -71,7 +71,7 @@ test.each([
   expect(start(256, true, busyLanes).mostAfter(10, 10, 64)).toBe(most)
 })
 
-test("what the endpoint allows is never exceeded", () => {
+test("the endpoint's own limit is never exceeded", () => {
   expect(start(256).mostAfter(10, 10, 1)).toBe(1)
 })
 

@@ -1,19 +1,19 @@
 /**
- * How far a lane may grow. In a process that has no time left, or whose store has none, more at once would wait there, not at the receiver:
- * 100 lanes with a backlog opened 2500 connections, and delivered 6100 a second in 300 MB where 9500 go in 225.
+ * Limits a lane's concurrency when the process or its store is saturated: more requests in flight would only queue there. Without the
+ * limit, 100 lanes with a backlog opened 2500 connections and delivered 6100 a second in 300 MB; with it 9500 in 225 MB.
  */
 import type { Clock } from "../core/clock.ts"
 import type { Slots } from "./slots.ts"
 
-/** So many in all keep a process busy; those that hang do not. */
-const ENOUGH = 256
-/** Where there are, a lane takes no more than its share of them, which is never less. */
+/** This many recent requests in flight saturate a process. Requests that hang do not count. */
+const SATURATED_AT = 256
+/** A saturated process divides that number among its busy lanes; no lane gets less than this. */
 const LEAST_SHARE = 2
-/** An answer that takes so long, and so many times as long as others do, is its receiver's doing: that lane needs many at once. */
+/** A response this slow, and this many times slower than the average, is the receiver's own delay: its lane keeps full concurrency. */
 const SLOW_MS = 100
 const SLOW_TIMES = 3
 const AVERAGED = 100
-/** One that could not be written for longer counts as no more, and is soon forgotten. */
+/** Longer settle times count as this much, so that one outage of the store is soon forgotten. */
 const LONGEST_WRITING_MS = 1000
 
 export class Load {
@@ -23,29 +23,28 @@ export class Load {
   readonly #answering = new Average()
   readonly #writing = new Average()
 
-  /** `busyLanes`: how many lanes have something to do. */
   constructor(clock: Clock, slots: Slots, busyLanes: () => number) {
     this.#clock = clock
     this.#slots = slots
     this.#busyLanes = busyLanes
   }
 
-  /** An outcome was written, so long after it was known. */
+  /** `tookMs`: from the response to the commit of its outcome. */
   wrote(tookMs: number): void {
     this.#writing.add(Math.min(tookMs, LONGEST_WRITING_MS))
   }
 
-  /** Of what the endpoint allows, after an answer that took so long. */
+  /** The lane's concurrency limit after a response that took `tookMs`; `allowed` is the endpoint's own limit. */
   mostAfter(tookMs: number, allowed: number): number {
     this.#answering.add(tookMs)
-    // Asked always: it answers for the time since it was last asked.
+    // Called each time: it measures the time since its last call.
     const hasTimeLeft = this.#clock.hasTimeLeft()
-    if (this.#slots.takenOfLate < ENOUGH) return allowed
-    // Where writing takes longer than answering, more at once would only wait for the store.
+    if (this.#slots.takenOfLate < SATURATED_AT) return allowed
+    // When settling takes longer than sending, more requests would only wait for the store.
     if (hasTimeLeft && this.#writing.ms < this.#answering.ms) return allowed
     if (tookMs >= SLOW_MS && tookMs >= SLOW_TIMES * this.#answering.ms) return allowed
-    // One that has all the work alone gets half as much done with two at once as with sixty.
-    return Math.min(allowed, Math.max(LEAST_SHARE, Math.floor(ENOUGH / this.#busyLanes())))
+    // A share by lane, not a fixed limit: a single busy lane delivers twice as much with 60 requests in flight as with 2.
+    return Math.min(allowed, Math.max(LEAST_SHARE, Math.floor(SATURATED_AT / this.#busyLanes())))
   }
 }
 

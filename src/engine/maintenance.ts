@@ -1,9 +1,9 @@
-/** Retention, every so often: removes finished deliveries whose time has come, in small bites. */
+/** Retention: at each interval, removes finished deliveries whose retention has ended, in small batches. */
 import type { Clock, Timer } from "../core/clock.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
 
-const BITE = 500
+const BATCH = 500
 
 export class Maintenance {
   readonly #store: Store
@@ -33,13 +33,13 @@ export class Maintenance {
     })
   }
 
-  /** Bites until nothing is left; other work goes in between. */
+  /** Removes batch after batch until none is left, so that other writes get in between. */
   async runOnce(): Promise<void> {
     try {
       let removed = 0
-      for (let bite = BITE; bite === BITE && !this.#stopped; ) {
-        bite = await this.#store.purge(this.#clock.now(), BITE)
-        removed += bite
+      for (let purged = BATCH; purged === BATCH && !this.#stopped; ) {
+        purged = await this.#store.purge(this.#clock.now(), BATCH)
+        removed += purged
       }
       if (removed > 0) this.#logger.info({ removed }, "Retention removed finished deliveries")
     } catch (error) {

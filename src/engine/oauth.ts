@@ -1,4 +1,4 @@
-/** OAuth 2.0 client credentials: fetches tokens through the same transport, and so through the same guard, and keeps them. */
+/** OAuth 2.0 client credentials: fetches tokens through the transport, and so through the egress guard, and caches them. */
 import type { OAuth2 } from "../core/auth.ts"
 import { type Bytes, toBuffer } from "../core/bytes.ts"
 import type { Clock } from "../core/clock.ts"
@@ -6,7 +6,7 @@ import type { AttemptOutcome } from "../core/outcome.ts"
 import type { Transport } from "../transport/transport.ts"
 
 interface Token {
-  /** Of the endpoint that it was fetched for: a changed endpoint may have other credentials. */
+  /** The endpoint's version: a changed endpoint may have other credentials. */
   readonly version: number
   readonly value: string
   readonly usableUntil: number
@@ -43,7 +43,7 @@ export class OAuthTokens {
     return fetching
   }
 
-  /** The receiver refused it, or the endpoint was changed: the next attempt fetches a new one. */
+  /** The receiver refused the token, or the endpoint changed: the next attempt fetches a new token. */
   forget(endpointId: string): void {
     this.#tokens.delete(endpointId)
     this.#transport.forget(`${endpointId}/token`)

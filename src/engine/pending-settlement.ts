@@ -1,12 +1,12 @@
 /**
- * A delivery between its response and its commit. Under load most of the memory in use is these, so each is one object, with no function of its
- * own: objects that live longer than the garbage collector expects are copied again and again.
+ * A delivery between its response and the commit of its outcome. Under load most of the heap is these: each is one object without closures,
+ * since the garbage collector copies long-lived objects again and again.
  */
 import type { LaneSession, Settlement, SettleResult } from "../store/store.ts"
 import type { Tried } from "./attempt.ts"
 import type { Slot } from "./slots.ts"
 
-/** Told once of each. */
+/** Called once for each pending settlement. */
 export interface SettlementListener {
   written(pending: PendingSettlement, result: SettleResult): void
   /** The store has ended. */
@@ -20,7 +20,7 @@ export class PendingSettlement {
   readonly tried: Tried
   readonly slot: Slot
   readonly settledAt: number
-  /** How often it could not be written. */
+  /** Failed writes so far. */
   failures = 0
 
   constructor(

@@ -1,4 +1,4 @@
-/** The option `maxPerPoll`: how many deliveries may be fetched between two polls. Unset, it never runs out. */
+/** The option `maxPerPoll`: how many deliveries may be fetched between two polls. Unlimited when unset. */
 export class PollBudget {
   readonly #perPoll: number
   #left: number

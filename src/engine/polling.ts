@@ -1,4 +1,4 @@
-/** The poll: a safety net under the wakes, which also finds what others changed in the store and that the wall clock was set. */
+/** The poll: a safety net for lost wakes. It also finds changes by other programs, and notices that the wall clock was set. */
 import { type Clock, type Moment, momentOf, type Timer, wasSet } from "../core/clock.ts"
 import type { Trouble } from "../observe/trouble.ts"
 import type { Schedule } from "../schedule/schedule.ts"
@@ -13,11 +13,11 @@ export interface PollerParts {
   isRunning(): boolean
   /** A poll begins. */
   begun(): void
-  /** Lanes may not be as their workers know them. */
+  /** Lanes may have changed without their runs being told. */
   changed(): void
-  /** These lanes have something waiting in the store. */
+  /** These lanes have deliveries waiting in the store. */
   found(lanes: readonly LaneWake[]): void
-  /** The schedule knows what the store has. */
+  /** The schedule has every lane that the store has. */
   swept(): void
   ended(): void
 }
@@ -44,11 +44,11 @@ export class Poller {
     const { clock, intervalMs, isRunning } = this.#parts
     if (!isRunning()) return
     this.#timer = clock.setTimer(intervalMs, () => this.start())
-    // One at a time, and one more behind it, which sees what the first came too early for.
+    // One poll at a time, and one queued behind it, which sees what the first was too early for.
     if (this.#polls < 2) void this.runOnce()
   }
 
-  /** Resolves when the polls under way have ended. */
+  /** Resolves when running polls have ended. */
   stop(): Promise<void> {
     this.#timer?.cancel()
     return this.#last
@@ -70,7 +70,7 @@ export class Poller {
     if (!isRunning()) return
     try {
       begun()
-      // Kept until the sweep is through: a sweep that fails is made again at the next poll.
+      // Kept until the sweep succeeds: a failed sweep is repeated at the next poll.
       this.#sweepDue = this.#clockWasSet() || (await store.changedOutside()) || this.#sweepDue
       if (this.#sweepDue) changed()
       await schedule.sweep(this.#sweepDue, momentOf(clock), found)
@@ -82,7 +82,7 @@ export class Poller {
     }
   }
 
-  /** Dates are then due earlier or later than the lanes were told. */
+  /** After the clock was set, dated deliveries are due earlier or later than the lanes were told. */
   #clockWasSet(): boolean {
     const { clock } = this.#parts
     const before = this.#looked

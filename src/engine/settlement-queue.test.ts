@@ -141,7 +141,7 @@ test("an outcome whose listener throws is written once, and the others' listener
   expect(told).toEqual([1, 2, 3].map((seq) => [seq, "applied"]))
 })
 
-test("once it gives up, what waits is tried one last time, and what fails then is refused", async () => {
+test("after giveUp, waiting outcomes are written once more, and refused if that fails", async () => {
   let isFull = true
   const { queue, clock, calls, told, settle } = start((seq) => {
     if (isFull || seq === 2) throw new Error("the disk is full")

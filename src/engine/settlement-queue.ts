@@ -1,4 +1,4 @@
-/** Keeps outcomes until they are written: a store that is full or busy for a while loses none. */
+/** Keeps outcomes until they are written, also while the store is full or unreachable. */
 import { Backoff, type Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
 import { PosthornError } from "../core/errors.ts"
@@ -62,7 +62,7 @@ export class SettlementQueue {
     this.#retries.add(retry)
   }
 
-  /** The process stops: outcomes that cannot be written now are repeated after the next start, as after a crash. */
+  /** The process stops: a delivery whose outcome cannot be written now is sent again after the next start, as after a crash. */
   giveUp(): void {
     this.#givenUp = true
     for (const retry of this.#retries) retry()

@@ -1,26 +1,26 @@
 /**
- * The requests that may be under way at once in this process, shared by all lanes. A place is taken until the outcome is written,
- * so that a store that cannot keep up slows the sending down.
+ * A semaphore for the requests in flight in this process, shared by all lanes. A slot stays taken until its outcome is written: a store that
+ * cannot keep up slows sending down.
  */
 import type { Clock, Timer } from "../core/clock.ts"
 
-/** A lane may have a fifth of what is free, so that many slow receivers together cannot take it all. */
+/** A lane may take a fifth of the free slots, so that many slow receivers together cannot take all of them. */
 const SHARE = 5
-/** A delivery that was under way at this many crashes is sent while no other such is, so that a crash shows which one it was. */
+/** A delivery that was in flight at this many crashes is sent while no other such delivery is: the next crash then names its cause. */
 const SUSPECT_STALLS = 2
 const SUSPECT_MS = 1000
-/** How long a request that is under way counts as new, at least; at most three times as long. That there were so many is known for as long again. */
+/** A generation's length. A request counts as recent for one to three generations. */
 const NEW_MS = 1000
 
-/** Places that were taken in the same span of time. */
+/** Slots that were taken in the same span of time. */
 interface Generation {
   readonly since: number
   taken: number
-  /** The most that were taken newly at any moment of it. */
+  /** The most recent requests in flight at any moment of this generation. */
   peak: number
 }
 
-/** A place that was taken. There are as many as requests under way, so it is no more than what giving it back needs. */
+/** A taken slot. One exists for each request in flight, so it holds no more than its release needs. */
 export interface Slot {
   readonly generation: Generation
   readonly gate: Timer | null
@@ -41,8 +41,8 @@ export class Slots {
   }
 
   /**
-   * The most of late that were taken and not for long: requests that hang are not among them. Not those of this moment, since lanes send in
-   * bursts: between two of them there seemed to be room, and 100 lanes with a backlog took it, for 2400 connections.
+   * The peak of recent requests in flight, without requests that hang. The peak and not the current number: lanes send in bursts, and
+   * between two bursts 100 lanes with a backlog grew to 2400 connections.
    */
   get takenOfLate(): number {
     return Math.max(this.#generation().peak, this.#before.peak)
@@ -57,10 +57,10 @@ export class Slots {
     return this.#newest
   }
 
-  /** Null when none is free for this lane now; `retry` is then called once, when one may be. */
-  take(underWayInLane: number, stalls: number, retry: () => void): Slot | null {
+  /** Null: no slot is free for this lane now. `retry` is called once when one may be. */
+  take(inFlightInLane: number, stalls: number, retry: () => void): Slot | null {
     const free = this.#most - this.#taken
-    const fair = underWayInLane === 0 || underWayInLane < free / SHARE
+    const fair = inFlightInLane === 0 || inFlightInLane < free / SHARE
     const isSuspect = stalls >= SUSPECT_STALLS
     if (free <= 0 || !fair || (isSuspect && this.#suspect !== null)) {
       this.#waiting.add(retry)
@@ -93,7 +93,7 @@ export class Slots {
     this.#suspect = null
   }
 
-  /** Lets those that wait try again, first come first served; who still finds none waits again, behind the others. */
+  /** Lets waiting lanes try again in order. A lane that still gets no slot goes to the end of the queue. */
   offer(): void {
     let left = this.#waiting.size
     for (const retry of this.#waiting) {

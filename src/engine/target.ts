@@ -1,4 +1,4 @@
-/** An endpoint made ready for sending: its policy, its keys and its headers, worked out once for each version. */
+/** An endpoint prepared for sending: policy, signing keys and headers, computed once for each version of the endpoint. */
 import { type Auth, authorization, type ClientTls, type OAuth2 } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { Clock } from "../core/clock.ts"
@@ -30,7 +30,7 @@ export function sealSecrets(vault: Vault, endpointId: string, secrets: StoredSec
   return vault.seal(JSON.stringify(secrets), endpointId)
 }
 
-/** A policy of its own, or one by name, or the engine's default. Stored policies were checked when they were written. */
+/** The endpoint's own policy, its named policy, or the engine's default. Stored policies were validated when they were written. */
 export function policyOf(endpoint: Pick<Endpoint, "retryName" | "retryPolicy">, fallback: Policy): Policy {
   if (endpoint.retryPolicy !== null) return JSON.parse(endpoint.retryPolicy)
   if (endpoint.retryName !== null && isPreset(endpoint.retryName)) return PRESETS[endpoint.retryName]
@@ -85,14 +85,13 @@ export class Target {
       },
       body: payload,
       timeoutMs,
-      // A connection that takes longer than the whole attempt may is of no use to it.
       connectTimeoutMs: Math.min(this.policy.connectTimeout, this.policy.timeout) * 1000,
       tls: this.#tls,
     }
   }
 }
 
-/** The endpoint's own headers, by name in any case, replace the defaults. The content type is the message's; credentials replace a header. */
+/** The endpoint's headers replace the defaults. Its `authorization` yields to its credentials, its `content-type` to the message's. */
 function fixedHeaders(
   own: Endpoint["headers"],
   auth: Auth | null,

@@ -1,4 +1,4 @@
-/** What each kind of task makes of the deliveries or messages that it comes to. */
+/** Plans one step of a task: the changes to the next deliveries or messages, by kind of task. */
 import { wants } from "../core/match.ts"
 import { cancel, expunge, reschedule, revive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
@@ -19,24 +19,24 @@ export interface Planned
   readonly amended: readonly Delivery[]
 }
 
-interface Desk {
+interface Planner {
   readonly store: Store
   readonly defaultPolicy: Policy
 }
 
 const NOTHING = { amendments: [], additions: [], expunged: [], amended: [] }
 
-export async function planStep(desk: Desk, task: Task, size: number, now: number): Promise<Planned> {
+export async function planStep(planner: Planner, task: Task, size: number, now: number): Promise<Planned> {
   switch (task.action) {
     case "retry":
     case "discard":
     case "cancel":
     case "send-now":
-      return planDeliveries(desk, task.id, task.action, size, now)
+      return planDeliveries(planner, task.id, task.action, size, now)
     case "replay":
-      return planReplay(desk, task, await desk.store.readTaskMessages(task.id, size), size)
+      return planReplay(planner, task, await planner.store.readTaskMessages(task.id, size), size)
     case "expunge":
-      return planExpunge(desk, await desk.store.readTaskMessages(task.id, size), size, now)
+      return planExpunge(planner, await planner.store.readTaskMessages(task.id, size), size, now)
     case "report":
       return { ...NOTHING, looked: 0, cursor: null }
     default:
@@ -45,34 +45,44 @@ export async function planStep(desk: Desk, task: Task, size: number, now: number
 }
 
 async function planDeliveries(
-  desk: Desk,
+  planner: Planner,
   taskId: string,
   action: DeliveryAction,
   size: number,
   now: number,
 ): Promise<Planned> {
-  const deliveries = await desk.store.readTask(taskId, size)
-  const amended = await toAmend(desk, action, deliveries, now)
-  const amendments = amended.map((delivery) => amend(delivery, changeBy(action, delivery, desk, now)))
+  const deliveries = await planner.store.readTask(taskId, size)
+  const amended = await toAmend(planner, action, deliveries, now)
+  const amendments = amended.map((delivery) => amend(delivery, changeBy(action, delivery, planner, now)))
   return { ...NOTHING, amended, amendments, ...progress(deliveries, size) }
 }
 
-async function toAmend(desk: Desk, action: DeliveryAction, deliveries: readonly Delivery[], now: number) {
-  if (action === "retry") return withWhatItTakes(desk, deliveries)
-  // One that is due already goes out by itself.
+async function toAmend(
+  planner: Planner,
+  action: DeliveryAction,
+  deliveries: readonly Delivery[],
+  now: number,
+) {
+  if (action === "retry") return sendable(planner, deliveries)
+  // A delivery that is due already is sent without the task.
   return action === "send-now"
     ? deliveries.filter(({ dated, nextRetryAt }) => !dated && (nextRetryAt ?? 0) > now)
     : deliveries
 }
 
-function changeBy(action: DeliveryAction, delivery: Delivery, desk: Desk, now: number): Amendment["change"] {
+function changeBy(
+  action: DeliveryAction,
+  delivery: Delivery,
+  planner: Planner,
+  now: number,
+): Amendment["change"] {
   switch (action) {
     case "retry":
       return revive(delivery, now)
     case "discard":
       return { discardedAt: now }
     case "cancel":
-      return cancel(delivery, desk.defaultPolicy, now)
+      return cancel(delivery, planner.defaultPolicy, now)
     case "send-now":
       return reschedule(delivery, now, now)
     default:
@@ -80,8 +90,8 @@ function changeBy(action: DeliveryAction, delivery: Delivery, desk: Desk, now: n
   }
 }
 
-/** Without those whose endpoint or payload is gone: sent again they would only be called off, and their reason lost. */
-async function withWhatItTakes({ store }: Desk, deliveries: readonly Delivery[]): Promise<Delivery[]> {
+/** Leaves out deliveries whose endpoint or payload is gone: a retry would cancel them and lose their dead reason. */
+async function sendable({ store }: Planner, deliveries: readonly Delivery[]): Promise<Delivery[]> {
   const gone = new Set<string>()
   for (const { appId, endpointId } of new Map(deliveries.map((one) => [one.endpointId, one])).values()) {
     if ((await store.getEndpoint(appId, endpointId)) === null) gone.add(endpointId)
@@ -91,15 +101,15 @@ async function withWhatItTakes({ store }: Desk, deliveries: readonly Delivery[])
   return deliveries.filter(({ endpointId, messageId }) => !gone.has(endpointId) && !gone.has(messageId))
 }
 
-/** The messages that the endpoint would have got, had it been there: the store adds those that it has not. */
+/** Adds a delivery for each message that the endpoint subscribes to; the store skips deliveries that exist. */
 async function planReplay(
-  { store }: Desk,
+  { store }: Planner,
   { filter }: Task,
   messages: readonly Message[],
   size: number,
 ): Promise<Planned> {
   const endpoint = await store.getEndpoint(filter.appId!, filter.endpointId!)
-  // It was deleted meanwhile: the task ends here.
+  // The endpoint was deleted meanwhile: the task ends.
   if (endpoint === null) return { ...NOTHING, looked: messages.length, cursor: null }
   const additions: Addition[] = messages
     .filter(({ expunged, eventType, channels }) => !expunged && wants(endpoint, eventType, channels))
@@ -108,7 +118,7 @@ async function planReplay(
 }
 
 async function planExpunge(
-  { store, defaultPolicy }: Desk,
+  { store, defaultPolicy }: Planner,
   messages: readonly Message[],
   size: number,
   now: number,

@@ -1,4 +1,4 @@
-/** Works off durable tasks, a few hundred deliveries or messages at a time. */
+/** Runs durable tasks, a few hundred deliveries or messages at a time. */
 import { Backoff, type Random } from "../core/backoff.ts"
 import { type Clock, momentOf, type Timer } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
@@ -40,7 +40,7 @@ export class TaskRunner {
     this.wake()
   }
 
-  /** There may be something to do. */
+  /** Tells the runner that a task may be waiting. */
   wake(): void {
     if (this.#stopped) return
     if (this.#working !== null) {
@@ -72,16 +72,16 @@ export class TaskRunner {
           if (this.#stopped) return
           if (!(await this.#tryStep(task))) stuck++
         }
-        if (stuck === tasks.length) return this.#comeBack()
+        if (stuck === tasks.length) return this.#retryLater()
       }
     } catch (error) {
       if (this.#stopped) return
       this.#parts.logger.warn({ err: error }, "Tasks could not be read; trying again")
-      this.#comeBack()
+      this.#retryLater()
     }
   }
 
-  /** One that cannot go on does not hold up the others. */
+  /** A task that fails does not hold up the others. */
   async #tryStep(task: Task): Promise<boolean> {
     try {
       await this.#step(task)
@@ -93,7 +93,7 @@ export class TaskRunner {
     }
   }
 
-  #comeBack(): void {
+  #retryLater(): void {
     if (this.#stopped) return
     this.#timer = this.#parts.clock.setTimer(this.#backoff.nextMs(1), () => this.wake())
   }

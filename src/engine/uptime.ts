@@ -1,4 +1,4 @@
-/** Since when this process has been able to work: from its start, or from the end of the store's last outage. */
+/** Since when this process can reach its store: from the start, or from the end of the store's last outage. */
 export class Uptime {
   #since = 0
   #isDown = true
