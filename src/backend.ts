@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from "node:fs"
 import type { Random } from "./core/backoff.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { encryptionKeyFor, givenEncryptionKey } from "./key-file.ts"
+import type { EventSink } from "./observe/event-stream.ts"
 import type { Logger } from "./observe/log.ts"
 import { noProcessChannel, type ProcessChannel } from "./observe/process-channel.ts"
 import { MemorySchedule } from "./schedule/memory.ts"
@@ -35,7 +36,7 @@ export interface Backend {
   readonly processChannel: ProcessChannel
   readonly encryptionKey: Uint8Array
   /** Only where this process delivers. The store is the one that the engine uses, which a test may have wrapped. */
-  openSchedule(store: Store): Promise<Schedule>
+  openSchedule(store: Store, events: EventSink): Promise<Schedule>
   /** For a process that does not deliver: why the schedule could not be opened now, in a sentence, or null. */
   checkSchedule(): Promise<string | null>
 }
@@ -115,15 +116,15 @@ async function openPostgres(options: BackendOptions, url: string, schedule?: str
       store,
       processChannel: new PostgresProcessChannel(database, options.logger),
       encryptionKey,
-      openSchedule: async (used) => {
+      openSchedule: async (used, events) => {
         const { random, leaseMs, logger } = options
-        const parts = { database, store: used, random, leaseMs, logger, name }
+        const parts = { database, store: used, random, leaseMs, events, name }
         if (schedule === undefined) {
           const { PostgresSchedule } = await import("./schedule/postgres/postgres.ts")
           return new PostgresSchedule(parts)
         }
         const { openRedisSchedule } = await import("./schedule/redis/redis.ts")
-        return openRedisSchedule({ ...parts, url: schedule })
+        return openRedisSchedule({ ...parts, logger, url: schedule })
       },
       checkSchedule: async () => {
         if (schedule === undefined) return null

@@ -16,7 +16,7 @@ export {
   type EventMap,
   TOPIC,
   type WebhookEvent,
-} from "./observe/events.ts"
+} from "./observe/public-events.ts"
 export type { PosthornOptions } from "./options.ts"
 export { type Health, openPosthorn, type Posthorn } from "./posthorn.ts"
 export type { Application, ApplicationInput, ApplicationQuery } from "./resources/applications.ts"

@@ -9,17 +9,18 @@ import { createIds, type Ids } from "./core/ids.ts"
 import { DEFAULT_ORG, requireOrg } from "./core/org.ts"
 import { createVault } from "./core/vault.ts"
 import { Engine } from "./engine/engine.ts"
-import { Reporter } from "./engine/reporter.ts"
+import { EventBus, type Listener } from "./observe/event-bus.ts"
+import { EventLog } from "./observe/event-log.ts"
 import { EventRelay } from "./observe/event-relay.ts"
-import { EventBus, type EventMap, type Listener } from "./observe/events.ts"
+import { EventStream } from "./observe/event-stream.ts"
 import type { Logger } from "./observe/log.ts"
 import type { Note, ProcessChannel } from "./observe/process-channel.ts"
+import type { EventMap } from "./observe/public-events.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
-import { announceFinished, type ResourceContext } from "./resources/resource-context.ts"
+import type { ResourceContext } from "./resources/resource-context.ts"
 import type { Store } from "./store/store.ts"
 import { Tenant } from "./tenant.ts"
 import { TenantWebhooks } from "./tenant-webhooks/tenant-webhooks.ts"
-import { watchDeliveries } from "./tenant-webhooks/watch.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { HttpTransport } from "./transport/http.ts"
 import { TransportRouter } from "./transport/router.ts"
@@ -98,20 +99,18 @@ export async function openPosthorn(
       logger,
       tenant: (orgId) => new Tenant({ ...context, orgId }),
     })
-    watchDeliveries(bus, store, tenantWebhooks)
     const eventRelay = new EventRelay(bus, processChannel)
+    const events = new EventStream(logger, [bus, new EventLog(logger), tenantWebhooks, eventRelay])
     const ids = createIds(randomBytes)
-    const shared = { store, clock, ids, vault, defaultPolicy: settings.retry }
+    const shared = { store, clock, ids, vault, events, defaultPolicy: settings.retry }
     engine = settings.deliver
       ? new Engine(
           {
             ...shared,
-            schedule: await backend.openSchedule(store),
+            schedule: await backend.openSchedule(store, events),
             transport: replacements.transport ?? router,
             random,
-            bus,
             logger,
-            taskFinished: (task) => announceFinished(context, task),
           },
           { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
         )
@@ -120,7 +119,6 @@ export async function openPosthorn(
       ...shared,
       orgId: DEFAULT_ORG,
       randomBytes,
-      reporter: new Reporter(bus, logger),
       maxPayloadBytes: settings.maxPayloadBytes,
       router,
       wake(lanes) {
@@ -139,9 +137,6 @@ export async function openPosthorn(
       wakeTasks() {
         engine?.tasks.wake()
         processChannel.post({ kind: "tasks" })
-      },
-      announce(orgId, type, data) {
-        void tenantWebhooks.announce(orgId, type, data)
       },
     }
     posthorn = new Posthorn(context, engine, bus, tenantWebhooks, {

@@ -15,7 +15,6 @@ import { DEFAULT_ORG } from "../core/org.ts"
 import { TaskRunner } from "../engine/tasks.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
-import { announceFinished } from "../resources/resource-context.ts"
 import type { Answer, Call, Client, Whom } from "./client.ts"
 import { queryText } from "./client.ts"
 import { configFor, refused } from "./settings.ts"
@@ -104,7 +103,6 @@ class LocalClient implements Client {
       ...context,
       random: Math.random,
       logger: this.#logger,
-      taskFinished: (task) => announceFinished(context, task),
       wake: (lanes) => context.wake(lanes),
     })
     this.#tasks.start()

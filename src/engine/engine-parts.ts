@@ -4,10 +4,10 @@ import type { Clock } from "../core/clock.ts"
 import type { Ids } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
-import type { EventBus } from "../observe/events.ts"
+import type { EventSink } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Schedule } from "../schedule/schedule.ts"
-import type { Store, Task } from "../store/store.ts"
+import type { Store } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 
 export interface EngineOptions {
@@ -27,8 +27,7 @@ export interface EngineParts {
   readonly random: Random
   readonly ids: Ids
   readonly vault: Vault
-  readonly bus: EventBus
+  readonly events: EventSink
   readonly logger: Logger
   readonly defaultPolicy: Policy
-  taskFinished(task: Task): void
 }

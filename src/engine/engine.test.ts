@@ -1,6 +1,8 @@
 import { expect, test } from "vitest"
 import { TestClock } from "../../test/support/clock.ts"
 import { LogLines } from "../../test/support/log-lines.ts"
+import { EventLog } from "../observe/event-log.ts"
+import { EventStream } from "../observe/event-stream.ts"
 import type { ScheduleListener } from "../schedule/schedule.ts"
 import { Engine } from "./engine.ts"
 import type { EngineParts } from "./engine-parts.ts"
@@ -28,6 +30,7 @@ test("a lease that ran out is logged", async () => {
     clock: new TestClock(),
     random: () => 0.5,
     logger: log.logger,
+    events: new EventStream(log.logger, [new EventLog(log.logger)]),
   } as unknown as EngineParts
   const engine = new Engine(parts, {
     pollIntervalMs: 1000,

@@ -12,7 +12,6 @@ import { Maintenance } from "./maintenance.ts"
 import { OAuthTokens } from "./oauth.ts"
 import { PollBudget } from "./poll-budget.ts"
 import { Poller } from "./polling.ts"
-import { Reporter } from "./reporter.ts"
 import { SettlementQueue } from "./settlement-queue.ts"
 import { Slots } from "./slots.ts"
 import { Target } from "./target.ts"
@@ -63,7 +62,6 @@ export class Engine {
       ...parts,
       tokens: new OAuthTokens(transport, clock),
       settlements: new SettlementQueue(clock, random, logger),
-      reporter: new Reporter(parts.bus, logger),
       slots,
       load: new Load(clock, slots, () => this.#lanes.working),
       budget: new PollBudget(options.maxPerPoll),
@@ -75,7 +73,7 @@ export class Engine {
       mayRest: () => this.#lanes.mayRest,
       othersWait: () => this.#lanes.freePlaces === 0 && schedule.hasWaiting(clock.now()),
     }
-    const { uptime, budget, reporter } = this.#deps
+    const { uptime, budget } = this.#deps
     const trouble = (texts: TroubleTexts) => new Trouble(logger, texts, {}, () => clock.elapsedMs())
     const isRunning = () => this.#state === "running"
     this.#claimer = new Claimer({
@@ -107,7 +105,7 @@ export class Engine {
       ended: () => this.#tellIfIdle(),
     })
     this.#maintenance = new Maintenance(store, clock, logger, options.maintenanceIntervalMs)
-    this.tasks = new TaskRunner({ ...parts, reporter, wake: (lanes) => this.wake(lanes) })
+    this.tasks = new TaskRunner({ ...parts, wake: (lanes) => this.wake(lanes) })
   }
 
   /** Recovery writes no row: the first poll, at once, finds the waiting lanes. */
@@ -195,7 +193,7 @@ export class Engine {
 
   /** The lease ran out while this process was paused or cut off: other workers own its lanes now. */
   #lose(): void {
-    this.#parts.logger.warn({ lanes: this.#lanes.size }, "The lease ran out; other workers have taken over")
+    this.#parts.events.emit({ type: "worker.lease_lost", lanes: this.#lanes.size })
     this.#lanes.loseAll()
     void this.#claimer.run()
     this.#tellIfIdle()
@@ -218,7 +216,7 @@ export class Engine {
     const polled = this.#poller.stop()
     this.#maintenance.stop()
     const deadline = this.#parts.clock.setTimer(deadlineMs, () => {
-      this.#cutOff({ deadline_ms: deadlineMs })
+      this.#cutOff(deadlineMs)
       this.#deps.settlements.giveUp()
     })
     for (const run of this.#lanes) run.recall()
@@ -236,13 +234,11 @@ export class Engine {
     this.#maintenance.stop()
     void this.tasks.stop()
     this.#parts.schedule.abandon()
-    this.#cutOff({})
+    this.#cutOff(null)
   }
 
-  #cutOff(fields: object): void {
+  #cutOff(deadlineMs: number | null): void {
     const requests = this.#parts.transport.interrupt()
-    if (requests === 0) return
-    const text = "Requests under way were cut off; their deliveries stay due and are sent again"
-    this.#parts.logger.warn({ requests, ...fields }, text)
+    if (requests > 0) this.#parts.events.emit({ type: "worker.requests_cut_off", requests, deadlineMs })
   }
 }

@@ -3,13 +3,13 @@ import type { Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
 import type { Ids } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
+import type { EventSink } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Endpoint } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 import type { Load } from "./load.ts"
 import type { OAuthTokens } from "./oauth.ts"
 import type { PollBudget } from "./poll-budget.ts"
-import type { Reporter } from "./reporter.ts"
 import type { SettlementQueue } from "./settlement-queue.ts"
 import type { Slots } from "./slots.ts"
 import type { Target } from "./target.ts"
@@ -25,7 +25,7 @@ export interface LaneDependencies {
   readonly logger: Logger
   readonly tokens: OAuthTokens
   readonly settlements: SettlementQueue
-  readonly reporter: Reporter
+  readonly events: EventSink
   readonly slots: Slots
   readonly load: Load
   readonly budget: PollBudget

@@ -18,8 +18,8 @@ function start(listener: Partial<SenderListener> = {}) {
     clock,
     slots,
     load: { wrote: () => {} },
-    reporter: {
-      settled: () => {
+    events: {
+      emit: () => {
         throw new Error("a mistake of ours")
       },
     },

@@ -1,4 +1,5 @@
 /** A lane's deliveries in hand: queued, in flight, then settled or given back. Each delivery leaves in one of the last two ways. */
+import type { DeliveryEvent } from "../observe/event-stream.ts"
 import type {
   ClaimedDelivery,
   GivenBack,
@@ -124,22 +125,31 @@ export class LaneSender implements SettlementListener {
     return { ...settlement, gate }
   }
 
-  written({ settlement, settledAt, tried, slot }: PendingSettlement, result: SettleResult): void {
-    const { delivery, change, attempt, gate } = settlement
-    const { endpointId, appId } = this.#claim
-    const { clock, load, reporter, transport } = this.#deps
+  written(pending: PendingSettlement, result: SettleResult): void {
+    const { settledAt, slot } = pending
+    const { change, attempt, gate } = pending.settlement
+    const { clock, load, transport } = this.#deps
     try {
       if (gate !== null) this.#lane.gate.written(gate.revision)
       load.wrote(clock.now() - settledAt)
       this.#listener.dueAt(result === "applied" ? change.nextRetryAt : clock.now())
-      const detail = tried.result?.detail ?? null
-      const settled = { delivery, endpointId, appId, change, attempt, detail }
-      if (result === "applied") reporter.settled(settled, settledAt)
-      else if (result === "superseded") reporter.late(settled, settledAt)
-      if (change.disableEndpoint) transport.forget(endpointId)
+      if (result === "applied") this.#emit("delivery.settled", pending)
+      else if (result === "superseded" && attempt !== null) this.#emit("delivery.answered_late", pending)
+      if (change.disableEndpoint) transport.forget(this.#claim.endpointId)
     } finally {
       this.#settled(slot)
     }
+  }
+
+  #emit(type: DeliveryEvent["type"], { settlement, settledAt: at, tried }: PendingSettlement): void {
+    const { delivery, change, attempt } = settlement
+    const { endpointId, appId } = this.#claim
+    const { events } = this.#deps
+    const detail = tried.result?.detail ?? null
+    events.emit({ type, delivery, endpointId, appId, change, attempt, detail, at })
+    if (!change.disableEndpoint || tried.target === null) return
+    const { endpoint } = tried.target
+    events.emit({ type: "endpoint.disabled", endpoint, trigger: "automatic", at })
   }
 
   refused({ settlement, slot }: PendingSettlement, error: unknown): void {

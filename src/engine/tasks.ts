@@ -3,9 +3,9 @@ import { Backoff, type Random } from "../core/backoff.ts"
 import { type Clock, momentOf, type Timer } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
+import { amended, type EventSink } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { LaneWake, Store, Task } from "../store/store.ts"
-import type { Reporter } from "./reporter.ts"
 import { planStep } from "./task-steps.ts"
 
 export interface TaskRunnerParts {
@@ -13,9 +13,8 @@ export interface TaskRunnerParts {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  readonly reporter: Reporter
+  readonly events: EventSink
   readonly defaultPolicy: Policy
-  taskFinished(task: Task): void
   wake(lanes: readonly LaneWake[]): void
 }
 
@@ -99,18 +98,18 @@ export class TaskRunner {
   }
 
   async #step(task: Task): Promise<void> {
-    const { store, clock, reporter } = this.#parts
+    const { store, clock, events } = this.#parts
     const at = momentOf(clock)
     const { now } = at
-    const { amended, ...planned } = await planStep(this.#parts, task, STEP, now)
+    const { amended: deliveries, ...planned } = await planStep(this.#parts, task, STEP, now)
     const made = await store.stepTask({ ...planned, taskId: task.id, expectedCursor: task.cursor, at })
     if (made === null) return
-    if (planned.cursor === null) this.#parts.taskFinished(task)
-    for (const [i, delivery] of amended.entries()) {
+    if (planned.cursor === null) events.emit({ type: "task.finished", task })
+    for (const [i, delivery] of deliveries.entries()) {
       const { change } = planned.amendments[i]!
       if (!made.amended[i] || "discardedAt" in change) continue
       if (isLive(change)) this.#wake(delivery, now)
-      else reporter.amended(delivery, change, now)
+      else events.emit(amended(delivery, change, now))
     }
     const { appId, endpointId } = task.filter
     if (made.added.includes(true)) this.#wake({ appId: appId!, endpointId: endpointId! }, now)

@@ -1,62 +1,61 @@
 import { pino } from "pino"
 import { expect, onTestFinished, test, vi } from "vitest"
+import { settledEvent } from "../../test/support/events.ts"
+import { EventBus } from "./event-bus.ts"
 import { EventRelay } from "./event-relay.ts"
-import { type DeliveredEvent, EventBus } from "./events.ts"
 import { type Note, noProcessChannel } from "./process-channel.ts"
 
-test("others are told that somebody listens for as long as somebody does", () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
+function join() {
   const notes: Note[] = []
   const bus = new EventBus(pino({ level: "silent" }))
-  const eventRelay = new EventRelay(bus, { ...noProcessChannel, post: (note) => void notes.push(note) })
-  onTestFinished(() => eventRelay.close())
-  const said = () => notes.splice(0).filter(({ kind }) => kind === "listening").length
+  const relay = new EventRelay(bus, { ...noProcessChannel, post: (note) => void notes.push(note) })
+  onTestFinished(() => relay.close())
+  const posted = () => notes.splice(0).map(({ kind }) => kind)
+  const passesOn = () => {
+    relay.handle(settledEvent())
+    return posted().includes("events")
+  }
+  return { bus, relay, posted, passesOn }
+}
+
+test("a process says that it listens for as long as it has a listener", () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { bus, posted } = join()
   vi.advanceTimersByTime(60_000)
-  expect(said()).toBe(0)
+  expect(posted()).toEqual([])
   const stops = [bus.on("delivery.dead", () => {}), bus.on("gateway:webhooks", () => {})]
-  expect(said()).toBe(1)
+  expect(posted()).toEqual(["listening"])
   stops[0]!()
   vi.advanceTimersByTime(21_000)
-  expect(said()).toBe(3)
+  expect(posted()).toEqual(["listening", "listening", "listening"])
   stops[1]!()
   vi.advanceTimersByTime(60_000)
-  expect(said()).toBe(0)
+  expect(posted()).toEqual([])
   bus.on("delivery.dead", () => {})
-  expect(said()).toBe(1)
+  expect(posted()).toEqual(["listening"])
 })
 
-test("who has started passes events on until it knows whether somebody listens, and hears at once from who does", () => {
-  const notes: Note[] = []
+test("a process that starts passes events on for two seconds, and then only if another one listens", () => {
   const at = vi.spyOn(performance, "now").mockReturnValue(0)
   onTestFinished(() => at.mockRestore())
-  const start = () => {
-    const bus = new EventBus(pino({ level: "silent" }))
-    const eventRelay = new EventRelay(bus, { ...noProcessChannel, post: (note) => void notes.push(note) })
-    onTestFinished(() => eventRelay.close())
-    eventRelay.start()
-    return { bus, eventRelay }
-  }
-  const kinds = () => notes.splice(0).map(({ kind }) => kind)
-  const event = { type: "delivery.delivered" } as DeliveredEvent
-  const passesOn = (bus: EventBus) => {
-    bus.publish(event)
-    return kinds().includes("events")
-  }
-  const { bus, eventRelay } = start()
-  expect(kinds()).toEqual(["asking"])
+  const { relay, posted, passesOn } = join()
+  relay.start()
+  expect(posted()).toEqual(["asking"])
   at.mockReturnValue(1999)
-  expect(passesOn(bus)).toBe(true)
+  expect(passesOn()).toBe(true)
   at.mockReturnValue(2000)
-  expect(passesOn(bus)).toBe(false)
+  expect(passesOn()).toBe(false)
+  relay.hear({ kind: "listening" })
+  expect(passesOn()).toBe(true)
+})
 
-  const elsewhere = start()
-  elsewhere.eventRelay.hear({ kind: "asking" })
-  expect(kinds()).toEqual(["asking"])
-  elsewhere.bus.on("delivery.dead", () => {})
-  kinds()
-  elsewhere.eventRelay.hear({ kind: "asking" })
-  expect(kinds()).toEqual(["listening"])
-  eventRelay.hear({ kind: "listening" })
-  expect(passesOn(bus)).toBe(true)
+test("a process that is asked answers only if it has a listener", () => {
+  const { bus, relay, posted } = join()
+  relay.hear({ kind: "asking" })
+  expect(posted()).toEqual([])
+  bus.on("delivery.dead", () => {})
+  posted()
+  relay.hear({ kind: "asking" })
+  expect(posted()).toEqual(["listening"])
 })

@@ -2,7 +2,7 @@
  * What the processes that share a store tell each other. Everything here is a hint: one that is lost costs a poll's time, never a
  * delivery.
  */
-import type { WebhookEvent } from "./events.ts"
+import type { WebhookEvent } from "./public-events.ts"
 
 export type Note =
   /** Lanes have something to do. */

@@ -8,6 +8,7 @@ import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
 import { ageEndsAt, type Change, type DeliveryStatus } from "../core/settle.ts"
 import type { Wait, WaitReason } from "../core/wait.ts"
 import { policyOf } from "../engine/target.ts"
+import { amended } from "../observe/event-stream.ts"
 import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
 import {
   type List,
@@ -172,7 +173,7 @@ export class Deliveries {
       return cancel(row, policy, now)
     })
     this.#context.recall({ endpointId: delivery.endpointId })
-    this.#context.reporter.amended(delivery, change, now)
+    this.#context.events.emit(amended(delivery, change, now))
     return this.get(id)
   }
 

@@ -27,8 +27,8 @@ import {
   type StoredSecrets,
   sealSecrets,
 } from "../engine/target.ts"
+import type { EndpointEvent } from "../observe/event-stream.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
-import type { TenantWebhookEventType } from "../tenant-webhooks/tenant-webhooks.ts"
 import { readAndSave } from "./optimistic.ts"
 import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
 import { parseSpan, type SpanQuery } from "./query.ts"
@@ -179,7 +179,7 @@ export class Endpoints {
       () => store.createEndpoint(endpoint).then(() => endpoint),
       () => store.getEndpoint(application.id, id),
     )
-    this.#announce("endpoint.created", made)
+    this.#emit("endpoint.created", made)
     return this.#show(made)
   }
 
@@ -289,7 +289,7 @@ export class Endpoints {
     )
     this.#context.endpointChanged(id, appId)
     this.#context.wakeTasks()
-    this.#announce("endpoint.deleted", row)
+    this.#emit("endpoint.deleted", row)
   }
 
   /** What a receiver verifies with: the secret, or of an ed25519 key its public half. A private key is never given out. */
@@ -363,20 +363,14 @@ export class Endpoints {
     const { id, appId } = before
     const row = await this.#context.store.updateEndpoint(id, patch, this.#context.clock.now(), ifVersion)
     this.#context.endpointChanged(id, appId)
-    this.#announce("endpoint.updated", row)
+    this.#emit("endpoint.updated", row)
     if (row.disabled !== before.disabled)
-      this.#announce(row.disabled ? "endpoint.disabled" : "endpoint.enabled", row)
+      this.#emit(row.disabled ? "endpoint.disabled" : "endpoint.enabled", row)
     return this.#show(row)
   }
 
-  #announce(type: TenantWebhookEventType, { orgId, appId, id, uid }: Row): void {
-    this.#context.announce(orgId, type, async () => ({
-      appId,
-      appUid: (await this.#context.store.getApplication(orgId, appId))?.uid ?? null,
-      endpointId: id,
-      endpointUid: uid,
-      ...(type === "endpoint.disabled" ? { trigger: "manual" } : {}),
-    }))
+  #emit(type: EndpointEvent["type"], endpoint: Row): void {
+    this.#context.events.emit({ type, endpoint, trigger: "manual", at: this.#context.clock.now() })
   }
 
   #newSecret(): string {

@@ -22,6 +22,7 @@ import {
 import { expunge } from "../core/operate.ts"
 import { STANDARD_RETENTION } from "../core/policy.ts"
 import { policyOf } from "../engine/target.ts"
+import { amended } from "../observe/event-stream.ts"
 import type { Accepted, NewMessage, Priority, Message as Row } from "../store/store.ts"
 import {
   type List,
@@ -221,7 +222,7 @@ export class Messages {
 
   /** The payload goes for good; what still waits to be sent ends as dead with the reason `expunged`. */
   async expunge(app: string, message: string): Promise<void> {
-    const { store, clock, defaultPolicy, reporter } = this.#context
+    const { store, clock, defaultPolicy, events } = this.#context
     const { id, appId } = await this.#read(app, message)
     await store.expungeMessage(appId, id)
     const page = { limit: 250, order: "ascending", from: null, back: false } as const
@@ -236,7 +237,7 @@ export class Messages {
         { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change },
       ])
       // One that is being sent settles as it must; if it has to be sent again, there is nothing to send.
-      if (applied) reporter.amended(delivery, change, now)
+      if (applied) events.emit(amended(delivery, change, now))
     }
   }
 

@@ -3,12 +3,11 @@ import type { Clock } from "../core/clock.ts"
 import { notFound, PosthornError } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
-import { isSvixTask, type SvixTaskType, type TaskType } from "../core/task-types.ts"
+import type { SvixTaskType, TaskType } from "../core/task-types.ts"
 import type { Vault } from "../core/vault.ts"
 import type { Woken } from "../engine/engine.ts"
-import type { Reporter } from "../engine/reporter.ts"
+import type { EventSink } from "../observe/event-stream.ts"
 import type { Application, DeliveryFilter, Endpoint, Store, Task, TaskAction } from "../store/store.ts"
-import type { TenantWebhookEventType } from "../tenant-webhooks/tenant-webhooks.ts"
 import type { TransportRouter } from "../transport/router.ts"
 
 export interface ResourceContext {
@@ -19,7 +18,7 @@ export interface ResourceContext {
   readonly ids: Ids
   readonly vault: Vault
   readonly randomBytes: RandomBytes
-  readonly reporter: Reporter
+  readonly events: EventSink
   readonly defaultPolicy: Policy
   readonly maxPayloadBytes: number
   /** Says which URLs requests can go to, also in a process that does not deliver. */
@@ -31,8 +30,6 @@ export interface ResourceContext {
   wakeTasks(): void
   /** The numbers of the endpoint's deliveries whose requests are in flight; undefined when another process has its lane, or none. */
   sending(endpointId: string): ReadonlySet<number> | undefined
-  /** By operational webhook, if this tenant has any. */
-  announce(orgId: string, type: TenantWebhookEventType, data: () => Promise<object> | object): void
 }
 
 export async function requireApplication(context: ResourceContext, key: string): Promise<Application> {
@@ -74,19 +71,6 @@ export async function newTask(
     ? await store.countMessages({ ...filter, appId: filter.appId! })
     : await store.countDeliveries(filter)
   return { ...blankTask(context), action, type, filter, total }
-}
-
-/** Told by operational webhook, unless Svix's clients could not read the task's kind. */
-export function announceFinished(
-  { announce }: Pick<ResourceContext, "announce">,
-  task: Pick<Task, "orgId" | "id" | "type">,
-): void {
-  if (!isSvixTask(task.type)) return
-  announce(task.orgId, "background_task.finished", () => ({
-    taskId: task.id,
-    task: task.type,
-    status: "finished",
-  }))
 }
 
 /** A task that has nothing left to do: it keeps what was found out. */

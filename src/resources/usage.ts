@@ -4,7 +4,7 @@ import { requireObject } from "../core/input.ts"
 import type { SvixTaskType } from "../core/task-types.ts"
 import type { Application, Endpoint, Page } from "../store/store.ts"
 import { type ContentQuery, parseContent } from "./query.ts"
-import { announceFinished, newReport, type ResourceContext } from "./resource-context.ts"
+import { newReport, type ResourceContext } from "./resource-context.ts"
 import { startTask, type Task } from "./tasks.ts"
 
 export interface UsageQuery extends Required<Pick<ContentQuery, "since" | "until">> {
@@ -75,7 +75,7 @@ export class Usage {
 
   async #report(type: SvixTaskType, data: object): Promise<Task> {
     const task = await startTask(this.#context, newReport(this.#context, type, data))
-    announceFinished(this.#context, { ...task, orgId: this.#context.orgId })
+    this.#context.events.emit({ type: "task.finished", task: { ...task, orgId: this.#context.orgId } })
     return task
   }
 

@@ -1,4 +1,3 @@
-/** Who is told of what happens to a tenant's webhooks. */
 import { expect, test } from "vitest"
 import { PosthornError } from "../core/errors.ts"
 import { createLogger } from "../observe/log.ts"
@@ -15,7 +14,10 @@ test("a destination that fails does not keep the other from its notice", async (
     })
     const store = { getApplication: async () => ({}) }
     const parts = { store, tenant, logger: createLogger("silent") } as unknown as TenantWebhooksParts
-    await new TenantWebhooks(parts).announce("org_acme", "endpoint.created", () => ({}))
+    const webhooks = new TenantWebhooks(parts)
+    const endpoint = { id: "ep_1", uid: null, appId: "app_1", orgId: "org_acme" }
+    webhooks.handle({ type: "endpoint.created", endpoint, trigger: "manual", at: 0 })
+    await webhooks.settled()
     expect(told).toEqual(["org_acme"])
   }
 })

@@ -1,6 +1,6 @@
 /** What one process does reaches the others at once: events, and changes of endpoints. */
 import { describe, expect, onTestFinished, test } from "vitest"
-import type { WebhookEvent } from "../../src/observe/events.ts"
+import type { WebhookEvent } from "../../src/observe/public-events.ts"
 import type { Posthorn } from "../../src/posthorn.ts"
 import { ON_SHARED_SERVERS, open, Site } from "./site.ts"
 

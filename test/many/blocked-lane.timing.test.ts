@@ -1,7 +1,6 @@
 /** A lane that is blocked with a million due rows costs the others nothing: neither rows that are read, nor time. */
 import type pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
-import { createLogger } from "../../src/observe/log.ts"
 import { PostgresSchedule } from "../../src/schedule/postgres/postgres.ts"
 import { laneFetch, lanesOf } from "../../src/store/conformance.ts"
 import { FETCH, fetchValues } from "../../src/store/postgres/fetch.ts"
@@ -89,7 +88,7 @@ test("claim and fetch for another lane read the same rows and take the same time
       database: store.database,
       store,
       random: Math.random,
-      logger: createLogger("silent"),
+      events: { emit() {} },
       name: "test",
     })
     onTestFinished(() => store.close())

@@ -4,7 +4,7 @@
  */
 import { onTestFinished } from "vitest"
 import type { Clock } from "../../src/core/clock.ts"
-import type { AttemptEvent, WebhookEvent } from "../../src/observe/events.ts"
+import type { AttemptEvent, WebhookEvent } from "../../src/observe/public-events.ts"
 import type { PosthornOptions } from "../../src/options.ts"
 import { openPosthorn, type Posthorn, type Replacements } from "../../src/posthorn.ts"
 import type { EndpointInput } from "../../src/resources/endpoints.ts"

@@ -1,5 +1,8 @@
 /** A database with nothing but lanes in it, and schedules on it as different processes would open them. */
 import { onTestFinished } from "vitest"
+import { EventLog } from "../../src/observe/event-log.ts"
+import { EventStream } from "../../src/observe/event-stream.ts"
+import type { Logger } from "../../src/observe/log.ts"
 import { PostgresSchedule, type PostgresScheduleOptions } from "../../src/schedule/postgres/postgres.ts"
 import type { Schedule } from "../../src/schedule/schedule.ts"
 import { Database } from "../../src/store/postgres/connection.ts"
@@ -10,7 +13,9 @@ import { FaultProxy } from "./fault-proxy.ts"
 import { LogLines } from "./log-lines.ts"
 import { freshDatabase } from "./servers/postgres.ts"
 
-export type OpenSchedule = (options: PostgresScheduleOptions) => Promise<PostgresSchedule>
+export type OpenSchedule = (
+  options: PostgresScheduleOptions & { logger: Logger },
+) => Promise<PostgresSchedule>
 
 const straight: OpenSchedule = async (options) => new PostgresSchedule(options)
 
@@ -58,7 +63,9 @@ export class LaneWorld {
         this.waiting.filter(({ endpointId }) => endpointId > (after ?? "")).slice(0, limit),
     }
     const { logger } = this.log
-    const schedule = await this.#open({ database, store, random: Math.random, name, leaseMs, logger })
+    const events = new EventStream(logger, [new EventLog(logger)])
+    const parts = { database, store, random: Math.random, name, leaseMs, logger, events }
+    const schedule = await this.#open(parts)
     const worker = new Worker(schedule, database)
     onTestFinished(() => schedule.stop())
     await schedule.start({ due: () => worker.onDue(), lost: () => worker.onLost() })

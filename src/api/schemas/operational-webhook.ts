@@ -1,5 +1,5 @@
 /** Operational endpoints on the wire: what every endpoint has, less what makes no sense for them. */
-import { TENANT_WEBHOOK_EVENT_TYPES } from "../../tenant-webhooks/tenant-webhooks.ts"
+import { TENANT_WEBHOOK_EVENT_TYPES } from "../../tenant-webhooks/notices.ts"
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { EndpointIn, EndpointOut } from "./endpoint.ts"
 import { EventTypeNames } from "./fields.ts"

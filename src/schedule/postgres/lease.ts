@@ -22,7 +22,7 @@ WITH dead AS MATERIALIZED (
 )
 SELECT posthorn_reap() AS all, found.dead
   FROM (
-    SELECT coalesce(json_agg(json_build_object('worker', name, 'worker_id', id, 'lanes', lanes)), '[]') AS dead
+    SELECT coalesce(json_agg(json_build_object('worker', name, 'workerId', id, 'lanes', lanes)), '[]') AS dead
       FROM dead, LATERAL (SELECT count(*) AS lanes FROM lanes WHERE owner = dead.id) AS held
      WHERE is_first OR lanes > 0
   ) AS found`,
@@ -33,10 +33,9 @@ const NOBODY = 0
 /** Lanes that are locked when their worker ends are mostly free a moment later; the others take over the rest. */
 const END_AGAIN_MS = [10, 30, 100, 300]
 
-/** Fields of its log line. */
 export interface DeadWorker {
   readonly worker: string
-  readonly worker_id: number
+  readonly workerId: number
   readonly lanes: number
 }
 

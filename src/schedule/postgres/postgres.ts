@@ -4,7 +4,7 @@
  */
 import type { Random } from "../../core/backoff.ts"
 import type { Moment } from "../../core/clock.ts"
-import type { Logger } from "../../observe/log.ts"
+import type { EventSink } from "../../observe/event-stream.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { LaneClaim, LaneWake, Store } from "../../store/store.ts"
 import type { Schedule, ScheduleListener } from "../schedule.ts"
@@ -18,7 +18,7 @@ export interface PostgresScheduleOptions {
   readonly database: Database
   readonly store: Pick<Store, "scanLanes">
   readonly random: Random
-  readonly logger: Logger
+  readonly events: EventSink
   /** Shown to operators. */
   readonly name: string
   readonly leaseMs?: number | undefined
@@ -51,7 +51,7 @@ export class PostgresSchedule implements Schedule {
   #now = 0
 
   constructor(options: PostgresScheduleOptions) {
-    const { database, store, random, logger, name, leaseMs = LEASE_MS, proposer = null } = options
+    const { database, store, random, events, name, leaseMs = LEASE_MS, proposer = null } = options
     this.#options = options
     this.#lease = new Lease({
       database,
@@ -60,8 +60,7 @@ export class PostgresSchedule implements Schedule {
       leaseMs,
       lost: () => this.#lost(),
       reaped: (dead) => {
-        for (const worker of dead)
-          logger.warn(worker, "A worker stopped renewing its lease; its lanes are taken over")
+        for (const worker of dead) events.emit({ type: "worker.taken_over", ...worker })
         this.#due.send()
       },
     })

@@ -1,6 +1,7 @@
 /** The schedule with Redis in front of PostgreSQL: Redis knows which lane is due when and wakes workers, PostgreSQL grants lanes. */
 
 import { withoutPassword } from "../../core/location.ts"
+import type { Logger } from "../../observe/log.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import { PostgresSchedule, type PostgresScheduleOptions } from "../postgres/postgres.ts"
@@ -24,6 +25,7 @@ const DATABASE_ID: Statement = {
 
 export interface RedisScheduleOptions extends PostgresScheduleOptions {
   readonly url: string
+  readonly logger: Logger
 }
 
 export async function openRedisSchedule(options: RedisScheduleOptions): Promise<RedisSchedule> {

@@ -1,7 +1,7 @@
 /** What NOTIFY carries: many notes of one process in as few payloads as they fit into, and how they are read again. */
 
-import type { WebhookEvent } from "../../observe/events.ts"
 import { type Note, toNote } from "../../observe/process-channel.ts"
+import type { WebhookEvent } from "../../observe/public-events.ts"
 
 /** PostgreSQL takes less than 8000 bytes. */
 const MOST_BYTES = 7500

@@ -4,8 +4,8 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import { FaultProxy } from "../../../test/support/fault-proxy.ts"
 import { connect, openStore } from "../../../test/support/postgres-store.ts"
 import { freshDatabase } from "../../../test/support/servers/postgres.ts"
-import type { AttemptEvent } from "../../observe/events.ts"
 import type { Note } from "../../observe/process-channel.ts"
+import type { AttemptEvent } from "../../observe/public-events.ts"
 import { PostgresProcessChannel } from "./process-channel.ts"
 
 const AT_ONCE_MS = 1000

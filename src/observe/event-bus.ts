@@ -1,0 +1,64 @@
+/** The listeners of `posthorn.on`. Every public event is also published on the topic `gateway:webhooks`. */
+import { invalid } from "../core/errors.ts"
+import type { EventSubscriber, InternalEvent } from "./event-stream.ts"
+import type { Logger } from "./log.ts"
+import { type EventMap, TOPIC, toPublicEvents, type WebhookEvent } from "./public-events.ts"
+
+const NAMES: readonly (keyof EventMap)[] = ["delivery.dead", "delivery.delivered", "delivery.attempt", TOPIC]
+
+export type Listener<E> = (event: E) => void
+
+export class EventBus implements EventSubscriber {
+  readonly #listeners = new Map<keyof EventMap, Set<Listener<never>>>()
+  readonly #logger: Logger
+  #size = 0
+  /** Called for each listener that is added. */
+  onListening: () => void = () => {}
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  /** Returns a function that ends the subscription. */
+  on<N extends keyof EventMap>(name: N, listener: Listener<EventMap[N]>): () => void {
+    if (!NAMES.includes(name)) throw invalid("event", `must be one of ${NAMES.join(", ")}`)
+    const listeners = this.#listeners.get(name) ?? new Set()
+    this.#listeners.set(name, listeners)
+    if (!listeners.has(listener as Listener<never>)) this.#size++
+    listeners.add(listener as Listener<never>)
+    this.onListening()
+    return () => {
+      if (listeners.delete(listener as Listener<never>)) this.#size--
+    }
+  }
+
+  get hasListeners(): boolean {
+    return this.#size > 0
+  }
+
+  handle(event: InternalEvent): void {
+    if (this.#size > 0) for (const one of toPublicEvents(event)) this.publish(one)
+  }
+
+  /** Also for events of other processes. */
+  publish(event: WebhookEvent): void {
+    this.#tell(event.type, event)
+    this.#tell(TOPIC, event)
+  }
+
+  /** A listener that throws or rejects is logged. It stops neither the engine nor another listener. */
+  #tell(name: keyof EventMap, event: WebhookEvent): void {
+    for (const listener of this.#listeners.get(name) ?? []) {
+      try {
+        const result: unknown = (listener as Listener<WebhookEvent>)(event)
+        if (result instanceof Promise) result.catch((error) => this.#complain(name, error))
+      } catch (error) {
+        this.#complain(name, error)
+      }
+    }
+  }
+
+  #complain(name: string, err: unknown): void {
+    this.#logger.error({ err, event: name }, "An event listener threw")
+  }
+}

@@ -1,0 +1,99 @@
+/** The one stream of what happens in this process. Engine, schedule and resources emit; bus, log, relay and tenant webhooks subscribe. */
+import type { Change } from "../core/settle.ts"
+import type { Delivery, Endpoint, NewAttempt, Task } from "../store/store.ts"
+import type { Logger } from "./log.ts"
+
+export interface DeliveryEvent {
+  /** `answered_late`: somebody changed or ended the delivery during the request. The attempt is recorded, the change was not made. */
+  readonly type: "delivery.settled" | "delivery.answered_late"
+  readonly delivery: {
+    readonly id: string
+    readonly messageId: string
+    readonly sessionId: string | null
+    readonly eventType: string
+    /** Before the change; the last error of a delivery that ends without an attempt. */
+    readonly errorDetail: string | null
+  }
+  readonly endpointId: string
+  readonly appId: string
+  readonly change: Change
+  /** Null when no request was made. */
+  readonly attempt: NewAttempt | null
+  /** The operator's detail of a failure, which no tenant sees. */
+  readonly detail: string | null
+  /** When the outcome was known, in milliseconds since 1970. */
+  readonly at: number
+}
+
+export interface EndpointEvent {
+  readonly type:
+    | "endpoint.created"
+    | "endpoint.updated"
+    | "endpoint.deleted"
+    | "endpoint.enabled"
+    | "endpoint.disabled"
+  readonly endpoint: Pick<Endpoint, "id" | "uid" | "appId" | "orgId">
+  /** `automatic`: the receiver answered 410. */
+  readonly trigger: "manual" | "automatic"
+  readonly at: number
+}
+
+export interface TaskFinished {
+  readonly type: "task.finished"
+  readonly task: Pick<Task, "id" | "orgId" | "type">
+}
+
+export type WorkerEvent =
+  /** The lease of this worker ran out: other workers have its lanes. */
+  | { readonly type: "worker.lease_lost"; readonly lanes: number }
+  /** This worker freed the lanes of another one, which stopped renewing its lease. */
+  | {
+      readonly type: "worker.taken_over"
+      readonly worker: string
+      readonly workerId: number
+      readonly lanes: number
+    }
+  /** `deadlineMs` is that of the stop; null when the store was lost. */
+  | {
+      readonly type: "worker.requests_cut_off"
+      readonly requests: number
+      readonly deadlineMs: number | null
+    }
+
+export type InternalEvent = DeliveryEvent | EndpointEvent | TaskFinished | WorkerEvent
+
+export interface EventSink {
+  emit(event: InternalEvent): void
+}
+
+export interface EventSubscriber {
+  /** Called for every event, thousands of times a second: ignores the others before it allocates anything. */
+  handle(event: InternalEvent): void
+}
+
+export class EventStream implements EventSink {
+  readonly #subscribers: readonly EventSubscriber[]
+  readonly #logger: Logger
+
+  constructor(logger: Logger, subscribers: readonly EventSubscriber[]) {
+    this.#logger = logger
+    this.#subscribers = subscribers
+  }
+
+  /** A subscriber that throws is logged. It stops neither the caller nor another subscriber. */
+  emit(event: InternalEvent): void {
+    for (const subscriber of this.#subscribers) {
+      try {
+        subscriber.handle(event)
+      } catch (error) {
+        this.#logger.error({ err: error, event: event.type }, "An event subscriber threw")
+      }
+    }
+  }
+}
+
+/** The event of an operator's change, which has no attempt. */
+export function amended(delivery: Delivery, change: Change, at: number): DeliveryEvent {
+  const { endpointId, appId } = delivery
+  return { type: "delivery.settled", delivery, endpointId, appId, change, attempt: null, detail: null, at }
+}

@@ -1,0 +1,38 @@
+/** Events of the internal stream, as the engine emits them. */
+import type { Change } from "../../src/core/settle.ts"
+import type { DeliveryEvent } from "../../src/observe/event-stream.ts"
+import type { NewAttempt } from "../../src/store/store.ts"
+
+/** A delivery that a 200 ended, unless told otherwise. */
+export function settledEvent(
+  change: Partial<Change> = {},
+  attempt: Partial<NewAttempt> | null = {},
+  type: DeliveryEvent["type"] = "delivery.settled",
+): DeliveryEvent {
+  return {
+    type,
+    delivery: {
+      id: "dlv_1",
+      messageId: "msg_1",
+      sessionId: null,
+      eventType: "order.paid",
+      errorDetail: null,
+    },
+    endpointId: "ep_1",
+    appId: "app_1",
+    change: {
+      status: "delivered",
+      attemptCount: 1,
+      nextRetryAt: null,
+      deadReason: null,
+      errorDetail: null,
+      disableEndpoint: false,
+      holdLaneUntil: null,
+      ...change,
+    } as Change,
+    attempt:
+      attempt && ({ id: "atmpt_1", status: "succeeded", responseStatus: 200, ...attempt } as NewAttempt),
+    detail: null,
+    at: 1000,
+  }
+}
