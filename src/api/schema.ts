@@ -120,6 +120,10 @@ export const Type = {
   Named: <T extends TSchema>(name: string, schema: T): T => ({ ...schema, $id: name }),
 }
 
+export function pick<T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>
+}
+
 /** Text on the wire; handlers give dates. */
 export const Timestamp = Type.Unsafe<Date | string>({ type: "string", format: "date-time" })
 

@@ -15,7 +15,6 @@ import { exampleRoutes } from "./examples.ts"
 import { healthRoutes } from "./health.ts"
 import { keyRoutes } from "./keys.ts"
 import { messageRoutes } from "./messages.ts"
-import { operationalWebhookDetailRoutes } from "./operational-webhook-details.ts"
 import { operationalWebhookRoutes } from "./operational-webhooks.ts"
 import { policyRoutes } from "./policies.ts"
 import { portalRoutes } from "./portal.ts"
@@ -43,7 +42,6 @@ export const ROUTES: readonly Routes[] = [
   keyRoutes,
   taskRoutes,
   operationalWebhookRoutes,
-  operationalWebhookDetailRoutes,
   statisticsRoutes,
   environmentRoutes,
   workerRoutes,

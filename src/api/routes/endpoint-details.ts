@@ -1,23 +1,12 @@
 /** What belongs to one endpoint: its secret, headers and figures. */
-import type { FastifyRequest } from "fastify"
-import type { RotateInput } from "../../resources/endpoints.ts"
-import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
-import { headersOut, prefixed } from "../endpoint-input.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
-import {
-  EndpointAttemptStats,
-  EndpointHeadersIn,
-  EndpointHeadersOut,
-  EndpointHeadersPatchIn,
-  EndpointSecretOut,
-  EndpointSecretRotateIn,
-  EndpointStatsOut,
-} from "../schemas/endpoint.ts"
+import { EndpointAttemptStats, EndpointHeadersPatchIn, EndpointStatsOut } from "../schemas/endpoint.ts"
 import { EndpointId } from "../schemas/fields.ts"
 import { attemptCountsOut, countsOut } from "../views/status.ts"
+import { secretRoutes } from "./endpoint-secret.ts"
 
 const tags = ["Endpoint"]
 const params = Type.Object(EndpointId)
@@ -27,76 +16,21 @@ const HOUR_MS = 3_600_000
 const LONGEST_STATS_MS = 28 * 24 * HOUR_MS
 
 export const endpointDetailRoutes: Routes = (app, { tenant }) => {
-  app.get(
-    `${PATH}/secret`,
-    operation("v1.endpoint.get-secret", "The secret that receivers verify with", {
-      auth: "app",
-      capability: "ViewEndpointSecret",
-      tags,
-      params,
-      response: { 200: EndpointSecretOut },
-    }),
-    async (request) => {
-      const { app_id, endpoint_id } = request.params
-      return tenant(request).endpoints.secret(app_id, endpoint_id)
+  secretRoutes(app, {
+    path: PATH,
+    tags,
+    params,
+    auth: "app",
+    prefix: "v1.endpoint",
+    putHeaders: "update-headers",
+    secretSummary: "The secret that receivers verify with",
+    // Svix's clients before 2.6 expect no body here; the Java one fails on one.
+    answersSecret: ({ headers }) => !/^svix-libs\/([01]|2\.[0-5])\./i.test(headers["user-agent"] ?? ""),
+    async find(request) {
+      const { app_id, endpoint_id } = request.params as { app_id: string; endpoint_id: string }
+      return { endpoints: tenant(request).endpoints, names: [app_id, endpoint_id] }
     },
-  )
-
-  app.post(
-    `${PATH}/secret/rotate`,
-    operation(
-      "v1.endpoint.rotate-secret",
-      "A new secret signs from now on, the old one beside it for a day unless told",
-      {
-        auth: "app",
-        capability: "ManageEndpointSecret",
-        tags,
-        params,
-        body: EndpointSecretRotateIn,
-        response: { 200: EndpointSecretOut, 204: NoContent },
-      },
-    ),
-    async (request, reply) => {
-      const { app_id, endpoint_id } = request.params
-      const { key, gracePeriodSeconds } = request.body
-      const rotated = await tenant(request).endpoints.rotateSecret(
-        app_id,
-        endpoint_id,
-        given<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds }),
-      )
-      return expectsNoSecret(request) ? reply.code(204).send() : rotated
-    },
-  )
-
-  app.get(
-    `${PATH}/headers`,
-    operation(
-      "v1.endpoint.get-headers",
-      "Headers that are sent with every request; those that look like credentials by name only",
-      { auth: "app", tags, params, response: { 200: EndpointHeadersOut } },
-    ),
-    async (request) => {
-      const { app_id, endpoint_id } = request.params
-      return headersOut((await tenant(request).endpoints.get(app_id, endpoint_id)).headers)
-    },
-  )
-
-  app.put(
-    `${PATH}/headers`,
-    operation("v1.endpoint.update-headers", "Replace the headers", {
-      auth: "app",
-      capability: "ManageEndpoint",
-      tags,
-      params,
-      body: EndpointHeadersIn,
-      response: { 204: NoContent },
-    }),
-    async (request, reply) => {
-      const { app_id, endpoint_id } = request.params
-      await tenant(request).endpoints.update(app_id, endpoint_id, { headers: request.body.headers })
-      return reply.code(204).send()
-    },
-  )
+  })
 
   app.patch(
     `${PATH}/headers`,
@@ -150,11 +84,6 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
       return attemptCountsOut(await tenant(request).endpoints.attemptStats(app_id, endpoint_id, hours))
     },
   )
-}
-
-/** Svix's clients before 2.6 expect no body here; the Java one fails on one. */
-function expectsNoSecret({ headers }: FastifyRequest): boolean {
-  return /^svix-libs\/([01]|2\.[0-5])\./i.test(headers["user-agent"] ?? "")
 }
 
 /** The last 28 days unless told. */

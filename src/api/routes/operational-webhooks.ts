@@ -1,5 +1,6 @@
 /** Where a tenant is told of what happens to its webhooks: `/operational-webhook/endpoint`. */
 import type { FastifyRequest } from "fastify"
+import { notFound } from "../../core/errors.ts"
 import { type Endpoint, type EndpointInput, Endpoints } from "../../resources/endpoints.ts"
 import type { List } from "../../resources/paging.ts"
 import { TENANT_WEBHOOK_APP } from "../../tenant-webhooks/tenant-webhooks.ts"
@@ -8,8 +9,10 @@ import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
 import { operation } from "../operation.ts"
-import { NoContent, Type } from "../schema.ts"
+import { NoContent, pick, Type } from "../schema.ts"
+import { EndpointId } from "../schemas/fields.ts"
 import {
+  OPERATIONAL_FIELDS,
   OperationalWebhookEndpointIn,
   OperationalWebhookEndpointOut,
   OperationalWebhookEndpointUpdate,
@@ -17,9 +20,12 @@ import {
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { updateOrCreate } from "../upsert.ts"
 import { endpointOut, listOut } from "../views/views.ts"
-import { ONE, operationalEndpoints, params, tags } from "./operational-webhook-details.ts"
+import { secretRoutes } from "./endpoint-secret.ts"
 
+const tags = ["Operational Webhook Endpoint"]
+const params = Type.Object({ endpoint_id: EndpointId.endpoint_id })
 const LIST = "/operational-webhook/endpoint"
+const ONE = `${LIST}/:endpoint_id`
 const EMPTY: List<Endpoint> = { data: [], cursor: null, previous: null, done: true }
 
 export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
@@ -27,6 +33,14 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
   async function opened(request: FastifyRequest): Promise<Endpoints> {
     const { context } = await posthorn.tenantWebhooks.open(requireCaller(request).orgId)
     return new Endpoints({ ...context, ids: tenant(request).context.ids })
+  }
+
+  /** A tenant without an operational endpoint has no application for them, and looking for one makes none. */
+  async function find(request: FastifyRequest) {
+    const { endpoint_id: id } = request.params as { endpoint_id: string }
+    const found = await posthorn.tenantWebhooks.find(requireCaller(request).orgId)
+    if (found === null) throw notFound("endpoint", id)
+    return { endpoints: found.endpoints, names: [TENANT_WEBHOOK_APP, id] as [string, string] }
   }
 
   app.get(
@@ -74,8 +88,8 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
       response: { 200: OperationalWebhookEndpointOut },
     }),
     async (request) => {
-      const { endpoint_id: id } = request.params
-      return shown(await (await operationalEndpoints(posthorn, request, id)).get(TENANT_WEBHOOK_APP, id))
+      const { endpoints, names } = await find(request)
+      return shown(await endpoints.get(...names))
     },
   )
 
@@ -112,28 +126,22 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
       response: { 204: NoContent },
     }),
     async (request, reply) => {
-      const { endpoint_id: id } = request.params
-      await (await operationalEndpoints(posthorn, request, id)).delete(TENANT_WEBHOOK_APP, id)
+      const { endpoints, names } = await find(request)
+      await endpoints.delete(...names)
       return reply.code(204).send()
     },
   )
+
+  secretRoutes(app, {
+    path: ONE,
+    tags,
+    params,
+    auth: "org",
+    prefix: "v1.operational-webhook.endpoint",
+    putHeaders: "set-headers",
+    secretSummary: "The secret that you verify with",
+    find,
+  })
 }
 
-function shown(endpoint: Endpoint): OperationalWebhookEndpointOut {
-  const { id, url, description, throttleRate, rateLimit, uid, disabled, ...rest } = endpointOut(endpoint)
-  const { eventTypes, filterTypes, metadata, createdAt, updatedAt } = rest
-  return {
-    id,
-    url,
-    description,
-    throttleRate,
-    rateLimit,
-    uid,
-    disabled,
-    eventTypes,
-    filterTypes,
-    metadata,
-    createdAt,
-    updatedAt,
-  }
-}
+const shown = (endpoint: Endpoint) => pick(endpointOut(endpoint), OPERATIONAL_FIELDS)
