@@ -6,7 +6,7 @@
  * is run again with the same seed, and so makes the same ids. Answers are sealed, since some of them hold a secret.
  */
 import type { Clock } from "../core/clock.ts"
-import { PosthornError } from "../core/errors.ts"
+import { hasCode, PosthornError } from "../core/errors.ts"
 import type { RandomBytes } from "../core/ids.ts"
 import type { Vault } from "../core/vault.ts"
 import type { Entry, Store } from "../store/store.ts"
@@ -122,7 +122,7 @@ export class Answers {
     try {
       await this.#parts.store.saveEntry(entry)
     } catch (error) {
-      if (error instanceof PosthornError && error.code === "conflict") return null
+      if (hasCode(error, "conflict")) return null
       throw error
     }
     const { promise: over, resolve: end } = Promise.withResolvers<void>()

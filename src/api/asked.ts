@@ -15,6 +15,10 @@ export function given<T extends object>(fields: Given<T>): Partial<T> {
   return rest
 }
 
+export function dateGiven(value: Date | string | null | undefined): Date | undefined {
+  return value === undefined || value === null ? undefined : new Date(value)
+}
+
 /** A field with a newer and an older name. A null in one name does not take away the value in the other. */
 export function eitherName<T>(newer: T | null | undefined, older: T | null | undefined) {
   return newer ?? older ?? (newer === undefined ? older : newer)
@@ -42,8 +46,8 @@ export function contentAsked(query: ContentAsked): ContentQuery {
     eventType: types === undefined || types.length === 0 ? undefined : types,
     channel,
     tag,
-    since: after === undefined ? undefined : new Date(after),
-    until: before === undefined ? undefined : new Date(before),
+    since: dateGiven(after),
+    until: dateGiven(before),
   })
 }
 

@@ -77,7 +77,7 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 function broken(msg: string): ApiError {
-  return ApiError.invalid([{ loc: ["body"], msg, type: "value_error.jsondecode" }])
+  return ApiError.invalidAt(["body"], msg, "value_error.jsondecode")
 }
 
 const [QUOTE, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from('"[]{}')

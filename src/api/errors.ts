@@ -31,14 +31,17 @@ export class ApiError extends Error {
   static invalid(problems: readonly Problem[]): ApiError {
     return new ApiError(422, { detail: problems })
   }
+
+  static invalidAt(loc: readonly string[], msg: string, type = "value_error"): ApiError {
+    return ApiError.invalid([{ loc, msg, type }])
+  }
 }
 
 /** What an answer says of the request. */
 export type Requested = Pick<FastifyRequest, "id" | "params" | "query" | "body">
 
 const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Requested) => ApiError } = {
-  invalid_input: (error, request) =>
-    ApiError.invalid([{ loc: locationOf(error.field, request), msg: error.message, type: "value_error" }]),
+  invalid_input: (error, request) => ApiError.invalidAt(locationOf(error.field, request), error.message),
   not_found: (error) => ApiError.of(404, "not_found", `Entity not found: ${error.message}`),
   conflict: (error) => ApiError.of(409, "conflict", error.message),
   limit_reached: (error) => ApiError.of(400, "limit_reached", error.message),

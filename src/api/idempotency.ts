@@ -73,13 +73,7 @@ function askedBy(request: FastifyRequest): Asked | null {
   if (key === undefined || request.method !== "POST" || request.is404) return null
   if (auth === "none" || ownIdempotency) return null
   if (typeof key !== "string" || key === "" || key.length > LONGEST_KEY)
-    throw ApiError.invalid([
-      {
-        loc: ["header", "idempotency-key"],
-        msg: `must be 1 to ${LONGEST_KEY} characters`,
-        type: "value_error",
-      },
-    ])
+    throw ApiError.invalidAt(["header", "idempotency-key"], `must be 1 to ${LONGEST_KEY} characters`)
   const digest = (...parts: (string | Buffer)[]) => {
     const hash = createHash("sha256")
     for (const part of parts) hash.update(part)

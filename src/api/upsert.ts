@@ -1,5 +1,5 @@
 /** PUT on something that may not be there: changed if it is, made if it is not, also when two come at once. */
-import { PosthornError } from "../core/errors.ts"
+import { hasCode } from "../core/errors.ts"
 
 export interface Upserted<T> {
   readonly value: T
@@ -25,8 +25,4 @@ export async function updateOrCreate<T>(
       throw hasCode(error, "not_found") ? conflict : error
     })
   }
-}
-
-export function hasCode(error: unknown, code: PosthornError["code"]): boolean {
-  return error instanceof PosthornError && error.code === code
 }

@@ -50,6 +50,10 @@ export function notFound(what: string, id: string): PosthornError {
   return new PosthornError("not_found", `there is no ${what} "${id}"`)
 }
 
+export function hasCode(error: unknown, code: ErrorCode): error is PosthornError {
+  return error instanceof PosthornError && error.code === code
+}
+
 /** What a log line or an error_detail says of anything that was thrown. */
 export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

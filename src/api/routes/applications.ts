@@ -1,4 +1,5 @@
 /** Applications: `/app`. */
+import { hasCode } from "../../core/errors.ts"
 import type { ApplicationInput, ApplicationQuery } from "../../resources/applications.ts"
 import { eitherName, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
@@ -13,7 +14,7 @@ import {
 } from "../schemas/application.ts"
 import { AppId } from "../schemas/fields.ts"
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
-import { hasCode, updateOrCreate } from "../upsert.ts"
+import { updateOrCreate } from "../upsert.ts"
 import { applicationOut, listOut } from "../views/views.ts"
 
 const tags = ["Application"]
@@ -163,8 +164,7 @@ export async function ensureApplication(
     async () => {
       if (body.uid === key) return applications.create(applicationInput(body) as ApplicationInput)
       const type = body.uid == null ? "application_uid_missing" : "application_uid_mismatch"
-      const msg = "must be the uid in the path"
-      throw ApiError.invalid([{ loc: ["body", "application", "uid"], msg, type }])
+      throw ApiError.invalidAt(["body", "application", "uid"], "must be the uid in the path", type)
     },
   )
 }

@@ -1,7 +1,8 @@
 /** Deliveries with their attempts, and the lanes they wait in: `/delivery` and `/lane`. */
+import { hasCode } from "../../core/errors.ts"
 import type { DeliveryQuery, RescheduleInput } from "../../resources/deliveries.ts"
 import type { WaitingQuery } from "../../resources/waiting.ts"
-import { type ContentAsked, contentAsked, given, pageAsked } from "../asked.ts"
+import { type ContentAsked, contentAsked, dateGiven, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { Timestamp, Type } from "../schema.ts"
@@ -16,7 +17,6 @@ import {
 } from "../schemas/delivery.ts"
 import { content } from "../schemas/fields.ts"
 import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
-import { hasCode } from "../upsert.ts"
 import { attemptOut, deliveryOut, listOut, taskStartedOut } from "../views/views.ts"
 
 const tags = ["Delivery"]
@@ -143,7 +143,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     ),
     async (request) => {
       const { at, delaySeconds } = request.body
-      const input = given<RescheduleInput>({ at: at == null ? undefined : new Date(at), delaySeconds })
+      const input = given<RescheduleInput>({ at: dateGiven(at), delaySeconds })
       return deliveryOut(await tenant(request).deliveries.reschedule(request.params.delivery_id, input))
     },
   )

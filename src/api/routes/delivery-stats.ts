@@ -1,6 +1,6 @@
 /** How many deliveries are in each state: `/stats/delivery`. */
 import type { SpanQuery } from "../../resources/query.ts"
-import { given } from "../asked.ts"
+import { dateGiven, given } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
@@ -40,13 +40,10 @@ export const deliveryStatsRoutes: Routes = (app, { tenant }) => {
     ),
     async (request) => {
       const { app_id: appId, endpoint_id: endpointId, since, until } = request.query
-      const time = (text: Date | string | undefined) => (text === undefined ? undefined : new Date(text))
-      const span = given<SpanQuery>({ since: time(since), until: time(until) })
+      const span = given<SpanQuery>({ since: dateGiven(since), until: dateGiven(until) })
       if (endpointId === undefined) return tenant(request).stats(appId, span)
       if (appId !== undefined) return tenant(request).endpoints.stats(appId, endpointId, span)
-      throw ApiError.invalid([
-        { loc: ["query", "app_id"], msg: "app_id is required with endpoint_id", type: "value_error" },
-      ])
+      throw ApiError.invalidAt(["query", "app_id"], "app_id is required with endpoint_id")
     },
   )
 }

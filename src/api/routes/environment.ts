@@ -53,13 +53,7 @@ export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
       const { eventTypes, policies } = tenant(request)
       const { connectors, settings } = request.body
       if (connectors?.length)
-        throw ApiError.invalid([
-          {
-            loc: ["body", "connectors"],
-            msg: "are not part of Posthorn; leave them out",
-            type: "value_error",
-          },
-        ])
+        throw ApiError.invalidAt(["body", "connectors"], "are not part of Posthorn; leave them out")
       const types = (request.body.eventTypes ?? []).map(({ createdAt: _from, updatedAt: _to, ...type }) =>
         eventTypeInput(type),
       )

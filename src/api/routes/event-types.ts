@@ -1,5 +1,5 @@
 /** Event types: `/event-type`. */
-import { notFound, PosthornError } from "../../core/errors.ts"
+import { hasCode, notFound } from "../../core/errors.ts"
 import { pageAsked } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
@@ -61,7 +61,7 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
         const made = await tenant(request).eventTypes.create(eventTypeInput(request.body))
         return reply.code(201).send(eventTypeOut(made, true))
       } catch (error) {
-        if (!(error instanceof PosthornError && error.code === "conflict")) throw error
+        if (!hasCode(error, "conflict")) throw error
         throw ApiError.of(409, "event_type_exists", error.message)
       }
     },

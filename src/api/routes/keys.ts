@@ -1,10 +1,10 @@
 /** API keys: `/key`. */
-import { invalid, PosthornError } from "../../core/errors.ts"
+import { hasCode, invalid } from "../../core/errors.ts"
 import type { Key, KeyInput } from "../../resources/keys.ts"
-import { pageAsked } from "../asked.ts"
+import { dateGiven, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
-import { NoContent, Type } from "../schema.ts"
+import { NoContent, pick, Type } from "../schema.ts"
 import { KeyIn, KeyOut, NewKeyOut } from "../schemas/key.ts"
 import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { listOut } from "../views/views.ts"
@@ -39,11 +39,11 @@ export const keyRoutes: Routes = (app, { tenant }) => {
       try {
         const made = await tenant(request).keys.create({
           ...(input as KeyInput),
-          expiresAt: expiresAt == null ? null : new Date(expiresAt),
+          expiresAt: dateGiven(expiresAt) ?? null,
         })
         return reply.code(201).send({ ...keyOut(made), token: made.token })
       } catch (error) {
-        if (!(error instanceof PosthornError && error.code === "not_found")) throw error
+        if (!hasCode(error, "not_found")) throw error
         throw invalid("appId", `names nobody: ${error.message}`)
       }
     },
@@ -75,19 +75,8 @@ export const keyRoutes: Routes = (app, { tenant }) => {
   )
 }
 
-function keyOut({ capabilities, featureFlags, ...key }: Key): KeyOut {
-  const { id, name, scope, appId, sessionId, expiresAt, revokedAt, lastUsedAt, createdAt } = key
-  return {
-    id,
-    name,
-    scope,
-    appId,
-    capabilities: capabilities === null ? null : [...capabilities],
-    featureFlags: [...featureFlags],
-    sessionId,
-    expiresAt,
-    revokedAt,
-    lastUsedAt,
-    createdAt,
-  }
+const KEY_FIELDS = Object.keys(KeyOut.properties) as (keyof KeyOut)[]
+
+function keyOut(key: Key): KeyOut {
+  return pick(key as Key & KeyOut, KEY_FIELDS)
 }

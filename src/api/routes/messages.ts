@@ -1,10 +1,10 @@
 /** Messages: `/app/{app_id}/msg`. */
 import type { IncomingMessage } from "node:http"
 import type { FastifyRequest } from "fastify"
-import { invalid, PosthornError } from "../../core/errors.ts"
+import { hasCode, invalid } from "../../core/errors.ts"
 import type { MessageInput, SendResult } from "../../resources/messages.ts"
 import type { Tenant } from "../../tenant.ts"
-import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
+import { contentAsked, dateGiven, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { rawField } from "../raw-field.ts"
@@ -186,7 +186,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
 }
 
 function notFound(error: unknown): "not-found" {
-  if (error instanceof PosthornError && error.code === "not_found") return "not-found"
+  if (hasCode(error, "not_found")) return "not-found"
   throw error
 }
 
@@ -223,7 +223,7 @@ export function messageInput(
       ...rest,
       idempotencyKey,
       contentType: contentType ?? "application/json",
-      deliverAt: deliverAt == null ? undefined : new Date(deliverAt),
+      deliverAt: dateGiven(deliverAt),
       payloadRetentionDays: payloadRetentionPeriod,
     }),
     eventType: body.eventType,

@@ -13,6 +13,13 @@ import { taskStartedOut } from "../views/views.ts"
 
 const tags = ["Endpoint"]
 const params = Type.Object(EndpointId)
+const startsTask = {
+  auth: "app",
+  capability: "CreateAttempts",
+  tags,
+  params,
+  response: { 202: TaskStartedOut },
+} as const
 const PATH = "/app/:app_id/endpoint/:endpoint_id"
 const LONGEST_RECOVERY_MS = 14 * 86_400_000
 
@@ -34,8 +41,7 @@ const CancelMsgsIn = Type.Named("CancelMsgsIn", Type.Object({ createdBefore: Tim
 function windowOf(body: { since: Date | string; until?: Date | string | null }) {
   const since = new Date(body.since)
   const until = body.until == null ? null : new Date(body.until)
-  if (until !== null && until < since)
-    throw ApiError.invalid([{ loc: ["body", "until"], msg: "must not be before since", type: "value_error" }])
+  if (until !== null && until < since) throw ApiError.invalidAt(["body", "until"], "must not be before since")
   return { since, ...(until === null ? {} : { until }) }
 }
 
@@ -59,20 +65,14 @@ export const replayRoutes: Routes = (app, { tenant }) => {
   app.post(
     `${PATH}/recover`,
     operation("v1.endpoint.recover", "Send what was given up in up to 14 days again", {
-      auth: "app",
-      capability: "CreateAttempts",
-      tags,
-      params,
+      ...startsTask,
       body: RecoverIn,
-      response: { 202: TaskStartedOut },
     }),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const span = windowOf(request.body)
       if (tenant(request).context.clock.now() - span.since.getTime() > LONGEST_RECOVERY_MS)
-        throw ApiError.invalid([
-          { loc: ["body", "since"], msg: "must be at most 14 days ago", type: "value_error" },
-        ])
+        throw ApiError.invalidAt(["body", "since"], "must be at most 14 days ago")
       const task = await tenant(request).replays.recover(app_id, endpoint_id, span)
       return reply.code(202).send(taskStartedOut(task))
     },
@@ -102,12 +102,8 @@ export const replayRoutes: Routes = (app, { tenant }) => {
   app.post(
     `${PATH}/bulk-replay`,
     operation("v1.endpoint.bulk-replay", "Send whatever fits again, also what was delivered", {
-      auth: "app",
-      capability: "CreateAttempts",
-      tags,
-      params,
+      ...startsTask,
       body: BulkReplayIn,
-      response: { 202: TaskStartedOut },
     }),
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
