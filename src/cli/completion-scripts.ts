@@ -11,6 +11,11 @@ export function scriptFor(shell: Shell, places: readonly Place[]): string {
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 const isGroup = ({ at, flags, words }: Place) => at !== "" && flags.length === 0 && words.length > 0
+const groups = (places: readonly Place[]) =>
+  places
+    .filter(isGroup)
+    .map(({ at }) => at)
+    .join("|")
 
 /** Flags whose value is one of a list, or a file, by where they are. */
 function valued(places: readonly Place[], wanted: (value: NonNullable<FlagWord["value"]>) => boolean) {
@@ -34,10 +39,7 @@ _posthorn() {
   COMPREPLY=()
   ((COMP_CWORD > 1)) && at=\${COMP_WORDS[1]}
   case $at in
-    ${places
-      .filter(isGroup)
-      .map(({ at }) => at)
-      .join("|")}) ((COMP_CWORD > 2)) && at="$at \${COMP_WORDS[2]}" ;;
+    ${groups(places)}) ((COMP_CWORD > 2)) && at="$at \${COMP_WORDS[2]}" ;;
   esac
   case "$at $prev" in
     ${patterns(valued(places, (value) => value === "file"))}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -63,10 +65,7 @@ _posthorn() {
   local -a found
   ((CURRENT > 2)) && at="\${words[2]}"
   case "$at" in
-    ${places
-      .filter(isGroup)
-      .map(({ at }) => at)
-      .join("|")}) ((CURRENT > 3)) && at="$at \${words[3]}" ;;
+    ${groups(places)}) ((CURRENT > 3)) && at="$at \${words[3]}" ;;
   esac
   case "$at $prev" in
     ${patterns(valued(places, (value) => value === "file"))}) _files; return ;;

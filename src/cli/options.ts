@@ -8,24 +8,29 @@ export type Flags = { readonly [name: string]: string | boolean | (string | bool
 /** The command line is wrong: shown without a stack, and the exit code is 2. */
 export class UsageError extends Error {}
 
-/** Unknown flags are looked for first, so that the sentence can name the nearest known one. */
 export function parseFlags(args: readonly string[], options: ParseArgsOptionsConfig): Flags {
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
+  const { values, positionals } = parseArguments(args, options)
+  if (positionals.length === 0) return values
   const known = Object.keys(options).map((name) => `--${name}`)
+  throw new UsageError(
+    `there is no place for "${printable(positionals[0]!)}" here; the flags are ${known.join(", ")}`,
+  )
+}
+
+/** Looks for unknown flags first, to suggest the nearest known one. */
+export function parseArguments(args: readonly string[], options: ParseArgsOptionsConfig) {
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
   for (const token of tokens) {
     if (token.kind === "option" && !Object.hasOwn(options, token.name)) {
+      const known = Object.keys(options).map((name) => `--${name}`)
       throw unknown("flag", token.rawName, known)
-    }
-    if (token.kind === "positional") {
-      throw new UsageError(
-        `there is no place for "${printable(token.value)}" here; the flags are ${known.join(", ")}`,
-      )
     }
   }
   try {
-    return parseArgs({ args: [...args], options }).values as Flags
+    return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
-    throw new UsageError(printable((error as Error).message))
+    // Node's messages about dashes continue with advice over several lines.
+    throw new UsageError(printable((error as Error).message.split(/\.?\n/, 1)[0]!))
   }
 }
 

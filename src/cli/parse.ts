@@ -1,9 +1,9 @@
 /** From what was typed behind a command to its arguments and flags; what is wrong becomes one sentence. */
-import { type ParseArgsOptionsConfig, parseArgs } from "node:util"
+import type { ParseArgsOptionsConfig } from "node:util"
 import { printable } from "../core/text.ts"
 import { type Action, type Argument, CONNECTION } from "./command.ts"
 import { type FlagTable, Misfit } from "./flag.ts"
-import { UsageError, unknown } from "./options.ts"
+import { parseArguments, UsageError } from "./options.ts"
 
 export interface Parsed {
   readonly args: { readonly [name: string]: string | undefined }
@@ -21,35 +21,13 @@ export function parse(usage: string, action: Action, typed: readonly string[]): 
   const options: ParseArgsOptionsConfig = { help: { type: "boolean", short: "h" } }
   for (const [name, { value }] of Object.entries(table))
     options[name] = value === null ? { type: "boolean" } : { type: "string", multiple: true }
-  refuseUnknown(typed, options)
-  const { values, positionals } = strictly(typed, options)
+  const { values, positionals } = parseArguments(typed, options)
   if (values.help) return { args: {}, flags: {}, help: true }
   const flags = Object.entries(values).map(([name, given]) => [name, read(table, name, given)])
   return {
     args: argumentsOf(usage, action.args ?? [], positionals),
     flags: Object.fromEntries(flags),
     help: false,
-  }
-}
-
-function refuseUnknown(typed: readonly string[], options: ParseArgsOptionsConfig): void {
-  const { tokens } = parseArgs({ args: [...typed], options, strict: false, tokens: true })
-  for (const token of tokens) {
-    if (token.kind === "option" && !Object.hasOwn(options, token.name))
-      throw unknown(
-        "flag",
-        token.rawName,
-        Object.keys(options).map((name) => `--${name}`),
-      )
-  }
-}
-
-function strictly(typed: readonly string[], options: ParseArgsOptionsConfig) {
-  try {
-    return parseArgs({ args: [...typed], options, allowPositionals: true })
-  } catch (error) {
-    // Its sentences about dashes go on with advice over several lines.
-    throw new UsageError(printable((error as Error).message.split(/\.?\n/, 1)[0]!))
   }
 }
 

@@ -147,13 +147,7 @@ export const progress = {
   }),
 }
 
-export const MessageEndpointOut = Type.Named(
-  "MessageEndpointOut",
-  Type.Object({
-    ...shown,
-    ...progress,
-  }),
-)
+export const MessageEndpointOut = Type.Named("MessageEndpointOut", Type.Object({ ...shown, ...progress }))
 export type MessageEndpointOut = Static<typeof MessageEndpointOut>
 
 export const EndpointSecretOut = Type.Named(

@@ -87,13 +87,7 @@ export type MessageOut = Static<typeof MessageOut>
 
 export const BatchOut = Type.Named("MessageBatchOut", Type.Object({ data: Type.Array(MessageOut) }))
 
-export const EndpointMessageOut = Type.Named(
-  "EndpointMessageOut",
-  Type.Object({
-    ...shown,
-    ...progress,
-  }),
-)
+export const EndpointMessageOut = Type.Named("EndpointMessageOut", Type.Object({ ...shown, ...progress }))
 export type EndpointMessageOut = Static<typeof EndpointMessageOut>
 
 export const AttemptOut = Type.Named(

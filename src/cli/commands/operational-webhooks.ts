@@ -3,11 +3,11 @@ import type { OperationalWebhookEndpointOut } from "../../api/schemas/operationa
 import { path } from "../api.ts"
 import { makeSure } from "../ask.ts"
 import { action, type Group, PAGES, uid, YES } from "../command.ts"
-import { clearableNumber, clearableTexts, off, on, pairs, text } from "../flag.ts"
+import { clearableTexts, off, on, text } from "../flag.ts"
 import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
 import { type Column, shortId, time } from "../table.ts"
-import { HEADER } from "./endpoint-fields.ts"
+import { ENDPOINT_FIELDS, HEADER } from "./endpoint-fields.ts"
 import { ROTATION, rotateSecret, showSecret } from "./endpoint-secret.ts"
 import { ENDPOINT, requireChanges } from "./shared.ts"
 
@@ -24,14 +24,12 @@ const COLUMNS: readonly Column<OperationalWebhookEndpointOut>[] = [
 
 const FIELDS = {
   uid,
-  description: text("TEXT", "what it is for", { field: "description" }),
+  description: ENDPOINT_FIELDS.description,
   type: clearableTexts("TYPE", "only this event, such as endpoint.disabled; several are any of them", {
     field: "eventTypes",
   }),
-  "rate-limit": clearableNumber("N", "the most requests in any second; empty for no limit", {
-    field: "throttleRate",
-  }),
-  metadata: pairs("KEY=VALUE", "a text of your own", { field: "metadata" }),
+  "rate-limit": ENDPOINT_FIELDS["rate-limit"],
+  metadata: ENDPOINT_FIELDS.metadata,
 } as const
 
 function show(out: Output, endpoint: OperationalWebhookEndpointOut): void {

@@ -4,6 +4,7 @@ import { makeSure } from "../ask.ts"
 import { action, type Group, TABLE, YES } from "../command.ts"
 import { wholeNumber } from "../flag.ts"
 import { UsageError } from "../options.ts"
+import type { Output } from "../output.ts"
 import { parseJson, readSource, SOURCE } from "../source.ts"
 import { type Column, time } from "../table.ts"
 import { spanText } from "../when.ts"
@@ -45,6 +46,11 @@ const PREVIEW: readonly Column<readonly [number, number, string]>[] = [
   { title: "IF THE FIRST WERE NOW", value: ([, , at]) => time(at) },
 ]
 
+function show(out: Output, document: Policy): void {
+  const { name, preset, policy } = document
+  out.record(document, { name, preset, ...policy })
+}
+
 export const table: Group = {
   summary: "retry policies: the presets and your own",
   actions: {
@@ -64,9 +70,7 @@ export const table: Group = {
       examples: ["posthorn policies get standard"],
       missing: () => "empty",
       async run({ api, out, args }) {
-        const found = await api.get<Policy>(path`/retry-policy/${args.name}`)
-        const { name, preset, policy } = found
-        out.record(found, { name, preset, ...policy })
+        show(out, await api.get(path`/retry-policy/${args.name}`))
       },
     }),
     put: action({
@@ -80,9 +84,7 @@ export const table: Group = {
       missing: () => "create",
       async run({ api, out, args, flags }) {
         const body = parseJson(await readSource(flags, args["-"]))
-        const made = await api.send<Policy>("PUT", path`/retry-policy/${args.name}`, { body })
-        const { name, preset, policy } = made
-        out.record(made, { name, preset, ...policy })
+        show(out, await api.send("PUT", path`/retry-policy/${args.name}`, { body }))
       },
     }),
     delete: action({
