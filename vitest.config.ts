@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
+import { bundledStoreThread } from "./test/support/store-thread.ts"
 
 /** Tests that compare times run by themselves, one after the other, so that the others do not disturb them. */
 const TIMING = "**/*.timing.test.ts"
@@ -9,10 +10,11 @@ const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
 const SERVER = "test/api/{matrix,idempotency}.test.ts"
 /** Files share a worker's modules: what a file loads, a second and more on a small machine, the next one has. */
 const common = { testTimeout: 30_000, hookTimeout: 30_000, isolate: false }
+const plugins = [bundledStoreThread()]
 const exclude = [...configDefaults.exclude, TIMING]
 
 function on(name: "postgres" | "redis", ...include: string[]): TestProjectInlineConfiguration {
-  return { test: { ...common, name, include, exclude, env: { POSTHORN_TEST_ON: name } } }
+  return { plugins, test: { ...common, name, include, exclude, env: { POSTHORN_TEST_ON: name } } }
 }
 
 export default defineConfig({
@@ -21,10 +23,10 @@ export default defineConfig({
     // Most tests wait for servers and processes: one at a time would leave a small machine idle.
     maxWorkers: 3,
     projects: [
-      { test: { ...common, name: "behaviour", exclude } },
+      { plugins, test: { ...common, name: "behaviour", exclude } },
       on("postgres", ENGINE, LIBRARY, SERVER),
       on("redis", ENGINE),
-      { test: { ...common, name: "timing", include: [TIMING], fileParallelism: false } },
+      { plugins, test: { ...common, name: "timing", include: [TIMING], fileParallelism: false } },
     ],
   },
 })
