@@ -4,7 +4,7 @@ import { PosthornError } from "../../src/core/errors.ts"
 import type { Store } from "../../src/store/store.ts"
 import { Desk } from "../cli/posthorn.ts"
 import { TestClock } from "../support/clock.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 import { ApiServer } from "./support/server.ts"
 
@@ -63,7 +63,7 @@ test.each([
   ["does not deliver", false],
 ])("a process that %s says that the schedule's Redis is away, and goes on being ready: library, HTTP, command line", async (_what, deliver) => {
   const redis = await ownRedis()
-  const options = { store: await freshDatabase(), schedule: redis.url, deliver }
+  const options = { store: await migratedDatabase(), schedule: redis.url, deliver }
   const clock = new TestClock()
   const server = await ApiServer.start({ clock, options })
   const desk = new Desk({ POSTHORN_SERVER: server.url })

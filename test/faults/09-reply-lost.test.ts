@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { proxied } from "../many/proxied.ts"
 import { ON_SHARED_SERVERS, open, type Place, Site } from "../many/site.ts"
 import { SEARCH_PATH } from "../support/ground.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 
 /** A sender behind a proxy, and a worker that is not. */
 async function openThroughProxy(place: Place) {
@@ -83,7 +83,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
 })
 
 test("opening when the connection that listens breaks is refused like every other trouble", async () => {
-  const { proxy, place: through } = await proxied({ store: await freshDatabase() })
+  const { proxy, place: through } = await proxied({ store: await migratedDatabase() })
   const lost = proxy.dropRepliesAfter((bytes) => bytes.includes("LISTEN"))
   await expect(open(through)).rejects.toMatchObject({ name: "PosthornError", code: "store_unavailable" })
   await lost

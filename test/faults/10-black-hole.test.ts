@@ -5,7 +5,7 @@
 import { expect, test } from "vitest"
 import { proxied } from "../many/proxied.ts"
 import { ON_SHARED_SERVERS, open, Site } from "../many/site.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 
 const HOLE_MS = 7000
 const NOTICED_MS = 5000
@@ -69,7 +69,7 @@ test("calls time out within five seconds, sends are refused and do not hang, and
 }, 40_000)
 
 test("reading, which may take long, times out when the server is known to be gone", async () => {
-  const { proxy, place: through } = await proxied({ store: await freshDatabase() })
+  const { proxy, place: through } = await proxied({ store: await migratedDatabase() })
   const posthorn = await open({ ...through, deliver: false })
   await posthorn.stats()
   proxy.blackHole()
@@ -83,7 +83,7 @@ test("reading, which may take long, times out when the server is known to be gon
 })
 
 test("closing ends in a black hole, with requests under way and outcomes that cannot be written", async () => {
-  const site = await Site.open({ store: await freshDatabase() })
+  const site = await Site.open({ store: await migratedDatabase() })
   for (const lane of ["a", "b"]) await site.endpoint(lane)
   const { proxy, place: through } = await proxied(site.place)
   const posthorn = await open(through)

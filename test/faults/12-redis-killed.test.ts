@@ -1,7 +1,7 @@
 /** Fault 12: Redis is killed again and again, and comes back with nothing. Nothing is lost, and nobody waits for it. */
 import { expect, onTestFinished, test } from "vitest"
 import { Site } from "../many/site.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 
 const ENDPOINTS = 20
@@ -12,7 +12,7 @@ const PROMPT_MS = 3000
 
 test("sends are accepted and delivered in order while Redis dies and comes back empty, in a loop", async () => {
   const redis = await ownRedis()
-  const site = await Site.open({ store: await freshDatabase(), schedule: redis.url })
+  const site = await Site.open({ store: await migratedDatabase(), schedule: redis.url })
   const uids = Array.from({ length: ENDPOINTS }, (_, i) => `endpoint-${i}`)
   for (const [i, uid] of uids.entries()) await site.endpoint(uid, { ordered: i < ORDERED })
   const workers = await Promise.all([site.worker(), site.worker()])

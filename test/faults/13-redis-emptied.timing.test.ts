@@ -2,7 +2,7 @@
 import { Redis } from "ioredis"
 import { expect, onTestFinished, test } from "vitest"
 import { Site } from "../many/site.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 import type { RedisServer } from "../support/servers/redis-server.ts"
 
@@ -15,7 +15,7 @@ const AGAIN_MS = 5000 + 2000
 /** A worker, and many lanes that wait in Redis for a time that is still to come. */
 async function openWaiting() {
   const server = await ownRedis()
-  const site = await Site.open({ store: await freshDatabase(), schedule: server.url })
+  const site = await Site.open({ store: await migratedDatabase(), schedule: server.url })
   const uids = Array.from({ length: LANES }, (_, i) => `lane-${i}`)
   for (const uid of uids) await site.endpoint(uid)
   const worker = await site.worker()

@@ -2,7 +2,7 @@
 import { Redis } from "ioredis"
 import { expect, onTestFinished, test } from "vitest"
 import { open, Site } from "../many/site.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 
 const PROMPT_MS = 3000
@@ -12,7 +12,7 @@ test.each([
   "volatile-ttl",
 ])("maxmemory-policy %s is refused at the start, and says what to set", async (policy) => {
   const { url } = await ownRedis(["--maxmemory-policy", policy])
-  await expect(open({ store: await freshDatabase(), schedule: url })).rejects.toMatchObject({
+  await expect(open({ store: await migratedDatabase(), schedule: url })).rejects.toMatchObject({
     code: "store_incompatible",
     field: "schedule",
     message: `${url} throws keys away when its memory is full (maxmemory-policy ${policy}): set maxmemory-policy to noeviction`,
@@ -21,7 +21,7 @@ test.each([
 
 test("while Redis is out of memory, sends are accepted and delivered, retries too; with memory again it is used again", async () => {
   const server = await ownRedis()
-  const site = await Site.open({ store: await freshDatabase(), schedule: server.url })
+  const site = await Site.open({ store: await migratedDatabase(), schedule: server.url })
   const uids = Array.from({ length: 20 }, (_, i) => `lane-${i}`)
   for (const uid of uids) await site.endpoint(uid)
   const worker = await site.worker({ retry: { delays: [0.5], maxAttempts: 3 } })

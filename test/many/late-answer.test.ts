@@ -4,12 +4,12 @@ import { expect, onTestFinished, test } from "vitest"
 import { openPosthorn } from "../../src/posthorn.ts"
 import type { Store } from "../../src/store/store.ts"
 import { LOOPBACK } from "../support/harness.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 import { wrapLanes } from "../support/wrap-lanes.ts"
 import { Site } from "./site.ts"
 
 test("a retry that is fetched before the answer to the settle of its failure is sent once", async () => {
-  const site = await Site.open({ store: await freshDatabase() })
+  const site = await Site.open({ store: await migratedDatabase() })
   await site.endpoint("lane")
   const told = Promise.withResolvers<void>()
   let settles = 0

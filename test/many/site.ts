@@ -6,8 +6,9 @@ import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
 import type { EndpointInput } from "../../src/resources/endpoints.ts"
 import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK } from "../support/harness.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
 import { Receiver } from "../support/receiver.ts"
-import { freshDatabase, ownPostgres } from "../support/servers/postgres.ts"
+import { ownPostgres } from "../support/servers/postgres.ts"
 import type { PostgresServer } from "../support/servers/postgres-server.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 import type { RedisServer } from "../support/servers/redis-server.ts"
@@ -18,10 +19,10 @@ export type Place = Pick<PosthornOptions, "store" | "schedule" | "schema">
 
 /** A database of its own on the run's servers, with the schedule in PostgreSQL or in Redis. */
 export const ON_SHARED_SERVERS: readonly (readonly [name: string, place: () => Promise<Place>])[] = [
-  ["PostgreSQL alone", async () => ({ store: await freshDatabase() })],
+  ["PostgreSQL alone", async () => ({ store: await migratedDatabase() })],
   [
     "PostgreSQL and Redis",
-    async () => ({ store: await freshDatabase(), schedule: process.env.POSTHORN_TEST_REDIS_URL! }),
+    async () => ({ store: await migratedDatabase(), schedule: process.env.POSTHORN_TEST_REDIS_URL! }),
   ],
 ]
 

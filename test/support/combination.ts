@@ -2,17 +2,15 @@
  * The store and the schedule that the engine's tests run on. The same tests run over every combination: POSTHORN_TEST_ON, which
  * vitest's projects set, says which, and each test has data of its own.
  */
-import { createHash } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Redis } from "ioredis"
 import { onTestFinished } from "vitest"
 import { keysFor } from "../../src/schedule/redis/rebuild.ts"
-import { MIGRATIONS } from "../../src/store/postgres/schema.ts"
-import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { type Ground, postgresGround, sqliteGround } from "./ground.ts"
-import { freshDatabase, templateDatabase } from "./servers/postgres.ts"
+import { migratedDatabase } from "./migrated-database.ts"
+import { freshDatabase } from "./servers/postgres.ts"
 
 const COMBINATIONS = ["sqlite", "postgres", "redis"] as const
 type Combination = (typeof COMBINATIONS)[number]
@@ -30,7 +28,7 @@ export function temporaryFolder(): string {
 /** Without tables, unless told; with them it is there sooner. */
 export async function freshGround({ migrated }: { readonly migrated: boolean }): Promise<Ground> {
   if (ON === "sqlite") return sqliteGround(join(temporaryFolder(), "posthorn.db"))
-  const store = await (migrated ? freshDatabase(await migratedTemplate()) : freshDatabase())
+  const store = await (migrated ? migratedDatabase() : freshDatabase())
   const schedule = ON === "redis" ? { schedule: process.env.POSTHORN_TEST_REDIS_URL! } : {}
   const ground = postgresGround({ store, ...schedule })
   onTestFinished(async () => {
@@ -48,11 +46,4 @@ async function forgetLanes(ground: Ground): Promise<void> {
   const redis = new Redis(ground.options.schedule!)
   await redis.unlink(Object.values(keysFor(row.value as string)))
   await redis.quit()
-}
-
-function migratedTemplate(): Promise<string> {
-  const schema = createHash("sha256").update(JSON.stringify(MIGRATIONS)).digest("hex").slice(0, 16)
-  return templateDatabase(`posthorn_test_schema_${schema}`, async (url) => {
-    await (await openPostgresStore({ url, name: "posthorn test" })).close()
-  })
 }

@@ -11,7 +11,7 @@ import type { Row } from "../../src/store/rows.ts"
 import type { LaneClaim, LaneWake } from "../../src/store/store.ts"
 import { FaultProxy } from "./fault-proxy.ts"
 import { LogLines } from "./log-lines.ts"
-import { freshDatabase } from "./servers/postgres.ts"
+import { migratedDatabase } from "./migrated-database.ts"
 
 export type OpenSchedule = (
   options: PostgresScheduleOptions & { logger: Logger },
@@ -35,7 +35,7 @@ export class LaneWorld {
   }
 
   static async create(open: OpenSchedule = straight, url?: string): Promise<LaneWorld> {
-    const world = new LaneWorld(url ?? (await freshDatabase()), open)
+    const world = new LaneWorld(url ?? (await migratedDatabase()), open)
     await migrate(world.database)
     return world
   }

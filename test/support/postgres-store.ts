@@ -6,7 +6,7 @@ import { laneFetch, lanesOf, sample, settlement } from "../../src/store/conforma
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres/store.ts"
 import type { Delivery, Endpoint, NewMessage } from "../../src/store/store.ts"
 import { SEARCH_PATH } from "./ground.ts"
-import { freshDatabase } from "./servers/postgres.ts"
+import { migratedDatabase } from "./migrated-database.ts"
 
 export const NOW = 1_900_000_000_000
 
@@ -86,7 +86,7 @@ function instead(
 
 /** A store with one endpoint, and a hand on it that sends, delivers and kills off. */
 export async function stage(more: Partial<Endpoint> = {}) {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const store = await openStore(url)
   const client = await connect(url)
   const application = sample.application()

@@ -2,8 +2,8 @@
 import { pino } from "pino"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { FaultProxy } from "../../../test/support/fault-proxy.ts"
+import { migratedDatabase } from "../../../test/support/migrated-database.ts"
 import { connect, openStore } from "../../../test/support/postgres-store.ts"
-import { freshDatabase } from "../../../test/support/servers/postgres.ts"
 import type { Note } from "../../observe/process-channel.ts"
 import type { AttemptEvent } from "../../observe/public-events.ts"
 import { PostgresProcessChannel } from "./process-channel.ts"
@@ -44,7 +44,7 @@ function attempt(n: number): AttemptEvent {
 }
 
 test("what somebody else says on the channel harms nobody", async () => {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const [one, other] = [await join(url), await join(url)]
   const client = await connect(url)
   const { rows } = await client.query("SELECT relnamespace FROM pg_class WHERE relname = 'lanes'")
@@ -71,7 +71,7 @@ test("what somebody else says on the channel harms nobody", async () => {
 })
 
 test("two installations in one database do not hear each other", async () => {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const [red, blue] = [`${url}?schema=red`, `${url}?schema=blue`]
   const [sender, reader, stranger] = [await join(red), await join(red), await join(blue)]
   sender.processChannel.post(changed(1))
@@ -85,7 +85,7 @@ test("two installations in one database do not hear each other", async () => {
 })
 
 test("ten thousand events of one moment reach another process within seconds, each once and in order", async () => {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const [one, other] = [await join(url), await join(url)]
   const all = Array.from({ length: 10_000 }, (_, n) => attempt(n))
   for (const event of all) one.processChannel.post({ kind: "events", events: [event] })
@@ -95,7 +95,7 @@ test("ten thousand events of one moment reach another process within seconds, ea
 })
 
 test("more than can wait are dropped, the oldest first, and the log says so once", async () => {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const lines: string[] = []
   const logger = pino({ level: "warn" }, { write: (line: string) => lines.push(line) })
   const [one, other] = [await join(url, logger), await join(url)]
@@ -108,7 +108,7 @@ test("more than can wait are dropped, the oldest first, and the log says so once
 })
 
 test("in a black hole it closes within moments", async () => {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const { hostname, port } = new URL(url)
   const proxy = await FaultProxy.start({ host: hostname, port: Number(port) })
   onTestFinished(() => proxy.close())
@@ -122,7 +122,7 @@ test("in a black hole it closes within moments", async () => {
 test("a connection that died without a word is found out, and made anew", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] })
   onTestFinished(() => void vi.useRealTimers())
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const [one, other] = [await join(url), await join(url)]
   const client = await connect(url)
   const listening =
@@ -150,7 +150,7 @@ test("a connection that died without a word is found out, and made anew", async 
 })
 
 test("when the server is back it listens again at once, also on a connection that seems to be well", async () => {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const { hostname, port } = new URL(url)
   const proxy = await FaultProxy.start({ host: hostname, port: Number(port) })
   onTestFinished(() => proxy.close())

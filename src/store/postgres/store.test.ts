@@ -2,6 +2,7 @@ import { once } from "node:events"
 import { createServer as createHttpServer } from "node:http"
 import { type AddressInfo, createServer, type Server } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
+import { migratedDatabase } from "../../../test/support/migrated-database.ts"
 import { connect, openStore, stage } from "../../../test/support/postgres-store.ts"
 import { freshDatabase } from "../../../test/support/servers/postgres.ts"
 import { storeConformance } from "../conformance.ts"
@@ -11,7 +12,7 @@ import { MIGRATIONS } from "./schema.ts"
 import { openPostgresStore } from "./store.ts"
 
 storeConformance("postgres", async () => {
-  const url = await freshDatabase()
+  const url = await migratedDatabase()
   const store = await openStore(url)
   return {
     store,
