@@ -1,24 +1,33 @@
 /** The one stream of what happens in this process. Engine, schedule and resources emit; bus, log, relay and tenant webhooks subscribe. */
 import type { Change } from "../core/settle.ts"
-import type { Delivery, Endpoint, NewAttempt, Task } from "../store/store.ts"
 import type { Logger } from "./log.ts"
+
+interface DeliveryFacts {
+  readonly id: string
+  readonly messageId: string
+  readonly sessionId: string | null
+  readonly eventType: string
+  /** Before the change; the last error of a delivery that ends without an attempt. */
+  readonly errorDetail: string | null
+}
+
+interface AttemptFacts {
+  readonly id: string
+  readonly status: "succeeded" | "failed" | "unknown"
+  readonly responseStatus: number | null
+  readonly error: string | null
+  readonly durationMs: number
+}
 
 export interface DeliveryEvent {
   /** `answered_late`: somebody changed or ended the delivery during the request. The attempt is recorded, the change was not made. */
   readonly type: "delivery.settled" | "delivery.answered_late"
-  readonly delivery: {
-    readonly id: string
-    readonly messageId: string
-    readonly sessionId: string | null
-    readonly eventType: string
-    /** Before the change; the last error of a delivery that ends without an attempt. */
-    readonly errorDetail: string | null
-  }
+  readonly delivery: DeliveryFacts
   readonly endpointId: string
   readonly appId: string
   readonly change: Change
   /** Null when no request was made. */
-  readonly attempt: NewAttempt | null
+  readonly attempt: AttemptFacts | null
   /** The operator's detail of a failure, which no tenant sees. */
   readonly detail: string | null
   /** When the outcome was known, in milliseconds since 1970. */
@@ -32,7 +41,12 @@ export interface EndpointEvent {
     | "endpoint.deleted"
     | "endpoint.enabled"
     | "endpoint.disabled"
-  readonly endpoint: Pick<Endpoint, "id" | "uid" | "appId" | "orgId">
+  readonly endpoint: {
+    readonly id: string
+    readonly uid: string | null
+    readonly appId: string
+    readonly orgId: string
+  }
   /** `automatic`: the receiver answered 410. */
   readonly trigger: "manual" | "automatic"
   readonly at: number
@@ -40,7 +54,7 @@ export interface EndpointEvent {
 
 export interface TaskFinished {
   readonly type: "task.finished"
-  readonly task: Pick<Task, "id" | "orgId" | "type">
+  readonly task: { readonly id: string; readonly orgId: string; readonly type: string }
 }
 
 export type WorkerEvent =
@@ -93,7 +107,11 @@ export class EventStream implements EventSink {
 }
 
 /** The event of an operator's change, which has no attempt. */
-export function amended(delivery: Delivery, change: Change, at: number): DeliveryEvent {
+export function amended(
+  delivery: DeliveryFacts & Pick<DeliveryEvent, "endpointId" | "appId">,
+  change: Change,
+  at: number,
+): DeliveryEvent {
   const { endpointId, appId } = delivery
   return { type: "delivery.settled", delivery, endpointId, appId, change, attempt: null, detail: null, at }
 }

@@ -1,12 +1,11 @@
 /** Events of the internal stream, as the engine emits them. */
 import type { Change } from "../../src/core/settle.ts"
 import type { DeliveryEvent } from "../../src/observe/event-stream.ts"
-import type { NewAttempt } from "../../src/store/store.ts"
 
 /** A delivery that a 200 ended, unless told otherwise. */
 export function settledEvent(
   change: Partial<Change> = {},
-  attempt: Partial<NewAttempt> | null = {},
+  attempt: Partial<DeliveryEvent["attempt"]> | null = {},
   type: DeliveryEvent["type"] = "delivery.settled",
 ): DeliveryEvent {
   return {
@@ -31,7 +30,8 @@ export function settledEvent(
       ...change,
     } as Change,
     attempt:
-      attempt && ({ id: "atmpt_1", status: "succeeded", responseStatus: 200, ...attempt } as NewAttempt),
+      attempt &&
+      ({ id: "atmpt_1", status: "succeeded", responseStatus: 200, ...attempt } as DeliveryEvent["attempt"]),
     detail: null,
     at: 1000,
   }
