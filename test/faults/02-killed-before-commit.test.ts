@@ -1,7 +1,7 @@
 /** Fault 2: a worker is killed between a receiver's answer and the commit of it. Another one repeats the request, once. */
 import { describe, expect, test } from "vitest"
-import { proxied } from "../many/proxied.ts"
-import { ON_SHARED_SERVERS, Site } from "../many/site.ts"
+import { proxied } from "../multi-process/proxied.ts"
+import { ON_SHARED_SERVERS, Site } from "../multi-process/site.ts"
 import { WorkerProcess } from "../support/workers.ts"
 
 const LEASE_MS = 2000

@@ -2,7 +2,7 @@
 import { rmSync, statfsSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
-import { open, Site } from "../many/site.ts"
+import { open, Site } from "../multi-process/site.ts"
 import { fillDisk } from "../support/fill-disk.ts"
 import { ownPostgres } from "../support/servers/postgres.ts"
 

@@ -1,6 +1,6 @@
 /** Fault 6: a worker is frozen past its lease, and wakes up. Its successor has delivered; what the zombie still writes is refused. */
 import { describe, expect, test } from "vitest"
-import { ON_SHARED_SERVERS, Site } from "../many/site.ts"
+import { ON_SHARED_SERVERS, Site } from "../multi-process/site.ts"
 
 const LEASE_MS = 2000
 const LANES = ["plain-1", "plain-2", "ordered"]

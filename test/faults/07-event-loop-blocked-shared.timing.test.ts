@@ -3,7 +3,7 @@
  * once, each request that was under way is repeated once, and the worker takes part again. The table's 20 seconds are scaled with the lease.
  */
 import { describe, expect, test } from "vitest"
-import { ON_SHARED_SERVERS, Site } from "../many/site.ts"
+import { ON_SHARED_SERVERS, Site } from "../multi-process/site.ts"
 
 const LEASE_MS = 1500
 const BLOCK_MS = 3500

@@ -4,7 +4,7 @@
  */
 import { describe, expect, onTestFinished, test } from "vitest"
 import { PosthornError } from "../../src/index.ts"
-import { ON_OWN_SERVERS, Site } from "../many/site.ts"
+import { ON_OWN_SERVERS, Site } from "../multi-process/site.ts"
 
 const ENDPOINTS = 10
 const ORDERED = 2

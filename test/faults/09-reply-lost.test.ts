@@ -1,8 +1,8 @@
 /** Fault 9: the reply to what accepts a message is lost. The send is refused, and its retry with the same key makes no second message. */
 import pg from "pg"
 import { describe, expect, test } from "vitest"
-import { proxied } from "../many/proxied.ts"
-import { ON_SHARED_SERVERS, open, type Place, Site } from "../many/site.ts"
+import { proxied } from "../multi-process/proxied.ts"
+import { ON_SHARED_SERVERS, open, type Place, Site } from "../multi-process/site.ts"
 import { SEARCH_PATH } from "../support/ground.ts"
 import { migratedDatabase } from "../support/migrated-database.ts"
 

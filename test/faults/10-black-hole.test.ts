@@ -3,8 +3,8 @@
  * longer than any call may take.
  */
 import { expect, test } from "vitest"
-import { proxied } from "../many/proxied.ts"
-import { ON_SHARED_SERVERS, open, Site } from "../many/site.ts"
+import { proxied } from "../multi-process/proxied.ts"
+import { ON_SHARED_SERVERS, open, Site } from "../multi-process/site.ts"
 import { migratedDatabase } from "../support/migrated-database.ts"
 
 const HOLE_MS = 7000

@@ -1,6 +1,6 @@
 /** Fault 12: Redis is killed again and again, and comes back with nothing. Nothing is lost, and nobody waits for it. */
 import { expect, onTestFinished, test } from "vitest"
-import { Site } from "../many/site.ts"
+import { Site } from "../multi-process/site.ts"
 import { migratedDatabase } from "../support/migrated-database.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 

@@ -1,7 +1,7 @@
 /** Fault 13: Redis is emptied, or comes back with nothing, or loses a part. It is noticed and rebuilt, and nothing idles. */
 import { Redis } from "ioredis"
 import { expect, onTestFinished, test } from "vitest"
-import { Site } from "../many/site.ts"
+import { Site } from "../multi-process/site.ts"
 import { migratedDatabase } from "../support/migrated-database.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 import type { RedisServer } from "../support/servers/redis-server.ts"

@@ -1,7 +1,7 @@
 /** Fault 14: a Redis that evicts is refused at the start; one that is full costs nothing but its own use. */
 import { Redis } from "ioredis"
 import { expect, onTestFinished, test } from "vitest"
-import { open, Site } from "../many/site.ts"
+import { open, Site } from "../multi-process/site.ts"
 import { migratedDatabase } from "../support/migrated-database.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 

@@ -1,7 +1,7 @@
 /** Fault 26: processes that start at once on one empty PostgreSQL. All of them work, and every migration ran once. */
 import { describe, expect, test } from "vitest"
 import { MIGRATIONS } from "../../src/store/postgres/schema.ts"
-import { connect, ON_SHARED_SERVERS } from "../many/site.ts"
+import { connect, ON_SHARED_SERVERS } from "../multi-process/site.ts"
 import { Receiver } from "../support/receiver.ts"
 import { Remote } from "./remote.ts"
 
