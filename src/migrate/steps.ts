@@ -1,6 +1,6 @@
 /** What is moved, table by table: which rows of SQLite, in which order, and what PostgreSQL makes of them. */
 import type { SQLOutputValue } from "node:sqlite"
-import { GENERATION_MS, KEPT_GENERATIONS } from "../store/postgres/accept.ts"
+import { generationAt, KEPT_GENERATIONS } from "../store/idempotency.ts"
 import { DAY_MS, type Partitions, purgeDay } from "../store/postgres/partitions.ts"
 import { KEPT_DAY, LIVE_DAY } from "../store/postgres/schema.ts"
 import type { Statement } from "../store/postgres/statement.ts"
@@ -100,7 +100,7 @@ const IN_FLIGHT = step("in_flight", {
 
 /** The generations that are still honoured. */
 function idempotency(source: Source, columns: ShapeOf, startedAt: number): Step[] {
-  const oldest = Math.floor(startedAt / GENERATION_MS) - KEPT_GENERATIONS + 1
+  const oldest = generationAt(startedAt) - KEPT_GENERATIONS + 1
   const tables = source.all(
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idempotency_[0-9]*' ORDER BY name",
   )

@@ -5,7 +5,7 @@
 import { PosthornError } from "../core/errors.ts"
 import type { Runner } from "../store/postgres/connection.ts"
 import { toPosthornError } from "../store/postgres/errors.ts"
-import { UNFINISHED_MOVE } from "../store/postgres/operations.ts"
+import { UNFINISHED_MOVE } from "../store/postgres/meta.ts"
 import type { Statement } from "../store/postgres/statement.ts"
 import { openPostgresStore, type PostgresStore } from "../store/postgres/store.ts"
 import type { Row } from "../store/rows.ts"

@@ -8,6 +8,7 @@ import type {
   AttemptCounts,
   AttemptStatus,
   ClaimedDelivery,
+  DeadGroup,
   Delivery,
   Endpoint,
   EndpointGate,
@@ -18,9 +19,11 @@ import type {
   Message,
   NamedPolicy,
   Priority,
+  StatusCounts,
   Task,
   TaskAction,
   TaskStatus,
+  Usage,
 } from "./store.ts"
 
 export type Row = Record<string, unknown>
@@ -32,6 +35,10 @@ const toPriority = (value: unknown): Priority => PRIORITIES[value as number] ?? 
 
 export function priorityNumber(priority: Priority): number {
   return PRIORITIES.indexOf(priority)
+}
+
+export function orNull<T>(row: Row | undefined, to: (row: Row) => T): T | null {
+  return row === undefined ? null : to(row)
 }
 
 const text = (value: unknown) => value as string
@@ -122,6 +129,31 @@ export function toAttemptCounts(rows: readonly Row[]): AttemptCounts {
   const counts = { succeeded: 0, failed: 0, unknown: 0 }
   for (const row of rows) counts[row.status as AttemptStatus] = int(row.n)
   return counts
+}
+
+export function toStatusCounts(rows: readonly Row[]): StatusCounts {
+  const counts = { pending: 0, failed: 0, delivered: 0, dead: 0, calledOff: 0 }
+  for (const row of rows) {
+    counts[row.status as DeliveryStatus] = int(row.n)
+    counts.calledOff += int(row.called_off)
+  }
+  return counts
+}
+
+export function toDeadGroup(row: Row): DeadGroup {
+  return {
+    appId: text(row.app_id),
+    endpointId: text(row.webhook_id),
+    deadReason: row.dead_reason as DeadReason,
+    errorDetail: textOrNull(row.error_detail),
+    count: int(row.n),
+    oldestAt: int(row.oldest_at),
+    newestAt: int(row.newest_at),
+  }
+}
+
+export function toUsage(row: Row): Usage {
+  return { appId: text(row.app_id), messages: int(row.messages), destinations: int(row.destinations) }
 }
 
 export function toPolicy(row: Row): NamedPolicy {

@@ -8,11 +8,14 @@
  * over finds everything that was handed to it before.
  */
 
+import { NEW_DELIVERY, NEW_MESSAGE } from "../columns.ts"
+import { generationAt, KEPT_GENERATIONS } from "../idempotency.ts"
 import { PLACE_BYTES } from "../open-lane.ts"
 import { priorityNumber, toJson } from "../rows.ts"
+import { statement } from "../statements.ts"
 import type { NewMessage } from "../store.ts"
 import type { Offer } from "./lane-sessions.ts"
-import { Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
+import { Columns, lookup, Packed, patience, unnamed } from "./statement.ts"
 
 /** What became of a message. `again`: another transaction uses its key at this moment; a second try finds the answer. */
 export type AcceptResult =
@@ -23,9 +26,6 @@ export type AcceptResult =
   | "key_conflict"
   | "event_id_conflict"
   | "priority_refused"
-
-export const GENERATION_MS = 12 * 3600 * 1000
-export const KEPT_GENERATIONS = 3
 
 /** A message, and where its payload lies among the packed ones. */
 interface Numbered {
@@ -143,10 +143,7 @@ fresh AS MATERIALIZED (
   SELECT j.* FROM judged j WHERE j.result = 'new' AND (j.key IS NULL OR j.id IN (SELECT message_id FROM keys))
 ),
 written AS (
-  INSERT INTO messages (
-    id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts,
-    received_at, deliver_at, matched, purge_at, payload_until
-  )
+  INSERT INTO messages (${NEW_MESSAGE})
   SELECT id, app_id, event_type, substr($${PAYLOADS}::bytea, payload_at, payload_length), content_type, event_id, channels,
          tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, coalesce(matched, 0),
          CASE WHEN matched IS NULL THEN purge_at END, payload_until
@@ -163,10 +160,7 @@ placed AS MATERIALIZED (
   WINDOW before AS (PARTITION BY r.id ORDER BY f.ord ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
 deliveries AS (
-  INSERT INTO webhook_deliveries_live (
-    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
-    next_retry_at, received_at, age_from, handed_token
-  )
+  INSERT INTO webhook_deliveries_live (${NEW_DELIVERY}, handed_token)
   SELECT posthorn_id('dlv', id), app_id, webhook_id, id, session_id, event_type, url, max_attempts, priority, ordered OR dated,
          deliver_at IS NOT NULL, dated, CASE WHEN deliver_at IS NOT NULL THEN due_at END, received_at, due_at, handed_token
     FROM placed ORDER BY ord, webhook_id
@@ -186,10 +180,10 @@ SELECT CASE WHEN j.result = 'new' AND f.ord IS NULL THEN 'again' ELSE j.result E
   LEFT JOIN messages prior ON ${lookup("prior.id", "j.used_by")}
  ORDER BY j.ord`
 
-export const ACCEPT: Statement = { name: "messages.accept", text: text(`${patience(500)} CROSS JOIN`) }
+export const ACCEPT = statement("messages.accept", text(`${patience(500)} CROSS JOIN`))
 
 /** In the user's own transaction: how long its statements wait is for the user to say, and it keeps no prepared statement of ours. */
-export const ACCEPT_IN_TRANSACTION: Statement = { name: "", text: text("") }
+export const ACCEPT_IN_TRANSACTION = unnamed(text(""))
 
 export interface Offers {
   /** The worker that this process is. */
@@ -220,5 +214,5 @@ export function acceptValues(
 }
 
 export function generationOf(messages: readonly NewMessage[]): number {
-  return Math.floor(Math.max(...messages.map(({ receivedAt }) => receivedAt)) / GENERATION_MS)
+  return generationAt(Math.max(...messages.map(({ receivedAt }) => receivedAt)))
 }

@@ -2,6 +2,7 @@
 import { BoundedCache } from "../../core/bounded-cache.ts"
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { firstDelivery } from "../first-delivery.ts"
+import { eventIdTaken, idempotencyKeyTaken, priorityRefused } from "../refusals.ts"
 import type { Row } from "../rows.ts"
 import type { Accepted, NewMessage } from "../store.ts"
 import {
@@ -298,21 +299,11 @@ function refusal(
     case "no_application":
       return notFound("application", message.app)
     case "key_conflict":
-      return new PosthornError("conflict", "this idempotency key was used for another message", {
-        field: "idempotencyKey",
-      })
+      return idempotencyKeyTaken()
     case "event_id_conflict":
-      return new PosthornError("conflict", `a message with eventId "${message.eventId}" exists already`, {
-        field: "eventId",
-      })
+      return eventIdTaken(message.eventId)
     case "priority_refused":
-      return new PosthornError(
-        "invalid_input",
-        `priority cannot be given: endpoint ${orderedEndpoint} is ordered`,
-        {
-          field: "priority",
-        },
-      )
+      return priorityRefused(orderedEndpoint)
     default:
       return result satisfies never
   }

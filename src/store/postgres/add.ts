@@ -1,9 +1,11 @@
 /** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
 import type { Moment } from "../../core/clock.ts"
+import { NEW_DELIVERY } from "../columns.ts"
+import { statement } from "../statements.ts"
 import type { Addition } from "../store.ts"
 import type { Runner } from "./connection.ts"
 import type { Context } from "./context.ts"
-import { Columns, type Statement } from "./statement.ts"
+import { Columns } from "./statement.ts"
 
 const COLUMNS = new Columns<Addition>({
   message_id: ["text", ({ messageId }) => messageId],
@@ -18,13 +20,10 @@ const FOLLOWS = `$${COLUMNS.next() + 2}`
  * In a statement of its own: whoever waited here for somebody who adds to the same message sees what was added. And retention leaves a
  * message that is locked, or finds that it has one delivery more.
  */
-const LOCK: Statement = {
-  name: "add.lock",
-  text: "SELECT FROM messages WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE",
-}
-const ADD: Statement = {
-  name: "add.add",
-  text: `
+const LOCK = statement("add.lock", "SELECT FROM messages WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE")
+const ADD = statement(
+  "add.add",
+  `
 WITH wanted AS MATERIALIZED (
   SELECT DISTINCT ON (x.message_id, x.endpoint_id) x.*
     FROM ${COLUMNS.unnest("x")} ORDER BY x.message_id, x.endpoint_id, x.ord
@@ -41,10 +40,7 @@ missing AS MATERIALIZED (
    )
 ),
 added AS (
-  INSERT INTO webhook_deliveries_live (
-    id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
-    next_retry_at, received_at, age_from, manual
-  )
+  INSERT INTO webhook_deliveries_live (${NEW_DELIVERY}, manual)
   SELECT posthorn_id('dlv', ${FOLLOWS}), app_id, endpoint_id, message_id, session_id, event_type, url, max_attempts, priority,
          ordered OR date IS NOT NULL, date IS NOT NULL, date IS NOT NULL, date, received_at, coalesce(date, ${NOW}), manual
     FROM missing ORDER BY ord
@@ -59,7 +55,7 @@ woken AS (
   INSERT INTO lane_wakes (lane_id, due_at) SELECT DISTINCT endpoint_id, ${NOW} FROM missing
 )
 SELECT ord FROM missing`,
-}
+)
 
 export function add(context: Context, additions: readonly Addition[], at: Moment): Promise<boolean[]> {
   return context.database.transaction((runner) => addWithin(context, runner, additions, at))

@@ -1,12 +1,13 @@
 /** Changes to deliveries that no attempt brings about: an operator's, or the end of their endpoint. */
 import type { Change } from "../../core/settle.ts"
+import { type Statement, statement } from "../statements.ts"
 import type { Amendment } from "../store.ts"
 import type { Runner } from "./connection.ts"
-import type { Context } from "./context.ts"
+import type { Context, Operation } from "./context.ts"
 import { isMissingPartition } from "./errors.ts"
 import { purgeDay } from "./partitions.ts"
 import { LIVE_DAY } from "./schema.ts"
-import { Columns, type Statement } from "./statement.ts"
+import { Columns } from "./statement.ts"
 
 const TRIES = 3
 
@@ -35,9 +36,10 @@ const CHANGES = new Columns<Changing>({
  * Those that are `where` they were expected. What was tried goes where its delivery goes, and its lane looks again. The array of
  * numbers is named a second time because the planner reads whole days for the join alone (500 ms at 500 000 rows, against 30).
  */
-const change = (name: string, where: string): Statement => ({
-  name,
-  text: `
+const change = (name: string, where: string) =>
+  statement(
+    name,
+    `
 WITH changed AS (
   UPDATE webhook_deliveries d
      SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
@@ -59,7 +61,7 @@ woken AS (
   INSERT INTO lane_wakes (lane_id, due_at) SELECT DISTINCT webhook_id, 0 FROM changed
 )
 SELECT ord FROM changed`,
-})
+  )
 /** Two statements, because one over all partitions would look for every live delivery among all the finished ones too. */
 const CHANGE_LIVE = change("amend.live", "d.status IN ('pending', 'failed')")
 const CHANGE_DONE = change("amend.done", "d.status IN ('delivered', 'dead')")
@@ -68,20 +70,18 @@ const DISCARDS = new Columns<Discarding>({
   seq: ["bigint", ({ seq }) => seq],
   discarded_at: ["bigint", ({ change }) => change.discardedAt],
 })
-const DISCARD: Statement = {
-  name: "amend.discard",
-  text: `
-    UPDATE webhook_deliveries d SET discarded_at = x.discarded_at
-      FROM ${DISCARDS.unnest("x")}
-     WHERE d.seq = x.seq AND d.seq = ANY ($1) AND d.status = 'dead' AND d.discarded_at IS NULL
-    RETURNING x.ord`,
-}
+const DISCARD = statement(
+  "amend.discard",
+  `UPDATE webhook_deliveries d SET discarded_at = x.discarded_at
+     FROM ${DISCARDS.unnest("x")}
+    WHERE d.seq = x.seq AND d.seq = ANY ($1) AND d.status = 'dead' AND d.discarded_at IS NULL
+   RETURNING x.ord`,
+)
 
-export function amend(context: Context, amendments: readonly Amendment[]): Promise<boolean[]> {
-  return withTheirDays(context, amendments, () =>
+export const amend: Operation<"amend"> = (context, amendments) =>
+  withTheirDays(context, amendments, () =>
     context.database.transaction((runner) => amendWithin(runner, amendments)),
   )
-}
 
 /** Makes the tables that finished deliveries go to; again, when another process has dropped one meanwhile. */
 export async function withTheirDays<T>(
@@ -109,27 +109,23 @@ export async function amendWithin(runner: Runner, amendments: readonly Amendment
     for (const { ord } of await runner.run(statement, columns.values(of)))
       applied.add(of[(ord as number) - 1]!)
   }
-  const changes = amendments.filter(isChange)
-  await run(CHANGE_LIVE, CHANGES, changes.filter(expectsLive))
-  await run(
-    CHANGE_DONE,
-    CHANGES,
-    changes.filter((one) => !expectsLive(one)),
-  )
-  await run(
-    DISCARD,
-    DISCARDS,
-    amendments.filter((one): one is Discarding => !isChange(one)),
-  )
+  const { live = [], done = [] } = Object.groupBy(amendments.filter(isChange), lifeExpectedBy)
+  await run(CHANGE_LIVE, CHANGES, live)
+  await run(CHANGE_DONE, CHANGES, done)
+  await run(DISCARD, DISCARDS, amendments.filter(isDiscard))
   return amendments.map((one) => applied.has(one))
 }
 
 function isChange(amendment: Amendment): amendment is Changing {
-  return !("discardedAt" in amendment.change)
+  return !isDiscard(amendment)
 }
 
-function expectsLive({ expectedStatus }: Amendment): boolean {
-  return expectedStatus === "pending" || expectedStatus === "failed"
+function isDiscard(amendment: Amendment): amendment is Discarding {
+  return "discardedAt" in amendment.change
+}
+
+function lifeExpectedBy({ expectedStatus }: Amendment): "live" | "done" {
+  return expectedStatus === "pending" || expectedStatus === "failed" ? "live" : "done"
 }
 
 /** A change does not say when it was made: its latest time is the nearest to it. */

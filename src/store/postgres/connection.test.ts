@@ -5,12 +5,13 @@ import { FaultProxy } from "../../../test/support/fault-proxy.ts"
 import { connect, NOW, openStore, stage } from "../../../test/support/postgres-store.ts"
 import { freshDatabase } from "../../../test/support/servers/postgres.ts"
 import { sample } from "../conformance.ts"
-import { GENERATION_MS } from "./accept.ts"
+import { generationAt } from "../idempotency.ts"
 import { disconnect } from "./client.ts"
 import { Database, HOT_CONNECTIONS } from "./connection.ts"
 import type { Statement } from "./statement.ts"
 
 const AT_ONCE_MS = 1000
+const HALF_DAY_MS = 12 * 3600 * 1000
 const LOCK = "pg_advisory_xact_lock(hashtext('posthorn partitions in posthorn'))"
 const sql = (text: string): Statement => ({ name: "", text })
 const ONE = sql("SELECT 1 AS one")
@@ -143,9 +144,9 @@ test("a send that needs a new partition while somebody holds the lock on them is
 
 test("the next partition is there before it is needed, so that nobody waits for the lock then", async () => {
   const { url, store, client, application, query } = await stage()
-  const later = sample.message(application.id, { receivedAt: NOW + GENERATION_MS })
+  const later = sample.message(application.id, { receivedAt: NOW + HALF_DAY_MS })
   await store.accept([sample.message(application.id, { receivedAt: NOW })])
-  const next = `idempotency_${Math.floor(NOW / GENERATION_MS) + 1}`
+  const next = `idempotency_${generationAt(NOW) + 1}`
   const isThere = async () => (await query("SELECT to_regclass($1) IS NOT NULL AS there", [next]))[0].there
   await expect.poll(isThere).toBe(true)
   const another = await openStore(url)

@@ -1,6 +1,7 @@
 /** What the operations share, and what they remember of the database. */
 import type { BoundedCache } from "../../core/bounded-cache.ts"
 import type { Ids } from "../../core/ids.ts"
+import type { Store } from "../store.ts"
 import type { Database } from "./connection.ts"
 import type { Partitions } from "./partitions.ts"
 
@@ -11,3 +12,9 @@ export interface Context {
   /** Applications for which this process accepts messages: only their lanes can be handed any. */
   readonly accepting: BoundedCache<string, true>
 }
+
+/** A method of the contract, with the context before its arguments. */
+export type Operation<N extends keyof Store> = (
+  context: Context,
+  ...args: Parameters<Store[N]>
+) => ReturnType<Store[N]>

@@ -93,14 +93,12 @@ export function isMissingPartition(error: unknown): boolean {
   return codeOf(error) === "23514" && /no partition of relation/.test((error as Error).message)
 }
 
-/** Writes something that a unique index may refuse; then it is the caller's conflict, in words. */
-export async function orConflict<T>(field: string, problem: string, write: () => Promise<T>): Promise<T> {
+/** Writes a row that a unique index may refuse. */
+export async function orRefuse<T>(refusal: () => PosthornError, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {
-    const cause = error instanceof PosthornError ? error.cause : error
-    if (!isUniqueViolation(cause)) throw error
-    throw new PosthornError("conflict", problem, { field })
+    throw isUniqueViolation(error instanceof PosthornError ? error.cause : error) ? refusal() : error
   }
 }
 

@@ -1,11 +1,11 @@
-/** Lanes as an operator sees them: what stands in front of each endpoint, and since when. */
+/** Lanes as an operator sees them: what waits in front of each endpoint, and since when. */
+import { Conditions } from "../conditions.ts"
 import { toLaneStatus } from "../rows.ts"
-import type { DeliveryFilter, LaneStatus, Page } from "../store.ts"
-import { Conditions } from "./conditions.ts"
-import type { Context } from "./context.ts"
+import { POSTGRES } from "./conditions.ts"
+import type { Operation } from "./context.ts"
 import { readPage } from "./page.ts"
 
-/** Each lane's deliveries are counted only when its turn comes, in order of id: a page of a thousand lanes counts its own. */
+/** In order of id, each lane's deliveries are counted when the lane is reached: a page counts the lanes on it. */
 const SELECT = `
   SELECT l.id, l.app_id, line.*,
          line.handed + (SELECT count(*) FROM unnest(l.since) AS since WHERE since > 0) AS sending
@@ -24,14 +24,10 @@ const SELECT = `
         FROM webhook_deliveries_live d WHERE d.webhook_id = l.id HAVING count(*) > 0
     ) line`
 
-export async function listLanes(
-  context: Context,
-  filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">,
-  page: Page<string>,
-): Promise<LaneStatus[]> {
-  const where = new Conditions()
-    .tenant(filter.orgId, "applications", "l.app_id")
-    .narrow("l.app_id = ?", filter.appId)
-    .narrow("l.id = ?", filter.endpointId)
+export const listLanes: Operation<"listLanes"> = async (context, { orgId, appId, endpointId }, page) => {
+  const where = new Conditions(POSTGRES)
+    .tenant(orgId, "applications", "l.app_id")
+    .narrow("l.app_id = ?", appId)
+    .narrow("l.id = ?", endpointId)
   return (await readPage(context, SELECT, where, "l.id", page)).map(toLaneStatus)
 }

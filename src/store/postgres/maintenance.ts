@@ -1,16 +1,14 @@
 /** Retention: whole days of finished deliveries go at once, so a row stays up to a day longer than it has to. */
+import { EXPUNGED, statement } from "../statements.ts"
 import type { Context } from "./context.ts"
-import { EXPUNGED } from "./messages.ts"
-import { retire } from "./retire.ts"
-import type { Statement } from "./statement.ts"
+import { detachDue } from "./detach-partitions.ts"
+import { unnamed } from "./statement.ts"
 
 /** One process at a time; the others have nothing to do. */
 export function purge(context: Context, now: number, limit: number): Promise<number> {
   // Without a name or a parameter: prepared, it would keep its snapshot, and detaching a partition waits for every snapshot.
-  const tryLock: Statement = {
-    name: "",
-    text: `SELECT pg_try_advisory_xact_lock(${context.database.schema.lock("maintenance")}) AS ours`,
-  }
+  const key = context.database.schema.lock("maintenance")
+  const tryLock = unnamed(`SELECT pg_try_advisory_xact_lock(${key}) AS ours`)
   return context.database.transactionCalmly(async (runner) => {
     const [lock] = await runner.run(tryLock, [])
     if (!lock!.ours) return 0
@@ -19,7 +17,7 @@ export function purge(context: Context, now: number, limit: number): Promise<num
       // Held already: a sign of life, since a transaction that seems abandoned is ended.
       await runner.run(tryLock, [])
       // On other connections, while this one holds the lock.
-      const tables = await retire(context.database, now)
+      const tables = await detachDue(context.database, now)
       if (tables.length === 0) break
       context.partitions.forget()
       for (const table of tables) removed += await workOff(context, table, limit - removed)
@@ -36,9 +34,8 @@ export function purge(context: Context, now: number, limit: number): Promise<num
  * delivery was finished. How far it came is written down with it: to find the next rows among those already dealt with, each bite
  * would have to read them all.
  */
-const bite = (table: string): Statement => ({
-  name: "",
-  text: `
+const bite = (table: string) =>
+  unnamed(`
 WITH bite AS MATERIALIZED (
   SELECT seq, id, message_id FROM ${table}
    WHERE seq > coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0) ORDER BY seq LIMIT $2
@@ -56,9 +53,8 @@ progress AS (
   INSERT INTO meta (key, value) SELECT $1, max(seq) FROM bite HAVING count(*) > 0
   ON CONFLICT (key) DO UPDATE SET value = excluded.value
 )
-SELECT count(*) AS rows FROM bite`,
-})
-const FORGET: Statement = { name: "maintenance.forget", text: "DELETE FROM meta WHERE key = $1" }
+SELECT count(*) AS rows FROM bite`)
+const FORGET = statement("maintenance.forget", "DELETE FROM meta WHERE key = $1")
 
 /** At most `limit` of its deliveries; the table goes with the last of them. */
 async function workOff({ database }: Context, table: string, limit: number): Promise<number> {
@@ -67,31 +63,28 @@ async function workOff({ database }: Context, table: string, limit: number): Pro
   const removed = row!.rows as number
   if (removed < limit)
     await database.transactionCalmly(async (runner) => {
-      await runner.run({ name: "", text: `DROP TABLE ${table}` }, [])
+      await runner.run(unnamed(`DROP TABLE ${table}`), [])
       await runner.run(FORGET, [table])
     })
   return removed
 }
 
 /** Looked at again when it is removed: a delivery may have been added meanwhile. */
-const UNMATCHED: Statement = {
-  name: "maintenance.unmatched",
-  text: `
-    DELETE FROM messages
-     WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2)) AND purge_at <= $1
-    RETURNING seq`,
-}
-const PAYLOADS: Statement = {
-  name: "maintenance.payloads",
-  text: `
-    UPDATE messages SET ${EXPUNGED}
-     WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE payload_until <= $1 ORDER BY payload_until LIMIT $2))
-    RETURNING seq`,
-}
-const ENTRIES: Statement = {
-  name: "maintenance.entries",
-  text: `
-    DELETE FROM entries
-     WHERE ctid = ANY (ARRAY(SELECT ctid FROM entries WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)) AND expires_at <= $1
-    RETURNING kind`,
-}
+const UNMATCHED = statement(
+  "maintenance.unmatched",
+  `DELETE FROM messages
+    WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2)) AND purge_at <= $1
+   RETURNING seq`,
+)
+const PAYLOADS = statement(
+  "maintenance.payloads",
+  `UPDATE messages SET ${EXPUNGED}
+    WHERE seq = ANY (ARRAY(SELECT seq FROM messages WHERE payload_until <= $1 ORDER BY payload_until LIMIT $2))
+   RETURNING seq`,
+)
+const ENTRIES = statement(
+  "maintenance.entries",
+  `DELETE FROM entries
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM entries WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)) AND expires_at <= $1
+   RETURNING kind`,
+)

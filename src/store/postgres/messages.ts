@@ -1,53 +1,28 @@
 /** Messages: reading them, and removing their payloads. */
-import { toMessage } from "../rows.ts"
-import type { Message, MessageFilter, Page, Span, Usage } from "../store.ts"
-import { Conditions, unprepared } from "./conditions.ts"
+import { ofMessages, ofUsage, oldestFirst } from "../conditions.ts"
+import { orNull, toMessage, toUsage } from "../rows.ts"
+import { EXPUNGE_MESSAGE, EXPUNGED, GET_MESSAGE, selectMessages, statement, usageOf } from "../statements.ts"
+import type { Message, MessageFilter } from "../store.ts"
+import { POSTGRES } from "./conditions.ts"
 import type { Runner } from "./connection.ts"
-import type { Context } from "./context.ts"
-import { oldestFirst, readPage } from "./page.ts"
-import type { Statement } from "./statement.ts"
+import type { Context, Operation } from "./context.ts"
+import { readAll, readPage } from "./page.ts"
 
-/** All but the payload, which is the largest part and lies apart from the rest. */
-const SELECT = `
-  SELECT m.seq, m.id, m.app_id, m.event_type, m.expunged, m.content_type, m.event_id, m.channels, m.tags, m.session_id, m.metadata,
-         m.priority, m.max_attempts, m.received_at, m.deliver_at, m.matched`
-const select = (withPayload: boolean) => `${SELECT}${withPayload ? ", m.payload" : ""} FROM messages m`
+export const getMessage: Operation<"getMessage"> = async ({ database }, appId, key) =>
+  orNull((await database.runCalmly(GET_MESSAGE, [appId, key]))[0], toMessage)
 
-const GET: Statement = {
-  name: "messages.get",
-  text: `
-    ${select(true)} WHERE m.app_id = $1 AND m.id = $2
-    UNION ALL ${select(true)} WHERE m.app_id = $1 AND m.event_id = $2 LIMIT 1`,
+const GET_MANY = statement("messages.get-many", `${selectMessages(false)} WHERE m.id = ANY ($1)`)
+const GET_MANY_WHOLE = statement("messages.get-many-whole", `${selectMessages(true)} WHERE m.id = ANY ($1)`)
+
+export const getMessages: Operation<"getMessages"> = async ({ database }, ids, withPayload) =>
+  (await database.runCalmly(withPayload ? GET_MANY_WHOLE : GET_MANY, [ids])).map(toMessage)
+
+export const listMessages: Operation<"listMessages"> = async (context, filter, page, withPayload) => {
+  const where = ofMessages(POSTGRES, filter)
+  return (await readPage(context, selectMessages(withPayload), where, "m.seq", page)).map(toMessage)
 }
 
-export async function getMessage({ database }: Context, appId: string, key: string): Promise<Message | null> {
-  const [row] = await database.runCalmly(GET, [appId, key])
-  return row === undefined ? null : toMessage(row)
-}
-
-const getMany = (withPayload: boolean): Statement => ({
-  name: withPayload ? "messages.get-many-whole" : "messages.get-many",
-  text: `${select(withPayload)} WHERE m.id = ANY ($1)`,
-})
-
-export async function getMessages(
-  { database }: Context,
-  ids: readonly string[],
-  withPayload: boolean,
-): Promise<Message[]> {
-  return (await database.runCalmly(getMany(withPayload), [ids])).map(toMessage)
-}
-
-export async function listMessages(
-  context: Context,
-  filter: MessageFilter,
-  page: Page,
-  withPayload: boolean,
-): Promise<Message[]> {
-  return (await readPage(context, select(withPayload), conditions(filter), "m.seq", page)).map(toMessage)
-}
-
-/** Oldest first, between two numbers, for tasks. */
+/** For tasks: the oldest messages after the cursor. */
 export async function rangeOfMessages(
   context: Context,
   filter: MessageFilter,
@@ -55,57 +30,32 @@ export async function rangeOfMessages(
   upTo: number,
   limit: number,
 ): Promise<Message[]> {
-  const where = conditions(filter).narrow("m.seq <= ?", upTo)
-  return (await readPage(context, select(false), where, "m.seq", oldestFirst(after, limit))).map(toMessage)
+  const where = ofMessages(POSTGRES, filter).narrow("m.seq <= ?", upTo)
+  const rows = await readPage(context, selectMessages(false), where, "m.seq", oldestFirst(after, limit))
+  return rows.map(toMessage)
 }
 
-export async function countMessages({ database }: Context, filter: MessageFilter): Promise<number> {
-  const where = conditions(filter)
-  const text = `SELECT count(*) AS n FROM messages m WHERE ${where}`
-  const [row] = await database.runCalmly(unprepared(text), where.values)
+export const countMessages: Operation<"countMessages"> = async (context, filter) => {
+  const where = ofMessages(POSTGRES, filter)
+  const [row] = await readAll(context, `SELECT count(*) AS n FROM messages m WHERE ${where}`, where)
   return row!.n as number
 }
 
-function conditions(filter: MessageFilter): Conditions {
-  return new Conditions().narrow("m.app_id = ?", filter.appId).content(filter).span("m.received_at", filter)
+export const usage: Operation<"usage"> = async (context, orgId, appIds, span) => {
+  const where = ofUsage(POSTGRES, orgId, appIds, span)
+  return (await readAll(context, usageOf(where), where)).map(toUsage)
 }
 
-export async function usage(
-  { database }: Context,
-  orgId: string,
-  appIds: readonly string[] | null,
-  span: Span,
-): Promise<Usage[]> {
-  const where = new Conditions()
-    .tenant(orgId, "applications", "m.app_id")
-    .narrow("m.app_id = ANY (?)", appIds ?? undefined)
-    .span("m.received_at", span)
-  const text = `
-    SELECT m.app_id, count(*) AS messages, sum(m.matched)::bigint AS destinations
-      FROM messages m WHERE ${where} GROUP BY m.app_id ORDER BY m.app_id`
-  const rows = await database.runCalmly(unprepared(text), where.values)
-  return rows.map((row) => ({
-    appId: row.app_id as string,
-    messages: row.messages as number,
-    destinations: row.destinations as number,
-  }))
+export const expungeMessage: Operation<"expungeMessage"> = async ({ database }, appId, id) => {
+  await database.run(EXPUNGE_MESSAGE, [appId, id])
 }
 
-export const EXPUNGED = "payload = NULL, expunged = true, payload_until = NULL"
-const EXPUNGE: Statement = {
-  name: "messages.expunge",
-  text: `UPDATE messages SET ${EXPUNGED} WHERE app_id = $1 AND id = $2`,
-}
-const EXPUNGE_MANY: Statement = {
-  name: "messages.expunge-many",
-  text: `UPDATE messages SET ${EXPUNGED} WHERE id = ANY ($1) AND NOT expunged RETURNING id`,
-}
+const EXPUNGE_MANY = statement(
+  "messages.expunge-many",
+  `UPDATE messages SET ${EXPUNGED} WHERE id = ANY ($1) AND NOT expunged RETURNING id`,
+)
 
-export async function expungeMessage({ database }: Context, appId: string, id: string): Promise<void> {
-  await database.run(EXPUNGE, [appId, id])
-}
-
-/** In a transaction of the caller's. How many had a payload until now. */
+/** In a transaction of the caller's. How many of the messages had a payload. */
 export async function expungeWithin(runner: Runner, ids: readonly string[]): Promise<number> {
   return ids.length === 0 ? 0 : (await runner.run(EXPUNGE_MANY, [ids])).length
 }

@@ -5,56 +5,44 @@ import type { Database, Runner } from "./connection.ts"
 import { isMissingTable } from "./errors.ts"
 import type { PgSchema } from "./pg-schema.ts"
 import { MIGRATIONS, type Migration } from "./schema.ts"
-import type { Statement } from "./statement.ts"
+import { type Statement, unnamed } from "./statement.ts"
 
 /** Before 14 an update over many partitions was planned once for each of them, and none could be detached beside readers. */
 const OLDEST_SERVER = 14
 
-const unnamed = (text: string): Statement => ({ name: "", text })
+const APPLIED = unnamed(
+  "SELECT number, additive, current_setting('server_version') AS server FROM posthorn_migrations",
+)
+const SERVER = unnamed("SELECT current_setting('server_version') AS server")
+const FIND_SCHEMA = unnamed("SELECT FROM pg_namespace WHERE nspname = $1")
+const migration = (text: string): Statement => ({ name: "", text, isMigration: true })
 
-const APPLIED: Statement = {
-  name: "",
-  text: "SELECT number, additive, current_setting('server_version') AS server FROM posthorn_migrations",
-}
-const SERVER: Statement = { name: "", text: "SELECT current_setting('server_version') AS server" }
-const FIND_SCHEMA: Statement = { name: "", text: "SELECT FROM pg_namespace WHERE nspname = $1" }
-const CREATE: Statement = {
-  name: "",
-  isMigration: true,
-  text: `
-    CREATE TABLE IF NOT EXISTS posthorn_migrations (
-      number     integer PRIMARY KEY,
-      additive   boolean NOT NULL,
-      applied_at timestamptz NOT NULL DEFAULT now()
-    )`,
-}
-const RECORD: Statement = {
-  name: "",
-  text: "INSERT INTO posthorn_migrations (number, additive) VALUES ($1, $2)",
-}
+const CREATE = migration(`
+  CREATE TABLE IF NOT EXISTS posthorn_migrations (
+    number     integer PRIMARY KEY,
+    additive   boolean NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+  )`)
+const RECORD = unnamed("INSERT INTO posthorn_migrations (number, additive) VALUES ($1, $2)")
 
 /**
  * A function runs in the schema that it is in, whatever the caller's search_path is. Done after every migration, since CREATE OR REPLACE
  * drops the setting. Temporary tables come last: by default they would come first, and a user's could stand in for ours.
  */
-const PIN_FUNCTIONS: Statement = {
-  name: "",
-  isMigration: true,
-  text: `
-    DO $$
-    DECLARE
-      pinned regprocedure;
-    BEGIN
-      FOR pinned IN
-        SELECT p.oid FROM pg_proc p
-          JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
-          JOIN pg_namespace n ON n.oid = p.pronamespace AND n.nspname = current_schema()
-         WHERE starts_with(p.proname, 'posthorn_')
-      LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path FROM CURRENT', pinned);
-      END LOOP;
-    END $$`,
-}
+const PIN_FUNCTIONS = migration(`
+  DO $$
+  DECLARE
+    pinned regprocedure;
+  BEGIN
+    FOR pinned IN
+      SELECT p.oid FROM pg_proc p
+        JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
+        JOIN pg_namespace n ON n.oid = p.pronamespace AND n.nspname = current_schema()
+       WHERE starts_with(p.proname, 'posthorn_')
+    LOOP
+      EXECUTE format('ALTER FUNCTION %s SET search_path FROM CURRENT', pinned);
+    END LOOP;
+  END $$`)
 
 /** One statement when there is nothing to do. */
 export async function migrate(database: Database): Promise<void> {
@@ -97,7 +85,7 @@ async function apply(
   const applied = await runner.run(APPLIED, [])
   refuseNewerSchema(applied)
   if (isAmong(number, applied)) return
-  await runner.run({ name: "", text: sql, isMigration: true }, [])
+  await runner.run(migration(sql), [])
   await runner.run(PIN_FUNCTIONS, [])
   await runner.run(RECORD, [number, additive])
 }

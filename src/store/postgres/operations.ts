@@ -1,75 +1,43 @@
-/** What the store does about itself: its encryption key and its health. */
-import { randomBytes } from "node:crypto"
-import { PosthornError } from "../../core/errors.ts"
-import type { StoreHealth } from "../store.ts"
-import type { Database } from "./connection.ts"
-import type { Context } from "./context.ts"
-import type { Statement } from "./statement.ts"
+/** Every operation of the store's contract that is a call of its own. */
+import type { Store } from "../store.ts"
+import * as adding from "./add.ts"
+import * as amending from "./amend.ts"
+import * as applications from "./applications.ts"
+import * as attempts from "./attempts.ts"
+import type { Operation } from "./context.ts"
+import * as deliveries from "./deliveries.ts"
+import * as endpoints from "./endpoints.ts"
+import * as entries from "./entries.ts"
+import * as laneStatus from "./lane-status.ts"
+import { scanLanes } from "./lanes.ts"
+import * as maintenance from "./maintenance.ts"
+import * as messages from "./messages.ts"
+import { bindEncryptionKey, check } from "./meta.ts"
+import * as policies from "./policies.ts"
+import * as tasks from "./tasks.ts"
+import * as workers from "./workers.ts"
 
-const PUT_ONCE: Statement = {
-  name: "meta.put-once",
-  text: "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-}
-const GET: Statement = { name: "meta.get", text: "SELECT value FROM meta WHERE key = $1" }
+/** Methods that share statements with other calls, or that belong to the store as a whole. */
+export type OutsideOperations = "accept" | "openLane" | "changedOutside" | "close"
 
-/** The first value that anybody put there. */
-async function firstValue({ database }: Context, key: string, value: string): Promise<string> {
-  await database.run(PUT_ONCE, [key, value])
-  const [row] = await database.run(GET, [key])
-  return row!.value as string
-}
+type Contract = { [name in Exclude<keyof Store, OutsideOperations>]: Operation<name> }
 
-/** In place of a key's fingerprint while a store is being moved here: no key fits it. */
-export const UNFINISHED_MOVE = "(of a move that is not finished)"
-
-/** The first key is remembered by its fingerprint; another one could not read the secrets. */
-export async function bindEncryptionKey(context: Context, fingerprint: string): Promise<void> {
-  const bound = await firstValue(context, "encryption_key", fingerprint)
-  if (bound === UNFINISHED_MOVE)
-    throw new PosthornError(
-      "store_incompatible",
-      'a move to this database is not finished: run "posthorn migrate" again, or give another database',
-    )
-  if (bound !== fingerprint) {
-    const text = `the secrets in this store were encrypted with key ${bound}, not with this one (${fingerprint}): give the key it was created with`
-    throw new PosthornError("wrong_encryption_key", text)
-  }
-}
-
-/** When nobody gives a key, all processes share the one that the first of them left here. */
-export function keyFromStore(context: Context): Promise<string> {
-  return firstValue(context, "generated_encryption_key", randomBytes(32).toString("hex"))
-}
-
-const CHECK: Statement = {
-  name: "meta.check",
-  text: `
-    INSERT INTO meta (key, value) VALUES ('checked', '0')
-    ON CONFLICT (key) DO UPDATE SET value = 1 - meta.value::int
-    RETURNING current_setting('server_version') AS version`,
-}
-
-const FILL: Statement = { name: "meta.fill", text: "INSERT INTO meta (key, value) VALUES ('room', $1)" }
-/** Room for one large message and what is written with it: below this a send may be refused. Random, since it would be compressed. */
-const LEAST_FREE_BYTES = 2 * 1024 * 1024
-
-/** A write that needs the server and its disk as every other. A full disk still takes a small one, so after one a large one is tried. */
-export async function check({ database }: Context): Promise<StoreHealth> {
-  if (database.wasFull) await requireRoom(database)
-  const [row] = await database.run(CHECK, [])
-  return { kind: "postgres", version: row!.version as string }
-}
-
-async function requireRoom(database: Database): Promise<void> {
-  const takenBack = new PosthornError("store_full", "taken back")
-  const filler = randomBytes(LEAST_FREE_BYTES / 2).toString("hex")
-  try {
-    await database.transaction(async (runner) => {
-      await runner.run(FILL, [filler])
-      throw takenBack
-    })
-  } catch (error) {
-    if (error !== takenBack) throw error
-  }
-  database.wasFull = false
+/** The modules export helpers, too; the type leaves these out. */
+export const OPERATIONS: Contract = {
+  ...adding,
+  ...amending,
+  ...applications,
+  ...attempts,
+  ...deliveries,
+  ...endpoints,
+  ...entries,
+  ...laneStatus,
+  scanLanes,
+  ...maintenance,
+  ...messages,
+  bindEncryptionKey,
+  check,
+  ...policies,
+  ...tasks,
+  ...workers,
 }

@@ -5,7 +5,7 @@
 import type { Database, Runner } from "./connection.ts"
 import type { PgSchema } from "./pg-schema.ts"
 import { KEPT_DAY } from "./schema.ts"
-import type { Statement } from "./statement.ts"
+import { unnamed } from "./statement.ts"
 
 export const DAY_MS = 86_400_000
 /** Days further off than this are rounded up to whole months, so that long retention does not make thousands of tables. */
@@ -26,8 +26,6 @@ export function purgeDay(purgeAt: number | null, now: number): number {
 export function asideName(parent: string, value: number): string {
   return `${parent}_aside_${value}`
 }
-
-const unnamed = (text: string): Statement => ({ name: "", text })
 
 /** Taken by a transaction that makes partitions or takes some out. */
 export async function lockPartitions(runner: Runner, schema: PgSchema): Promise<void> {

@@ -8,10 +8,10 @@
  *   never touches it (64 senders to one endpoint: 1 014/s when it did, 4 462/s when it appends to `lane_wakes`).
  * - Ids sort by their bytes whatever the database's language: by time, as on SQLite, and faster than by a dictionary's rules.
  */
-import { HANDING, VERSIONS } from "./handing.ts"
 import { LANE_FUNCTIONS, NEVER, turnFunction } from "./lane-functions.ts"
-import { SUBSCRIPTIONS } from "./subscriptions.ts"
-import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./views.ts"
+import { HANDING, VERSIONS } from "./schema-handoff.ts"
+import { SUBSCRIPTIONS } from "./schema-subscriptions.ts"
+import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./schema-views.ts"
 
 /** Finished and kept for good. */
 export const KEPT_DAY = 1_000_000

@@ -3,14 +3,15 @@
  * again. One round trip and one plan, however many rows there are.
  */
 import { type Bytes, writeBytes } from "../../core/bytes.ts"
+import type { Statement as SharedStatement } from "../statements.ts"
 
-export interface Statement {
-  /** Prepared once in each connection, under this name. */
-  readonly name: string
-  readonly text: string
+export interface Statement extends SharedStatement {
   /** Runs as typed, in the schema that its transaction's `search_path` names. */
   readonly isMigration?: boolean
 }
+
+/** Not prepared: planned for its values at each run. */
+export const unnamed = (text: string): Statement => ({ name: "", text })
 
 /**
  * A row source that ends the statement when it has waited so long for a lock: somebody's open transaction must not hold up everybody

@@ -1,130 +1,80 @@
 /** Durable work on many deliveries or messages, step by step; every step commits its changes and its progress together. */
 import { notFound } from "../../core/errors.ts"
-import { toJson, toTask } from "../rows.ts"
-import type {
-  Delivery,
-  Message,
-  Page,
-  Task,
-  TaskChanges,
-  TaskFilter,
-  TaskStatus,
-  TaskStep,
-} from "../store.ts"
+import { ofTasks } from "../conditions.ts"
+import { orNull, toJson, toTask } from "../rows.ts"
+import {
+  CANCEL_TASK,
+  createTask as create,
+  FIND_RUNNING_TASK,
+  GET_TASK,
+  isOverMessages,
+  LIST_RUNNING_TASKS,
+  STEP_TASK,
+  statement,
+} from "../statements.ts"
+import type { Task } from "../store.ts"
 import { addWithin } from "./add.ts"
 import { amendWithin, withTheirDays } from "./amend.ts"
-import { Conditions } from "./conditions.ts"
+import { POSTGRES } from "./conditions.ts"
 import type { Runner } from "./connection.ts"
-import type { Context } from "./context.ts"
+import type { Context, Operation } from "./context.ts"
 import { rangeOfDeliveries } from "./deliveries.ts"
 import { expungeWithin, rangeOfMessages } from "./messages.ts"
 import { readPage } from "./page.ts"
-import type { Statement } from "./statement.ts"
 
-const create = (sequence: string): Statement => ({
-  name: `tasks.create-${sequence}`,
-  text: `
-    INSERT INTO tasks (id, org_id, action, type, filter, status, data, total, done, changed, cursor, up_to, created_at, updated_at)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, CASE WHEN is_called THEN last_value ELSE 0 END, $9, $9 FROM ${sequence}
-    RETURNING *`,
-})
-const CREATE_OVER_DELIVERIES = create("delivery_seq")
-const CREATE_OVER_MESSAGES = create("message_seq")
+const NEWEST = "CASE WHEN is_called THEN last_value ELSE 0 END"
+const CREATE_OVER_DELIVERIES = create("delivery_seq", NEWEST)
+const CREATE_OVER_MESSAGES = create("message_seq", NEWEST)
 
-export function createTask({ database }: Context, task: Task): Promise<Task> {
-  return insertTask(database, task)
-}
+export const createTask: Operation<"createTask"> = ({ database }, task) => insertTask(database, task)
 
 /** Also within the transaction that the task follows from. */
 export async function insertTask(runner: Runner, task: Task): Promise<Task> {
   const { id, orgId, action, type, filter, status, data, total, createdAt } = task
-  const statement = isOverMessages(task) ? CREATE_OVER_MESSAGES : CREATE_OVER_DELIVERIES
+  const creating = isOverMessages(action) ? CREATE_OVER_MESSAGES : CREATE_OVER_DELIVERIES
   const values = [id, orgId, action, type, toJson(filter), status, data, total, createdAt]
-  return toTask((await runner.run(statement, values))[0]!)
+  return toTask((await runner.run(creating, values))[0]!)
 }
 
-function isOverMessages({ action }: Task): boolean {
-  return action === "replay" || action === "expunge"
+export const getTask: Operation<"getTask"> = async ({ database }, orgId, id) =>
+  orNull((await database.run(GET_TASK, [orgId, id]))[0], toTask)
+
+async function findRunning({ database }: Context, id: string): Promise<Task | null> {
+  return orNull((await database.run(FIND_RUNNING_TASK, [id]))[0], toTask)
 }
 
-const GET: Statement = { name: "tasks.get", text: "SELECT * FROM tasks WHERE org_id = $1 AND id = $2" }
+export const listTasks: Operation<"listTasks"> = async (context, orgId, page, filter) =>
+  (await readPage(context, "SELECT * FROM tasks", ofTasks(POSTGRES, orgId, filter), "seq", page)).map(toTask)
 
-export async function getTask({ database }: Context, orgId: string, id: string): Promise<Task | null> {
-  const [row] = await database.run(GET, [orgId, id])
-  return row === undefined ? null : toTask(row)
-}
+export const listRunningTasks: Operation<"listRunningTasks"> = async ({ database }, limit) =>
+  (await database.runCalmly(LIST_RUNNING_TASKS, [limit])).map(toTask)
 
-export async function listTasks(
-  context: Context,
-  orgId: string,
-  page: Page,
-  { status, types }: TaskFilter = {},
-): Promise<Task[]> {
-  const where = new Conditions()
-    .narrow("org_id = ?", orgId)
-    .narrow("status = ?", status)
-    .narrow("type = ANY (?)", types)
-  return (await readPage(context, "SELECT * FROM tasks", where, "seq", page)).map(toTask)
-}
-
-const RUNNING: Statement = {
-  name: "tasks.running",
-  text: "SELECT * FROM tasks WHERE status = 'running' ORDER BY seq LIMIT $1",
-}
-
-export async function listRunningTasks({ database }: Context, limit: number): Promise<Task[]> {
-  return (await database.runCalmly(RUNNING, [limit])).map(toTask)
-}
-
-const CANCEL: Statement = {
-  name: "tasks.cancel",
-  text: `
-    UPDATE tasks SET status = 'cancelled', updated_at = $3 WHERE org_id = $1 AND id = $2 AND status = 'running'`,
-}
-
-export async function cancelTask(context: Context, orgId: string, id: string, now: number): Promise<Task> {
-  await context.database.run(CANCEL, [orgId, id, now])
+export const cancelTask: Operation<"cancelTask"> = async (context, orgId, id, now) => {
+  await context.database.run(CANCEL_TASK, [orgId, id, now])
   const task = await getTask(context, orgId, id)
   if (task === null) throw notFound("task", id)
   return task
 }
 
-const FIND_RUNNING: Statement = {
-  name: "tasks.find-running",
-  text: "SELECT * FROM tasks WHERE id = $1 AND status = 'running'",
-}
-
-async function findRunning({ database }: Context, id: string): Promise<Task | null> {
-  const [row] = await database.run(FIND_RUNNING, [id])
-  return row === undefined ? null : toTask(row)
-}
-
-export async function readTask(context: Context, id: string, limit: number): Promise<Delivery[]> {
+export const readTask: Operation<"readTask"> = async (context, id, limit) => {
   const task = await findRunning(context, id)
-  if (task === null || isOverMessages(task)) return []
+  if (task === null || isOverMessages(task.action)) return []
   return rangeOfDeliveries(context, task.filter, task.cursor, task.upTo, limit)
 }
 
-export async function readTaskMessages(context: Context, id: string, limit: number): Promise<Message[]> {
+export const readTaskMessages: Operation<"readTaskMessages"> = async (context, id, limit) => {
   const task = await findRunning(context, id)
-  if (task === null || !isOverMessages(task)) return []
+  if (task === null || !isOverMessages(task.action)) return []
   const filter = { ...task.filter, appId: task.filter.appId! }
   return rangeOfMessages(context, filter, task.cursor, task.upTo, limit)
 }
 
-const LOCK: Statement = {
-  name: "tasks.lock",
-  text: "SELECT id FROM tasks WHERE id = $1 AND status = 'running' AND cursor = $2 FOR NO KEY UPDATE",
-}
-const STEP: Statement = {
-  name: "tasks.step",
-  text: `
-    UPDATE tasks
-       SET status = $2, done = done + $3, changed = changed + $4, cursor = coalesce($5, cursor), updated_at = $6
-     WHERE id = $1`,
-}
+const LOCK = statement(
+  "tasks.lock",
+  "SELECT id FROM tasks WHERE id = $1 AND status = 'running' AND cursor = $2 FOR NO KEY UPDATE",
+)
 
-export function stepTask(context: Context, step: TaskStep): Promise<TaskChanges | null> {
+export const stepTask: Operation<"stepTask"> = (context, step) => {
   const { taskId, expectedCursor, amendments, additions, looked, cursor, at } = step
   return withTheirDays(context, amendments, () =>
     context.database.transactionCalmly(async (runner) => {
@@ -134,8 +84,8 @@ export function stepTask(context: Context, step: TaskStep): Promise<TaskChanges 
       const added = await addWithin(context, runner, additions, at)
       const expunged = await expungeWithin(runner, step.expunged)
       const changed = [...amended, ...added].filter(Boolean).length + expunged
-      const status: TaskStatus = cursor === null ? "finished" : "running"
-      await runner.run(STEP, [taskId, status, looked, changed, cursor, at.now])
+      const status = cursor === null ? "finished" : "running"
+      await runner.run(STEP_TASK, [taskId, status, looked, changed, cursor, at.now])
       return { amended, added }
     }),
   )

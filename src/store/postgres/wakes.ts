@@ -1,12 +1,12 @@
 /** Lanes that may have been handed something by a statement whose end nobody knows: they are woken as soon as the database can be asked. */
+import { statement } from "../statements.ts"
 import type { Database } from "./connection.ts"
 import type { LaneSessions } from "./lane-sessions.ts"
-import type { Statement } from "./statement.ts"
 
-const WAKE: Statement = {
-  name: "lanes.wake",
-  text: "INSERT INTO lane_wakes (lane_id, due_at) SELECT lane_id, 0 FROM unnest($1::text[]) AS lane_id",
-}
+const WAKE = statement(
+  "lanes.wake",
+  "INSERT INTO lane_wakes (lane_id, due_at) SELECT lane_id, 0 FROM unnest($1::text[]) AS lane_id",
+)
 
 const AGAIN_MS = 1000
 /** A statement that was on its way when the connection broke may yet arrive: nobody waits for longer than this. */

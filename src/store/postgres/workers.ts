@@ -1,12 +1,11 @@
 /** Workers: the processes that deliver, by their leases. */
-import type { WorkerStatus } from "../store.ts"
-import type { Context } from "./context.ts"
-import type { Statement } from "./statement.ts"
+import { statement } from "../statements.ts"
+import type { Operation } from "./context.ts"
 
 /** Lanes by their owner, through the index lanes_ready. A reaped worker has a lease until '-infinity'. */
-const LIST: Statement = {
-  name: "workers.list",
-  text: `
+const LIST = statement(
+  "workers.list",
+  `
     SELECT w.id::text, w.name, w.lease_until > clock_timestamp() AS alive,
            CASE WHEN w.lease_until > '-infinity' THEN floor(extract(epoch FROM w.lease_until) * 1000)::bigint END AS alive_until,
            held.lanes, held.in_hand
@@ -17,10 +16,10 @@ const LIST: Statement = {
          WHERE l.owner = w.id AND e.org_id = $1
       ) held
      ORDER BY w.id`,
-}
+)
 
-export async function listWorkers({ database }: Context, orgId: string): Promise<WorkerStatus[]> {
-  return (await database.run(LIST, [orgId])).map((row) => ({
+export const listWorkers: Operation<"listWorkers"> = async ({ database }, orgId) =>
+  (await database.run(LIST, [orgId])).map((row) => ({
     id: row.id as string,
     name: row.name as string,
     alive: row.alive as boolean,
@@ -28,4 +27,3 @@ export async function listWorkers({ database }: Context, orgId: string): Promise
     lanes: row.lanes as number,
     inHand: row.in_hand as number,
   }))
-}

@@ -1,14 +1,23 @@
 /** Accepting messages: the message, its deliveries and its idempotency key, in one transaction. */
 import { notFound, PosthornError } from "../../core/errors.ts"
 import { Recipients } from "../recipients.ts"
+import { eventIdTaken, idempotencyKeyTaken, priorityRefused } from "../refusals.ts"
 import { priorityNumber, toJson } from "../rows.ts"
-import type { NewMessage } from "../store.ts"
+import type { Accepted, LaneWake, NewMessage } from "../store.ts"
 import { getApplication } from "./applications.ts"
 import type { Context } from "./context.ts"
-import { orConflict } from "./errors.ts"
-import type { AcceptedOnThread, LaneOnThread } from "./handoff.ts"
+import { orRefuse } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
 import { claim } from "./lanes.ts"
+
+/** Beside the contract's answer, the deliveries that were claimed for open lanes. */
+export interface AcceptedOnThread extends Omit<Accepted, "lanes"> {
+  readonly lanes: readonly LaneOnThread[]
+}
+
+export interface LaneOnThread extends LaneWake {
+  readonly handed?: { readonly seq: number; readonly id: string; readonly token: number } | undefined
+}
 
 export function accept(context: Context, messages: readonly NewMessage[], tx?: unknown): AcceptedOnThread[] {
   if (tx !== undefined) {
@@ -37,9 +46,7 @@ function acceptOne(context: Context, message: NewMessage): AcceptedOnThread {
   const subscribers = recipients.of(message)
   const ordered = subscribers.find((one) => one.ordered)
   if (ordered !== undefined && message.priority !== "normal") {
-    throw new PosthornError("invalid_input", `priority cannot be given: endpoint ${ordered.id} is ordered`, {
-      field: "priority",
-    })
+    throw priorityRefused(ordered.id)
   }
   insertMessage(context, message, recipients.appId, subscribers.length)
   const { wakeAt, deliverAt, dated } = message
@@ -93,10 +100,13 @@ function insertMessage(context: Context, message: NewMessage, appId: string, mat
     return addMessage(context, message, appId, matched)
   // Behind the others, so that a refusal is this one's.
   messages.flush()
-  orConflict("eventId", `a message with eventId "${message.eventId}" exists already`, () => {
-    addMessage(context, message, appId, matched)
-    messages.flush()
-  })
+  orRefuse(
+    () => eventIdTaken(message.eventId),
+    () => {
+      addMessage(context, message, appId, matched)
+      messages.flush()
+    },
+  )
 }
 
 function addMessage({ messages }: Context, message: NewMessage, appId: string, matched: number): void {
@@ -127,11 +137,7 @@ function answerAgain(
   same: boolean,
   asked: NewMessage,
 ): AcceptedOnThread {
-  if (!same) {
-    throw new PosthornError("conflict", "this idempotency key was used for another message", {
-      field: "idempotencyKey",
-    })
-  }
+  if (!same) throw idempotencyKeyTaken()
   // It may have been accepted a moment ago.
   context.messages.flush()
   const row = context.connection

@@ -1,5 +1,6 @@
 /** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
 import type { Moment } from "../../core/clock.ts"
+import { NEW_DELIVERY } from "../columns.ts"
 import type { Addition } from "../store.ts"
 import type { Context } from "./context.ts"
 
@@ -15,10 +16,7 @@ function addOne(
 ): boolean {
   const { changes } = connection
     .sql(`
-      INSERT INTO webhook_deliveries (
-        id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated,
-        next_retry_at, received_at, age_from, manual
-      )
+      INSERT INTO webhook_deliveries (${NEW_DELIVERY}, manual)
       SELECT ?1, m.app_id, e.id, m.id, m.session_id, m.event_type, e.url, m.max_attempts, m.priority, e.ordered OR coalesce(m.deliver_at > ?6, 0),
              coalesce(m.deliver_at > ?6, 0), coalesce(m.deliver_at > ?6, 0), iif(m.deliver_at > ?6, m.deliver_at, NULL), m.received_at,
              iif(m.deliver_at > ?6, m.deliver_at, ?2), ?3

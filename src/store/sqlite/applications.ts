@@ -1,71 +1,48 @@
 /** Applications: who owns endpoints and messages. */
 import { notFound } from "../../core/errors.ts"
-import { toApplication, toJson } from "../rows.ts"
-import type { Application, ApplicationFilter, ApplicationPatch, Page, Task } from "../store.ts"
-import { Conditions } from "./conditions.ts"
-import type { Context } from "./context.ts"
-import { orConflict } from "./errors.ts"
+import { ofApplications } from "../conditions.ts"
+import { applicationUidTaken } from "../refusals.ts"
+import { orNull, toApplication, toJson } from "../rows.ts"
+import { CREATE_APPLICATION, DELETE_APPLICATION, GET_APPLICATION, UPDATE_APPLICATION } from "../statements.ts"
+import type { Application } from "../store.ts"
+import { SQLITE } from "./conditions.ts"
+import type { Operation } from "./context.ts"
+import { orRefuse } from "./errors.ts"
 import { readPage } from "./page.ts"
 import { createTask } from "./tasks.ts"
 
-export function createApplication({ connection }: Context, application: Application): void {
+export const createApplication: Operation<"createApplication"> = ({ connection }, application) => {
   const { id, orgId, uid, name, metadata, rateLimit, createdAt, updatedAt } = application
-  orConflict("uid", `an application with uid "${uid}" exists already`, () =>
-    connection
-      .sql(`
-        INSERT INTO applications (id, org_id, uid, name, metadata, rate_limit, created_at, updated_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
-      .run(id, orgId, uid, name, toJson(metadata), rateLimit, createdAt, updatedAt),
+  orRefuse(
+    () => applicationUidTaken(uid),
+    () =>
+      connection
+        .sql(CREATE_APPLICATION.text)
+        .run(id, orgId, uid, name, toJson(metadata), rateLimit, createdAt, updatedAt),
   )
 }
 
-export function getApplication({ connection }: Context, orgId: string, key: string): Application | null {
-  const row = connection
-    .sql(`
-      SELECT * FROM applications WHERE id = ?2 AND org_id = ?1 AND deleted_at IS NULL
-      UNION ALL SELECT * FROM applications WHERE uid = ?2 AND org_id = ?1 AND deleted_at IS NULL LIMIT 1`)
-    .get(orgId, key)
-  return row === undefined ? null : toApplication(row)
-}
+export const getApplication: Operation<"getApplication"> = ({ connection }, orgId, key) =>
+  orNull(connection.sql(GET_APPLICATION.text).get(orgId, key), toApplication)
 
-/** By the index `endpoints_app`. */
-const hasEndpoint = (condition: string) =>
-  `EXISTS (SELECT 1 FROM endpoints e WHERE e.app_id = applications.id AND e.deleted_at IS NULL AND ${condition})`
-const HAS_ENDPOINT = hasEndpoint("true")
-
-export function listApplications(
-  context: Context,
-  orgId: string,
-  page: Page<string>,
-  filter: ApplicationFilter = {},
-): Application[] {
-  const where = new Conditions().narrow("org_id = ?", orgId).require("deleted_at IS NULL")
-  if (filter.excludeWithoutEndpoints) where.require(HAS_ENDPOINT)
-  if (filter.excludeAllDisabled) where.require(`(NOT ${HAS_ENDPOINT} OR ${hasEndpoint("NOT e.disabled")})`)
-  where.narrow(`(NOT ${HAS_ENDPOINT} OR ${hasEndpoint("instr(e.url, ?) <> 1")})`, filter.excludeAllTo)
+export const listApplications: Operation<"listApplications"> = (context, orgId, page, filter) => {
+  const where = ofApplications(SQLITE, orgId, filter)
   return readPage(context, "SELECT * FROM applications", where, "id", page).map(toApplication)
 }
 
-export function updateApplication(
-  context: Context,
-  id: string,
-  patch: ApplicationPatch,
-  now: number,
-): Application {
+export const updateApplication: Operation<"updateApplication"> = (context, id, patch, now) => {
   const { connection } = context
   const row = connection.sql("SELECT * FROM applications WHERE id = ? AND deleted_at IS NULL").get(id)
   if (row === undefined) throw notFound("application", id)
   const before = toApplication(row)
   const after: Application = { ...before, ...patch, updatedAt: now }
-  orConflict("uid", `an application with uid "${after.uid}" exists already`, () =>
-    connection
-      .sql(
-        "UPDATE applications SET uid = ?, name = ?, metadata = ?, rate_limit = ?, updated_at = ? WHERE id = ?",
-      )
-      .run(after.uid, after.name, toJson(after.metadata), after.rateLimit, now, id),
+  const { uid, name, metadata, rateLimit } = after
+  orRefuse(
+    () => applicationUidTaken(uid),
+    () => connection.sql(UPDATE_APPLICATION.text).run(id, uid, name, toJson(metadata), rateLimit, now),
   )
-  // It is read with each endpoint: whoever sends there must learn of it.
-  if (after.rateLimit !== before.rateLimit)
+  // The limit is read with each endpoint: a new version tells the lanes of it.
+  if (rateLimit !== before.rateLimit)
     connection
       .sql("UPDATE endpoints SET version = version + 1 WHERE app_id = ? AND deleted_at IS NULL")
       .run(id)
@@ -73,16 +50,13 @@ export function updateApplication(
   return after
 }
 
-export function deleteApplication(context: Context, id: string, task: Task): void {
+export const deleteApplication: Operation<"deleteApplication"> = (context, id, task) => {
   const { connection } = context
-  const now = task.createdAt
-  const { changes } = connection
-    .sql("UPDATE applications SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL")
-    .run(now, id)
-  if (changes === 0) throw notFound("application", id)
+  if (connection.sql(DELETE_APPLICATION.text).get(id, task.createdAt) === undefined)
+    throw notFound("application", id)
   connection
     .sql("UPDATE endpoints SET deleted_at = ?, version = version + 1 WHERE app_id = ? AND deleted_at IS NULL")
-    .run(now, id)
+    .run(task.createdAt, id)
   createTask(context, task)
   context.forget()
 }

@@ -132,11 +132,11 @@ export class Connection {
     }
   }
 
-  /** Prepares each text once. */
+  /** Prepares each text once. Shared texts number their parameters as PostgreSQL does. */
   sql(text: string): StatementSync {
     let statement = this.#statements.get(text)
     if (statement === undefined) {
-      statement = this.db.prepare(text)
+      statement = this.db.prepare(text.replace(/\$(?=\d)/g, "?"))
       this.#statements.set(text, statement)
     }
     return statement

@@ -1,17 +1,16 @@
 /** What the operations share on the store's thread, and what they keep between transactions. */
 import type { Ids } from "../../core/ids.ts"
+import { NEW_ATTEMPT, NEW_DELIVERY, NEW_MESSAGE } from "../columns.ts"
 import type { Recipients } from "../recipients.ts"
+import type { Store } from "../store.ts"
 import type { Connection } from "./connection.ts"
 import { Inserts } from "./inserts.ts"
 import { OpenLanes } from "./open-lanes.ts"
 
-const MESSAGE =
-  "id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, matched, purge_at, payload_until"
-const DELIVERY =
-  "seq, id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated, next_retry_at, received_at, age_from, handed"
-const CLAIM = "seq, token, started_at"
-const ATTEMPT =
-  "id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated, error, started_at, duration_ms"
+/** A method of the contract as it runs on the store's thread: synchronous, with the context before its arguments. */
+export type Operation<N extends keyof Store> = Store[N] extends (...args: infer A) => Promise<infer R>
+  ? (context: Context, ...args: A) => R
+  : never
 
 export class Context {
   readonly connection: Connection
@@ -41,10 +40,11 @@ export class Context {
     this.ids = ids
     // Not the usual ABORT, for which SQLite keeps a copy of each page that the statement changes, to take back that statement alone.
     // Here whatever fails takes back the call, or the transaction.
-    this.messages = new Inserts(connection, "INSERT OR FAIL INTO messages", MESSAGE, "payload")
-    this.deliveries = new Inserts(connection, "INSERT OR FAIL INTO webhook_deliveries", DELIVERY)
-    this.claims = new Inserts(connection, "INSERT OR REPLACE INTO in_flight", CLAIM)
-    this.attempts = new Inserts(connection, "INSERT OR FAIL INTO attempts", ATTEMPT, "response_body")
+    this.messages = new Inserts(connection, "INSERT OR FAIL INTO messages", NEW_MESSAGE, "payload")
+    const delivery = `seq, ${NEW_DELIVERY}, handed`
+    this.deliveries = new Inserts(connection, "INSERT OR FAIL INTO webhook_deliveries", delivery)
+    this.claims = new Inserts(connection, "INSERT OR REPLACE INTO in_flight", "seq, token, started_at")
+    this.attempts = new Inserts(connection, "INSERT OR FAIL INTO attempts", NEW_ATTEMPT, "response_body")
     this.#gathered = [this.messages, this.deliveries, this.claims, this.attempts]
     this.#dataVersion = connection.dataVersion()
   }

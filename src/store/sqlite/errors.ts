@@ -19,13 +19,12 @@ function sqliteCode(error: unknown): number {
   return (error as { errcode?: number } | null)?.errcode ?? 0
 }
 
-/** Writes something that a unique index may refuse; then it is the caller's conflict, in words. */
-export function orConflict(field: string, problem: string, write: () => void): void {
+/** Writes a row that a unique index may refuse. */
+export function orRefuse<T>(refusal: () => PosthornError, write: () => T): T {
   try {
-    write()
+    return write()
   } catch (error) {
-    if (!CONSTRAINTS.includes(sqliteCode(error))) throw error
-    throw new PosthornError("conflict", problem, { field })
+    throw CONSTRAINTS.includes(sqliteCode(error)) ? refusal() : error
   }
 }
 

@@ -9,10 +9,10 @@ import { Context } from "./context.ts"
 import { Copier } from "./copier.ts"
 import { isFileTrouble, toPosthornError } from "./errors.ts"
 import { hasFailedSync, markFailedSync, recoverFromFailedSync } from "./failed-sync.ts"
+import { migrate } from "./migrate.ts"
 import { refuseMoved } from "./moved.ts"
 import { OPERATIONS, type OperationName } from "./operations.ts"
 import { type Ownership, takeOwnership } from "./owner.ts"
-import { migrate } from "./schema.ts"
 
 export interface ExecutorOptions {
   readonly path: string

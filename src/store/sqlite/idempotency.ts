@@ -1,11 +1,6 @@
-/**
- * Idempotency keys by generation: a table for every twelve hours, so that the index that inserts go to stays small and whole
- * generations are dropped at once. A key is honoured for at least 24 hours.
- */
+/** Idempotency keys, with a table for each generation: the index that inserts go to stays small, and a generation is dropped at once. */
+import { generationAt, KEPT_GENERATIONS } from "../idempotency.ts"
 import type { Context } from "./context.ts"
-
-const GENERATION_MS = 12 * 3600 * 1000
-const KEPT_GENERATIONS = 3
 
 export interface KeyUse {
   readonly messageId: string
@@ -13,7 +8,7 @@ export interface KeyUse {
 }
 
 export function findKey(context: Context, appId: string, key: Uint8Array, now: number): KeyUse | null {
-  const newest = generation(now)
+  const newest = generationAt(now)
   for (const number of generations(context)) {
     if (number <= newest - KEPT_GENERATIONS) continue
     const row = context.connection
@@ -31,7 +26,7 @@ export function rememberKey(
   use: KeyUse,
   now: number,
 ): void {
-  const number = generation(now)
+  const number = generationAt(now)
   if (!generations(context).includes(number)) {
     context.connection.db.exec(
       `CREATE TABLE ${table(number)} (key BLOB, app_id TEXT, message_id TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (key, app_id)) STRICT, WITHOUT ROWID`,
@@ -46,7 +41,7 @@ export function rememberKey(
 /** Drops the generations that have had their time. */
 export function forgetOldKeys(context: Context, now: number): void {
   for (const number of generations(context)) {
-    if (number > generation(now) - KEPT_GENERATIONS) continue
+    if (number > generationAt(now) - KEPT_GENERATIONS) continue
     context.connection.db.exec(`DROP TABLE ${table(number)}`)
     context.idempotencyGenerations = null
   }
@@ -58,10 +53,6 @@ function generations(context: Context): readonly number[] {
     .all()
     .map((row) => Number((row.name as string).slice("idempotency_".length)))
   return context.idempotencyGenerations
-}
-
-function generation(now: number): number {
-  return Math.floor(now / GENERATION_MS)
 }
 
 function table(number: number): string {

@@ -9,8 +9,8 @@ import type { Endpoint } from "../store.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
 import { Inserts } from "./inserts.ts"
+import { migrate } from "./migrate.ts"
 import { OPERATIONS } from "./operations.ts"
-import { migrate } from "./schema.ts"
 import { openSqliteStore } from "./store.ts"
 
 const TOKEN = 7

@@ -19,8 +19,8 @@ import type {
   Settlement,
   SettleResult,
 } from "../store.ts"
+import type { AcceptedOnThread } from "./accept.ts"
 import type { Channel } from "./channel.ts"
-import type { AcceptedOnThread } from "./handoff.ts"
 
 export class LaneSessions {
   readonly #writer: Channel

@@ -1,8 +1,8 @@
 /** Lanes as an operator sees them: what waits in front of each endpoint, and since when. */
+import { Conditions } from "../conditions.ts"
 import { toLaneStatus } from "../rows.ts"
-import type { DeliveryFilter, LaneStatus, Page } from "../store.ts"
-import { Conditions } from "./conditions.ts"
-import type { Context } from "./context.ts"
+import { SQLITE } from "./conditions.ts"
+import type { Operation } from "./context.ts"
 import { readPage } from "./page.ts"
 import { IN_BOTH_PARTS, LIVE } from "./schema.ts"
 
@@ -10,7 +10,7 @@ import { IN_BOTH_PARTS, LIVE } from "./schema.ts"
 const HAS_LIVE = `EXISTS (
   SELECT 1 FROM webhook_deliveries INDEXED BY deliveries_live WHERE ${LIVE} AND ${IN_BOTH_PARTS} AND webhook_id = e.id)`
 
-/** Behind the head of an ordered line nothing is due, whatever its time says. */
+/** Behind the head of an ordered lane nothing is due, whatever its time says. */
 const COUNT = `
   SELECT ?1 AS id, ?2 AS app_id,
          count(*) FILTER (WHERE d.status = 'pending') AS waiting,
@@ -31,23 +31,14 @@ const COUNT = `
     LEFT JOIN in_flight f ON f.seq = d.seq
    WHERE d.${LIVE} AND d.${IN_BOTH_PARTS} AND d.webhook_id = ?1`
 
-export function listLanes(
-  context: Context,
-  { orgId, appId, endpointId }: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">,
-  page: Page<string>,
-): LaneStatus[] {
-  const where = new Conditions()
+export const listLanes: Operation<"listLanes"> = (context, { orgId, appId, endpointId }, page) => {
+  const where = new Conditions(SQLITE)
     .narrow("e.org_id = ?", orgId)
     .narrow("e.app_id = ?", appId)
     .narrow("e.id = ?", endpointId)
     .require(HAS_LIVE)
-  return readPage(context, "SELECT e.id, e.app_id FROM endpoints e", where, "e.id", page).flatMap((row) =>
-    countLane(context, row.id as string, row.app_id as string),
-  )
-}
-
-/** None, when what waited was finished a moment ago. */
-function countLane({ connection }: Context, endpointId: string, appId: string): LaneStatus[] {
-  const row = connection.sql(COUNT).get(endpointId, appId)!
-  return row.oldest_at === null ? [] : [toLaneStatus(row)]
+  return readPage(context, "SELECT e.id, e.app_id FROM endpoints e", where, "e.id", page)
+    .map(({ id, app_id }) => context.connection.sql(COUNT).get(id as string, app_id as string)!)
+    .filter((row) => row.oldest_at !== null)
+    .map(toLaneStatus)
 }

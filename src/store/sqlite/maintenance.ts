@@ -1,7 +1,7 @@
 /** Retention: removes what has had its time. */
+import { EXPUNGED } from "../statements.ts"
 import type { Context } from "./context.ts"
 import { forgetOldKeys } from "./idempotency.ts"
-import { EXPUNGED } from "./messages.ts"
 
 type Bite = (context: Context, now: number, limit: number) => number
 

@@ -1,34 +1,29 @@
-/** One page of any list, in either direction. */
+/** Reading lists, whose texts a filter has put together. */
+import { type Conditions, paging } from "../conditions.ts"
 import type { Row } from "../rows.ts"
 import type { Page } from "../store.ts"
-import type { Conditions } from "./conditions.ts"
 import type { Context } from "./context.ts"
 import { eraOf } from "./schema.ts"
 
-/**
- * `by` is the column that orders the list and that the page's `from` is compared with. What is read through an index in eras says so
- * with `inEras`: SQLite does not know that it is the same order, and would sort.
- */
-export function readPage(
-  { connection }: Context,
-  select: string,
-  where: Conditions,
-  by: string,
-  { limit, order, from, back }: Page<string | number>,
-  inEras = false,
-): Row[] {
-  // Going back, the rows nearest to `from` come first, and are turned round.
-  const upwards = (order === "ascending") !== back
-  where.narrow(`${by} ${upwards ? ">" : "<"} ?`, from ?? undefined)
-  const direction = upwards ? "ASC" : "DESC"
-  const eras = inEras ? `${eraOf(by)} ${direction}, ` : ""
-  const rows = connection
-    .once(`${select} WHERE ${where} ORDER BY ${eras}${by} ${direction} LIMIT ?`)
-    .all(...where.values, limit)
-  return back ? rows.reverse() : rows
+type Where = Conditions<string | number>
+
+export function readAll({ connection }: Context, text: string, where: Where): Row[] {
+  return connection.once(text).all(...where.values)
 }
 
-/** The rows of a task: beyond its cursor, the oldest first. */
-export function oldestFirst(after: number, limit: number): Page {
-  return { limit, order: "ascending", from: after, back: false }
+/**
+ * One page, in either direction. `inEras`: it is read through an index in eras, which SQLite does not know to be in the order of `by`.
+ */
+export function readPage(
+  context: Context,
+  select: string,
+  where: Where,
+  by: string,
+  page: Page<string | number>,
+  inEras = false,
+): Row[] {
+  const { direction, limit, arrange } = paging(where, by, page)
+  const eras = inEras ? `${eraOf(by)} ${direction}, ` : ""
+  const text = `${select} WHERE ${where} ORDER BY ${eras}${by} ${direction} LIMIT ${limit}`
+  return arrange(readAll(context, text, where))
 }

@@ -5,8 +5,8 @@ import { AT, laneFetch, newest, ORG, sample } from "../conformance.ts"
 import type { DeliveryFilter, Task } from "../store.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
+import { migrate } from "./migrate.ts"
 import { OPERATIONS, type OperationName } from "./operations.ts"
-import { migrate } from "./schema.ts"
 
 const NOW = 1_900_000_000_000
 const next = { ...newest(50), from: 1000 }

@@ -1,37 +1,27 @@
 /** Policies that endpoints refer to by name. */
-import { notFound, PosthornError } from "../../core/errors.ts"
-import { toPolicy } from "../rows.ts"
-import type { NamedPolicy } from "../store.ts"
-import type { Context } from "./context.ts"
+import { notFound } from "../../core/errors.ts"
+import { policyInUse } from "../refusals.ts"
+import { orNull, toPolicy } from "../rows.ts"
+import { DELETE_POLICY, FIND_POLICY_USER, GET_POLICY, LIST_POLICIES, PUT_POLICY } from "../statements.ts"
+import type { Operation } from "./context.ts"
 
-export function putPolicy(context: Context, { orgId, name, policy, updatedAt }: NamedPolicy): void {
+export const putPolicy: Operation<"putPolicy"> = (context, { orgId, name, policy, updatedAt }) => {
   const { connection } = context
-  connection
-    .sql(`
-      INSERT INTO policies (org_id, name, policy, updated_at) VALUES (?, ?, ?, ?)
-      ON CONFLICT DO UPDATE SET policy = excluded.policy, updated_at = excluded.updated_at`)
-    .run(orgId, name, policy, updatedAt)
+  connection.sql(PUT_POLICY.text).run(orgId, name, policy, updatedAt)
   connection
     .sql("UPDATE endpoints SET version = version + 1 WHERE org_id = ? AND retry_name = ?")
     .run(orgId, name)
   context.forget()
 }
 
-export function getPolicy({ connection }: Context, orgId: string, name: string): NamedPolicy | null {
-  const row = connection.sql("SELECT * FROM policies WHERE org_id = ? AND name = ?").get(orgId, name)
-  return row === undefined ? null : toPolicy(row)
-}
+export const getPolicy: Operation<"getPolicy"> = ({ connection }, orgId, name) =>
+  orNull(connection.sql(GET_POLICY.text).get(orgId, name), toPolicy)
 
-export function listPolicies({ connection }: Context, orgId: string): NamedPolicy[] {
-  return connection.sql("SELECT * FROM policies WHERE org_id = ? ORDER BY name").all(orgId).map(toPolicy)
-}
+export const listPolicies: Operation<"listPolicies"> = ({ connection }, orgId) =>
+  connection.sql(LIST_POLICIES.text).all(orgId).map(toPolicy)
 
-export function deletePolicy({ connection }: Context, orgId: string, name: string): void {
-  const user = connection
-    .sql("SELECT id FROM endpoints WHERE org_id = ? AND retry_name = ? AND deleted_at IS NULL LIMIT 1")
-    .get(orgId, name)
-  if (user !== undefined)
-    throw new PosthornError("conflict", `policy "${name}" is used by endpoint ${user.id}`)
-  const { changes } = connection.sql("DELETE FROM policies WHERE org_id = ? AND name = ?").run(orgId, name)
-  if (changes === 0) throw notFound("policy", name)
+export const deletePolicy: Operation<"deletePolicy"> = ({ connection }, orgId, name) => {
+  const user = connection.sql(FIND_POLICY_USER.text).get(orgId, name)
+  if (user !== undefined) throw policyInUse(name, user.id)
+  if (connection.sql(DELETE_POLICY.text).get(orgId, name) === undefined) throw notFound("policy", name)
 }

@@ -2,8 +2,6 @@
  * The tables, as numbered migrations. Times are whole milliseconds since 1970 UTC: they sort, and SQL compares
  * them with `unixepoch('now', 'subsec') * 1000`. STRICT, so that a time typed as text is refused instead of never coming due.
  */
-import { PosthornError } from "../../core/errors.ts"
-import type { Connection } from "./connection.ts"
 
 /**
  * Rows by endpoint are indexed in eras of 2048: what one transaction writes then lands on a few pages, where an index by endpoint alone
@@ -221,25 +219,6 @@ CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
 ANALYZE meta;
 `
 
-const ERAS = "4000000 2048 20 1"
-
-/**
- * SQLite jumps from era to era only where it was told that an era has many rows. Told at every start: an operator's ANALYZE of a file that is
- * nearly empty counts few, and takes what was told away.
- */
-function tellOfEras(db: Connection["db"]): void {
-  const { told } = db
-    .prepare("SELECT count(*) AS told FROM sqlite_stat1 WHERE idx IN (?, ?) AND stat = ?")
-    .get("deliveries_endpoint", "attempts_endpoint", ERAS) as { told: number }
-  if (told === 2) return
-  db.exec(`
-    DELETE FROM sqlite_stat1 WHERE idx IN ('deliveries_endpoint', 'attempts_endpoint');
-    INSERT INTO sqlite_stat1 VALUES
-      ('webhook_deliveries', 'deliveries_endpoint', '${ERAS}'),
-      ('attempts', 'attempts_endpoint', '${ERAS}');
-    ANALYZE sqlite_schema`)
-}
-
 /** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
 const jobsView = (moreColumns: string) => `
 CREATE VIEW jobs AS
@@ -420,27 +399,3 @@ export const MIGRATIONS: readonly string[] = [
   VIEW_OF_WAITS,
   GATE_FENCE,
 ]
-
-/** Brings the file to this program's version. The write lock and the second look make two processes at once safe. */
-export function migrate({ db }: Connection): void {
-  if (userVersion(db) === MIGRATIONS.length) return tellOfEras(db)
-  db.exec("BEGIN IMMEDIATE")
-  try {
-    const version = userVersion(db)
-    if (version > MIGRATIONS.length) {
-      const text = `the file has schema ${version}, this program knows ${MIGRATIONS.length}: it was written by a newer Posthorn; update this one`
-      throw new PosthornError("store_incompatible", text)
-    }
-    for (const sql of MIGRATIONS.slice(version)) db.exec(sql)
-    tellOfEras(db)
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
-    db.exec("COMMIT")
-  } catch (error) {
-    if (db.isTransaction) db.exec("ROLLBACK")
-    throw error
-  }
-}
-
-function userVersion(db: Connection["db"]): number {
-  return (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version
-}

@@ -1,104 +1,57 @@
 /** Durable work on many deliveries or messages, step by step; every step commits its changes and its progress together. */
 import { notFound } from "../../core/errors.ts"
-import { toTask } from "../rows.ts"
-import type {
-  Delivery,
-  DeliveryFilter,
-  Message,
-  Page,
-  Task,
-  TaskAction,
-  TaskChanges,
-  TaskFilter,
-  TaskStep,
-} from "../store.ts"
+import { ofTasks } from "../conditions.ts"
+import { orNull, toJson, toTask } from "../rows.ts"
+import {
+  CANCEL_TASK,
+  createTask as create,
+  FIND_RUNNING_TASK,
+  GET_TASK,
+  isOverMessages,
+  LIST_RUNNING_TASKS,
+  STEP_TASK,
+} from "../statements.ts"
+import type { DeliveryFilter, Task } from "../store.ts"
 import { add } from "./add.ts"
 import { amend } from "./amend.ts"
-import { asList, Conditions } from "./conditions.ts"
-import type { Context } from "./context.ts"
+import { SQLITE } from "./conditions.ts"
+import type { Context, Operation } from "./context.ts"
 import { frontOfLanes, rangeOfDeliveries } from "./deliveries.ts"
 import { expungeMany, rangeOfMessages } from "./messages.ts"
 import { readPage } from "./page.ts"
 
-/** The table that a task goes over. */
-const TABLES: { readonly [action in TaskAction]: string } = {
-  retry: "webhook_deliveries",
-  discard: "webhook_deliveries",
-  cancel: "webhook_deliveries",
-  "send-now": "webhook_deliveries",
-  replay: "messages",
-  expunge: "messages",
-  report: "messages",
+const NEWEST = "coalesce(max(seq), 0)"
+const CREATE_OVER_DELIVERIES = create("webhook_deliveries", NEWEST)
+const CREATE_OVER_MESSAGES = create("messages", NEWEST)
+
+export const createTask: Operation<"createTask"> = ({ connection }, task) => {
+  const { id, orgId, action, type, filter, status, data, total, createdAt } = task
+  const { text } = isOverMessages(action) ? CREATE_OVER_MESSAGES : CREATE_OVER_DELIVERIES
+  const values = [id, orgId, action, type, toJson(filter), status, data, total, createdAt]
+  return toTask(connection.sql(text).get(...values)!)
 }
 
-export function createTask(context: Context, task: Task): Task {
-  context.connection
-    .sql(`
-      INSERT INTO tasks (id, org_id, action, type, filter, status, data, total, done, changed, cursor, up_to, created_at, updated_at)
-      SELECT ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, coalesce(max(seq), 0), ?, ? FROM ${TABLES[task.action]}`)
-    .run(
-      task.id,
-      task.orgId,
-      task.action,
-      task.type,
-      JSON.stringify(task.filter),
-      task.status,
-      task.data,
-      task.total,
-      task.createdAt,
-      task.createdAt,
-    )
-  return findTask(context, task.id)!
+export const getTask: Operation<"getTask"> = ({ connection }, orgId, id) =>
+  orNull(connection.sql(GET_TASK.text).get(orgId, id), toTask)
+
+function findRunning({ connection }: Context, id: string): Task | null {
+  return orNull(connection.sql(FIND_RUNNING_TASK.text).get(id), toTask)
 }
 
-export function getTask(context: Context, orgId: string, id: string): Task | null {
-  const task = findTask(context, id)
-  return task?.orgId === orgId ? task : null
-}
+export const listTasks: Operation<"listTasks"> = (context, orgId, page, filter) =>
+  readPage(context, "SELECT * FROM tasks", ofTasks(SQLITE, orgId, filter), "seq", page).map(toTask)
 
-/** Whosever it is. */
-function findTask({ connection }: Context, id: string): Task | null {
-  const row = connection.sql("SELECT * FROM tasks WHERE id = ?").get(id)
-  return row === undefined ? null : toTask(row)
-}
+export const listRunningTasks: Operation<"listRunningTasks"> = ({ connection }, limit) =>
+  connection.sql(LIST_RUNNING_TASKS.text).all(limit).map(toTask)
 
-function findRunning(context: Context, id: string): Task | null {
-  const task = findTask(context, id)
-  return task?.status === "running" ? task : null
-}
-
-export function listTasks(
-  context: Context,
-  orgId: string,
-  page: Page,
-  { status, types }: TaskFilter = {},
-): Task[] {
-  const where = new Conditions()
-    .narrow("org_id = ?", orgId)
-    .narrow("status = ?", status)
-    .narrow("type IN (SELECT value FROM json_each(?))", asList(types))
-  return readPage(context, "SELECT * FROM tasks", where, "seq", page).map(toTask)
-}
-
-export function listRunningTasks({ connection }: Context, limit: number): Task[] {
-  return connection
-    .sql("SELECT * FROM tasks WHERE status = 'running' ORDER BY seq LIMIT ?")
-    .all(limit)
-    .map(toTask)
-}
-
-export function cancelTask(context: Context, orgId: string, id: string, now: number): Task {
-  context.connection
-    .sql(
-      "UPDATE tasks SET status = 'cancelled', updated_at = ? WHERE id = ? AND org_id = ? AND status = 'running'",
-    )
-    .run(now, id, orgId)
+export const cancelTask: Operation<"cancelTask"> = (context, orgId, id, now) => {
+  context.connection.sql(CANCEL_TASK.text).run(orgId, id, now)
   const task = getTask(context, orgId, id)
   if (task === null) throw notFound("task", id)
   return task
 }
 
-export function readTask(context: Context, id: string, limit: number): Delivery[] {
+export const readTask: Operation<"readTask"> = (context, id, limit) => {
   const task = findRunning(context, id)
   if (task === null) return []
   const { filter, cursor, upTo } = task
@@ -112,31 +65,22 @@ function isOfWholeLanes({ live, appId, endpointId, ...narrower }: DeliveryFilter
   return live === true && (endpointId ?? appId) !== undefined && Object.keys(narrower).length === 0
 }
 
-export function readTaskMessages(context: Context, id: string, limit: number): Message[] {
+export const readTaskMessages: Operation<"readTaskMessages"> = (context, id, limit) => {
   const task = findRunning(context, id)
   if (task === null) return []
-  const { appId = "", ...filter } = task.filter
-  return rangeOfMessages(context, { ...filter, appId }, task.cursor, task.upTo, limit)
+  const filter = { ...task.filter, appId: task.filter.appId! }
+  return rangeOfMessages(context, filter, task.cursor, task.upTo, limit)
 }
 
-export function stepTask(context: Context, step: TaskStep): TaskChanges | null {
+export const stepTask: Operation<"stepTask"> = (context, step) => {
   const { taskId, expectedCursor, looked, cursor, at } = step
   const task = findRunning(context, taskId)
   if (task === null || task.cursor !== expectedCursor) return null
   const amended = amend(context, step.amendments)
   const added = add(context, step.additions, at)
   const expunged = expungeMany(context, step.expunged)
-  context.connection
-    .sql(
-      "UPDATE tasks SET status = ?, done = done + ?, changed = changed + ?, cursor = ?, updated_at = ? WHERE id = ?",
-    )
-    .run(
-      cursor === null ? "finished" : "running",
-      looked,
-      [...amended, ...added, ...expunged].filter(Boolean).length,
-      cursor ?? task.cursor,
-      at.now,
-      taskId,
-    )
+  const changed = [...amended, ...added, ...expunged].filter(Boolean).length
+  const status = cursor === null ? "finished" : "running"
+  context.connection.sql(STEP_TASK.text).run(taskId, status, looked, changed, cursor, at.now)
   return { amended, added }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
 import type { FencedSettlement } from "../fence.ts"
 import type { NewMessage } from "../store.ts"
-import type { AcceptedOnThread } from "./handoff.ts"
+import type { AcceptedOnThread } from "./accept.ts"
 import { wireOf } from "./wire.ts"
 
 /** Each value is another, so that none can take another's place. */

@@ -7,7 +7,7 @@
 import type { Bytes } from "../../core/bytes.ts"
 import type { FencedSettlement } from "../fence.ts"
 import type { NewAttempt, NewMessage } from "../store.ts"
-import type { AcceptedOnThread, LaneOnThread } from "./handoff.ts"
+import type { AcceptedOnThread, LaneOnThread } from "./accept.ts"
 import type { OperationName } from "./operations.ts"
 
 interface Wire {

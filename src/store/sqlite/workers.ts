@@ -1,6 +1,5 @@
 /** Workers: on a file there is one, the process that owns it. */
-import type { WorkerStatus } from "../store.ts"
-import type { Context } from "./context.ts"
+import type { Operation } from "./context.ts"
 import { isOwned, selfName } from "./owner.ts"
 
 /** What a process that is gone had in hand is still there: its successor finds it. */
@@ -11,7 +10,7 @@ const HELD = `
     JOIN endpoints e ON e.id = d.webhook_id
    WHERE e.org_id = ?`
 
-export function listWorkers({ connection }: Context, orgId: string): WorkerStatus[] {
+export const listWorkers: Operation<"listWorkers"> = ({ connection }, orgId) => {
   const file = connection.db.location()
   // A database in memory belongs to its process.
   const name =

@@ -2,7 +2,7 @@
  * What handing deliveries to open lanes needs in the database (decisions 0012 and 0018): the mark in a delivery's row, and an endpoint's version
  * that every change raises.
  */
-import { VIEWS_OF_HANDED } from "./views.ts"
+import { VIEWS_OF_HANDED } from "./schema-views.ts"
 
 export const HANDING = `
 -- The token of the claim that the delivery was handed to as it was accepted; negative: to wait for its turn. It is the fence: who settles

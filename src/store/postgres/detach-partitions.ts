@@ -2,12 +2,12 @@
  * Takes the tables whose time has come out of their parents, beside everything else that goes on. Attempts and idempotency keys are
  * dropped at once; a day of deliveries is set aside, because their messages go row by row.
  */
-import { GENERATION_MS, KEPT_GENERATIONS } from "./accept.ts"
+import { generationAt, KEPT_GENERATIONS } from "../idempotency.ts"
 import { disconnect } from "./client.ts"
 import type { Database, Runner } from "./connection.ts"
 import { isCanceled, isLockTimeout } from "./errors.ts"
 import { asideName, DAY_MS, lockPartitions } from "./partitions.ts"
-import type { Statement } from "./statement.ts"
+import { unnamed } from "./statement.ts"
 
 /**
  * How long a reader or a dump may keep a table where it is, before it is left for the next time. Meanwhile nobody can make a
@@ -17,7 +17,7 @@ const PATIENCE_MS = 2000
 /** A table may be kept by several, one after the other. */
 const LONGEST_MS = 8000
 /** The lock goes to others when nothing was heard for so long: this process froze, or lost the network. */
-const HOLD: Statement = { name: "", text: "SET LOCAL idle_in_transaction_session_timeout = '10s'" }
+const HOLD = unnamed("SET LOCAL idle_in_transaction_session_timeout = '10s'")
 
 const DELIVERIES = "webhook_deliveries_done"
 
@@ -28,9 +28,7 @@ interface Table {
   readonly state: "attached" | "detaching" | "detached" | "aside"
 }
 
-const FIND: Statement = {
-  name: "",
-  text: `
+const FIND = unnamed(`
     SELECT c.relname AS name, t.parts[1] AS parent, t.parts[3]::int AS value,
            CASE WHEN t.parts[2] IS NOT NULL THEN 'aside'
                 WHEN i.inhdetachpending THEN 'detaching'
@@ -41,14 +39,13 @@ const FIND: Statement = {
       LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
      WHERE c.relkind = 'r' AND t.parts IS NOT NULL
        AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'attempts'::regclass)
-     ORDER BY t.parts[3]::int, t.parts[1] DESC`,
-}
+     ORDER BY t.parts[3]::int, t.parts[1] DESC`)
 
 /**
  * The names of the tables that are set aside. The next ones follow when these are worked off: a day that began long ago may get a row
  * at any time, and whoever writes it would have to make its table again and again.
  */
-export function retire(database: Database, now: number): Promise<string[]> {
+export function detachDue(database: Database, now: number): Promise<string[]> {
   return database.transactionCalmly(async (runner) => {
     await runner.run(HOLD, [])
     await lockPartitions(runner, database.schema)
@@ -66,7 +63,7 @@ function isSetAside({ parent, state }: Table): boolean {
 /** Also what an earlier run was stopped in the middle of. */
 function isDue({ parent, value, state }: Table, now: number): boolean {
   if (state !== "attached") return true
-  if (parent === "idempotency") return value <= Math.floor(now / GENERATION_MS) - KEPT_GENERATIONS
+  if (parent === "idempotency") return value <= generationAt(now) - KEPT_GENERATIONS
   return value * DAY_MS <= now
 }
 
