@@ -1,7 +1,8 @@
-/** Checks what callers hand in, before anything is written; every error names the field. */
+/** Checks the input of callers before anything is written. Every error names the field. */
 import { type Bytes, bytesOfText, copyOfBytes } from "./bytes.ts"
 import { invalid, PosthornError } from "./errors.ts"
 import { HEADER_NAME, NOT_IN_A_HEADER } from "./header.ts"
+import type { IdPrefix } from "./ids.ts"
 
 const NAME = /^[a-zA-Z0-9\-_.]+$/
 
@@ -16,6 +17,44 @@ export function refuseUnknown(input: object, known: readonly string[], at: strin
       throw invalid(at === "" ? field : `${at}.${field}`, `is unknown; known are ${known.join(", ")}`)
     }
   }
+}
+
+export type Check<T> = (value: unknown, field: string) => T
+
+/** Checks the fields that are given. A field that has no check and is not in `others` is refused. */
+export function parseFields<P>(
+  input: object,
+  checks: { readonly [F in keyof P]: Check<P[F]> },
+  others: readonly string[] = [],
+): Partial<P> {
+  refuseUnknown(input, [...Object.keys(checks), ...others], "")
+  const patch: Partial<P> = {}
+  for (const field in checks) {
+    const value = (input as { readonly [field: string]: unknown })[field]
+    if (value !== undefined) patch[field] = checks[field](value, field)
+  }
+  return patch
+}
+
+export function ifGiven<T>(value: unknown, field: string, check: Check<T>): T | undefined {
+  return value === undefined ? undefined : check(value, field)
+}
+
+export function requireOneOf<T extends string | number>(
+  value: unknown,
+  field: string,
+  known: readonly T[],
+): T {
+  if (!known.includes(value as T)) throw invalid(field, `must be one of ${known.join(", ")}`)
+  return value as T
+}
+
+export function optionalOneOf<T extends string | number>(
+  value: unknown,
+  field: string,
+  known: readonly T[],
+): T | undefined {
+  return value === undefined ? undefined : requireOneOf(value, field, known)
 }
 
 /** A uid, event type, channel or key name. */
@@ -42,6 +81,13 @@ export function requireTag(value: unknown, field: string): string {
 
 export function optionalName(value: unknown, field: string, longest = 256): string | null {
   return value === undefined || value === null ? null : requireName(value, field, longest)
+}
+
+/** An id of the caller's own, which must not look like one of ours. */
+export function optionalUid(value: unknown, field: string, prefix: IdPrefix): string | null {
+  const uid = optionalName(value, field)
+  if (uid?.startsWith(`${prefix}_`)) throw invalid(field, `must not start with ${prefix}_`)
+  return uid
 }
 
 export function requireText(value: unknown, field: string, longest: number): string {
@@ -80,11 +126,14 @@ export function fullAddress(schemes: readonly string[]): string {
   return `must be a full ${others.length === 0 ? last : `${others.reverse().join(", ")} or ${last}`} address`
 }
 
+export function requireNumber(value: unknown, field: string, least: number, most: number): number {
+  if (typeof value === "number" && value >= least && value <= most) return value
+  throw invalid(field, `must be a number between ${least} and ${most}`)
+}
+
 export function wholeNumber(value: unknown, field: string, least: number, most: number): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most) {
-    throw invalid(field, `must be a whole number between ${least} and ${most}`)
-  }
-  return value
+  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value
+  throw invalid(field, `must be a whole number between ${least} and ${most}`)
 }
 
 export function optionalWholeNumber(
@@ -120,7 +169,7 @@ export function requireDelayMs(seconds: unknown, field: string): number {
   return Math.round(seconds * 1000)
 }
 
-/** Metadata: a flat object of texts. */
+/** A flat object of texts. */
 export function requireMetadata(value: unknown, field: string): { readonly [key: string]: string } {
   if (value === undefined) return {}
   requireObject(value, field)
@@ -138,10 +187,10 @@ const RESERVED_HEADERS = new Set(
   ).split(" "),
 )
 
-/** Svix refuses these too: its own, and those that proxies of the large clouds add and trust. */
+/** Svix refuses these too: its own headers, and headers that proxies of the large clouds add and trust. */
 const FOREIGN_HEADERS = /^x-(svix|amzn?|goog(le)?|gfe|azure|fd)-/
 
-/** Custom headers of an endpoint, with the case of their names. What the transport or the signature owns is refused. */
+/** Custom headers of an endpoint, with the case of their names. Headers that Posthorn sets itself are refused. */
 export function requireHeaders(value: unknown, field: string): { readonly [name: string]: string } {
   if (value === undefined) return {}
   requireObject(value, field)
@@ -170,7 +219,7 @@ export interface PayloadBytes {
   readonly contentType: string
 }
 
-/** A JSON value becomes its bytes here, once: what is signed is what is stored is what is sent. */
+/** A JSON value is serialised once, here: the bytes that are stored are also signed and sent. */
 export function payloadBytes(
   payload: unknown,
   contentType: unknown,
@@ -203,14 +252,8 @@ function jsonOf(payload: unknown, field: string): string {
   try {
     text = JSON.stringify(payload)
   } catch (cause) {
-    throw new PosthornError(
-      "invalid_input",
-      "payload cannot be written as JSON (is it cyclic, or does it hold a BigInt?)",
-      {
-        field,
-        cause,
-      },
-    )
+    const problem = "payload cannot be written as JSON (is it cyclic, or does it hold a BigInt?)"
+    throw new PosthornError("invalid_input", problem, { field, cause })
   }
   if (text === undefined) throw invalid(field, "must be a JSON value or bytes")
   return text

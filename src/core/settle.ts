@@ -7,8 +7,9 @@ import { type AttemptOutcome, errorDetail, judge, type Outcome } from "./outcome
 import type { DeadReason, Policy } from "./policy.ts"
 import { retryAfterMs } from "./retry-after.ts"
 
+export const DELIVERY_STATUSES = ["pending", "failed", "delivered", "dead"] as const
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 export type LiveStatus = "pending" | "failed"
-export type DeliveryStatus = LiveStatus | "delivered" | "dead"
 
 /** What the rules need to know of a delivery that is not finished. Times in milliseconds. */
 export interface LiveDelivery {

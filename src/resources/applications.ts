@@ -1,18 +1,20 @@
 /** Applications: the customers of the program that sends. */
 import { invalid } from "../core/errors.ts"
 import {
-  optionalName,
+  ifGiven,
+  optionalUid,
   optionalWholeNumber,
-  refuseUnknown,
+  parseFields,
   requireBoolean,
   requireMetadata,
   requireObject,
   requireText,
 } from "../core/input.ts"
-import type { ApplicationFilter, ApplicationPatch, Application as Row } from "../store/store.ts"
+import type { ApplicationPatch, Application as Row } from "../store/store.ts"
 import { forgetKeys } from "./key-ring.ts"
-import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageById } from "./paging.ts"
-import { date, madeOnce, newTask, type ResourceContext, requireApplication } from "./resource-context.ts"
+import { byId, type Listing, listing, type PageInput } from "./paging.ts"
+import { createOrFind, date, type ResourceContext, requireApplication } from "./resource-context.ts"
+import { newTask } from "./tasks.ts"
 
 export interface Application extends Omit<Row, "orgId" | "createdAt" | "updatedAt"> {
   readonly createdAt: Date
@@ -21,23 +23,22 @@ export interface Application extends Omit<Row, "orgId" | "createdAt" | "updatedA
 
 export interface ApplicationInput {
   name: string
-  /** Your own id for it; accepted wherever an application is named. */
+  /** Your own id for the application; accepted in place of its id. */
   uid?: string | null
   metadata?: { readonly [key: string]: string }
-  /** The most requests in any second, over all its endpoints. */
+  /** Requests per second, over all its endpoints. */
   rateLimit?: number | null
 }
 
-/** A page of those that are not left out by their endpoints. */
 export interface ApplicationQuery extends PageInput {
   excludeWithoutEndpoints?: boolean
-  /** Leaves out those that have endpoints, all of them disabled. */
+  /** Leaves out applications whose endpoints are all disabled. */
   excludeAllDisabled?: boolean
-  /** Leaves out those that have endpoints, all of them with a URL that begins so. */
+  /** Leaves out applications whose endpoints all have a URL that begins with this text. */
   excludeAllTo?: string
 }
 
-const FIELDS = ["name", "uid", "metadata", "rateLimit"] as const
+const FILTERS = ["excludeWithoutEndpoints", "excludeAllDisabled", "excludeAllTo"] as const
 
 export class Applications {
   readonly #context: ResourceContext
@@ -62,7 +63,7 @@ export class Applications {
       createdAt: now,
       updatedAt: now,
     }
-    const made = await madeOnce(
+    const made = await createOrFind(
       () => store.createApplication(application).then(() => application),
       () => store.getApplication(orgId, application.id),
     )
@@ -75,24 +76,22 @@ export class Applications {
   }
 
   list(query: ApplicationQuery = {}): Listing<Application> {
-    return listing(query, (asked) => this.#page(asked))
-  }
-
-  async #page(query: ApplicationQuery): Promise<List<Application>> {
     const { store, orgId } = this.#context
-    requireObject(query, "query")
-    const { excludeWithoutEndpoints, excludeAllDisabled, excludeAllTo, ...page } = query
-    const filter: ApplicationFilter = {
-      excludeWithoutEndpoints: requireBoolean(excludeWithoutEndpoints ?? false, "excludeWithoutEndpoints"),
-      excludeAllDisabled: requireBoolean(excludeAllDisabled ?? false, "excludeAllDisabled"),
-      excludeAllTo: excludeAllTo === undefined ? undefined : requireText(excludeAllTo, "excludeAllTo", 4096),
-    }
-    return listPage(
-      pageById("app", onlyPage(page)),
-      (read) => store.listApplications(orgId, read, filter),
-      ({ id }) => id,
+    return listing(query, {
+      fields: FILTERS,
+      by: byId("app"),
+      read: async ({ excludeWithoutEndpoints = false, excludeAllDisabled = false, excludeAllTo }) => {
+        const filter = {
+          excludeWithoutEndpoints: requireBoolean(excludeWithoutEndpoints, "excludeWithoutEndpoints"),
+          excludeAllDisabled: requireBoolean(excludeAllDisabled, "excludeAllDisabled"),
+          excludeAllTo: ifGiven(excludeAllTo, "excludeAllTo", (value, field) =>
+            requireText(value, field, 4096),
+          ),
+        }
+        return (page) => store.listApplications(orgId, page, filter)
+      },
       show,
-    )
+    })
   }
 
   async update(app: string, input: Partial<ApplicationInput>): Promise<Application> {
@@ -101,7 +100,7 @@ export class Applications {
     return show(await store.updateApplication(id, parse(input), clock.now()))
   }
 
-  /** Its endpoints go with it, and its keys open nothing more; what waits ends as dead with the reason `cancelled`. */
+  /** Deletes its endpoints and revokes its keys. Deliveries that wait end as dead with the reason `cancelled`. */
   async delete(app: string): Promise<void> {
     const { id } = await requireApplication(this.#context, app)
     await this.#context.store.deleteApplication(
@@ -116,17 +115,17 @@ export class Applications {
 
 function parse(input: Partial<ApplicationInput>): ApplicationPatch {
   requireObject(input, "application")
-  refuseUnknown(input, FIELDS, "")
-  if (input.uid?.startsWith?.("app_")) throw invalid("uid", "must not start with app_")
-  if (input.name === "") throw invalid("name", "must not be empty")
-  return {
-    ...(input.name === undefined ? {} : { name: requireText(input.name, "name", 256) }),
-    ...(input.uid === undefined ? {} : { uid: optionalName(input.uid, "uid") }),
-    ...(input.metadata === undefined ? {} : { metadata: requireMetadata(input.metadata, "metadata") }),
-    ...(input.rateLimit === undefined
-      ? {}
-      : { rateLimit: optionalWholeNumber(input.rateLimit, "rateLimit", 1, 65_535) }),
-  }
+  return parseFields(input, {
+    name: requireApplicationName,
+    uid: (value, field) => optionalUid(value, field, "app"),
+    metadata: requireMetadata,
+    rateLimit: (value, field) => optionalWholeNumber(value, field, 1, 65_535),
+  })
+}
+
+function requireApplicationName(value: unknown, field: string): string {
+  if (value === "") throw invalid(field, "must not be empty")
+  return requireText(value, field, 256)
 }
 
 function show({ orgId: _org, ...row }: Row): Application {

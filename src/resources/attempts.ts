@@ -1,33 +1,24 @@
-/** Attempts: every request that was made, and what came back. */
+/** Attempts: the requests of deliveries and their responses. */
 import { notFound } from "../core/errors.ts"
-import { refuseUnknown, requireObject } from "../core/input.ts"
+import { optionalOneOf } from "../core/input.ts"
 import type { AttemptStatus, Attempt as Row } from "../store/store.ts"
-import {
-  type List,
-  type Listing,
-  listing,
-  listPage,
-  PAGE_FIELDS,
-  type PageInput,
-  pageBySeq,
-} from "./paging.ts"
+import { bySeq, type Listing, listing, type PageInput } from "./paging.ts"
 import {
   CONTENT_FIELDS,
   type ContentQuery,
-  oneOf,
   optionalText,
   parseContent,
   RESPONSE_CLASSES,
   type ResponseClass,
   someOf,
 } from "./query.ts"
-import { date, type ResourceContext, requireApplication } from "./resource-context.ts"
+import { date, optionalApplicationId, type ResourceContext } from "./resource-context.ts"
 
 export interface Attempt extends Omit<Row, "seq" | "startedAt"> {
   readonly startedAt: Date
 }
 
-/** Times are those at which the attempt began. */
+/** `since` and `until` are compared with the start of the attempt. */
 export interface AttemptQuery extends ContentQuery, PageInput {
   /** An application, by id or uid. */
   app?: string
@@ -35,7 +26,7 @@ export interface AttemptQuery extends ContentQuery, PageInput {
   endpoint?: string
   message?: string
   status?: AttemptStatus | readonly AttemptStatus[]
-  /** Of the answer: 0 for none, 100 to 500. */
+  /** The class of the response's status: 100 to 500, or 0 for no response. */
   responseClass?: ResponseClass
 }
 
@@ -48,7 +39,6 @@ const FIELDS = [
   "status",
   "responseClass",
   ...CONTENT_FIELDS,
-  ...PAGE_FIELDS,
 ] as const
 
 export class Attempts {
@@ -60,38 +50,35 @@ export class Attempts {
 
   /** Newest first. */
   list(query: AttemptQuery = {}): Listing<Attempt> {
-    return listing(query, (asked) => this.#page(asked))
-  }
-
-  async #page(query: AttemptQuery): Promise<List<Attempt>> {
-    requireObject(query, "query")
-    refuseUnknown(query, FIELDS, "")
-    for (const field of ["app", "delivery", "endpoint", "message"] as const) optionalText(query[field], field)
     const { store, orgId } = this.#context
-    const filter = {
-      ...parseContent(query),
-      orgId,
-      appId: query.app === undefined ? undefined : (await requireApplication(this.#context, query.app)).id,
-      deliveryId: query.delivery,
-      endpointId: query.endpoint,
-      messageId: query.message,
-      statuses: someOf(query.status, "status", STATUSES),
-      responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
-    }
-    return listPage(
-      pageBySeq(query),
-      (read) => store.listAttempts(filter, read),
-      ({ seq }) => seq,
+    return listing(query, {
+      fields: FIELDS,
+      by: bySeq,
+      read: async (asked) => {
+        for (const field of ["app", "delivery", "endpoint", "message"] as const)
+          optionalText(asked[field], field)
+        const filter = {
+          ...parseContent(asked),
+          orgId,
+          appId: await optionalApplicationId(this.#context, asked.app),
+          deliveryId: asked.delivery,
+          endpointId: asked.endpoint,
+          messageId: asked.message,
+          statuses: someOf(asked.status, "status", STATUSES),
+          responseClass: optionalOneOf(asked.responseClass, "responseClass", RESPONSE_CLASSES),
+        }
+        return (page) => store.listAttempts(filter, page)
+      },
       show,
-    )
+    })
   }
 
-  /** Of a message that is known to be the tenant's, by its id. Rejects with `not_found`. */
+  /** The caller has checked that the message belongs to the tenant. Rejects with `not_found`. */
   async get(messageId: string, id: string): Promise<Attempt> {
     return show(await this.#read(messageId, id))
   }
 
-  /** What the receiver answered is removed for good. */
+  /** Removes the response for good. */
   async expunge(messageId: string, id: string): Promise<void> {
     await this.#read(messageId, id)
     await this.#context.store.expungeAttempt(messageId, id)

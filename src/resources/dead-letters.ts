@@ -1,18 +1,18 @@
-/** Dead letters: what was given up and not discarded. */
+/** Dead letters: deliveries that were given up and not discarded. */
 import { invalid, PosthornError } from "../core/errors.ts"
-import { requireObject, wholeNumber } from "../core/input.ts"
+import { wholeNumber } from "../core/input.ts"
 import type { DeliveryFilter, Endpoint, DeadGroup as GroupRow } from "../store/store.ts"
 import {
+  amendIfUnchanged,
   type Deliveries,
   type Delivery,
-  type DeliveryQuery,
   listDeliveries,
-  parseQuery,
   readDelivery,
 } from "./deliveries.ts"
-import { type List, type Listing, listing, type PageInput } from "./paging.ts"
-import { date, newTask, type ResourceContext } from "./resource-context.ts"
-import { startTask, type Task } from "./tasks.ts"
+import { type DeliveryQuery, parseQuery, toFilter } from "./delivery-query.ts"
+import type { Listing, PageInput } from "./paging.ts"
+import { date, type ResourceContext } from "./resource-context.ts"
+import { startNewTask, type Task } from "./tasks.ts"
 
 export type DeadQuery = Omit<DeliveryQuery, "status">
 
@@ -34,25 +34,19 @@ export class DeadLetters {
   }
 
   list(query: DeadQuery & PageInput = {}): Listing<Delivery> {
-    return listing(query, (asked) => this.#page(asked))
+    const context = this.#context
+    return listDeliveries(context, query, async (asked) => deadOnly(asked, await toFilter(context, asked)))
   }
 
-  async #page(query: DeadQuery & PageInput): Promise<List<Delivery>> {
-    return listDeliveries(this.#context, query, (filter) => this.#filter(filter))
-  }
-
-  /** How many `retryMany` or `discardMany` would take: the preview. */
+  /** The number of deliveries that `retryMany` or `discardMany` would take. */
   async count(query: DeadQuery = {}): Promise<number> {
     return this.#context.store.countDeliveries(await this.#filter(query))
   }
 
   /** By endpoint, reason and error, the largest group first. */
   async groups(query: DeadQuery = {}, limit = 100): Promise<DeadGroup[]> {
-    const rows = await this.#context.store.groupDead(
-      await this.#filter(query),
-      wholeNumber(limit, "limit", 1, 1000),
-    )
     const { store } = this.#context
+    const rows = await store.groupDead(await this.#filter(query), wholeNumber(limit, "limit", 1, 1000))
     const names = new Map<string, Endpoint | null>()
     for (const { appId, endpointId } of rows)
       if (!names.has(endpointId)) names.set(endpointId, await store.getEndpoint(appId, endpointId))
@@ -71,29 +65,28 @@ export class DeadLetters {
 
   /** Durable: goes on after a restart. Watch it with `tasks.get`, stop it with `tasks.cancel`. */
   async retryMany(query: DeadQuery): Promise<Task> {
-    const filter = await this.#filter(query)
-    return startTask(this.#context, await newTask(this.#context, "retry", "dead.retry", filter))
+    return startNewTask(this.#context, "retry", "dead.retry", await this.#filter(query))
   }
 
-  /** No longer listed as a dead letter; its record stays until retention removes it. */
+  /** Removes it from the dead letters. Its record stays until retention removes it. */
   async discard(id: string): Promise<Delivery> {
-    const { seq, status, attemptCount } = await readDelivery(this.#context, id)
+    const delivery = await readDelivery(this.#context, id)
+    const { status } = delivery
     if (status !== "dead") throw new PosthornError("conflict", `delivery "${id}" is ${status}, not dead`)
-    const change = { discardedAt: this.#context.clock.now() }
-    await this.#context.store.amend([
-      { seq, expectedStatus: "dead", expectedAttemptCount: attemptCount, change },
-    ])
+    await amendIfUnchanged(this.#context, delivery, { discardedAt: this.#context.clock.now() })
     return this.#deliveries.get(id)
   }
 
   async discardMany(query: DeadQuery): Promise<Task> {
-    const filter = await this.#filter(query)
-    return startTask(this.#context, await newTask(this.#context, "discard", "dead.discard", filter))
+    return startNewTask(this.#context, "discard", "dead.discard", await this.#filter(query))
   }
 
   async #filter(query: DeadQuery): Promise<DeliveryFilter> {
-    requireObject(query, "query")
-    if ("status" in query) throw invalid("status", "is always dead here")
-    return { ...(await parseQuery(this.#context, query)), status: "dead", undiscarded: true }
+    return deadOnly(query, await parseQuery(this.#context, query))
   }
+}
+
+function deadOnly(query: DeadQuery, filter: DeliveryFilter): DeliveryFilter {
+  if ("status" in query) throw invalid("status", "is always dead here")
+  return { ...filter, status: "dead", undiscarded: true }
 }

@@ -1,45 +1,28 @@
-/** Deliveries and their attempts, and what an operator does with one of them. */
+/** Deliveries, and the changes that an operator makes to one of them. */
 import { type Clock, momentOf, steadyDueOf } from "../core/clock.ts"
-import { invalid, notFound, PosthornError } from "../core/errors.ts"
-import { isId } from "../core/ids.ts"
-import { refuseUnknown, requireBoolean, requireDelayMs, requireObject, requireTime } from "../core/input.ts"
+import { invalid, PosthornError } from "../core/errors.ts"
+import { refuseUnknown, requireDelayMs, requireObject, requireTime } from "../core/input.ts"
 import { cancel, isLive, reschedule, revive } from "../core/operate.ts"
-import { DEAD_REASONS, type DeadReason } from "../core/policy.ts"
-import { ageEndsAt, type Change, type DeliveryStatus } from "../core/settle.ts"
+import { ageEndsAt, type Change } from "../core/settle.ts"
 import type { Wait, WaitReason } from "../core/wait.ts"
-import { policyOf } from "../engine/target.ts"
 import { amended } from "../observe/event-stream.ts"
 import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
-import {
-  type List,
-  type Listing,
-  listing,
-  listPage,
-  PAGE_FIELDS,
-  type PageInput,
-  pageBySeq,
-} from "./paging.ts"
-import {
-  CONTENT_FIELDS,
-  type ContentQuery,
-  oneOf,
-  optionalText,
-  parseContent,
-  RESPONSE_CLASSES,
-  type ResponseClass,
-} from "./query.ts"
-import { date, type ResourceContext, requireApplication, requireEndpoint } from "./resource-context.ts"
+import { DELIVERY_FIELDS, type DeliveryQuery, parseQuery, toFilter } from "./delivery-query.ts"
+import { bySeq, type Listing, listing, type PageInput } from "./paging.ts"
+import { date, policyFor, type ResourceContext, requireFound } from "./resource-context.ts"
 import type { Task } from "./tasks.ts"
 import { countWaiting, sendNow, type WaitingQuery } from "./waiting.ts"
 import { withWaits } from "./waits.ts"
+
+export type { DeliveryQuery } from "./delivery-query.ts"
 
 type Times = "nextRetryAt" | "lastAttemptedAt" | "receivedAt" | "deliveredAt" | "discardedAt"
 
 export interface Delivery
   extends Omit<Row, "seq" | "ageFrom" | "stalls" | "manual" | "deferred" | "dated" | Times> {
-  /** When the next attempt can start at the earliest. Null when none follows, when it is in flight, and while the endpoint is paused or disabled. */
+  /** The earliest start of the next attempt. Null for a finished delivery, during an attempt, and while the endpoint is paused or disabled. */
   readonly nextRetryAt: Date | null
-  /** Why it waits; null when it is finished. */
+  /** Null for a finished delivery. */
   readonly waitReason: WaitReason | null
   readonly lastAttemptedAt: Date | null
   readonly receivedAt: Date
@@ -47,42 +30,12 @@ export interface Delivery
   readonly discardedAt: Date | null
 }
 
-/** Which deliveries: those that fit everything that is given. Times are those at which the message was received. */
-export interface DeliveryQuery extends ContentQuery {
-  /** An application, by id or uid. */
-  app?: string
-  /** An endpoint, by id; or by uid together with `app`. */
-  endpoint?: string
-  /** A message, by id; or by event id together with `app`. */
-  message?: string
-  status?: DeliveryStatus
-  /** True: only those that are not finished, `pending` and `failed`. */
-  live?: boolean
-  deadReason?: DeadReason
-  /** Of the dead: those that somebody called off (`cancelled`, `expunged`), or those that were given up. */
-  calledOff?: boolean
-  /** Of the last answer: 0 for none, 100 to 500. */
-  responseClass?: ResponseClass
-}
-
-/** When a delivery is tried next: at a time, or after a delay from now. */
+/** When the next attempt starts: at a time, or after a delay from now. */
 export interface RescheduleInput {
   at?: Date | number
   delaySeconds?: number
 }
 
-const FIELDS = [
-  "app",
-  "endpoint",
-  "message",
-  "status",
-  "live",
-  "deadReason",
-  "calledOff",
-  "responseClass",
-  ...CONTENT_FIELDS,
-] as const
-const STATUSES: readonly DeliveryStatus[] = ["pending", "failed", "delivered", "dead"]
 const MOST_TRIES = 10
 
 export class Deliveries {
@@ -99,42 +52,38 @@ export class Deliveries {
 
   /** Newest first. */
   list(query: DeliveryQuery & PageInput = {}): Listing<Delivery> {
-    return listing(query, (asked) => this.#page(asked))
-  }
-
-  async #page(query: DeliveryQuery & PageInput): Promise<List<Delivery>> {
-    return listDeliveries(this.#context, query, (filter) => parseQuery(this.#context, filter))
+    return listDeliveries(this.#context, query, (asked) => toFilter(this.#context, asked))
   }
 
   async count(query: DeliveryQuery = {}): Promise<number> {
     return this.#context.store.countDeliveries(await parseQuery(this.#context, query))
   }
 
-  /** Sends a finished delivery again, dead or delivered: attempt 0, due now, its age starts anew. One that waits becomes due now. */
+  /** Sends a finished delivery again: attempt 0, due now, its age starts anew. A delivery that waits becomes due now. */
   async retry(id: string): Promise<Delivery> {
+    const { store, wake } = this.#context
     const { appId, endpointId, messageId } = await readDelivery(this.#context, id)
-    if ((await this.#context.store.getEndpoint(appId, endpointId)) === null) {
+    if ((await store.getEndpoint(appId, endpointId)) === null)
       throw new PosthornError("conflict", `delivery "${id}" cannot be sent again: its endpoint was deleted`)
-    }
-    const message = await this.#context.store.getMessages([messageId], false)
-    if (message[0]?.expunged)
+    const [message] = await store.getMessages([messageId], false)
+    if (message?.expunged)
       throw new PosthornError("conflict", `delivery "${id}" cannot be sent again: its payload was expunged`)
-    const { delivery, now } = await this.#amend(id, (row, now) => revive(row, now))
-    this.#context.wake([{ endpointId: delivery.endpointId, appId: delivery.appId, dueAt: now }])
+    const { now } = await this.#amend(id, revive)
+    wake([{ endpointId, appId, dueAt: now }])
     return this.get(id)
   }
 
-  /** Sets when a delivery that waits is tried next. No attempt is counted; one that is under way goes its way. */
+  /** Sets the next attempt of a delivery that waits. No attempt is counted, and a request in flight goes on. */
   async reschedule(id: string, input: RescheduleInput): Promise<Delivery> {
-    const dueAt = dueAtOf(input, this.#context.clock)
-    const { appId, endpointId } = await readDelivery(this.#context, id)
-    const endpoint = await this.#context.store.getEndpoint(appId, endpointId)
-    const policy =
-      endpoint === null ? this.#context.defaultPolicy : policyOf(endpoint, this.#context.defaultPolicy)
+    const { clock, recall, wake } = this.#context
+    const dueAt = dueAtOf(input, clock)
+    const before = await readDelivery(this.#context, id)
+    const { appId, endpointId } = before
+    const policy = await policyFor(this.#context, before)
     await this.#amend(id, (row, now) => {
       requireLive(row)
-      // It waits for no date any more: its age is converted to the steady clock, as when it joins its lane.
-      const stepMs = row.dated ? now - this.#context.clock.wallNow() : 0
+      // Without its date, the delivery's age is on the steady clock, as when it joins its lane.
+      const stepMs = row.dated ? now - clock.wallNow() : 0
       const ageFrom = row.ageFrom === null ? null : row.ageFrom + stepMs
       const endsAt = ageEndsAt(ageFrom, policy)
       if (endsAt !== null && dueAt >= endsAt)
@@ -144,30 +93,27 @@ export class Deliveries {
         )
       return reschedule({ ...row, ageFrom }, dueAt, now)
     })
-    this.#context.recall({ endpointId })
-    this.#context.wake([{ endpointId, appId, dueAt }])
+    recall({ endpointId })
+    wake([{ endpointId, appId, dueAt }])
     return this.get(id)
   }
 
-  /** How many `sendNow` would take: the preview. */
+  /** The number of deliveries that `sendNow` would take. */
   countWaiting(query: WaitingQuery = {}): Promise<number> {
     return countWaiting(this.#context, query)
   }
 
   /**
-   * The receiver is back: makes what waits due now, and ends a Retry-After that holds it. No attempt is counted, and ordered endpoints keep
-   * their order. First attempts that were set for a later time keep it. Durable: watch it with `tasks.get`, stop it with `tasks.cancel`.
+   * For a receiver that works again: makes waiting deliveries due now and ends its Retry-After. No attempt is counted, ordered endpoints keep
+   * their order, and first attempts with a `deliverAt` keep it. Durable: watch it with `tasks.get`, stop it with `tasks.cancel`.
    */
   sendNow(query: WaitingQuery): Promise<Task> {
     return sendNow(this.#context, query)
   }
 
-  /** Calls off a delivery that waits: dead, with the reason `cancelled`. */
+  /** Ends a delivery that waits as dead, with the reason `cancelled`. */
   async cancel(id: string): Promise<Delivery> {
-    const { appId, endpointId } = await readDelivery(this.#context, id)
-    const endpoint = await this.#context.store.getEndpoint(appId, endpointId)
-    const policy =
-      endpoint === null ? this.#context.defaultPolicy : policyOf(endpoint, this.#context.defaultPolicy)
+    const policy = await policyFor(this.#context, await readDelivery(this.#context, id))
     const { delivery, change, now } = await this.#amend(id, (row, now) => {
       requireLive(row)
       return cancel(row, policy, now)
@@ -177,7 +123,7 @@ export class Deliveries {
     return this.get(id)
   }
 
-  /** An attempt may finish in between: then the change is computed anew from what is there. */
+  /** Decides again when an attempt finishes in between. */
   async #amend(
     id: string,
     decide: (row: Row, now: number) => Change,
@@ -186,14 +132,20 @@ export class Deliveries {
       const delivery = await readDelivery(this.#context, id)
       const now = this.#context.clock.now()
       const change = decide(delivery, now)
-      const { seq, status, attemptCount } = delivery
-      const [applied] = await this.#context.store.amend([
-        { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change },
-      ])
-      if (applied) return { delivery, change, now }
+      if (await amendIfUnchanged(this.#context, delivery, change)) return { delivery, change, now }
     }
     throw new PosthornError("conflict", `delivery "${id}" keeps changing; try again`)
   }
+}
+
+/** False: the delivery has changed since it was read. */
+export async function amendIfUnchanged(
+  { store }: ResourceContext,
+  { seq, status, attemptCount }: Row,
+  change: Change | { readonly discardedAt: number },
+): Promise<boolean> {
+  const amendment = { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change }
+  return (await store.amend([amendment]))[0]!
 }
 
 function requireLive(row: Row): void {
@@ -206,69 +158,28 @@ function dueAtOf(input: RescheduleInput, clock: Clock): number {
   const { at, delaySeconds } = input
   if ((at === undefined) === (delaySeconds === undefined))
     throw invalid("at", "or delaySeconds must be given, and not both")
-  // A date is one of the wall clock.
   if (at !== undefined) return steadyDueOf(requireTime(at, "at"), momentOf(clock))
   return clock.now() + requireDelayMs(delaySeconds, "delaySeconds")
 }
 
-export async function listDeliveries<Q extends PageInput>(
+export function listDeliveries<Q extends PageInput>(
   context: ResourceContext,
   query: Q,
-  parse: (filter: Omit<Q, keyof PageInput>) => Promise<DeliveryFilter>,
-): Promise<List<Delivery>> {
-  requireObject(query, "query")
-  const filter = Object.fromEntries(
-    Object.entries(query).filter(([field]) => !(PAGE_FIELDS as readonly string[]).includes(field)),
-  ) as Omit<Q, keyof PageInput>
-  const page = pageBySeq(query)
-  const parsed = await parse(filter)
-  return listPage(
-    page,
-    async (read) => withWaits(context, await context.store.listDeliveries(parsed, read)),
-    ({ seq }) => seq,
+  filterOf: (query: Q) => Promise<DeliveryFilter>,
+): Listing<Delivery> {
+  return listing(query, {
+    fields: DELIVERY_FIELDS,
+    by: bySeq,
+    read: async (asked) => {
+      const filter = await filterOf(asked)
+      return async (page) => withWaits(context, await context.store.listDeliveries(filter, page))
+    },
     show,
-  )
+  })
 }
 
-export async function readDelivery(context: ResourceContext, id: string): Promise<Row> {
-  const row = typeof id === "string" ? await context.store.getDelivery(context.orgId, id) : null
-  if (row === null) throw notFound("delivery", String(id))
-  return row
-}
-
-export async function parseQuery(context: ResourceContext, query: DeliveryQuery): Promise<DeliveryFilter> {
-  requireObject(query, "query")
-  refuseUnknown(query, FIELDS, "")
-  for (const field of ["app", "endpoint", "message"] as const) optionalText(query[field], field)
-  const { app, endpoint, message } = query
-  if (app === undefined && endpoint !== undefined && !isId("ep", endpoint))
-    throw invalid("endpoint", "must be an endpoint's id: a uid names one only together with its app")
-  if (app === undefined && message !== undefined && !isId("msg", message))
-    throw invalid("message", "must be a message's id: an event id names one only together with its app")
-  const appId = app === undefined ? undefined : (await requireApplication(context, app)).id
-  return {
-    ...parseContent(query),
-    // An application belongs to its tenant already.
-    orgId: app === undefined ? context.orgId : undefined,
-    appId,
-    endpointId:
-      app === undefined || endpoint === undefined
-        ? endpoint
-        : (await requireEndpoint(context, app, endpoint)).id,
-    messageId:
-      appId === undefined || message === undefined ? message : await messageIdOf(context, appId, message),
-    status: oneOf(query.status, "status", STATUSES),
-    live: query.live === undefined ? undefined : requireBoolean(query.live, "live"),
-    calledOff: query.calledOff === undefined ? undefined : requireBoolean(query.calledOff, "calledOff"),
-    deadReason: oneOf(query.deadReason, "deadReason", DEAD_REASONS),
-    responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
-  }
-}
-
-async function messageIdOf({ store }: ResourceContext, appId: string, key: string): Promise<string> {
-  const message = await store.getMessage(appId, key)
-  if (message === null) throw notFound("message", key)
-  return message.id
+export function readDelivery({ store, orgId }: ResourceContext, id: string): Promise<Row> {
+  return requireFound("delivery", id, (key) => store.getDelivery(orgId, key))
 }
 
 function show({

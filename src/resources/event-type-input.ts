@@ -1,9 +1,9 @@
-/** What is said of an event type when it is made or changed. */
+/** Parses the input that creates or changes an event type. */
 import { invalid } from "../core/errors.ts"
 import {
   nameList,
   optionalName,
-  refuseUnknown,
+  parseFields,
   requireBoolean,
   requireObject,
   requireText,
@@ -16,7 +16,7 @@ export interface EventTypeBody {
   readonly deprecated: boolean
   /** JSON schemas by version. */
   readonly schemas: { readonly [version: string]: unknown } | null
-  /** Only portals that have one of these see it; null is seen by all. */
+  /** Only portals with one of these flags show the event type; null: all portals. */
   readonly featureFlags: readonly string[] | null
   readonly groupName: string | null
 }
@@ -26,8 +26,7 @@ export interface EventTypeInput extends Partial<EventTypeBody> {
   description: string
 }
 
-const FIELDS = ["description", "archived", "deprecated", "schemas", "featureFlags", "groupName"] as const
-const NEW: Omit<EventTypeBody, "description"> = {
+const DEFAULTS: Omit<EventTypeBody, "description"> = {
   archived: false,
   deprecated: false,
   schemas: null,
@@ -36,25 +35,28 @@ const NEW: Omit<EventTypeBody, "description"> = {
 }
 const MOST_SCHEMA_CHARACTERS = 262_144
 
-/** All of it; what is left out is as for a new one. */
+/** Fields that are left out get their defaults. */
 export async function parseWhole(input: Partial<Omit<EventTypeInput, "name">>): Promise<EventTypeBody> {
   const patch = await parsePatch(input)
   if (patch.description === undefined) throw invalid("description", "is required")
-  return { description: "", ...NEW, ...patch }
+  return { description: "", ...DEFAULTS, ...patch }
 }
 
 export async function parsePatch(
   input: Partial<Omit<EventTypeInput, "name">>,
 ): Promise<Partial<EventTypeBody>> {
-  refuseUnknown(input, FIELDS, "")
-  const body: { -readonly [field in keyof EventTypeBody]?: EventTypeBody[field] } = {}
-  if (input.description !== undefined) body.description = requireText(input.description, "description", 4096)
-  if (input.archived !== undefined) body.archived = requireBoolean(input.archived, "archived")
-  if (input.deprecated !== undefined) body.deprecated = requireBoolean(input.deprecated, "deprecated")
-  if (input.schemas !== undefined) body.schemas = await requireSchemas(input.schemas)
-  if (input.featureFlags !== undefined) body.featureFlags = nameList(input.featureFlags, "featureFlags", 100)
-  if (input.groupName !== undefined) body.groupName = optionalName(input.groupName, "groupName")
-  return body
+  const body = parseFields(
+    input,
+    {
+      description: (value, field) => requireText(value, field, 4096),
+      archived: requireBoolean,
+      deprecated: requireBoolean,
+      featureFlags: (value, field) => nameList(value, field, 100),
+      groupName: (value, field) => optionalName(value, field),
+    },
+    ["schemas"],
+  )
+  return input.schemas === undefined ? body : { ...body, schemas: await requireSchemas(input.schemas) }
 }
 
 async function requireSchemas(schemas: EventTypeBody["schemas"]): Promise<EventTypeBody["schemas"]> {

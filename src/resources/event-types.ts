@@ -1,25 +1,17 @@
-/** Event types: the catalogue of what a tenant sends, with schemas for its readers. Sending does not depend on it. */
+/** Event types: the tenant's catalogue, with schemas for its readers. Sending does not depend on it. */
 import { isDeepStrictEqual } from "node:util"
-import { invalid, notFound, PosthornError } from "../core/errors.ts"
-import { refuseUnknown, requireName, requireObject } from "../core/input.ts"
+import { invalid, PosthornError } from "../core/errors.ts"
+import { requireName, requireObject } from "../core/input.ts"
 import type { Entry, Page } from "../store/store.ts"
 import { type EventTypeBody, type EventTypeInput, parsePatch, parseWhole } from "./event-type-input.ts"
 import { readAndSave } from "./optimistic.ts"
-import {
-  type List,
-  type Listing,
-  listing,
-  listPage,
-  PAGE_FIELDS,
-  type PageInput,
-  pageByName,
-} from "./paging.ts"
-import { date, type ResourceContext } from "./resource-context.ts"
+import { byName, type Listing, listing, type PageInput } from "./paging.ts"
+import { date, type ResourceContext, requireFound } from "./resource-context.ts"
 
 export type { EventTypeInput } from "./event-type-input.ts"
 
 interface Stored extends EventTypeBody {
-  /** Tells a request that is run again after a crash that this is what it made. */
+  /** Shows a request that is repeated after a crash that it made this event type. */
   readonly id: string
 }
 
@@ -31,7 +23,7 @@ export interface EventType extends EventTypeBody {
 
 export interface EventTypeQuery extends PageInput {
   includeArchived?: boolean
-  /** Leaves out those for which it says no. */
+  /** Leaves out event types for which it returns false. */
   visible?: (type: EventType) => boolean
 }
 
@@ -44,7 +36,7 @@ export class EventTypes {
     this.#context = context
   }
 
-  /** One that was archived comes back; one that is there is a conflict. */
+  /** Restores an archived event type. Any other with this name is a conflict. */
   async create(input: EventTypeInput): Promise<EventType> {
     requireObject(input, "event type")
     const { name, ...fields } = input
@@ -64,23 +56,18 @@ export class EventTypes {
 
   /** By name. */
   list(query: EventTypeQuery = {}): Listing<EventType> {
-    return listing(query, (asked) => this.#page(asked))
-  }
-
-  async #page(query: EventTypeQuery): Promise<List<EventType>> {
-    requireObject(query, "query")
-    refuseUnknown(query, [...PAGE_FIELDS, "includeArchived", "visible"], "")
-    const { includeArchived = false, visible = () => true } = query
-    const wanted = (entry: Entry) => (includeArchived || !bodyOf(entry).archived) && visible(show(entry))
-    return listPage(
-      pageByName(query),
-      (page) => this.#readWanted(page, wanted),
-      ({ name }) => name,
+    return listing(query, {
+      fields: ["includeArchived", "visible"],
+      by: byName,
+      read: async ({ includeArchived = false, visible = () => true }) => {
+        const wanted = (entry: Entry) => (includeArchived || !bodyOf(entry).archived) && visible(show(entry))
+        return (page) => this.#readWanted(page, wanted)
+      },
       show,
-    )
+    })
   }
 
-  /** Creates it or replaces all that it says; tells which. */
+  /** Creates it, or replaces all its fields. */
   async put(
     name: string,
     input: Omit<EventTypeInput, "name">,
@@ -91,7 +78,7 @@ export class EventTypes {
     })
   }
 
-  /** Those of them that are new or say something else than what is there; all are checked. */
+  /** Returns the given event types that are new or differ from the stored ones. All are checked. */
   async changes(types: readonly EventTypeInput[], at = listed): Promise<EventTypeInput[]> {
     return (await this.#compareAll(types, at)).map(({ name, body: { id: _id, ...body } }) => ({
       name,
@@ -99,7 +86,7 @@ export class EventTypes {
     }))
   }
 
-  /** Creates and replaces; nothing is written unless all are fit to be, and nothing of what is there already. Says which it wrote. */
+  /** Creates new event types and replaces those that differ. Writes nothing unless all are valid. Returns the names that it wrote. */
   async putAll(types: readonly EventTypeInput[], at = listed): Promise<string[]> {
     const written: string[] = []
     for (const type of await this.changes(types, at))
@@ -116,7 +103,7 @@ export class EventTypes {
     })
   }
 
-  /** Archived, so that what was sent keeps its meaning; `expunge` removes it for good. */
+  /** Archives it, so that messages sent earlier keep their meaning. `expunge` removes it for good. */
   async delete(name: string, { expunge = false }: { readonly expunge?: boolean } = {}): Promise<void> {
     if (!expunge) {
       await this.update(name, { archived: true })
@@ -135,14 +122,14 @@ export class EventTypes {
       })
       if (names.has(one.name)) throw invalid(`${at(type, i)}.name`, "is there twice")
       names.add(one.name)
-      if (saysMore(one)) compared.push(one)
+      if (differs(one)) compared.push(one)
     }
     return compared
   }
 
   async #putIfNew(type: EventTypeInput): Promise<boolean> {
     const compared = await this.#compare(type)
-    if (!saysMore(compared)) return false
+    if (!differs(compared)) return false
     await this.#save(compared.name, compared.body, compared.before)
     return true
   }
@@ -176,7 +163,7 @@ export class EventTypes {
     return show(entry)
   }
 
-  /** Page after page, until there are as many as asked for. */
+  /** Reads page after page until the limit is reached. */
   async #readWanted(page: Page<string>, wanted: (entry: Entry) => boolean): Promise<Entry[]> {
     const { store, orgId, clock } = this.#context
     const found: Entry[] = []
@@ -198,21 +185,19 @@ export class EventTypes {
     return store.getEntry(KIND, orgId, name, clock.now())
   }
 
-  async #require(name: string): Promise<Entry> {
-    const entry = typeof name === "string" ? await this.#read(name) : null
-    if (entry === null) throw notFound("event type", String(name))
-    return entry
+  #require(name: string): Promise<Entry> {
+    return requireFound("event type", name, (key) => this.#read(key))
   }
 }
 
 interface Compared {
   readonly name: string
   readonly body: Stored
-  /** What is there. */
+  /** The stored entry. */
   readonly before: Entry | null
 }
 
-function saysMore({ body, before }: Compared): boolean {
+function differs({ body, before }: Compared): boolean {
   return before === null || !isDeepStrictEqual(bodyOf(before), body)
 }
 

@@ -1,4 +1,4 @@
-/** What is asked for when a key is made. */
+/** Parses the input that creates a key. */
 import { invalid } from "../core/errors.ts"
 import { refuseUnknown, requireName, requireObject, requireText, requireTime } from "../core/input.ts"
 import { CAPABILITIES, type Capability, type KeyRecord, type KeyScope } from "./key-record.ts"
@@ -7,13 +7,13 @@ import { type ResourceContext, requireApplication } from "./resource-context.ts"
 export interface KeyInput {
   name: string
   scope: KeyScope
-  /** By id or uid. Required for an application's key; narrows a reading one; an admin's has none. */
+  /** By id or uid. Required for scope `application`, optional for `read`, refused for `admin`. */
   appId?: string | null
-  /** Null or left out is all for an application's key, and `ViewBase` (everything but secrets) for a reading one; an admin's has none. */
+  /** By default all for scope `application`, and `ViewBase` (everything but secrets) for `read`. Refused for `admin`. */
   capabilities?: readonly Capability[] | null
-  /** The event types behind a flag that its holder may see. */
+  /** The flags of event types that the holder of the key may see. */
   featureFlags?: readonly string[]
-  /** Names the visit that it was made for, so that its keys can be revoked together. */
+  /** Groups keys of one visit to a portal, so that they can be revoked together. */
   sessionId?: string | null
   expiresAt?: Date | number | null
 }

@@ -1,11 +1,11 @@
-/** An API key as the store keeps it, and what others may see of it. */
+/** An API key as it is stored, and its public fields. */
 import type { Entry } from "../store/store.ts"
 import { date } from "./resource-context.ts"
 
-/** `read` reads everything of the tenant, or of one application. */
+/** `read`: reads all data of the tenant, or of one application. */
 export type KeyScope = "admin" | "application" | "read"
 
-/** Svix's words for what a portal's key may do. */
+/** Svix's names for the rights of a portal's key. */
 export const CAPABILITIES = [
   "ViewBase",
   "ViewEndpointSecret",
@@ -20,11 +20,11 @@ export interface KeyRecord {
   readonly name: string
   readonly scope: KeyScope
   readonly appId: string | null
-  /** Null for all. */
+  /** Null: all. */
   readonly capabilities: readonly Capability[] | null
   readonly featureFlags: readonly string[]
   readonly sessionId: string | null
-  /** Of the secret, in SHA-256. */
+  /** SHA-256 of the secret. */
   readonly digest: string
   readonly expiresAt: number | null
   readonly revokedAt: number | null
@@ -37,7 +37,7 @@ export interface Key extends Omit<KeyRecord, "digest" | Times> {
   /** The public part of the token. */
   readonly id: string
   readonly expiresAt: Date | null
-  /** From this time on it opens nothing; it may lie ahead. */
+  /** The key is refused from this time on. It may be in the future. */
   readonly revokedAt: Date | null
   /** To the minute. */
   readonly lastUsedAt: Date | null
@@ -45,23 +45,23 @@ export interface Key extends Omit<KeyRecord, "digest" | Times> {
 }
 
 export const KEY_KIND = "key"
-/** A key that is over can still be looked up for so long, to tell why it opens nothing. */
+/** An expired or revoked key is kept for 30 days, so that a refusal can name the reason. */
 const KEPT_MS = 30 * 86_400_000
 
 export function recordOf(entry: Entry): KeyRecord {
   return JSON.parse(entry.body)
 }
 
-/** The entry with another content. */
+/** The entry's next version, with this record. */
 export function changed(entry: Omit<Entry, "body" | "expiresAt">, record: KeyRecord, now: number): Entry {
   const { expiresAt, revokedAt } = record
-  const over = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, revokedAt ?? Number.POSITIVE_INFINITY)
+  const endsAt = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, revokedAt ?? Number.POSITIVE_INFINITY)
   return {
     ...entry,
     body: JSON.stringify(record),
     version: entry.version + 1,
     updatedAt: now,
-    expiresAt: over === Number.POSITIVE_INFINITY ? null : over + KEPT_MS,
+    expiresAt: endsAt === Number.POSITIVE_INFINITY ? null : endsAt + KEPT_MS,
   }
 }
 

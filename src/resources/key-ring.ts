@@ -1,4 +1,4 @@
-/** Says which key a token is, of whichever tenant. What it found is good for two seconds, and for no moment after a revocation here. */
+/** Verifies tokens of all tenants. Keys are cached for two seconds; a revocation in this process takes effect at once. */
 import { BoundedCache } from "../core/bounded-cache.ts"
 import type { Clock } from "../core/clock.ts"
 import type { Entry, Store } from "../store/store.ts"
@@ -18,9 +18,9 @@ export type Verified =
 
 interface Seen {
   readonly reading: Promise<KnownKey | null>
-  /** When it is read: whoever has it need not wait for it. */
+  /** Set when `reading` has resolved: later requests need not await it. */
   key: KnownKey | null
-  /** Of whoever had the key last, until it is read anew: to compare with it spares its digest. */
+  /** The last secret that was verified. */
   secret: Secret | null
   readonly untilMs: number
 }
@@ -28,10 +28,10 @@ interface Seen {
 const SEEN_MS = 2000
 const MOST_SEEN = 10_000
 const USED_MS = 60_000
-/** Keys of the operators' own whose names are known, as long as they are good. There are few, and each name is a digest. */
+/** Parsed tokens of operators' own keys, whose ids are digests. There are few of them. */
 const MOST_NAMED = 100
 
-/** One for each store, so that whoever revokes a key, or deletes its application, reaches every ring on it. */
+/** One cache for each store: revoking a key or deleting its application removes it for all rings of the store. */
 const SEEN = new WeakMap<Store, BoundedCache<string, Seen>>()
 
 function seenOf(store: Store): BoundedCache<string, Seen> {
@@ -52,9 +52,9 @@ export class KeyRing {
   readonly #store: Store
   readonly #clock: Clock
   readonly #seen: BoundedCache<string, Seen>
-  /** When each key's last use was noted. */
+  /** When the last use of each key was written. */
   readonly #noted = new BoundedCache<string, number>(MOST_SEEN)
-  /** By their texts, which are their secrets as well. */
+  /** By their text, which is the secret too. */
   readonly #named = new BoundedCache<string, Token>(MOST_NAMED)
   readonly #writing = new Set<Promise<void>>()
 
@@ -64,7 +64,7 @@ export class KeyRing {
     this.#seen = seenOf(store)
   }
 
-  /** At once for a key that was used a moment ago: a promise at each step of a request took as long as the check itself. */
+  /** Synchronous for a cached key: awaiting a promise took as long as the check itself. */
   verify(text: string, now = this.#clock.now()): Verified | Promise<Verified> {
     const token = this.#named.get(text) ?? readToken(text)
     if (token === null) return { ok: false, reason: "malformed" }
@@ -97,12 +97,12 @@ export class KeyRing {
     if (token.isOwn) this.#named.set(token.secret, token)
   }
 
-  /** Resolves when every use is written down. */
+  /** Resolves when all uses are written. */
   async close(): Promise<void> {
     await Promise.all(this.#writing)
   }
 
-  /** Remembered while it is being read: a read that was under way when the key was revoked is not put back. */
+  /** Cached before it is read: a read that began before a revocation is not cached after it. */
   #find(id: string, now: number): Seen {
     const before = this.#seen.get(id)
     if (before !== undefined && now < before.untilMs) return before
@@ -113,7 +113,7 @@ export class KeyRing {
     }
     seen.reading.then((key) => {
       seen.key = key
-      // Neither a fault nor a guess is worth remembering.
+      // Failed reads and unknown keys are not cached.
       if (key === null) forget()
     }, forget)
     return seen
@@ -125,9 +125,9 @@ export class KeyRing {
     const { orgId } = entry
     const record = recordOf(entry)
     const { appId } = record
-    // With its application it is over: also one that was being made while that was deleted.
-    const isOver = appId !== null && (await this.#store.getApplication(orgId, appId)) === null
-    return { ...record, id, orgId, ...(isOver ? { revokedAt: 0 } : {}) }
+    // A key without its application is revoked, also one that was created while the application was deleted.
+    const isOrphan = appId !== null && (await this.#store.getApplication(orgId, appId)) === null
+    return { ...record, id, orgId, ...(isOrphan ? { revokedAt: 0 } : {}) }
   }
 
   #note(key: KnownKey, now: number): void {
@@ -139,7 +139,7 @@ export class KeyRing {
     void write.finally(() => this.#writing.delete(write))
   }
 
-  /** After the request has gone on. What goes wrong here is of no account: the next use is noted again. */
+  /** After the request. A failure is ignored: the next use is written again. */
   async #write({ id, orgId }: KnownKey, now: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     try {

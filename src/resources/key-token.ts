@@ -1,18 +1,18 @@
-/** What an API key looks like on the wire, and the digest that is kept of it. */
+/** The text of an API key, and the digest of its secret. */
 import { hash, timingSafeEqual } from "node:crypto"
 import type { RandomBytes } from "../core/ids.ts"
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const ID_LENGTH = 16
 const SECRET_LENGTH = 40
-/** Shorter than this, a key of the operator's own could be guessed. */
+/** A shorter key of an operator's own could be guessed. */
 export const SHORTEST_OWN_KEY = 24
 
 export interface Token {
-  /** Names the key; may be shown. */
+  /** Public. */
   readonly id: string
   readonly secret: string
-  /** An operator made it; all of it is its secret. */
+  /** Made by an operator: the whole text is the secret. */
   readonly isOwn: boolean
 }
 
@@ -23,7 +23,7 @@ export function makeToken(randomBytes: RandomBytes): Token & { readonly text: st
   return { id, secret, isOwn: false, text: `ph_${id}_${secret}` }
 }
 
-/** One of ours, or any other text that is long enough: an operator may have made it with a tool of their own. Null for neither. */
+/** A token of ours, or any other text that is long enough: an operator may have made it with another tool. Null: neither. */
 export function readToken(text: string): Token | null {
   const [, id, secret] = /^ph_([0-9A-Za-z]{16})_([0-9A-Za-z]{32,128})$/.exec(text) ?? []
   if (id !== undefined && secret !== undefined) return { id, secret, isOwn: false }
@@ -42,12 +42,12 @@ export function hasDigest(secret: string, digest: string): boolean {
   return isSame(Buffer.from(digestOf(secret)), Buffer.from(digest))
 }
 
-/** In the same time, whatever the difference. */
+/** Takes the same time for equal and different bytes. */
 function isSame(given: Uint8Array, kept: Uint8Array): boolean {
   return given.length === kept.length && timingSafeEqual(given, kept)
 }
 
-/** One that had the right digest a moment ago. */
+/** A secret whose digest was verified. Comparing with it saves a digest for each request. */
 export class Secret {
   readonly #bytes: Uint8Array
 
@@ -60,7 +60,7 @@ export class Secret {
   }
 }
 
-/** Bytes of 248 and above are drawn again: they would make the first letters likelier. */
+/** Bytes of 248 (4 × 62) and above are dropped: they would make the first letters likelier. */
 function randomText(length: number, randomBytes: RandomBytes): string {
   const bytes = new Uint8Array(64)
   let text = ""

@@ -1,30 +1,30 @@
-/** API keys of a tenant: made once, shown once, revoked at once. */
-import { invalid, notFound, PosthornError } from "../core/errors.ts"
-import { requireObject, wholeNumber } from "../core/input.ts"
+/** API keys of a tenant. A token is shown once; a revocation takes effect at once. */
+import { invalid, PosthornError } from "../core/errors.ts"
+import { wholeNumber } from "../core/input.ts"
 import type { Entry } from "../store/store.ts"
 import { type KeyInput, parseKey } from "./key-input.ts"
 import { changed, KEY_KIND, type Key, type KeyRecord, recordOf, showKey } from "./key-record.ts"
 import { forgetKey } from "./key-ring.ts"
 import { digestOf, hasDigest, makeToken, readToken, SHORTEST_OWN_KEY } from "./key-token.ts"
 import { readAndSave } from "./optimistic.ts"
-import { type List, type Listing, listing, listPage, onlyPage, type PageInput, pageByName } from "./paging.ts"
-import { type ResourceContext, requireApplication } from "./resource-context.ts"
+import { byName, type Listing, listing, type PageInput } from "./paging.ts"
+import { type ResourceContext, requireApplication, requireFound } from "./resource-context.ts"
 
 export type { KeyInput } from "./key-input.ts"
 export { CAPABILITIES, type Capability, type Key, type KeyScope } from "./key-record.ts"
 
 export interface NewKey extends Key {
-  /** Shown this once. */
+  /** Shown only here. */
   readonly token: string
 }
 
 export interface KeyQuery extends PageInput {
-  /** By id or uid: only those of this application. Null: only those that are no application's. */
+  /** Only keys of this application, by id or uid. Null: only keys of no application. */
   appId?: string | null
 }
 
 export interface RevokeInput {
-  /** At once unless told; never later than it was revoked before. */
+  /** 0 by default. An earlier time of revocation stays. */
   readonly inSeconds?: number
 }
 
@@ -42,7 +42,7 @@ export class Keys {
     return { ...(await this.#create(id, secret, await parseKey(this.#context, input))), token: text }
   }
 
-  /** A key whose token the caller has already: in the form of ours, or at least 24 characters. One that is there stays as it is. */
+  /** Stores a token of the caller's own: in the form of ours, or at least 24 characters. A key that exists already is not changed. */
   async adopt(text: string, input: KeyInput): Promise<Key> {
     const token = readToken(text)
     if (token === null)
@@ -63,21 +63,17 @@ export class Keys {
 
   /** By id. */
   list(query: KeyQuery = {}): Listing<Key> {
-    return listing(query, (asked) => this.#page(asked))
-  }
-
-  async #page(query: KeyQuery): Promise<List<Key>> {
-    requireObject(query, "query")
     const { store, orgId, clock } = this.#context
-    const { appId, ...page } = query
-    const id = appId == null ? appId : (await requireApplication(this.#context, appId)).id
-    const owner = id === undefined ? undefined : ownerOf(orgId, id)
-    return listPage(
-      pageByName(onlyPage(page)),
-      (read) => store.listEntries(KEY_KIND, orgId, read, clock.now(), owner),
-      ({ name }) => name,
-      showKey,
-    )
+    return listing(query, {
+      fields: ["appId"],
+      by: byName,
+      read: async ({ appId }) => {
+        const id = appId == null ? appId : (await requireApplication(this.#context, appId)).id
+        const owner = id === undefined ? undefined : ownerOf(orgId, id)
+        return (page) => store.listEntries(KEY_KIND, orgId, page, clock.now(), owner)
+      },
+      show: showKey,
+    })
   }
 
   async revoke(id: string, { inSeconds = 0 }: RevokeInput = {}): Promise<Key> {
@@ -98,7 +94,7 @@ export class Keys {
     })
   }
 
-  /** Every key of an application, or those of some sessions; says how many. */
+  /** Revokes all keys of an application, or those of some sessions. Returns their number. */
   async revokeAll(app: string, input: RevokeInput & { readonly sessionIds?: readonly string[] } = {}) {
     const { sessionIds, ...when } = input
     const { id: appId } = await requireApplication(this.#context, app)
@@ -112,7 +108,7 @@ export class Keys {
     const { store, clock, orgId } = this.#context
     const now = clock.now()
     const owner = ownerOf(orgId, record.appId)
-    const none = {
+    const blank = {
       kind: KEY_KIND,
       orgId,
       name: id,
@@ -121,7 +117,7 @@ export class Keys {
       createdAt: now,
       updatedAt: now,
     } as const
-    const entry = changed(none, { ...record, digest: digestOf(secret) }, now)
+    const entry = changed(blank, { ...record, digest: digestOf(secret) }, now)
     await store.saveEntry(entry)
     return showKey(entry)
   }
@@ -131,14 +127,12 @@ export class Keys {
     return store.getEntry(KEY_KIND, orgId, id, clock.now())
   }
 
-  async #require(id: string): Promise<Entry> {
-    const entry = typeof id === "string" ? await this.#read(id) : null
-    if (entry === null) throw notFound("key", String(id))
-    return entry
+  #require(id: string): Promise<Entry> {
+    return requireFound("key", id, (name) => this.#read(name))
   }
 }
 
-/** An application's, or the tenant's own. */
+/** The application, or the tenant for a key of no application. */
 function ownerOf(orgId: string, appId: string | null): string {
   return appId ?? orgId
 }

@@ -1,17 +1,8 @@
-/** Lanes: what waits for each endpoint, why, and since when. */
+/** Lanes: how many deliveries wait for each endpoint, why, and since when. */
 import { type Moment, momentOf } from "../core/clock.ts"
-import { refuseUnknown, requireObject } from "../core/input.ts"
 import { type WaitReason, waitOf } from "../core/wait.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
-import {
-  type List,
-  type Listing,
-  listing,
-  listPage,
-  PAGE_FIELDS,
-  type PageInput,
-  pageById,
-} from "./paging.ts"
+import { byId, type Listing, listing, type PageInput } from "./paging.ts"
 import { date, type ResourceContext, requireApplication } from "./resource-context.ts"
 
 export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
@@ -20,7 +11,7 @@ export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
   readonly endpointUrl: string | null
   readonly reason: WaitReason
   readonly oldestAt: Date
-  /** When the next attempt can start at the earliest; null while the endpoint is paused or disabled. */
+  /** The earliest start of the next attempt; null while the endpoint is paused or disabled. */
   readonly nextDueAt: Date | null
   readonly heldUntil: Date | null
 }
@@ -36,33 +27,24 @@ export class Lanes {
     this.#context = context
   }
 
-  /** Those where something waits, by endpoint id. */
+  /** The lanes in which deliveries wait, by endpoint id. */
   list(query: LaneQuery = {}): Listing<Lane> {
-    return listing(query, (asked) => this.#page(asked))
-  }
-
-  async #page(query: LaneQuery): Promise<List<Lane>> {
-    requireObject(query, "query")
-    refuseUnknown(query, [...PAGE_FIELDS, "app"], "")
     const { store, orgId, clock, sending } = this.#context
-    const page = pageById("ep", query)
-    const filter =
-      query.app === undefined ? { orgId } : { appId: (await requireApplication(this.#context, query.app)).id }
-    const at = momentOf(clock)
-    return listPage(
-      page,
-      async (read) => {
-        const rows = await store.listLanes(filter, read)
-        return Promise.all(
-          rows.map(async (row) => {
-            const inFlight = sending(row.endpointId)?.size ?? row.sending
-            return show({ ...row, sending: inFlight }, await store.getEndpoint(row.appId, row.endpointId), at)
-          }),
-        )
+    return listing(query, {
+      fields: ["app"],
+      by: { ...byId("ep"), key: ({ endpointId }: Lane) => endpointId },
+      read: async ({ app }) => {
+        const filter =
+          app === undefined ? { orgId } : { appId: (await requireApplication(this.#context, app)).id }
+        const at = momentOf(clock)
+        const showLane = async (row: LaneStatus) => {
+          const inFlight = sending(row.endpointId)?.size ?? row.sending
+          return show({ ...row, sending: inFlight }, await store.getEndpoint(row.appId, row.endpointId), at)
+        }
+        return async (page) => Promise.all((await store.listLanes(filter, page)).map(showLane))
       },
-      ({ endpointId }) => endpointId,
-      (lane) => lane,
-    )
+      show: (lane) => lane,
+    })
   }
 }
 

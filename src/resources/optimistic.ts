@@ -1,10 +1,10 @@
-/** Changes that are computed from what is there, while others change it too. */
+/** Optimistic concurrency: a change is computed from the stored row and saved if that row is unchanged. */
 import { PosthornError } from "../core/errors.ts"
 
-/** Each try that was in vain let somebody else's change through: so many at once all succeed. */
+/** Each failed try means that another caller's change was saved, so 50 concurrent changes all succeed. */
 const MOST_TRIES = 50
 
-/** Reads, computes and saves; and once more, if somebody else saved in between. A conflict that names a field is a true one. */
+/** Tries again on a conflict with a concurrent change. A conflict that names a field is an error of the caller. */
 export async function readAndSave<T>(attempt: () => Promise<T>): Promise<T> {
   for (let left = MOST_TRIES; ; left--) {
     try {

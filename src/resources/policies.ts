@@ -1,5 +1,4 @@
 /** Retry policies with a name. */
-
 import { previewSchedule } from "../core/backoff.ts"
 import { invalid, notFound } from "../core/errors.ts"
 import { requireName } from "../core/input.ts"
@@ -11,7 +10,7 @@ import type { ResourceContext } from "./resource-context.ts"
 export interface NamedPolicy {
   readonly name: string
   readonly policy: Policy
-  /** True for the five that Posthorn brings; they cannot be changed. */
+  /** One of Posthorn's own five, which cannot be changed. */
   readonly preset: boolean
 }
 
@@ -22,12 +21,12 @@ export class Policies {
     this.#context = context
   }
 
-  /** Creates or replaces it; endpoints that use it follow from their next settle. */
+  /** Creates or replaces it. Endpoints with this policy use the new one from their next settle. */
   async put(name: string, input: PolicyInput): Promise<NamedPolicy> {
     return this.#save(parseNamed(name, input, "policy"))
   }
 
-  /** By name; nothing is written unless all are fit to be. `at` is what the errors begin with. */
+  /** By name. Writes nothing unless all are valid. `at` begins the field names of errors. */
   async putAll(policies: { readonly [name: string]: PolicyInput }, at = "policies"): Promise<void> {
     const parsed = Object.entries(policies).map(([name, input]) => parseNamed(name, input, `${at}.${name}`))
     for (const policy of parsed) await this.#save(policy)
@@ -69,7 +68,7 @@ export class Policies {
     await this.#context.store.deletePolicy(this.#context.orgId, name)
   }
 
-  /** The seconds after the first attempt at which the policy would try, jitter left out. */
+  /** The start of each attempt, in seconds after the first, without jitter. */
   async preview(policy: string | PolicyInput, attempts = 100): Promise<number[]> {
     return previewSchedule(
       typeof policy === "string" ? (await this.get(policy)).policy : parsePolicy(policy, "policy"),

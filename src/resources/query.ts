@@ -1,6 +1,7 @@
-/** What lists of messages, deliveries and attempts can be narrowed by. */
+/** Filters of the lists of messages, deliveries and attempts. */
 import { invalid } from "../core/errors.ts"
 import {
+  ifGiven,
   nameList,
   refuseUnknown,
   requireChannel,
@@ -32,8 +33,8 @@ export function parseSpan(span: SpanQuery): Span {
 
 function toSpan({ since, until }: SpanQuery): Span {
   return {
-    since: since === undefined ? undefined : requireTime(since, "since"),
-    until: until === undefined ? undefined : requireTime(until, "until"),
+    since: ifGiven(since, "since", requireTime),
+    until: ifGiven(until, "until", requireTime),
   }
 }
 
@@ -42,9 +43,9 @@ export const CONTENT_FIELDS = ["eventType", "channel", "tag", "since", "until"] 
 export function parseContent({ eventType, channel, tag, ...span }: ContentQuery): Content & Span {
   const types = typeof eventType === "string" ? [requireText(eventType, "eventType", 256)] : eventType
   return {
-    eventTypes: types === undefined ? undefined : (nameList(types, "eventType", 1000) ?? undefined),
-    channel: channel === undefined ? undefined : requireChannel(channel, "channel"),
-    tag: tag === undefined ? undefined : requireTag(tag, "tag"),
+    eventTypes: nameList(types, "eventType", 1000) ?? undefined,
+    channel: ifGiven(channel, "channel", requireChannel),
+    tag: ifGiven(tag, "tag", requireTag),
     ...toSpan(span),
   }
 }
@@ -53,16 +54,7 @@ export function optionalText(value: unknown, field: string): void {
   if (value !== undefined) requireText(value, field, 256)
 }
 
-export function oneOf<T extends string | number>(
-  value: unknown,
-  field: string,
-  known: readonly T[],
-): T | undefined {
-  if (value === undefined || known.includes(value as T)) return value as T | undefined
-  throw invalid(field, `must be one of ${known.join(", ")}`)
-}
-
-/** One value or a list of them; a list of none would find nothing. */
+/** One value or a list of values. An empty list is refused: it would find nothing. */
 export function someOf<T extends string>(
   value: unknown,
   field: string,
@@ -74,6 +66,6 @@ export function someOf<T extends string>(
   throw invalid(field, `must be one of ${known.join(", ")}, or a list of them`)
 }
 
-/** The hundreds of an HTTP status; 0 for no answer. */
+/** The hundreds of an HTTP status; 0: no response. */
 export const RESPONSE_CLASSES = [0, 100, 200, 300, 400, 500] as const
 export type ResponseClass = (typeof RESPONSE_CLASSES)[number]

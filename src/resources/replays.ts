@@ -1,8 +1,8 @@
-/** Sending again on purpose: one message to one endpoint, what it missed, what it lost, or whatever fits. */
+/** Replays: an operator sends one message or many again to an endpoint. */
 import { momentOf } from "../core/clock.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
-import { refuseUnknown, requireObject } from "../core/input.ts"
-import type { DeliveryStatus } from "../core/settle.ts"
+import { optionalOneOf, refuseUnknown, requireObject } from "../core/input.ts"
+import { DELIVERY_STATUSES, type DeliveryStatus } from "../core/settle.ts"
 import type { TaskType } from "../core/task-types.ts"
 import type { Endpoint } from "../store/store.ts"
 import type { Deliveries, Delivery } from "./deliveries.ts"
@@ -10,23 +10,20 @@ import type { Messages } from "./messages.ts"
 import {
   CONTENT_FIELDS,
   type ContentQuery,
-  oneOf,
   parseContent,
   RESPONSE_CLASSES,
   type ResponseClass,
 } from "./query.ts"
-import { newTask, type ResourceContext, requireEndpoint } from "./resource-context.ts"
-import { startTask, type Task } from "./tasks.ts"
+import { type ResourceContext, requireEndpoint } from "./resource-context.ts"
+import { startNewTask, type Task } from "./tasks.ts"
 
 export interface ReplayQuery extends ContentQuery {
   status?: DeliveryStatus
-  /** True: only those that are not finished. */
+  /** True: only unfinished deliveries. */
   live?: boolean
   calledOff?: boolean
   responseClass?: ResponseClass
 }
-
-const STATUSES: readonly DeliveryStatus[] = ["pending", "failed", "delivered", "dead"]
 
 export class Replays {
   readonly #context: ResourceContext
@@ -39,7 +36,7 @@ export class Replays {
     this.#deliveries = deliveries
   }
 
-  /** One message to one endpoint, whatever became of it, and also when the endpoint never got it. */
+  /** Sends one message to one endpoint, whether it has a delivery already or not. */
   async resend(app: string, message: string, endpoint: string): Promise<Delivery> {
     const { store, clock } = this.#context
     const target = await this.#target(app, endpoint)
@@ -61,43 +58,34 @@ export class Replays {
     return this.#deliveries.get(delivery.id)
   }
 
-  /** What was given up on since then, again. */
+  /** Retries deliveries that were given up. */
   async recover(app: string, endpoint: string, window: Pick<ContentQuery, "since" | "until">): Promise<Task> {
-    return this.#retry(app, endpoint, "endpoint.recover", {
-      ...window,
-      status: "dead",
-      calledOff: false,
-    })
+    return this.#retry(app, endpoint, "endpoint.recover", { ...window, status: "dead", calledOff: false })
   }
 
-  /** Everything that fits, also what was delivered. */
+  /** Sends all matching deliveries again, also delivered ones. */
   async replay(app: string, endpoint: string, query: ReplayQuery): Promise<Task> {
     return this.#retry(app, endpoint, "endpoint.bulk-replay", query)
   }
 
-  /** The messages that the endpoint would have got and has no delivery of: it was created, enabled or changed later. */
+  /** Sends messages that match the endpoint and have no delivery for it: it was created, enabled or changed later. */
   async replayMissing(app: string, endpoint: string, query: ContentQuery): Promise<Task> {
     requireObject(query, "query")
     refuseUnknown(query, CONTENT_FIELDS, "")
     if (query.since === undefined) throw invalid("since", "is required")
     const content = parseContent(query)
     const { id, appId } = await this.#target(app, endpoint)
-    return startTask(
-      this.#context,
-      await newTask(this.#context, "replay", "endpoint.replay", { ...content, appId, endpointId: id }),
-    )
+    const filter = { ...content, appId, endpointId: id }
+    return startNewTask(this.#context, "replay", "endpoint.replay", filter)
   }
 
-  /** Calls off what waits for the endpoint. */
+  /** Cancels deliveries that wait for the endpoint. */
   async cancelWaiting(app: string, endpoint: string, query: ContentQuery = {}): Promise<Task> {
     requireObject(query, "query")
     refuseUnknown(query, CONTENT_FIELDS, "")
     const { id } = await requireEndpoint(this.#context, app, endpoint)
     const filter = { ...parseContent(query), endpointId: id, live: true }
-    const task = await startTask(
-      this.#context,
-      await newTask(this.#context, "cancel", "endpoint.cancel", filter),
-    )
+    const task = await startNewTask(this.#context, "cancel", "endpoint.cancel", filter)
     this.#context.recall({ endpointId: id })
     return task
   }
@@ -110,17 +98,14 @@ export class Replays {
       ...parseContent(query),
       live: query.live,
       calledOff: query.calledOff,
-      status: oneOf(query.status, "status", STATUSES),
-      responseClass: oneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
+      status: optionalOneOf(query.status, "status", DELIVERY_STATUSES),
+      responseClass: optionalOneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
     }
     const { id } = await this.#target(app, endpoint)
-    return startTask(
-      this.#context,
-      await newTask(this.#context, "retry", type, { ...filter, endpointId: id }),
-    )
+    return startNewTask(this.#context, "retry", type, { ...filter, endpointId: id })
   }
 
-  /** Held for an endpoint that is disabled, it would look as if nothing had happened. */
+  /** Refuses a disabled endpoint: its deliveries would only be held. */
   async #target(app: string, endpoint: string): Promise<Endpoint> {
     const row = await requireEndpoint(this.#context, app, endpoint)
     if (row.disabled)

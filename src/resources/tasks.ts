@@ -1,24 +1,14 @@
 /** Tasks: durable work on many deliveries, with progress. */
-import { notFound } from "../core/errors.ts"
-import { refuseUnknown, requireObject, requireText } from "../core/input.ts"
-import { TASK_TYPES, type TaskType } from "../core/task-types.ts"
-import type { Task as Row, TaskStatus } from "../store/store.ts"
-import {
-  type List,
-  type Listing,
-  listing,
-  listPage,
-  PAGE_FIELDS,
-  type PageInput,
-  pageBySeq,
-} from "./paging.ts"
-import { oneOf } from "./query.ts"
-import { date, madeOnce, type ResourceContext } from "./resource-context.ts"
+import { optionalOneOf, requireText } from "../core/input.ts"
+import { type SvixTaskType, TASK_TYPES, type TaskType } from "../core/task-types.ts"
+import type { DeliveryFilter, Task as Row, TaskAction, TaskStatus } from "../store/store.ts"
+import { bySeq, type Listing, listing, type PageInput } from "./paging.ts"
+import { createOrFind, date, type ResourceContext, requireFound } from "./resource-context.ts"
 
 export interface Task
   extends Omit<Row, "seq" | "orgId" | "type" | "data" | "cursor" | "upTo" | "createdAt" | "updatedAt"> {
   readonly type: TaskType
-  /** What it found out, when that is what it was for. */
+  /** The result of a task that reports. */
   readonly data: { readonly [key: string]: unknown } | null
   readonly createdAt: Date
   readonly updatedAt: Date
@@ -26,7 +16,7 @@ export interface Task
 
 export interface TaskQuery extends PageInput {
   status?: TaskStatus
-  /** Of one kind, or of any of several. */
+  /** One type or several. */
   type?: TaskType | readonly TaskType[]
 }
 
@@ -40,48 +30,88 @@ export class Tasks {
   }
 
   async get(id: string): Promise<Task> {
-    requireText(id, "task", 256)
-    const row = await this.#context.store.getTask(this.#context.orgId, id)
-    if (row === null) throw notFound("task", id)
-    return show(row)
-  }
-
-  list(query: TaskQuery = {}): Listing<Task> {
-    return listing(query, (asked) => this.#page(asked))
-  }
-
-  async #page(query: TaskQuery): Promise<List<Task>> {
     const { store, orgId } = this.#context
-    requireObject(query, "query")
-    refuseUnknown(query, [...PAGE_FIELDS, "status", "type"], "")
-    const types = query.type === undefined ? undefined : [query.type].flat()
-    for (const type of types ?? []) oneOf(type, "type", TASK_TYPES)
-    const filter = { status: oneOf(query.status, "status", STATUSES), types }
-    return listPage(
-      pageBySeq(query),
-      (read) => store.listTasks(orgId, read, filter),
-      ({ seq }) => seq,
-      show,
-    )
+    requireText(id, "task", 256)
+    return show(await requireFound("task", id, (key) => store.getTask(orgId, key)))
   }
 
-  /** What it has done stays done. */
+  /** Newest first. */
+  list(query: TaskQuery = {}): Listing<Task> {
+    const { store, orgId } = this.#context
+    return listing(query, {
+      fields: ["status", "type"],
+      by: bySeq,
+      read: async ({ status, type }) => {
+        const types = type === undefined ? undefined : [type].flat()
+        for (const one of types ?? []) optionalOneOf(one, "type", TASK_TYPES)
+        const filter = { status: optionalOneOf(status, "status", STATUSES), types }
+        return (page) => store.listTasks(orgId, page, filter)
+      },
+      show,
+    })
+  }
+
+  /** Stops it. Changes that it has made stay. */
   async cancel(id: string): Promise<Task> {
     requireText(id, "task", 256)
     return show(await this.#context.store.cancelTask(this.#context.orgId, id, this.#context.clock.now()))
   }
 }
 
+/** A task over the deliveries, or the messages, that match the filter now. */
+export async function newTask(
+  context: ResourceContext,
+  action: TaskAction,
+  type: TaskType,
+  filter: DeliveryFilter,
+): Promise<Row> {
+  const { store } = context
+  const total =
+    action === "replay" || action === "expunge"
+      ? await store.countMessages({ ...filter, appId: filter.appId! })
+      : await store.countDeliveries(filter)
+  return { ...blankTask(context), action, type, filter, total }
+}
+
+/** A finished task that keeps a result. */
+export function newReport(context: ResourceContext, type: SvixTaskType, data: object): Row {
+  return { ...blankTask(context), action: "report", type, status: "finished", data: JSON.stringify(data) }
+}
+
+function blankTask({ ids, orgId, clock }: ResourceContext): Omit<Row, "action" | "type"> {
+  const now = clock.now()
+  return {
+    seq: 0,
+    id: ids.make("qtask", now),
+    orgId,
+    filter: {},
+    status: "running",
+    data: null,
+    total: 0,
+    done: 0,
+    changed: 0,
+    cursor: 0,
+    upTo: 0,
+    createdAt: now,
+    updatedAt: now,
+  }
+}
+
+export async function startNewTask(...task: Parameters<typeof newTask>): Promise<Task> {
+  return startTask(task[0], await newTask(...task))
+}
+
 export async function startTask(context: ResourceContext, task: Row): Promise<Task> {
-  const started = await madeOnce(
-    () => context.store.createTask(task),
-    () => context.store.getTask(context.orgId, task.id),
+  const { store, orgId } = context
+  const started = await createOrFind(
+    () => store.createTask(task),
+    () => store.getTask(orgId, task.id),
   )
   context.wakeTasks()
   return show(started)
 }
 
-export function show({ seq: _seq, orgId: _org, cursor: _cursor, upTo: _upTo, ...row }: Row): Task {
+function show({ seq: _seq, orgId: _org, cursor: _cursor, upTo: _upTo, ...row }: Row): Task {
   return {
     ...row,
     type: row.type as TaskType,

@@ -1,19 +1,18 @@
-/** What a tenant makes use of: how much its applications send, and what their endpoints ask for. */
+/** Usage of a tenant: the messages that its applications send, and the event types that their endpoints subscribe to. */
 import { invalid } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
 import type { SvixTaskType } from "../core/task-types.ts"
 import type { Application, Endpoint, Page } from "../store/store.ts"
 import { type ContentQuery, parseContent } from "./query.ts"
-import { newReport, type ResourceContext } from "./resource-context.ts"
-import { startTask, type Task } from "./tasks.ts"
+import type { ResourceContext } from "./resource-context.ts"
+import { newReport, startTask, type Task } from "./tasks.ts"
 
 export interface UsageQuery extends Required<Pick<ContentQuery, "since" | "until">> {
-  /** By id or uid; all that sent anything unless told. */
+  /** By id or uid; by default all that sent a message. */
   appIds?: readonly string[]
 }
 
-/** Rows read at once. */
-const PIECE = 500
+const PAGE_ROWS = 500
 
 export class Usage {
   readonly #context: ResourceContext
@@ -22,7 +21,7 @@ export class Usage {
     this.#context = context
   }
 
-  /** A task, finished at once, with what each application sent in that time; and the names that are nobody's. */
+  /** A finished task with the number of messages of each application; `unresolved` are unknown ids and uids. */
   async applications(query: UsageQuery): Promise<{ readonly task: Task; readonly unresolved: string[] }> {
     requireObject(query, "query")
     const { store, orgId } = this.#context
@@ -42,7 +41,7 @@ export class Usage {
     return { task: await this.#report("application.stats", { appStats }), unresolved }
   }
 
-  /** A task, finished at once, with the event types that the endpoints of each application ask for. */
+  /** A finished task with the event types that the endpoints of each application subscribe to. */
   async eventTypes(): Promise<Task> {
     const asked = new Map<string, { readonly types: Set<string>; all: boolean }>()
     for await (const { appId, eventTypes } of this.#endpoints()) {
@@ -65,7 +64,7 @@ export class Usage {
     return counts
   }
 
-  /** How many applications have an endpoint that is not disabled, or any at all. */
+  /** The number of applications that have an enabled endpoint, or any endpoint. */
   async activeApplications({ withDisabled = false } = {}): Promise<number> {
     const active = new Set<string>()
     for await (const { appId, disabled } of this.#endpoints())
@@ -106,9 +105,9 @@ async function* all<T extends { readonly id: string }>(
   read: (page: Page<string>) => Promise<T[]>,
 ): AsyncGenerator<T> {
   for (let from: string | null = null; ; ) {
-    const rows: T[] = await read({ limit: PIECE, order: "ascending", from, back: false })
+    const rows: T[] = await read({ limit: PAGE_ROWS, order: "ascending", from, back: false })
     yield* rows
-    if (rows.length < PIECE) return
+    if (rows.length < PAGE_ROWS) return
     from = rows.at(-1)!.id
   }
 }

@@ -1,16 +1,15 @@
-/** "The receiver is back": what waits for it is sent now. */
+/** "The receiver works again": sends waiting deliveries now. */
 import { momentOf } from "../core/clock.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
 import type { LiveStatus } from "../core/settle.ts"
 import type { DeliveryFilter, Endpoint } from "../store/store.ts"
-import { type DeliveryQuery, parseQuery } from "./deliveries.ts"
-import { newTask, type ResourceContext } from "./resource-context.ts"
-import { startTask, type Task } from "./tasks.ts"
+import { type DeliveryQuery, parseQuery } from "./delivery-query.ts"
+import type { ResourceContext } from "./resource-context.ts"
+import { newTask, startTask, type Task } from "./tasks.ts"
 
-/** Which of the deliveries that wait. */
 export interface WaitingQuery extends Omit<DeliveryQuery, "status" | "deadReason" | "calledOff"> {
-  /** Only those that wait for their first attempt, or only those that wait for another one. */
+  /** `pending`: waits for the first attempt; `failed`: waits for another one. */
   status?: LiveStatus
 }
 
@@ -20,7 +19,7 @@ export async function countWaiting(context: ResourceContext, query: WaitingQuery
   return context.store.countDeliveries(await parseWaiting(context, query))
 }
 
-/** As a task, so that a million deliveries block nobody. Lanes are opened at once, and only once: a receiver may ask for patience again. */
+/** A task, so that a million deliveries delay no other work. A hold is ended only at its start: the receiver may ask for another. */
 export async function sendNow(context: ResourceContext, query: WaitingQuery): Promise<Task> {
   const filter = await parseWaiting(context, query)
   const task = await newTask(context, "send-now", "delivery.send-now", filter)
@@ -28,10 +27,7 @@ export async function sendNow(context: ResourceContext, query: WaitingQuery): Pr
   return startTask(context, task)
 }
 
-/**
- * A first attempt that somebody set for a later time is not what a receiver's outage holds up: it keeps its time. Paused and disabled
- * endpoints keep their deliveries: made due, these would be counted as sent and would not be.
- */
+/** Leaves out first attempts with a `deliverAt`, which no outage delays, and paused and disabled endpoints, which would not send. */
 async function parseWaiting(context: ResourceContext, query: WaitingQuery): Promise<DeliveryFilter> {
   requireObject(query, "query")
   for (const field of ["deadReason", "calledOff"])
@@ -44,7 +40,7 @@ async function parseWaiting(context: ResourceContext, query: WaitingQuery): Prom
   return { ...filter, endpointSends: true }
 }
 
-/** Of an endpoint that sends nothing it would look as if nothing had happened. */
+/** Without this error, a paused or disabled endpoint would have an empty task and no reason for it. */
 async function requireSending(context: ResourceContext, filter: DeliveryFilter): Promise<void> {
   const [endpoint] = await context.store.listEndpoints(lanesOf(filter), firstPage)
   const state = endpoint?.disabled ? "disabled; enable" : endpoint?.paused ? "paused; resume" : null
@@ -52,10 +48,7 @@ async function requireSending(context: ResourceContext, filter: DeliveryFilter):
     throw new PosthornError("conflict", `endpoint "${endpoint!.id}" is ${state} it before sending`)
 }
 
-/**
- * Ends what keeps the lanes of these deliveries from sending: the hold of a Retry-After. Whatever else closes a lane because of what its
- * receiver answered (a circuit breaker, a ramp) is ended here too.
- */
+/** Ends the Retry-After holds of the lanes of these deliveries. Other reactions to a receiver's responses are ended here as well. */
 async function openLanes(
   { store, clock, endpointChanged }: ResourceContext,
   filter: DeliveryFilter,

@@ -5,7 +5,7 @@ import { type Wait, waitOf } from "../core/wait.ts"
 import type { Delivery } from "../store/store.ts"
 import type { ResourceContext } from "./resource-context.ts"
 
-/** Null for a finished delivery. */
+/** `wait` is null for a finished delivery. */
 export async function withWaits(
   { store, clock, sending }: ResourceContext,
   deliveries: readonly Delivery[],

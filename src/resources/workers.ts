@@ -1,4 +1,4 @@
-/** Workers: which processes deliver, which of them are alive, and what each has in hand. */
+/** Workers: the processes that deliver, whether they are alive, and how many deliveries each has in hand. */
 import type { WorkerStatus } from "../store/store.ts"
 import { type WholeListing, wholeListing } from "./paging.ts"
 import { date, type ResourceContext } from "./resource-context.ts"

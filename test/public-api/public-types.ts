@@ -77,7 +77,8 @@ class Printer {
   }
 
   #type(type: Type): string {
-    const alias = type.getAliasSymbol()
+    // The compiler keeps or drops the name of a union, depending on how it is composed.
+    const alias = type.isUnionType() ? undefined : type.getAliasSymbol()
     const name = alias === undefined ? undefined : this.#exported.get(alias.id)
     if (name !== undefined) return name + this.#list(type.getAliasTypeArguments())
     const symbol = type.getSymbol()
