@@ -3,10 +3,10 @@ import type { FastifyRequest } from "fastify"
 import type { Posthorn } from "../posthorn.ts"
 import { KeyRing } from "../resources/key-ring.ts"
 import { requireAccess, requireDeclared } from "./access.ts"
+import { withTimeout } from "./admission.ts"
 import { type Caller, callerOf } from "./caller.ts"
 import type { Api } from "./context.ts"
 import type { TokenReader } from "./jwt.ts"
-import { inTime } from "./overload.ts"
 import { unsupported } from "./unsupported.ts"
 
 declare module "fastify" {
@@ -41,7 +41,7 @@ export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReade
     if (isNothing || request.routeOptions.config.auth === "none") return done()
     const admitted = admit(request)
     // Given to the framework where it has to be waited for: it knows what to do with each way in which that ends.
-    return admitted === undefined ? done() : inTime(request, admitted)
+    return admitted === undefined ? done() : withTimeout(request, admitted)
   })
   app.addHook("onClose", () => ring.close())
   return identify

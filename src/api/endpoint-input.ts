@@ -1,6 +1,6 @@
 /** Endpoints as they come over the wire, in the library's words; and their headers, without showing what is secret. */
 import type { EndpointInput } from "../resources/endpoints.ts"
-import { eitherName } from "./asked.ts"
+import { eitherName } from "./query-params.ts"
 import type { EndpointIn } from "./schemas/endpoint.ts"
 
 /** Null takes a value away, or leaves the making of a secret to us. */

@@ -38,9 +38,9 @@ export class ApiError extends Error {
 }
 
 /** What an answer says of the request. */
-export type Requested = Pick<FastifyRequest, "id" | "params" | "query" | "body">
+export type RequestParts = Pick<FastifyRequest, "id" | "params" | "query" | "body">
 
-const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Requested) => ApiError } = {
+const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: RequestParts) => ApiError } = {
   invalid_input: (error, request) => ApiError.invalidAt(locationOf(error.field, request), error.message),
   not_found: (error) => ApiError.of(404, "not_found", `Entity not found: ${error.message}`),
   conflict: (error) => ApiError.of(409, "conflict", error.message),
@@ -87,18 +87,18 @@ function toApiError(error: Error, request: FastifyRequest): ApiError {
   const known = FRAMEWORK[code]
   if (known !== undefined) return known(error as FastifyError, request)
   const isClients = statusCode !== undefined && statusCode >= 400 && statusCode < 500
-  return isClients ? ApiError.of(statusCode, "generic_error", error.message) : answerTo(error, request)
+  return isClients ? ApiError.of(statusCode, "generic_error", error.message) : errorResponse(error, request)
 }
 
 /** To what is no error of the framework's. */
-export function answerTo(error: unknown, request: Requested): ApiError {
+export function errorResponse(error: unknown, request: RequestParts): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof PosthornError) return LIBRARY[error.code]?.(error, request) ?? internal(request)
   return internal(request)
 }
 
 /** Nothing of what it was leaves the house; the log has it. */
-function internal(request: Requested): ApiError {
+function internal(request: RequestParts): ApiError {
   return ApiError.of(
     500,
     "server_error",
@@ -108,13 +108,13 @@ function internal(request: Requested): ApiError {
 
 export function handleError(error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const answer = toApiError(error, request)
-  logRefusal(error, answer, request.log)
+  logFailure(error, answer, request.log)
   // The framework would hang up on the rest of the body, and who still sends would see that instead of the answer.
   if ((error as FastifyError).code === "FST_ERR_CTP_BODY_TOO_LARGE") void reply.removeHeader("connection")
   return sendError(answer, reply)
 }
 
-export function logRefusal(error: unknown, { status }: ApiError, log: Pick<Logger, "error" | "warn">): void {
+export function logFailure(error: unknown, { status }: ApiError, log: Pick<Logger, "error" | "warn">): void {
   if (status === 500) log.error({ err: error }, "a request failed")
   else if (status > 500) log.warn({ err: error }, "a request was turned away")
 }
@@ -128,7 +128,7 @@ export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
 /** What the API calls a field of the library. */
 const ALIASES: { readonly [field: string]: readonly string[] } = { message: ["msg_id"], secret: ["key"] }
 
-function locationOf(field: string | undefined, request: Requested): string[] {
+function locationOf(field: string | undefined, request: RequestParts): string[] {
   const path = (field ?? "").split(/[.[\]]+/).filter((part) => part !== "")
   const [root = "", ...rest] = path
   if (root === "cursor") return ["query", "iterator"]

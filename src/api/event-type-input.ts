@@ -1,7 +1,7 @@
 /** Event types as they come over the wire, in the library's words; and who may see which. */
 import type { EventType, EventTypeInput } from "../resources/event-types.ts"
-import { eitherName } from "./asked.ts"
 import type { Caller } from "./caller.ts"
+import { eitherName } from "./query-params.ts"
 import type { EventTypeIn, EventTypePatch } from "./schemas/event-type.ts"
 
 /** One flag, as it was before there could be several, says the same as a list of it. */

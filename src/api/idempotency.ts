@@ -1,73 +1,78 @@
-/** The same idempotency key and body get the same answer, also at the same moment, also after a crash. */
+/** Requests with the same idempotency key and body get the same response, also concurrent ones and after a crash. */
 import { createHash } from "node:crypto"
 import type { FastifyReply, FastifyRequest } from "fastify"
 import type { Ids } from "../core/ids.ts"
 import { seededIds } from "../core/seeded-ids.ts"
-import { Answers, type Asked, type Parts, type Run } from "./answers.ts"
+import { withTimeout } from "./admission.ts"
 import { requireCaller } from "./auth.ts"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
-import { inTime } from "./overload.ts"
-import { JSON_TYPE } from "./shapes.ts"
+import {
+  type IdempotencyDependencies,
+  type IdempotentRequest,
+  IdempotentResponses,
+  type RequestRun,
+} from "./idempotent-responses.ts"
+import { JSON_TYPE } from "./schemas/common.ts"
 
-type Running = Run & { readonly asked: Asked; readonly ids: Ids }
+type IdempotentRun = RequestRun & { readonly identity: IdempotentRequest; readonly ids: Ids }
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The route keeps its own record: the answer need not be kept beside it. */
+    /** The route handles idempotency keys itself: no response is stored for it. */
     ownIdempotency?: boolean
   }
   interface FastifyRequest {
-    /** Present while the request is the one that makes the answer. Its ids come out the same when it is run again. */
-    run: Running | null
+    /** Null when the request has no idempotency key. A repeated run makes the same ids. */
+    run: IdempotentRun | null
   }
 }
 
 const LONGEST_KEY = 256
 
-export function answerOnce(app: Api, parts: Parts): void {
-  const answers = new Answers(parts)
+export function registerIdempotency(app: Api, dependencies: IdempotencyDependencies): void {
+  const responses = new IdempotentResponses(dependencies)
   app.decorateRequest("run", null)
-  const begin = async (request: FastifyRequest, reply: FastifyReply, asked: Asked) => {
+  const begin = async (request: FastifyRequest, reply: FastifyReply, identity: IdempotentRequest) => {
     let late = false
-    const beginning = answers.begin(asked).then(async (begun) => {
-      // The caller was told to come again: nobody works on it.
-      if (late && "seed" in begun) await answers.finish(begun, asked, { status: 503, body: "" })
+    const beginning = responses.begin(identity).then(async (begun) => {
+      // The request has already been answered with a timeout: end its run.
+      if (late && "seed" in begun) await responses.finish(begun, identity, { status: 503, body: "" })
       return begun
     })
-    const begun = await inTime(request, beginning).catch((error) => {
+    const begun = await withTimeout(request, beginning).catch((error) => {
       late = true
       throw error
     })
     if ("seed" in begun) {
-      request.run = { ...begun, asked, ids: seededIds(begun.seed, begun.atMs) }
+      request.run = { ...begun, identity, ids: seededIds(begun.seed, begun.atMs) }
       return
     }
     return reply.code(begun.status).type(JSON_TYPE).send(begun.body)
   }
-  const finish = async (request: FastifyRequest, reply: FastifyReply, run: Running, payload: unknown) => {
+  const finish = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+    const run = request.run!
     request.run = null
     const body = typeof payload === "string" ? payload : ""
-    const finishing = answers.finish(run, run.asked, { status: reply.statusCode, body })
-    const kept = inTime(request, finishing).catch((error) => {
-      // The work is done; whoever repeats it, having been told that it took too long, will find it by its ids.
-      request.log.warn({ err: error }, "the answer could not be kept for a repeat")
+    const finishing = responses.finish(run, run.identity, { status: reply.statusCode, body })
+    const stored = withTimeout(request, finishing).catch((error) => {
+      // The work is done. A repeat makes the same ids, and finds it.
+      request.log.warn({ err: error }, "the response could not be stored for a repeat")
     })
-    // Whoever is told that the store does not answer must not wait for the store. A repeat waits.
-    if (reply.statusCode < 500) await kept
+    // An error response may mean that the store hangs: it must not wait for the store.
+    if (reply.statusCode < 500) await stored
   }
-  // Most requests have nothing to do here: they go on at once, and for the others the framework waits.
+  // Requests without a key continue synchronously.
   app.addHook("preHandler", (request, reply, done) => {
-    const asked = askedBy(request)
-    return asked === null ? done() : begin(request, reply, asked)
+    const identity = identify(request)
+    return identity === null ? done() : begin(request, reply, identity)
   })
   app.addHook("onSend", (request, reply, payload, done) => {
-    const { run } = request
-    return run === null ? done(null, payload) : finish(request, reply, run, payload)
+    return request.run === null ? done(null, payload) : finish(request, reply, payload)
   })
 }
 
-function askedBy(request: FastifyRequest): Asked | null {
+function identify(request: FastifyRequest): IdempotentRequest | null {
   const key = request.headers["idempotency-key"]
   const { auth, ownIdempotency } = request.routeOptions.config
   if (key === undefined || request.method !== "POST" || request.is404) return null
@@ -82,7 +87,7 @@ function askedBy(request: FastifyRequest): Asked | null {
   const { orgId, appId, keyId } = requireCaller(request)
   return {
     orgId,
-    // Another caller's key is another request, even in the same words.
+    // Two callers may use the same idempotency key for different requests.
     name: digest(request.url, "\n", keyId ?? appId ?? "", "\n", key),
     digest: digest(request.rawBody ?? ""),
   }

@@ -11,14 +11,14 @@ export function requestId({ headers }: IncomingMessage): string {
   return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
 }
 
-interface Logged {
+interface LoggedRequest {
   readonly method: string | undefined
   readonly url: string | undefined
   readonly caller: Caller | null
 }
 
 /** What the line of a request says beside its id. */
-export function logged({ method, url, caller }: Logged, status: number, elapsedMs: number) {
+export function requestFields({ method, url, caller }: LoggedRequest, status: number, elapsedMs: number) {
   return {
     method,
     url,
@@ -39,13 +39,13 @@ export class RequestLog extends LogController {
   override routeNotFound(): void {}
 
   override requestCompleted(error: Error | null, request: FastifyRequest, reply: FastifyReply): void {
-    const about = logged(request, reply.statusCode, reply.elapsedTime)
+    const about = requestFields(request, reply.statusCode, reply.elapsedTime)
     if (error) reply.log.warn({ ...about, err: error }, "request broken off")
     else reply.log.info(about, "request")
   }
 }
 
-export function tellRequestId(app: Api): void {
+export function sendRequestId(app: Api): void {
   app.addHook("onRequest", (request, reply, done) => {
     void reply.header("x-request-id", request.id)
     done()

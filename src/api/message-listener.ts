@@ -8,49 +8,49 @@ import { EndOfTick } from "../end-of-tick.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import { requireScope } from "./access.ts"
+import { type Admission, type RequestSlot, withTimeout } from "./admission.ts"
 import type { Identify } from "./auth.ts"
 import { readJson } from "./body.ts"
 import type { Caller } from "./caller.ts"
 import { PREFIX } from "./context.ts"
-import { answerTo, logRefusal, type Requested } from "./errors.ts"
-import { logged, requestId } from "./logging.ts"
-import { inTime, type Places, type Slot } from "./overload.ts"
-import { keyOf, postMessage, SENDING } from "./routes/messages.ts"
-import { plain } from "./schema.ts"
+import { errorResponse, logFailure, type RequestParts } from "./errors.ts"
+import { requestFields, requestId } from "./logging.ts"
+import { idempotencyKeyOf, postMessage, SEND_ACCESS } from "./routes/messages.ts"
+import { jsonSchema } from "./schema.ts"
+import { JSON_TYPE } from "./schemas/common.ts"
 import { MessageIn } from "./schemas/message.ts"
-import { JSON_TYPE } from "./shapes.ts"
 import { compilerLoading, validatorCompiler } from "./validation.ts"
 
-interface Parts {
+interface ListenerDependencies {
   readonly posthorn: Posthorn
   readonly identify: Identify
-  readonly places: Places
+  readonly admission: Admission
   readonly logger: Logger
   readonly bodyLimit: number
   readonly isClosing: () => boolean
 }
 
-/** The state of a request: its response, caller and body as far as they are known. */
-interface Known extends Requested {
+/** Filled in while the request is processed. */
+interface RequestState extends RequestParts {
   readonly params: { readonly app_id: string }
   body: MessageIn | undefined
   caller: Caller | null
-  slot: Slot | null
+  slot: RequestSlot | null
 }
 
 const PATH = new RegExp(`^${PREFIX}/app/([\\w.-]{1,256})/msg$`)
-const validate = validatorCompiler({ schema: plain(MessageIn) })
+const validate = validatorCompiler({ schema: jsonSchema(MessageIn) })
 const JSON_BODY = /^application\/json(?:; ?charset=utf-8)?$/i
 
 /** A client that reads one response of a tick is awake for the next: waking it took up to 20 µs of each write. */
 const RESPONSES = new EndOfTick<() => void>((write) => write())
 
 /** The listener returns false, and does nothing, for every request that Fastify has to answer. */
-export function messageListener(parts: Parts) {
+export function messageListener(dependencies: ListenerDependencies) {
   return (request: IncomingMessage, response: ServerResponse): boolean => {
-    const app = parts.isClosing() ? null : appOf(request, parts.bodyLimit)
+    const app = dependencies.isClosing() ? null : appOf(request, dependencies.bodyLimit)
     if (app === null) return false
-    void answer(parts, request, response, app)
+    void answer(dependencies, request, response, app)
     return true
   }
 }
@@ -65,9 +65,14 @@ function appOf({ method, url, headers }: IncomingMessage, bodyLimit: number): st
 }
 
 /** Never rejects. */
-async function answer(parts: Parts, request: IncomingMessage, response: ServerResponse, app: string) {
+async function answer(
+  dependencies: ListenerDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  app: string,
+) {
   const startedAt = performance.now()
-  const known: Known = {
+  const state: RequestState = {
     id: requestId(request),
     params: { app_id: app },
     query: {},
@@ -76,55 +81,59 @@ async function answer(parts: Parts, request: IncomingMessage, response: ServerRe
     slot: null,
   }
   // Also emitted when the client goes away, even before its body has come.
-  response.on("close", () => known.slot?.leave())
-  const headers = ["x-request-id", known.id, "access-control-allow-origin", "*", "content-type", JSON_TYPE]
+  response.on("close", () => state.slot?.leave())
+  const headers = ["x-request-id", state.id, "access-control-allow-origin", "*", "content-type", JSON_TYPE]
   let status = 202
   let body: string
   try {
-    body = await post(parts, request, known)
+    body = await post(dependencies, request, state)
   } catch (error) {
-    const refusal = answerTo(error, known)
-    logRefusal(error, refusal, parts.logger.child({ requestId: known.id }))
+    const refusal = errorResponse(error, state)
+    logFailure(error, refusal, dependencies.logger.child({ requestId: state.id }))
     status = refusal.status
     body = JSON.stringify(refusal.body)
     if (refusal.retryAfterSeconds !== null) headers.push("retry-after", `${refusal.retryAfterSeconds}`)
   }
   RESPONSES.add(() => {
     headers.push("content-length", `${Buffer.byteLength(body)}`)
-    if (parts.isClosing()) headers.push("connection", "close")
+    if (dependencies.isClosing()) headers.push("connection", "close")
     response.writeHead(status, headers).end(body)
-    const { logger } = parts
+    const { logger } = dependencies
     if (!logger.isLevelEnabled("info")) return
     const { method, url } = request
-    const about = logged({ method, url, caller: known.caller }, status, performance.now() - startedAt)
-    logger.info({ requestId: known.id, ...about }, "request")
+    const about = requestFields({ method, url, caller: state.caller }, status, performance.now() - startedAt)
+    logger.info({ requestId: state.id, ...about }, "request")
   })
 }
 
-async function post(parts: Parts, request: IncomingMessage, known: Known): Promise<string> {
-  const { places, identify, posthorn } = parts
-  known.slot = places.take()
+async function post(
+  dependencies: ListenerDependencies,
+  request: IncomingMessage,
+  state: RequestState,
+): Promise<string> {
+  const { admission, identify, posthorn } = dependencies
+  state.slot = admission.admit()
   const { authorization, "content-length": length } = request.headers
   const identified = identify(authorization)
-  known.caller = identified instanceof Promise ? await inTime(known, identified) : identified
-  requireScope(known.caller, "POST", SENDING)
-  places.expectBody(known.slot, Number(length))
+  state.caller = identified instanceof Promise ? await withTimeout(state, identified) : identified
+  requireScope(state.caller, "POST", SEND_ACCESS)
+  admission.expectBody(state.slot, Number(length))
   const rawBody = await readBody(request)
   const loading = compilerLoading()
   if (loading !== undefined) await loading
   // Fastify too validates a missing body as null.
-  const verdict = validate((readJson(rawBody) ?? null) as MessageIn)
-  if ("error" in verdict) throw verdict.error
-  const body = verdict.value as MessageIn
-  known.body = body
+  const validated = validate((readJson(rawBody) ?? null) as MessageIn)
+  if ("error" in validated) throw validated.error
+  const body = validated.value as MessageIn
+  state.body = body
   const posted = {
-    app: known.params.app_id,
+    app: state.params.app_id,
     body,
     rawBody,
-    idempotencyKey: keyOf(request),
+    idempotencyKey: idempotencyKeyOf(request),
     withContent: true,
   }
-  return inTime(known, postMessage(posthorn.tenant(known.caller.orgId), posted))
+  return withTimeout(state, postMessage(posthorn.tenant(state.caller.orgId), posted))
 }
 
 /** Never settles when the client goes away. */

@@ -1,10 +1,10 @@
 /** Clients of several languages write null for a field that has no value: such a field is as if it were left out. */
-import { FILTER, type Plain, SHOWN } from "./schema.ts"
+import { FILTER, type JsonSchema, SHOWN } from "./schema.ts"
 
 /** Takes null out of the value's optional fields, in place, unless the schema gives null a meaning there. A filter keeps its nulls, and the check refuses them. */
-export function dropNulls(schema: Plain, value: unknown): void {
+export function dropNulls(schema: JsonSchema, value: unknown): void {
   if (typeof value !== "object" || value === null || schema[FILTER]) return
-  const described = (schema[SHOWN] as Plain | undefined) ?? schema
+  const described = (schema[SHOWN] as JsonSchema | undefined) ?? schema
   const { anyOf = [], items = {}, properties = {}, required = [] } = described
   for (const one of anyOf) dropNulls(one, value)
   if (Array.isArray(value)) {
@@ -20,7 +20,7 @@ export function dropNulls(schema: Plain, value: unknown): void {
   }
 }
 
-function takesNull({ type, anyOf, enum: values }: Plain): boolean {
+function takesNull({ type, anyOf, enum: values }: JsonSchema): boolean {
   if (anyOf !== undefined) return anyOf.some(takesNull)
   // A schema that names no type takes every value.
   return type === undefined ? values === undefined : [type].flat().includes("null")

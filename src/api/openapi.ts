@@ -2,11 +2,11 @@
 import swagger, { type SwaggerTransform } from "@fastify/swagger"
 import fastify, { type RouteOptions } from "fastify"
 import { VERSION } from "../version.ts"
-import { marked, nameComponents } from "./components.ts"
 import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import type { OpenApi } from "./docs/document.ts"
-import { type Plain, plain, Type } from "./schema.ts"
-import { HTTPValidationError, HttpErrorOut } from "./shapes.ts"
+import { markComponent, nameComponents } from "./openapi-components.ts"
+import { type JsonSchema, jsonSchema, Type } from "./schema.ts"
+import { HTTPValidationError, HttpErrorOut } from "./schemas/common.ts"
 
 const ERRORS = ["400", "401", "403", "404", "409", "413", "415", "422", "429", "500", "503"] as const
 
@@ -55,16 +55,16 @@ export async function describeApi(routes: readonly Routes[], context: Context): 
 /** Every route lists what can go wrong; what it says of a status itself stays. */
 const withErrors: SwaggerTransform = ({ schema, url, route }) => {
   if (schema === undefined || schema.hide) return { schema: { hide: true }, url }
-  const { body, response = {}, ...rest } = schema as { [part: string]: Plain }
+  const { body, response = {}, ...rest } = schema as { [part: string]: JsonSchema }
   const answers = Object.entries({ ...errorsOf(route, schema), ...response })
   return {
     url,
     schema: {
       ...rest,
-      ...(body === undefined ? {} : { body: marked(body) }),
+      ...(body === undefined ? {} : { body: markComponent(body) }),
       ...(route.method === "POST" ? { headers: IDEMPOTENCY } : {}),
       ...(route.config?.auth === "none" ? { security: [] } : {}),
-      response: Object.fromEntries(answers.map(([status, one]) => [status, marked(plain(one))])),
+      response: Object.fromEntries(answers.map(([status, one]) => [status, markComponent(jsonSchema(one))])),
     },
   }
 }
@@ -75,7 +75,7 @@ const IDEMPOTENCY = Type.Object({
   ),
 })
 
-function errorsOf({ method, config }: RouteOptions, schema: object): { [status: string]: Plain } {
+function errorsOf({ method, config }: RouteOptions, schema: object): { [status: string]: JsonSchema } {
   const leftOut = new Set<string>([
     ...(config?.auth === "none" ? ["401", "403"] : []),
     ...("params" in schema ? [] : ["404"]),
@@ -84,6 +84,6 @@ function errorsOf({ method, config }: RouteOptions, schema: object): { [status: 
   ])
   const listed = ERRORS.filter((status) => !leftOut.has(status))
   return Object.fromEntries(
-    listed.map((status) => [status, plain(status === "422" ? HTTPValidationError : HttpErrorOut)]),
+    listed.map((status) => [status, jsonSchema(status === "422" ? HTTPValidationError : HttpErrorOut)]),
   )
 }

@@ -29,15 +29,15 @@ import type {
 export type { Static, TSchema } from "typebox"
 
 /** A schema as it is written. */
-export interface Plain {
+export interface JsonSchema {
   readonly $id?: string
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
-  readonly anyOf?: readonly Plain[]
-  readonly properties?: { readonly [name: string]: Plain }
+  readonly anyOf?: readonly JsonSchema[]
+  readonly properties?: { readonly [name: string]: JsonSchema }
   readonly required?: readonly string[]
-  readonly items?: Plain
-  readonly additionalProperties?: boolean | Plain
+  readonly items?: JsonSchema
+  readonly additionalProperties?: boolean | JsonSchema
   readonly [keyword: string]: unknown
 }
 
@@ -47,12 +47,12 @@ export const SHOWN = "x-shown"
 /** Marks the body of a bulk action. Null is refused there: as if left out, it would widen the action to everything. */
 export const FILTER = "x-filter"
 
-function make<T extends TSchema>(schema: Plain, options: TSchemaOptions = {}): T {
+function make<T extends TSchema>(schema: JsonSchema, options: TSchemaOptions = {}): T {
   return { ...schema, ...options } as unknown as T
 }
 
 /** TypeBox's types say nothing of what a schema looks like. */
-export const plain = (schema: unknown) => schema as Plain
+export const jsonSchema = (schema: unknown) => schema as JsonSchema
 
 const isOptional = (schema: object) => OPTIONAL in schema
 
@@ -69,7 +69,7 @@ export const Type = {
   },
 
   Array<T extends TSchema>(items: T, options?: TArrayOptions): TArray<T> {
-    return make({ type: "array", items: plain(items) }, options)
+    return make({ type: "array", items: jsonSchema(items) }, options)
   },
 
   /** Any field that is not named is refused. */
@@ -78,7 +78,7 @@ export const Type = {
     return make(
       {
         type: "object",
-        properties: properties as unknown as NonNullable<Plain["properties"]>,
+        properties: properties as unknown as NonNullable<JsonSchema["properties"]>,
         ...(required.length === 0 ? {} : { required }),
         additionalProperties: false,
       },
@@ -88,7 +88,7 @@ export const Type = {
 
   /** Whatever names, and values of one kind. */
   Record<T extends TSchema>(values: T, options?: TObjectOptions): TRecord<"^.*$", T> {
-    return make({ type: "object", additionalProperties: plain(values) }, options)
+    return make({ type: "object", additionalProperties: jsonSchema(values) }, options)
   },
 
   /** May be left out of an object. */
@@ -96,7 +96,7 @@ export const Type = {
 
   /** May be null, which is not the same as left out. */
   Nullable<T extends TSchema>(schema: T): TUnion<[T, TNull]> {
-    const given = plain(schema)
+    const given = jsonSchema(schema)
     if (given.$id !== undefined || typeof given.type !== "string")
       return make({ anyOf: [given, { type: "null" }] })
     const values = given.enum === undefined ? {} : { enum: [...given.enum, null] }
@@ -104,14 +104,14 @@ export const Type = {
   },
 
   Union<T extends TSchema[]>(schemas: readonly [...T], options?: TSchemaOptions): TUnion<T> {
-    return make({ anyOf: schemas.map(plain) }, options)
+    return make({ anyOf: schemas.map(jsonSchema) }, options)
   },
 
   /** A schema whose TypeScript type is said by hand. */
-  Unsafe: <T>(schema: Plain) => schema as unknown as TUnsafe<T>,
+  Unsafe: <T>(schema: JsonSchema) => schema as unknown as TUnsafe<T>,
 
   /** Requests are checked with `schema`; the OpenAPI document shows `shown` in its place. */
-  Shown: <T extends TSchema>(schema: T, shown: TSchema): T => ({ ...schema, [SHOWN]: plain(shown) }),
+  Shown: <T extends TSchema>(schema: T, shown: TSchema): T => ({ ...schema, [SHOWN]: jsonSchema(shown) }),
 
   /** The fields that narrow a bulk action. */
   Filter: <T extends TSchema>(schema: T): T => ({ ...schema, [FILTER]: true }),

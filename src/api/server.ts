@@ -3,19 +3,19 @@ import type { Socket } from "node:net"
 import fastify, { type FastifyBaseLogger } from "fastify"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
+import { Admission, registerAdmission } from "./admission.ts"
 import { authenticate, requireCaller } from "./auth.ts"
 import { readBodies } from "./body.ts"
 import { connectionOptions, TIMEOUTS, type Timeouts } from "./connections.ts"
 import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import { allowBrowsers } from "./cors.ts"
 import { ApiError, ENVELOPE_BYTES, handleError, sendError } from "./errors.ts"
-import { answerOnce } from "./idempotency.ts"
+import { registerIdempotency } from "./idempotency.ts"
 import type { TokenReader } from "./jwt.ts"
-import { RequestLog, requestId, tellRequestId } from "./logging.ts"
+import { RequestLog, requestId, sendRequestId } from "./logging.ts"
 import { messageListener } from "./message-listener.ts"
-import { answerMissing } from "./missing.ts"
-import { Places, shedOverload } from "./overload.ts"
-import { parseQuery, refuseUnknownQueries } from "./query.ts"
+import { answerNotFound } from "./not-found.ts"
+import { parseQuery, refuseUnknownQueries } from "./query-string.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
 import { messageRoutes } from "./routes/messages.ts"
@@ -60,7 +60,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
       maxParamLength: LONGEST_NAME,
       querystringParser: parseQuery,
     },
-    // Answers are made from what the schemas describe, and the tests hold them to it; V8 writes them as fast as generated code would.
+    // IdempotentResponses are made from what the schemas describe, and the tests hold them to it; V8 writes them as fast as generated code would.
     schemaController: {
       compilersFactory: {
         buildValidator: () => validatorCompiler as never,
@@ -70,16 +70,16 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
   })
   app.setErrorHandler((error: Error, request, reply) => handleError(error, request, reply))
-  tellRequestId(app)
+  sendRequestId(app)
   allowBrowsers(app)
-  const isClosing = stopGently(app, settings.closeTimeoutMs)
-  const places = new Places({
+  const isClosing = closeGracefully(app, settings.closeTimeoutMs)
+  const admission = new Admission({
     maxRequests: settings.maxRequests,
     maxBodyBytes: settings.maxBodyBytes ?? Math.max(67_108_864, 4 * bodyLimit),
     handlerMs: timeouts.handlerMs,
   })
-  shedOverload(app, places)
-  answerMissing(app)
+  registerAdmission(app, admission)
+  answerNotFound(app)
   // Hooks run in the order in which they are added, and at the close the other way round: the Posthorn goes last.
   app.addHook("onClose", () => posthorn.close())
   refuseUnknownQueries(app)
@@ -87,7 +87,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   refuseUnsupported(app)
   readBodies(app)
   loadCompiler(app)
-  answerOnce(app, posthorn.context)
+  registerIdempotency(app, posthorn.context)
   const context: Context = {
     posthorn,
     publicUrl: settings.publicUrl ?? null,
@@ -101,7 +101,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     const answers = messageListener({
       posthorn,
       identify,
-      places,
+      admission,
       isClosing,
       bodyLimit,
       logger: settings.logger,
@@ -121,7 +121,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
 }
 
 /** New requests are refused at once; connections that do not end by themselves are cut off. Returns whether the server is closing. */
-function stopGently(app: Api, closeTimeoutMs: number): () => boolean {
+function closeGracefully(app: Api, closeTimeoutMs: number): () => boolean {
   let closing = false
   const sockets = new Set<Socket>()
   app.server.on("connection", (socket) => {

@@ -1,17 +1,17 @@
 /** Holds requests to their schemas. The compiler is loaded and asked when it is first needed: both would make the start longer. */
-import type { Check, compileCheck } from "./check.ts"
+import type { Check, compileCheck } from "./compile-schema.ts"
 import type { Api } from "./context.ts"
 import type { ApiError } from "./errors.ts"
 import { dropNulls } from "./nulls.ts"
-import { coerceQuery, type RawQuery } from "./query.ts"
-import type { Plain } from "./schema.ts"
+import { coerceQuery, type RawQuery } from "./query-string.ts"
+import type { JsonSchema } from "./schema.ts"
 
 let compile: typeof compileCheck | null = null
 
 /** Undefined when it is there. */
 export function compilerLoading(): undefined | Promise<void> {
   if (compile !== null) return undefined
-  return import("./check.ts").then(({ compileCheck }) => {
+  return import("./compile-schema.ts").then(({ compileCheck }) => {
     compile = compileCheck
   })
 }
@@ -27,18 +27,18 @@ export function loadCompiler(app: Api): void {
 }
 
 export interface RouteSchema {
-  readonly schema: Plain
+  readonly schema: JsonSchema
   readonly httpPart?: string
 }
 
 /** The value as the handler gets it, or what is wrong with it. */
-type Verdict = { readonly value: unknown } | { readonly error: ApiError }
+type ValidationResult = { readonly value: unknown } | { readonly error: ApiError }
 
 export function validatorCompiler({ schema, httpPart = "body" }: RouteSchema) {
   let check: Check | null = null
   const isQuery = httpPart === "querystring"
   const takesNothing = isQuery && Object.keys(schema.properties ?? {}).length === 0
-  return (data: object): Verdict => {
+  return (data: object): ValidationResult => {
     if (takesNothing && Object.keys(data).length === 0) return { value: data }
     check ??= compile!(schema, httpPart)
     const value = isQuery ? coerceQuery(schema, data as RawQuery) : data

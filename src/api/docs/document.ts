@@ -1,12 +1,12 @@
 /** The parts of an OpenAPI document that the reference shows. */
-import type { Plain } from "../schema.ts"
+import type { JsonSchema } from "../schema.ts"
 
 /** The most characters that are searched for. */
 export const LONGEST_SEARCH = 200
 
 export interface Content {
   /** The generator moves the example of a body from its schema to here. */
-  readonly [type: string]: { readonly schema?: Plain; readonly example?: unknown }
+  readonly [type: string]: { readonly schema?: JsonSchema; readonly example?: unknown }
 }
 
 export interface Parameter {
@@ -14,7 +14,7 @@ export interface Parameter {
   readonly in: string
   readonly required?: boolean
   readonly description?: string
-  readonly schema?: Plain
+  readonly schema?: JsonSchema
 }
 
 export interface Operation {
@@ -35,10 +35,10 @@ export interface OpenApi {
   readonly servers?: readonly { readonly url: string }[]
   readonly info: { readonly title: string; readonly version: string; readonly description?: string }
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
-  readonly components: { readonly schemas: { readonly [name: string]: Plain } }
+  readonly components: { readonly schemas: { readonly [name: string]: JsonSchema } }
 }
 
-export interface Described {
+export interface DescribedOperation {
   readonly id: string
   readonly method: string
   readonly path: string
@@ -46,8 +46,8 @@ export interface Described {
 }
 
 /** By tag, in the order in which the tags first come. */
-export function byTag({ paths }: OpenApi): Map<string, Described[]> {
-  const groups = new Map<string, Described[]>()
+export function byTag({ paths }: OpenApi): Map<string, DescribedOperation[]> {
+  const groups = new Map<string, DescribedOperation[]>()
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const tag = operation.tags?.[0] ?? "Other"

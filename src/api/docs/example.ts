@@ -1,9 +1,9 @@
 /** Examples for the reference, made from the schemas that requests and answers are checked with. */
-import type { Plain } from "../schema.ts"
-import type { Described, OpenApi } from "./document.ts"
+import type { JsonSchema } from "../schema.ts"
+import type { DescribedOperation, OpenApi } from "./document.ts"
 import { nameOf } from "./schema.ts"
 
-interface Asked {
+interface ExampleRequest {
   /** Below the server's address, with its query. */
   readonly path: string
   readonly body?: unknown
@@ -45,7 +45,7 @@ const VALUES: { readonly [name: string]: unknown } = {
   policy: "standard",
 }
 
-export function exampleRequest({ path, operation }: Described, document: OpenApi): Asked {
+export function exampleRequest({ path, operation }: DescribedOperation, document: OpenApi): ExampleRequest {
   const { schemas } = document.components
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => String(VALUES[name] ?? name))
   const { schema, example } = operation.requestBody?.content["application/json"] ?? {}
@@ -54,36 +54,36 @@ export function exampleRequest({ path, operation }: Described, document: OpenApi
 }
 
 /** The first answer that is no error. */
-export function exampleAnswer({ operation }: Described, document: OpenApi) {
+export function exampleAnswer({ operation }: DescribedOperation, document: OpenApi) {
   const [status, answer] = Object.entries(operation.responses ?? {})[0] ?? ["200", {}]
   const { schema } = answer.content?.["application/json"] ?? {}
   const body = schema === undefined ? undefined : exampleOf(schema, document.components.schemas)
   return { status: Number(status), body }
 }
 
-interface Wish {
+interface ExampleOptions {
   readonly onlyRequired?: boolean
   /** Of the field. */
   readonly name?: string
 }
 
-function exampleOf(schema: Plain, schemas: Schemas, wish: Wish = {}): unknown {
-  if (typeof schema.$ref === "string") return exampleOf(schemas[nameOf(schema.$ref)]!, schemas, wish)
+function exampleOf(schema: JsonSchema, schemas: Schemas, options: ExampleOptions = {}): unknown {
+  if (typeof schema.$ref === "string") return exampleOf(schemas[nameOf(schema.$ref)]!, schemas, options)
   const [example] = (schema.examples as readonly unknown[] | undefined) ?? []
   if (example !== undefined) return example
   if (schema.enum !== undefined) return schema.enum[0]
-  if (schema.anyOf !== undefined) return exampleOf(schema.anyOf[0]!, schemas, wish)
-  const { name } = wish
+  if (schema.anyOf !== undefined) return exampleOf(schema.anyOf[0]!, schemas, options)
+  const { name } = options
   const type = [schema.type].flat()[0]
   if (name !== undefined && Object.hasOwn(VALUES, name) && fits(VALUES[name], type, schema))
     return VALUES[name]
   switch (type) {
     case "object":
-      return objectOf(schema, schemas, wish)
+      return objectOf(schema, schemas, options)
     case "array":
       return Array.from({ length: Math.max(1, Number(schema.minItems ?? 1)) }, () =>
         exampleOf(schema.items ?? {}, schemas, {
-          ...wish,
+          ...options,
           name: name?.endsWith("s") ? name.slice(0, -1) : "",
         }),
       )
@@ -99,28 +99,32 @@ function exampleOf(schema: Plain, schemas: Schemas, wish: Wish = {}): unknown {
   }
 }
 
-function fits(value: unknown, type: unknown, { pattern, properties = {} }: Plain): boolean {
+function fits(value: unknown, type: unknown, { pattern, properties = {} }: JsonSchema): boolean {
   if (Object.keys(properties).length > 0) return false
   if (typeof pattern === "string" && !(typeof value === "string" && new RegExp(pattern).test(value)))
     return false
   return type === undefined || type === (Array.isArray(value) ? "array" : typeof value)
 }
 
-function objectOf({ properties, required = [], additionalProperties }: Plain, schemas: Schemas, wish: Wish) {
+function objectOf(
+  { properties, required = [], additionalProperties }: JsonSchema,
+  schemas: Schemas,
+  options: ExampleOptions,
+) {
   if (properties === undefined || Object.keys(properties).length === 0)
     return typeof additionalProperties === "object"
-      ? { acme: exampleOf(additionalProperties, schemas, { ...wish, name: "" }) }
+      ? { acme: exampleOf(additionalProperties, schemas, { ...options, name: "" }) }
       : {}
   const names = Object.keys(properties)
   // A change that changes nothing would be no example.
   const least = required.length > 0 ? names.filter((one) => required.includes(one)) : names.slice(0, 1)
-  const given = wish.onlyRequired ? least : names
+  const given = options.onlyRequired ? least : names
   return Object.fromEntries(
-    given.map((one) => [one, exampleOf(properties[one]!, schemas, { ...wish, name: one })]),
+    given.map((one) => [one, exampleOf(properties[one]!, schemas, { ...options, name: one })]),
   )
 }
 
-function textOf({ format, pattern }: Plain, name: string | undefined): string {
+function textOf({ format, pattern }: JsonSchema, name: string | undefined): string {
   if (format === "date-time") return hoursAgo(name === "since" ? 1 : 0)
   if (format === "uri") return "https://example.com/"
   const [, prefix] = ID.exec(String(pattern)) ?? []

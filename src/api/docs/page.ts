@@ -1,7 +1,7 @@
 /** The reference at /docs: the OpenAPI document as one page, or as much of it as a search finds. It runs no script. */
 import { PREFIX } from "../context.ts"
-import type { Plain } from "../schema.ts"
-import { byTag, type Content, type Described, LONGEST_SEARCH, type OpenApi } from "./document.ts"
+import type { JsonSchema } from "../schema.ts"
+import { byTag, type Content, type DescribedOperation, LONGEST_SEARCH, type OpenApi } from "./document.ts"
 import { exampleAnswer, exampleRequest } from "./example.ts"
 import { type Html, html, prose } from "./html.ts"
 import { fieldsOf, nameOf, notesOf, typeOf } from "./schema.ts"
@@ -55,7 +55,7 @@ ${groups.map(({ title, items }) => html`<h2 id="${anchor(title)}">${title}</h2>$
 </main></body></html>`.text
 }
 
-function callItem(tag: string, call: Described, document: OpenApi): Item {
+function callItem(tag: string, call: DescribedOperation, document: OpenApi): Item {
   const { id, method, path, operation } = call
   const { summary = id, description = "", parameters = [], requestBody } = operation
   const body = schemaOf(requestBody?.content)
@@ -68,7 +68,7 @@ function callItem(tag: string, call: Described, document: OpenApi): Item {
   }
 }
 
-function schemaItem(name: string, schema: Plain): Item {
+function schemaItem(name: string, schema: JsonSchema): Item {
   const { description, properties = {} } = schema
   return {
     entry: html`<li><a href="#${name}">${name}</a></li>`,
@@ -77,7 +77,7 @@ function schemaItem(name: string, schema: Plain): Item {
   }
 }
 
-function callSection(call: Described, document: OpenApi): Html {
+function callSection(call: DescribedOperation, document: OpenApi): Html {
   const { id, method, path, operation } = call
   const {
     summary,
@@ -96,7 +96,7 @@ ${requestBody === undefined ? "" : html`<h4>Body</h4>${content(requestBody.conte
 <h4>Answers</h4>${answers(responses)}<h4>Example</h4>${example(call, document)}</section>`
 }
 
-function example(call: Described, document: OpenApi): Html {
+function example(call: DescribedOperation, document: OpenApi): Html {
   const { path, body } = exampleRequest(call, document)
   const server = document.servers?.[0]?.url ?? "http://localhost:8071"
   const json = body === undefined ? "" : JSON.stringify(body, null, 2).replaceAll("'", "\\u0027")
@@ -111,7 +111,7 @@ function example(call: Described, document: OpenApi): Html {
 }
 
 /** What can go wrong is much the same everywhere: it gets a line, not a table. */
-function answers(responses: NonNullable<Described["operation"]["responses"]>): Html {
+function answers(responses: NonNullable<DescribedOperation["operation"]["responses"]>): Html {
   const all = Object.entries(responses)
   const good = all.filter(([status]) => status < "400")
   const rows = good.map(
@@ -131,7 +131,7 @@ function parameter({
   required,
   description,
   schema = {},
-}: NonNullable<Described["operation"]["parameters"]>[number]): Html {
+}: NonNullable<DescribedOperation["operation"]["parameters"]>[number]): Html {
   return html`<tr><td><code>${name}</code>${required ? html`<b title="required">*</b>` : ""} <small>${where}</small></td>
 <td>${typeOf(schema)}</td><td>${prose(description ?? "")}${notesOf(schema)}</td></tr>`
 }

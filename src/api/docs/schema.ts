@@ -1,12 +1,12 @@
 /** Schemas as tables for people. */
-import type { Plain } from "../schema.ts"
+import type { JsonSchema } from "../schema.ts"
 import { type Html, html, prose } from "./html.ts"
 
 /** Of a component, from a reference to it. */
 export const nameOf = (reference: string) => reference.split("/").at(-1)!
 
 /** In a few words, with links to what has a name. */
-export function typeOf(schema: Plain): Html {
+export function typeOf(schema: JsonSchema): Html {
   if (typeof schema.$ref === "string") {
     const name = nameOf(schema.$ref)
     return html`<a href="/docs#${name}">${name}</a>`
@@ -37,7 +37,7 @@ const LIMITS: readonly (readonly [string, string])[] = [
 ]
 
 /** What is said of a value beside its type. */
-export function notesOf(schema: Plain): Html {
+export function notesOf(schema: JsonSchema): Html {
   const limits = LIMITS.filter(([keyword]) => schema[keyword] !== undefined)
   const said = limits.map(
     ([keyword, words]) => html` <small>${words} <code>${shown(schema[keyword])}</code></small>`,
@@ -48,7 +48,7 @@ export function notesOf(schema: Plain): Html {
 const shown = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
 /** The fields of an object; anything else in one line. */
-export function fieldsOf(schema: Plain): Html {
+export function fieldsOf(schema: JsonSchema): Html {
   if (schema.properties === undefined) return html`<p>${typeOf(schema)} ${notesOf(schema)}</p>`
   const rows = Object.entries(schema.properties).map(
     ([

@@ -1,10 +1,10 @@
 /** Applications: `/app`. */
 import { hasCode } from "../../core/errors.ts"
 import type { ApplicationInput, ApplicationQuery } from "../../resources/applications.ts"
-import { eitherName, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
+import { eitherName, omitNullish, pageQuery } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
 import {
   type ApplicationIn,
@@ -12,8 +12,8 @@ import {
   ApplicationPatch,
   ApplicationIn as In,
 } from "../schemas/application.ts"
+import { ListResponse, Order, PageQuery } from "../schemas/common.ts"
 import { AppId } from "../schemas/fields.ts"
-import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { updateOrCreate } from "../upsert.ts"
 import { applicationOut, listOut } from "../views/views.ts"
 
@@ -49,8 +49,8 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
     async (request) => {
       const { query } = request
       const list = await tenant(request).applications.list({
-        ...pageAsked(query),
-        ...given<ApplicationQuery>({
+        ...pageQuery(query),
+        ...omitNullish<ApplicationQuery>({
           excludeWithoutEndpoints: query.exclude_apps_with_no_endpoints,
           excludeAllDisabled: query.exclude_apps_with_disabled_endpoints,
           excludeAllTo: query.exclude_apps_with_svix_play_endpoints ? SVIX_PLAY : null,
@@ -112,7 +112,7 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
       const input = { uid: null, metadata: {}, rateLimit: null, ...applicationInput(request.body) }
       const { value, status } = await updateOrCreate(
         () => applications.update(key, input),
-        () => applications.create(given<ApplicationInput>(input) as ApplicationInput),
+        () => applications.create(omitNullish<ApplicationInput>(input) as ApplicationInput),
       )
       return reply.code(status).send(applicationOut(value))
     },

@@ -4,17 +4,23 @@ import type { AttemptQuery } from "../../resources/attempts.ts"
 import type { Delivery, DeliveryQuery } from "../../resources/deliveries.ts"
 import type { List } from "../../resources/paging.ts"
 import type { Tenant } from "../../tenant.ts"
-import { contentAsked, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { contentQuery, omitNullish, pageQuery, viewOptions } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
+import { ListResponse, PageQuery } from "../schemas/common.ts"
 import { StatusCodeClass } from "../schemas/delivery.ts"
 import { MessageEndpointOut, StatusNumber } from "../schemas/endpoint.ts"
 import { AppId, content, EndpointId, MessageId } from "../schemas/fields.ts"
 import { AttemptOut, EndpointMessageOut } from "../schemas/message.ts"
-import { ListResponse, PageQuery } from "../shapes.ts"
 import { attemptStatuses, filterOf } from "../views/status.ts"
-import { attemptOut, endpointMessageOut, listOut, messageEndpointOut, type Wishes } from "../views/views.ts"
+import {
+  attemptOut,
+  endpointMessageOut,
+  listOut,
+  messageEndpointOut,
+  type ViewOptions,
+} from "../views/views.ts"
 
 const tags = ["Message Attempt"]
 const wishes = {
@@ -87,7 +93,7 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
       const { messages, endpoints } = tenant(request)
       const { id } = await messages.get(app_id, msg_id)
       const endpoint = endpoint_id === undefined ? undefined : (await endpoints.get(app_id, endpoint_id)).id
-      return listAttempts(tenant(request), query, given<AttemptQuery>({ message: id, endpoint }))
+      return listAttempts(tenant(request), query, omitNullish<AttemptQuery>({ message: id, endpoint }))
     },
   )
 
@@ -104,7 +110,7 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
       const { app_id, msg_id, attempt_id } = request.params
       const { messages, attempts } = tenant(request)
       const message = await messages.get(app_id, msg_id)
-      return attemptOut(await attempts.get(message.id, attempt_id), wishesOf(request.query))
+      return attemptOut(await attempts.get(message.id, attempt_id), viewOptions(request.query))
     },
   )
 
@@ -141,13 +147,13 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const { deliveries, messages } = tenant(request)
-      const asked = wishesOf(request.query)
+      const asked = viewOptions(request.query)
       const list = await deliveries.list({
         app: app_id,
         endpoint: endpoint_id,
-        ...contentAsked(request.query),
-        ...pageAsked(request.query),
-        ...given<DeliveryQuery>(filterOf(request.query.status)),
+        ...contentQuery(request.query),
+        ...pageQuery(request.query),
+        ...omitNullish<DeliveryQuery>(filterOf(request.query.status)),
       })
       const found = await messages.getMany(messageIds(list), asked.content)
       const kept = { ...list, data: list.data.filter(({ messageId }) => found.has(messageId)) }
@@ -172,11 +178,11 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
       const { app_id, msg_id } = request.params
       const { messages, deliveries, endpoints } = tenant(request)
       const { id } = await messages.get(app_id, msg_id)
-      const page = { ...pageAsked(request.query), order: "ascending" as const }
+      const page = { ...pageQuery(request.query), order: "ascending" as const }
       const list = await deliveries.list({ app: app_id, message: id, ...page })
       const found = await endpoints.getMany(list.data.map(({ endpointId }) => endpointId))
       return listOut(list, (delivery) =>
-        messageEndpointOut(found.get(delivery.endpointId)!, delivery, wishesOf(request.query)),
+        messageEndpointOut(found.get(delivery.endpointId)!, delivery, viewOptions(request.query)),
       )
     },
   )
@@ -186,22 +192,22 @@ function messageIds({ data }: List<Delivery>): string[] {
   return data.map(({ messageId }) => messageId)
 }
 
-type AttemptsAsked = Parameters<typeof contentAsked>[0] &
-  Parameters<typeof pageAsked>[0] &
-  Parameters<typeof wishesOf>[0] & {
+type AttemptParams = Parameters<typeof contentQuery>[0] &
+  Parameters<typeof pageQuery>[0] &
+  Parameters<typeof viewOptions>[0] & {
     readonly status?: number
     readonly status_code_class?: 0 | 100 | 200 | 300 | 400 | 500
     readonly with_msg?: boolean
   }
 
-async function listAttempts(tenant: Tenant, asked: AttemptsAsked, which: Partial<AttemptQuery>) {
-  const wanted: Wishes = wishesOf(asked)
+async function listAttempts(tenant: Tenant, asked: AttemptParams, which: Partial<AttemptQuery>) {
+  const wanted: ViewOptions = viewOptions(asked)
   if (asked.status !== undefined && attemptStatuses(asked.status).length === 0) return EMPTY
   const list = await tenant.attempts.list(
-    given<AttemptQuery>({
+    omitNullish<AttemptQuery>({
       ...which,
-      ...contentAsked(asked),
-      ...pageAsked(asked),
+      ...contentQuery(asked),
+      ...pageQuery(asked),
       status: asked.status === undefined ? undefined : attemptStatuses(asked.status),
       responseClass: asked.status_code_class,
     }),

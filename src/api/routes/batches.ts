@@ -5,17 +5,25 @@ import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { rawField, rawItems } from "../raw-field.ts"
 import { Type } from "../schema.ts"
+import { JSON_TYPE } from "../schemas/common.ts"
 import { AppId } from "../schemas/fields.ts"
 import { BatchIn, BatchOut } from "../schemas/message.ts"
-import { JSON_TYPE } from "../shapes.ts"
 import { ensureApplication } from "./applications.ts"
-import { keyOf, messageInput, payloadOf, SENDING, sentOut, toJson, withContent } from "./messages.ts"
+import {
+  acceptedOut,
+  idempotencyKeyOf,
+  messageInput,
+  messageJson,
+  payloadOf,
+  SEND_ACCESS,
+  withContent,
+} from "./messages.ts"
 
 export const batchRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/app/:app_id/msg/batch",
     operation("v1.message.create-batch", "Send up to 1000 messages, all or none, in their order", {
-      ...SENDING,
+      ...SEND_ACCESS,
       tags: ["Message"],
       params: Type.Object(AppId),
       querystring: Type.Object(withContent),
@@ -32,14 +40,16 @@ export const batchRoutes: Routes = (app, { tenant }) => {
         within(`messages[${i}]`, () => messageInput(message, payloads[i]!, undefined)),
       )
       await ensureApplication(applications, app_id, body.application)
-      const idempotencyKey = keyOf(request)
+      const idempotencyKey = idempotencyKeyOf(request)
       const sent = await messages.sendBatch(
         app_id,
         inputs,
         idempotencyKey === undefined ? {} : { idempotencyKey },
       )
       const withPayload = request.query.with_content !== false
-      const data = sent.map((one, i) => toJson(sentOut(one, inputs[i]!, withPayload ? payloads[i]! : null)))
+      const data = sent.map((one, i) =>
+        messageJson(acceptedOut(one, inputs[i]!, withPayload ? payloads[i]! : null)),
+      )
       // As text, of which the schema's type knows nothing.
       return reply
         .code(202)

@@ -1,12 +1,13 @@
 /** Dead letters: look, count, send again, discard. `/dead-letter`. */
-import { pageAsked } from "../asked.ts"
+
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { pageQuery } from "../query-params.ts"
 import { Type } from "../schema.ts"
+import { HttpErrorOut, ListResponse, PageQuery } from "../schemas/common.ts"
 import { DeadGroupOut, DeliveryOut, TaskStartedOut } from "../schemas/delivery.ts"
-import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
 import { deliveryOut, listOut, taskStartedOut } from "../views/views.ts"
-import { which, whichAsked } from "./deliveries.ts"
+import { deliveryQuery, which } from "./deliveries.ts"
 
 const tags = ["Dead Letter"]
 const params = Type.Object({ delivery_id: Type.String({ minLength: 1, maxLength: 64 }) })
@@ -22,7 +23,7 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
       response: { 200: ListResponse("ListResponseDeadLetterOut", DeliveryOut), 404: HttpErrorOut },
     }),
     async (request) => {
-      const query = { ...whichAsked(request.query), ...pageAsked(request.query) }
+      const query = { ...deliveryQuery(request.query), ...pageQuery(request.query) }
       return listOut(await tenant(request).dead.list(query), deliveryOut)
     },
   )
@@ -42,7 +43,7 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
         },
       },
     ),
-    async (request) => ({ count: await tenant(request).dead.count(whichAsked(request.query)) }),
+    async (request) => ({ count: await tenant(request).dead.count(deliveryQuery(request.query)) }),
   )
 
   app.get(
@@ -60,7 +61,10 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
       },
     }),
     async (request) => {
-      const groups = await tenant(request).dead.groups(whichAsked(request.query), request.query.limit ?? 100)
+      const groups = await tenant(request).dead.groups(
+        deliveryQuery(request.query),
+        request.query.limit ?? 100,
+      )
       return { data: groups.map(({ errorDetail, ...group }) => ({ ...group, error: errorDetail })) }
     },
   )
@@ -84,7 +88,7 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
         { auth: "org", tags, body: Filter, response: { 202: TaskStartedOut, 404: HttpErrorOut } },
       ),
       async (request, reply) => {
-        const task = await tenant(request).dead[`${action}Many`](whichAsked(request.body))
+        const task = await tenant(request).dead[`${action}Many`](deliveryQuery(request.body))
         return reply.code(202).send(taskStartedOut(task))
       },
     )

@@ -2,10 +2,11 @@
 import { hasCode } from "../../core/errors.ts"
 import type { DeliveryQuery, RescheduleInput } from "../../resources/deliveries.ts"
 import type { WaitingQuery } from "../../resources/waiting.ts"
-import { type ContentAsked, contentAsked, dateGiven, given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { type ContentParams, contentQuery, omitNullish, pageQuery, toDate } from "../query-params.ts"
 import { Timestamp, Type } from "../schema.ts"
+import { HttpErrorOut, ListResponse, PageQuery } from "../schemas/common.ts"
 import {
   DeadReason,
   DeliveryDetailOut,
@@ -16,7 +17,6 @@ import {
   TaskStartedOut,
 } from "../schemas/delivery.ts"
 import { content } from "../schemas/fields.ts"
-import { HttpErrorOut, ListResponse, PageQuery } from "../shapes.ts"
 import { attemptOut, deliveryOut, listOut, taskStartedOut } from "../views/views.ts"
 
 const tags = ["Delivery"]
@@ -32,7 +32,7 @@ export const which = {
   ...content,
 }
 
-interface WhichAsked extends ContentAsked {
+interface DeliveryParams extends ContentParams {
   readonly app_id?: string
   readonly endpoint_id?: string
   readonly msg_id?: string
@@ -40,14 +40,14 @@ interface WhichAsked extends ContentAsked {
   readonly status_code_class?: DeliveryQuery["responseClass"]
 }
 
-export function whichAsked(query: WhichAsked): DeliveryQuery {
-  return given<DeliveryQuery>({
+export function deliveryQuery(query: DeliveryParams): DeliveryQuery {
+  return omitNullish<DeliveryQuery>({
     app: query.app_id,
     endpoint: query.endpoint_id,
     message: query.msg_id,
     deadReason: query.dead_reason,
     responseClass: query.status_code_class,
-    ...contentAsked(query),
+    ...contentQuery(query),
   })
 }
 
@@ -60,9 +60,9 @@ const waiting = {
 }
 const WaitingFilter = Type.Named("WaitingFilter", Type.Filter(Type.Object(waiting)))
 
-function waitingAsked(query: WhichAsked & Pick<WaitingQuery, "status">): WaitingQuery {
+function waitingQuery(query: DeliveryParams & Pick<WaitingQuery, "status">): WaitingQuery {
   const { status } = query
-  return { ...whichAsked(query), ...given<WaitingQuery>({ status }) } as WaitingQuery
+  return { ...deliveryQuery(query), ...omitNullish<WaitingQuery>({ status }) } as WaitingQuery
 }
 
 const RescheduleIn = Type.Named(
@@ -84,7 +84,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     }),
     async (request) => {
       const { status } = request.query
-      const query = { ...whichAsked(request.query), ...pageAsked(request.query) }
+      const query = { ...deliveryQuery(request.query), ...pageQuery(request.query) }
       const list = await tenant(request).deliveries.list(status === undefined ? query : { ...query, status })
       return listOut(list, deliveryOut)
     },
@@ -126,7 +126,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
           return deliveryOut(await deliveries[action](id))
         } catch (error) {
           // Run again after a crash: the first run had done what was asked.
-          const before = request.run?.again && hasCode(error, "conflict") ? await deliveries.get(id) : null
+          const before = request.run?.resumed && hasCode(error, "conflict") ? await deliveries.get(id) : null
           if (action !== "cancel" || before?.deadReason !== "cancelled") throw error
           return deliveryOut(before)
         }
@@ -143,7 +143,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     ),
     async (request) => {
       const { at, delaySeconds } = request.body
-      const input = given<RescheduleInput>({ at: dateGiven(at), delaySeconds })
+      const input = omitNullish<RescheduleInput>({ at: toDate(at), delaySeconds })
       return deliveryOut(await tenant(request).deliveries.reschedule(request.params.delivery_id, input))
     },
   )
@@ -160,7 +160,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
       },
     }),
     async (request) => ({
-      count: await tenant(request).deliveries.countWaiting(waitingAsked(request.query)),
+      count: await tenant(request).deliveries.countWaiting(waitingQuery(request.query)),
     }),
   )
 
@@ -177,7 +177,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
       response: { 202: TaskStartedOut, 404: HttpErrorOut },
     }),
     async (request, reply) => {
-      const task = await tenant(request).deliveries.sendNow(waitingAsked(request.body))
+      const task = await tenant(request).deliveries.sendNow(waitingQuery(request.body))
       return reply.code(202).send(taskStartedOut(task))
     },
   )
@@ -192,7 +192,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     }),
     async (request) => {
       const { app_id: app } = request.query
-      const query = { ...pageAsked(request.query), ...(app === undefined ? {} : { app }) }
+      const query = { ...pageQuery(request.query), ...(app === undefined ? {} : { app }) }
       return listOut(await tenant(request).lanes.list(query), (lane) => lane)
     },
   )

@@ -1,11 +1,11 @@
 /** How many deliveries are in each state: `/stats/delivery`. */
 import type { SpanQuery } from "../../resources/query.ts"
-import { dateGiven, given } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
+import { omitNullish, toDate } from "../query-params.ts"
 import { Timestamp, Type } from "../schema.ts"
-import { HttpErrorOut } from "../shapes.ts"
+import { HttpErrorOut } from "../schemas/common.ts"
 import { which } from "./deliveries.ts"
 
 const DeliveryStatsOut = Type.Named(
@@ -40,7 +40,7 @@ export const deliveryStatsRoutes: Routes = (app, { tenant }) => {
     ),
     async (request) => {
       const { app_id: appId, endpoint_id: endpointId, since, until } = request.query
-      const span = given<SpanQuery>({ since: dateGiven(since), until: dateGiven(until) })
+      const span = omitNullish<SpanQuery>({ since: toDate(since), until: toDate(until) })
       if (endpointId === undefined) return tenant(request).stats(appId, span)
       if (appId !== undefined) return tenant(request).endpoints.stats(appId, endpointId, span)
       throw ApiError.invalidAt(["query", "app_id"], "app_id is required with endpoint_id")

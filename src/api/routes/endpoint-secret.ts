@@ -2,10 +2,10 @@
 import type { FastifyRequest } from "fastify"
 import type { Endpoints, RotateInput } from "../../resources/endpoints.ts"
 import type { Need } from "../access.ts"
-import { given } from "../asked.ts"
 import type { Api } from "../context.ts"
 import { headersOut, prefixed } from "../endpoint-input.ts"
 import { operation } from "../operation.ts"
+import { omitNullish } from "../query-params.ts"
 import { NoContent, type TSchema } from "../schema.ts"
 import {
   EndpointHeadersIn,
@@ -65,7 +65,7 @@ export function secretRoutes(app: Api, kind: EndpointKind): void {
     async (request, reply) => {
       const { key, gracePeriodSeconds } = request.body
       const { endpoints, names } = await find(request)
-      const input = given<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds })
+      const input = omitNullish<RotateInput>({ secret: key && prefixed(key), gracePeriodSeconds })
       const rotated = await endpoints.rotateSecret(...names, input)
       return kind.answersSecret?.(request) ? rotated : reply.code(204).send()
     },

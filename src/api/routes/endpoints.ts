@@ -1,15 +1,15 @@
 /** Endpoints: `/app/{app_id}/endpoint`. */
 import type { EndpointInput } from "../../resources/endpoints.ts"
 import { refuseOperatorFields } from "../access.ts"
-import { given, pageAsked } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
 import { operation } from "../operation.ts"
+import { omitNullish, pageQuery } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
+import { ListResponse, Order, PageQuery } from "../schemas/common.ts"
 import { EndpointIn, EndpointOut, EndpointPatch, EndpointUpdate } from "../schemas/endpoint.ts"
 import { AppId, EndpointId } from "../schemas/fields.ts"
-import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { updateOrCreate } from "../upsert.ts"
 import { endpointOut, listOut } from "../views/views.ts"
 
@@ -27,7 +27,7 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
       response: { 200: ListResponse("ListResponseEndpointOut", EndpointOut) },
     }),
     async (request) => {
-      const page = { order: "descending" as const, ...pageAsked(request.query) }
+      const page = { order: "descending" as const, ...pageQuery(request.query) }
       return listOut(await tenant(request).endpoints.list(request.params.app_id, page), endpointOut)
     },
   )
@@ -85,7 +85,7 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
       const input = { ...DEFAULTS, ...endpointInput(request.body) }
       const { value, status } = await updateOrCreate(
         () => endpoints.update(app_id, endpoint_id, input),
-        () => endpoints.create(app_id, given<EndpointInput>(input) as EndpointInput),
+        () => endpoints.create(app_id, omitNullish<EndpointInput>(input) as EndpointInput),
       )
       return reply.code(status).send(endpointOut(value))
     },

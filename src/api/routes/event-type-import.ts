@@ -1,7 +1,7 @@
 /** Event types from an OpenAPI document: `/event-type/import/openapi`. */
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
-import { eventTypesOf, readSpec } from "../import-openapi.ts"
+import { eventTypesOf, readSpec } from "../openapi-import/event-types.ts"
 import { operation } from "../operation.ts"
 import {
   type EventTypeFromOpenApi,

@@ -1,15 +1,15 @@
 /** Event types: `/event-type`. */
 import { hasCode, notFound } from "../../core/errors.ts"
-import { pageAsked } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { eventTypeInput, isVisibleTo } from "../event-type-input.ts"
 import { operation } from "../operation.ts"
+import { pageQuery } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
+import { ListResponse, Order, PageQuery } from "../schemas/common.ts"
 import { EventTypeIn, EventTypeOut, EventTypePatch, EventTypeUpdate } from "../schemas/event-type.ts"
 import { EventTypeName } from "../schemas/fields.ts"
-import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { eventTypeOut, listOut } from "../views/views.ts"
 
 const tags = ["Event Type"]
@@ -40,7 +40,7 @@ export const eventTypeRoutes: Routes = (app, { tenant }) => {
       const { include_archived: includeArchived = false, with_content: content = false } = request.query
       const caller = requireCaller(request)
       const list = await tenant(request).eventTypes.list({
-        ...pageAsked(request.query),
+        ...pageQuery(request.query),
         includeArchived,
         visible: (type) => isVisibleTo(caller, type),
       })

@@ -3,7 +3,7 @@ import type { Health } from "../../posthorn.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
-import { HttpErrorOut } from "../shapes.ts"
+import { HttpErrorOut } from "../schemas/common.ts"
 
 const Part = Type.Named("HealthStatus", Type.Object({ status: Type.Enum(["ok", "error"]) }))
 const HealthOut = Type.Named("HealthOut", Type.Object({ database: Part, queue: Part, cache: Part }))

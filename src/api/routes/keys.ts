@@ -1,12 +1,12 @@
 /** API keys: `/key`. */
 import { hasCode, invalid } from "../../core/errors.ts"
 import type { Key, KeyInput } from "../../resources/keys.ts"
-import { dateGiven, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { pageQuery, toDate } from "../query-params.ts"
 import { NoContent, pick, Type } from "../schema.ts"
+import { ListResponse, Order, PageQuery } from "../schemas/common.ts"
 import { KeyIn, KeyOut, NewKeyOut } from "../schemas/key.ts"
-import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { listOut } from "../views/views.ts"
 
 const tags = ["Key"]
@@ -23,7 +23,7 @@ export const keyRoutes: Routes = (app, { tenant }) => {
       querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
       response: { 200: ListResponse("ListResponseKeyOut", KeyOut) },
     }),
-    async (request) => listOut(await tenant(request).keys.list(pageAsked(request.query)), keyOut),
+    async (request) => listOut(await tenant(request).keys.list(pageQuery(request.query)), keyOut),
   )
 
   app.post(
@@ -39,7 +39,7 @@ export const keyRoutes: Routes = (app, { tenant }) => {
       try {
         const made = await tenant(request).keys.create({
           ...(input as KeyInput),
-          expiresAt: dateGiven(expiresAt) ?? null,
+          expiresAt: toDate(expiresAt) ?? null,
         })
         return reply.code(201).send({ ...keyOut(made), token: made.token })
       } catch (error) {

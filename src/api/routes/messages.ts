@@ -4,15 +4,15 @@ import type { FastifyRequest } from "fastify"
 import { hasCode, invalid } from "../../core/errors.ts"
 import type { MessageInput, SendResult } from "../../resources/messages.ts"
 import type { Tenant } from "../../tenant.ts"
-import { contentAsked, dateGiven, given, pageAsked, wishesOf } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { contentQuery, omitNullish, pageQuery, toDate, viewOptions } from "../query-params.ts"
 import { rawField } from "../raw-field.ts"
 import { NoContent, Type } from "../schema.ts"
+import { JSON_TYPE, ListResponse, PageQuery } from "../schemas/common.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { AppId, Channels, content, EventTypeName, MessageId, Uid } from "../schemas/fields.ts"
 import { type MessageIn as Body, MessageIn, MessageOut } from "../schemas/message.ts"
-import { JSON_TYPE, ListResponse, PageQuery } from "../shapes.ts"
 import { listOut, messageOut, taskStartedOut } from "../views/views.ts"
 import { ensureApplication } from "./applications.ts"
 
@@ -23,10 +23,10 @@ export const withContent = {
 }
 
 /** What the route of messages needs, whoever reads the request. */
-export const SENDING = { auth: "org", ownIdempotency: true } as const
+export const SEND_ACCESS = { auth: "org", ownIdempotency: true } as const
 
 /** A request that sends a message, of a caller that may, with a body that fits. */
-export interface Posted {
+export interface MessagePost {
   readonly app: string
   readonly body: Body
   /** As it came. */
@@ -37,21 +37,21 @@ export interface Posted {
 }
 
 /** The answer, as JSON. */
-export async function postMessage({ messages, applications }: Tenant, posted: Posted): Promise<string> {
+export async function postMessage({ messages, applications }: Tenant, posted: MessagePost): Promise<string> {
   const { app, body, rawBody, idempotencyKey, withContent } = posted
   const payload = payloadOf(body, rawBody)
   const input = messageInput(body, payload, idempotencyKey)
   // Not awaited for nothing: most have none.
   if (body.application) await ensureApplication(applications, app, body.application)
   const sent = await messages.send(app, input)
-  return toJson(sentOut(sent, input, withContent ? payload : null))
+  return messageJson(acceptedOut(sent, input, withContent ? payload : null))
 }
 
 export const messageRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/app/:app_id/msg",
     operation("v1.message.create", "Send a message: answered when it is written down", {
-      ...SENDING,
+      ...SEND_ACCESS,
       tags,
       params: Type.Object(AppId),
       querystring: Type.Object(withContent),
@@ -63,7 +63,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
         app: request.params.app_id,
         body: request.body,
         rawBody: request.rawBody!,
-        idempotencyKey: keyOf(request),
+        idempotencyKey: idempotencyKeyOf(request),
         withContent: request.query.with_content !== false,
       })
       // As text, of which the schema's type knows nothing.
@@ -84,10 +84,10 @@ export const messageRoutes: Routes = (app, { tenant }) => {
       response: { 200: ListResponse("ListResponseMessageOut", MessageOut) },
     }),
     async (request) => {
-      const wishes = wishesOf(request.query)
+      const wishes = viewOptions(request.query)
       const query = {
-        ...contentAsked(request.query),
-        ...pageAsked(request.query),
+        ...contentQuery(request.query),
+        ...pageQuery(request.query),
         withPayload: wishes.content,
       }
       const list = await tenant(request).messages.list(request.params.app_id, query)
@@ -106,7 +106,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     }),
     async (request) => {
       const { app_id, msg_id } = request.params
-      return messageOut(await tenant(request).messages.get(app_id, msg_id), wishesOf(request.query))
+      return messageOut(await tenant(request).messages.get(app_id, msg_id), viewOptions(request.query))
     },
   )
 
@@ -190,7 +190,7 @@ function notFound(error: unknown): "not-found" {
   throw error
 }
 
-export function keyOf({ headers }: IncomingMessage | FastifyRequest): string | undefined {
+export function idempotencyKeyOf({ headers }: IncomingMessage | FastifyRequest): string | undefined {
   const key = headers["idempotency-key"]
   return typeof key === "string" ? key : undefined
 }
@@ -219,11 +219,11 @@ export function messageInput(
   const payload = raw === undefined ? asSent : new TextEncoder().encode(raw)
   if (payload === null) throw invalid("payload", "is required")
   return {
-    ...given<MessageInput>({
+    ...omitNullish<MessageInput>({
       ...rest,
       idempotencyKey,
       contentType: contentType ?? "application/json",
-      deliverAt: dateGiven(deliverAt),
+      deliverAt: toDate(deliverAt),
       payloadRetentionDays: payloadRetentionPeriod,
     }),
     eventType: body.eventType,
@@ -232,7 +232,7 @@ export function messageInput(
 }
 
 /** What was asked for is what was written: it need not be read again. */
-export function sentOut(
+export function acceptedOut(
   { id, receivedAt, deliverAt, matched }: SendResult,
   input: MessageInput,
   payload: Buffer | null,
@@ -255,6 +255,6 @@ export function sentOut(
 }
 
 /** The payload stands in the answer as it came, which need not be written anew. */
-export function toJson({ payload, ...rest }: ReturnType<typeof sentOut>): string {
+export function messageJson({ payload, ...rest }: ReturnType<typeof acceptedOut>): string {
   return `{"payload":${payload ?? "{}"},${JSON.stringify(rest).slice(1)}`
 }

@@ -4,12 +4,13 @@ import { notFound } from "../../core/errors.ts"
 import { type Endpoint, type EndpointInput, Endpoints } from "../../resources/endpoints.ts"
 import type { List } from "../../resources/paging.ts"
 import { TENANT_WEBHOOK_APP } from "../../tenant-webhooks/tenant-webhooks.ts"
-import { given, pageAsked } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { DEFAULTS, endpointInput } from "../endpoint-input.ts"
 import { operation } from "../operation.ts"
+import { omitNullish, pageQuery } from "../query-params.ts"
 import { NoContent, pick, Type } from "../schema.ts"
+import { ListResponse, Order, PageQuery } from "../schemas/common.ts"
 import { EndpointId } from "../schemas/fields.ts"
 import {
   OPERATIONAL_FIELDS,
@@ -17,7 +18,6 @@ import {
   OperationalWebhookEndpointOut,
   OperationalWebhookEndpointUpdate,
 } from "../schemas/operational-webhook.ts"
-import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { updateOrCreate } from "../upsert.ts"
 import { endpointOut, listOut } from "../views/views.ts"
 import { secretRoutes } from "./endpoint-secret.ts"
@@ -54,7 +54,7 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
       },
     }),
     async (request) => {
-      const page = { order: "descending" as const, ...pageAsked(request.query) }
+      const page = { order: "descending" as const, ...pageQuery(request.query) }
       const operational = await posthorn.tenantWebhooks.find(requireCaller(request).orgId)
       return listOut((await operational?.endpoints.list(TENANT_WEBHOOK_APP, page)) ?? EMPTY, shown)
     },
@@ -111,7 +111,7 @@ export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
       const input = { ...DEFAULTS, ...endpointInput(request.body) }
       const { value, status } = await updateOrCreate(
         () => endpoints.update(TENANT_WEBHOOK_APP, request.params.endpoint_id, input),
-        () => endpoints.create(TENANT_WEBHOOK_APP, given<EndpointInput>(input) as EndpointInput),
+        () => endpoints.create(TENANT_WEBHOOK_APP, omitNullish<EndpointInput>(input) as EndpointInput),
       )
       return reply.code(status).send(shown(value))
     },

@@ -5,8 +5,8 @@ import type { NamedPolicy } from "../../resources/policies.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
+import { HttpErrorOut } from "../schemas/common.ts"
 import { NamedPolicyOut, PolicyIn, PreviewIn, PreviewOut } from "../schemas/policy.ts"
-import { HttpErrorOut } from "../shapes.ts"
 
 const tags = ["Retry Policy"]
 const params = Type.Object({ name: Type.String({ minLength: 1, maxLength: 64 }) })

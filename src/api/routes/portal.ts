@@ -1,11 +1,11 @@
 /** Access for the customers of an application, and who a key is: `/auth`. */
 import type { FastifyRequest } from "fastify"
 import type { Capability, KeyInput } from "../../resources/keys.ts"
-import { given } from "../asked.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
+import { omitNullish } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
 import { AppId } from "../schemas/fields.ts"
 import {
@@ -48,7 +48,7 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
           scope: "application",
           appId,
           capabilities: capabilitiesOf(asked),
-          ...given<KeyInput>({ featureFlags, sessionId }),
+          ...omitNullish<KeyInput>({ featureFlags, sessionId }),
           expiresAt: posthorn.context.clock.now() + (expiry ?? WEEK_SECONDS) * 1000,
         })
         return { url: `${publicUrl ?? originOf(request)}/docs#key=${token}`, token }

@@ -1,9 +1,9 @@
 /** Sending again: one message, what was given up, what is missing, whatever fits; and calling off what waits. */
 import type { ReplayQuery } from "../../resources/replays.ts"
-import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
+import { omitNullish } from "../query-params.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
 import { StatusCodeClass, TaskStartedOut } from "../schemas/delivery.ts"
 import { StatusNumber } from "../schemas/endpoint.ts"
@@ -108,7 +108,7 @@ export const replayRoutes: Routes = (app, { tenant }) => {
     async (request, reply) => {
       const { app_id, endpoint_id } = request.params
       const { eventTypes, channel, tag, status, statusCodeClass } = request.body
-      const query = given<ReplayQuery>({
+      const query = omitNullish<ReplayQuery>({
         ...windowOf(request.body),
         eventType: eventTypes,
         channel,

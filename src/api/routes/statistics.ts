@@ -1,8 +1,8 @@
 /** What a tenant makes use of: `/stats`. */
 import type { UsageQuery } from "../../resources/usage.ts"
-import { given } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { omitNullish } from "../query-params.ts"
 import { Type } from "../schema.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { ActiveAppCount, AppUsageStatsIn, AppUsageStatsOut, EndpointCountOut } from "../schemas/statistics.ts"
@@ -29,7 +29,7 @@ export const statisticsRoutes: Routes = (app, { tenant }) => {
       const { task, unresolved } = await tenant(request).usage.applications({
         since: new Date(since),
         until: new Date(until),
-        ...given<UsageQuery>({ appIds }),
+        ...omitNullish<UsageQuery>({ appIds }),
       })
       return reply.code(202).send({ ...taskStartedOut(task), unresolvedAppIds: unresolved })
     },

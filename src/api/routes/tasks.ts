@@ -2,10 +2,11 @@
 import { notFound } from "../../core/errors.ts"
 import { isSvixTask, SVIX_TASK_TYPES } from "../../core/task-types.ts"
 import type { Task, TaskQuery } from "../../resources/tasks.ts"
-import { given, pageAsked } from "../asked.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { omitNullish, pageQuery } from "../query-params.ts"
 import { Type } from "../schema.ts"
+import { ListResponse, Order, PageQuery } from "../schemas/common.ts"
 import {
   type BackgroundTaskOut as BackgroundOut,
   BackgroundTaskOut,
@@ -14,13 +15,12 @@ import {
   TaskStatus,
   TaskType,
 } from "../schemas/delivery.ts"
-import { ListResponse, Order, PageQuery } from "../shapes.ts"
 import { listOut, taskOut } from "../views/views.ts"
 
 const params = Type.Object({ task_id: Type.String({ minLength: 1, maxLength: 256 }) })
 const query = { ...PageQuery, order: Type.Optional(Order), status: Type.Optional(TaskStatus) }
 
-const statusAsked = (status: "running" | "finished" | "failed" | undefined) =>
+const taskStatus = (status: "running" | "finished" | "failed" | undefined) =>
   status === "failed" ? "cancelled" : status
 
 export const taskRoutes: Routes = (app, { tenant }) => {
@@ -34,8 +34,8 @@ export const taskRoutes: Routes = (app, { tenant }) => {
     }),
     async (request) => {
       const { status, task } = request.query
-      const filter = given<TaskQuery>({ status: statusAsked(status), type: task })
-      return listOut(await tenant(request).tasks.list({ ...pageAsked(request.query), ...filter }), taskOut)
+      const filter = omitNullish<TaskQuery>({ status: taskStatus(status), type: task })
+      return listOut(await tenant(request).tasks.list({ ...pageQuery(request.query), ...filter }), taskOut)
     },
   )
 
@@ -74,8 +74,8 @@ export const taskRoutes: Routes = (app, { tenant }) => {
     ),
     async (request) => {
       const { status, task = SVIX_TASK_TYPES } = request.query
-      const filter = given<TaskQuery>({ status: statusAsked(status), type: task })
-      const list = await tenant(request).tasks.list({ ...pageAsked(request.query), ...filter })
+      const filter = omitNullish<TaskQuery>({ status: taskStatus(status), type: task })
+      const list = await tenant(request).tasks.list({ ...pageQuery(request.query), ...filter })
       return listOut(list, backgroundTaskOut)
     },
   )

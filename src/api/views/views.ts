@@ -17,7 +17,7 @@ import type { AttemptOut, EndpointMessageOut, MessageOut } from "../schemas/mess
 import { attemptNumber, numbered, statusOf } from "./status.ts"
 
 /** What `with_content=false` and `expanded_statuses=true` ask for. */
-export interface Wishes {
+export interface ViewOptions {
   readonly content: boolean
   readonly expanded: boolean
 }
@@ -78,7 +78,7 @@ export function endpointOut(endpoint: Endpoint): EndpointOut {
 export function messageEndpointOut(
   endpoint: Endpoint,
   delivery: Delivery,
-  { expanded }: Wishes,
+  { expanded }: ViewOptions,
 ): MessageEndpointOut {
   return { ...endpointFields(endpoint), ...progress(delivery, expanded) }
 }
@@ -107,7 +107,7 @@ function messageFields(message: Message, content: boolean) {
   }
 }
 
-export function messageOut(message: Message, { content }: Pick<Wishes, "content">): MessageOut {
+export function messageOut(message: Message, { content }: Pick<ViewOptions, "content">): MessageOut {
   const { sessionId, metadata, priority, matched } = message
   return {
     ...messageFields(message, content),
@@ -121,7 +121,7 @@ export function messageOut(message: Message, { content }: Pick<Wishes, "content"
 export function endpointMessageOut(
   message: Message,
   delivery: Delivery,
-  { content, expanded }: Wishes,
+  { content, expanded }: ViewOptions,
 ): EndpointMessageOut {
   return { ...messageFields(message, content), ...progress(delivery, expanded) }
 }
@@ -138,7 +138,7 @@ function payloadOut({ payload, expunged, contentType }: Message): unknown {
 
 export function attemptOut(
   attempt: Attempt,
-  { content }: Wishes,
+  { content }: ViewOptions,
   message: Message | null = null,
 ): AttemptOut {
   const { id, messageId, endpointId, deliveryId, url, responseStatus, durationMs } = attempt

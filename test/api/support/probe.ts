@@ -3,7 +3,7 @@ import { requireCaller } from "../../../src/api/auth.ts"
 import type { Routes } from "../../../src/api/context.ts"
 import { ApiError } from "../../../src/api/errors.ts"
 import { NoContent, Timestamp, Type } from "../../../src/api/schema.ts"
-import { ListResponse, Order, PageQuery } from "../../../src/api/shapes.ts"
+import { ListResponse, Order, PageQuery } from "../../../src/api/schemas/common.ts"
 
 const AppOut = Type.Named(
   "AppOut",

@@ -1,7 +1,7 @@
 /** Reads event types out of an OpenAPI document: each of its webhooks is one. */
-import { invalid } from "../core/errors.ts"
-import type { EventTypeInput } from "../resources/event-types.ts"
-import { isObject, type Json, OpenApiDocument } from "./openapi-document.ts"
+import { invalid } from "../../core/errors.ts"
+import type { EventTypeInput } from "../../resources/event-types.ts"
+import { isObject, type Json, OpenApiDocument } from "./document.ts"
 import { readYaml } from "./yaml.ts"
 
 export type ImportedType = Required<Omit<EventTypeInput, "archived">>

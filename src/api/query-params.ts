@@ -1,12 +1,12 @@
 /** From the words of a query string or a body to the library's. */
 import type { PageInput } from "../resources/paging.ts"
 import type { ContentQuery } from "../resources/query.ts"
-import type { Wishes } from "./views/views.ts"
+import type { ViewOptions } from "./views/views.ts"
 
 type Given<T> = { readonly [K in keyof T]?: T[K] | null | undefined }
 
 /** Only what was given. */
-export function given<T extends object>(fields: Given<T>): Partial<T> {
+export function omitNullish<T extends object>(fields: Given<T>): Partial<T> {
   const rest: Partial<T> = {}
   for (const name of Object.keys(fields) as (keyof T)[]) {
     const value = fields[name]
@@ -15,7 +15,7 @@ export function given<T extends object>(fields: Given<T>): Partial<T> {
   return rest
 }
 
-export function dateGiven(value: Date | string | null | undefined): Date | undefined {
+export function toDate(value: Date | string | null | undefined): Date | undefined {
   return value === undefined || value === null ? undefined : new Date(value)
 }
 
@@ -24,15 +24,15 @@ export function eitherName<T>(newer: T | null | undefined, older: T | null | und
   return newer ?? older ?? (newer === undefined ? older : newer)
 }
 
-export function pageAsked(query: {
+export function pageQuery(query: {
   readonly limit?: number
   readonly iterator?: string
   readonly order?: "ascending" | "descending"
 }): PageInput {
-  return given<PageInput>({ limit: query.limit, cursor: query.iterator, order: query.order })
+  return omitNullish<PageInput>({ limit: query.limit, cursor: query.iterator, order: query.order })
 }
 
-export interface ContentAsked {
+export interface ContentParams {
   readonly event_types?: readonly string[]
   readonly channel?: string
   readonly tag?: string
@@ -40,20 +40,20 @@ export interface ContentAsked {
   readonly after?: Date | string
 }
 
-export function contentAsked(query: ContentAsked): ContentQuery {
+export function contentQuery(query: ContentParams): ContentQuery {
   const { event_types: types, channel, tag, before, after } = query
-  return given<ContentQuery>({
+  return omitNullish<ContentQuery>({
     eventType: types === undefined || types.length === 0 ? undefined : types,
     channel,
     tag,
-    since: dateGiven(after),
-    until: dateGiven(before),
+    since: toDate(after),
+    until: toDate(before),
   })
 }
 
-export function wishesOf(query: {
+export function viewOptions(query: {
   readonly with_content?: boolean
   readonly expanded_statuses?: boolean
-}): Wishes {
+}): ViewOptions {
   return { content: query.with_content ?? true, expanded: query.expanded_statuses ?? false }
 }

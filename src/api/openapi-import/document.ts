@@ -1,5 +1,5 @@
 /** An OpenAPI document that somebody brought, with its references followed. */
-import { invalid, type PosthornError } from "../core/errors.ts"
+import { invalid, type PosthornError } from "../../core/errors.ts"
 import { standalone } from "./standalone-schema.ts"
 
 export type Json = { readonly [key: string]: unknown }

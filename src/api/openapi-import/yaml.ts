@@ -1,6 +1,6 @@
 /** Reads YAML on a thread of its own: a text that was written to take long holds up nobody, and is given up. */
 import { Worker } from "node:worker_threads"
-import { describe, invalid } from "../core/errors.ts"
+import { describe, invalid } from "../../core/errors.ts"
 import type { FromYamlThread } from "./yaml-thread.ts"
 
 const FILE = import.meta.url.endsWith(".ts") ? "./yaml-thread.ts" : "./yaml-thread.js"

@@ -1,5 +1,5 @@
 /** Shapes that many routes share. */
-import { type TSchema, Type } from "./schema.ts"
+import { type TSchema, Type } from "../schema.ts"
 
 /** Of answers that are put together here, not by the framework. */
 export const JSON_TYPE = "application/json; charset=utf-8"

@@ -3,7 +3,7 @@ import type { RouteOptions } from "fastify"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
 
-export function answerMissing(app: Api): void {
+export function answerNotFound(app: Api): void {
   const methods = new Map<string, Set<string>>()
   app.addHook("onRoute", ({ method, url }: RouteOptions) => {
     const known = methods.get(url) ?? new Set<string>()

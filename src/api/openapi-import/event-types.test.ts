@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { eventTypesOf, readSpec } from "./import-openapi.ts"
+import { eventTypesOf, readSpec } from "./event-types.ts"
 
 const body = (schema: unknown, more: object = {}) => ({
   content: { "application/json": { schema, ...more } },

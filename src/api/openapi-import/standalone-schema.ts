@@ -1,9 +1,9 @@
 /** A JSON schema that stands by itself: what it refers to in its document comes along, under `definitions`. */
-import { DATA, NAMED } from "../resources/json-schema.ts"
+import { DATA, NAMED } from "../../resources/json-schema.ts"
 
 type Json = { readonly [key: string]: unknown }
 
-export interface Surroundings {
+export interface SchemaSource {
   /** What is at `#/components/schemas/…`. */
   find(reference: string): Json
   wrong(problem: string): Error
@@ -14,7 +14,7 @@ const DEEPEST = 128
 /** A document can have many types that each take all of it along. */
 const MOST_DEFINITIONS = 1000
 
-export function standalone(schema: Json, { find, wrong }: Surroundings): Json {
+export function standalone(schema: Json, { find, wrong }: SchemaSource): Json {
   const names = new Map<string, string>()
   const taken = new Map<string, number>()
   const unread: string[] = []

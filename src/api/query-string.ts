@@ -1,7 +1,7 @@
 /** Query strings: lists in every spelling that clients use, and values of the type that the schema asks for. */
 import type { RouteOptions } from "fastify"
 import type { Api } from "./context.ts"
-import { type Plain, Type } from "./schema.ts"
+import { type JsonSchema, Type } from "./schema.ts"
 
 export type RawQuery = { readonly [name: string]: string | readonly string[] }
 
@@ -22,7 +22,7 @@ export function parseQuery(text: string): RawQuery {
 const UTC_TIME = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) UTC$/
 
 /** What does not fit is left as it is, for the schema to refuse. */
-export function coerceQuery(schema: Plain, raw: RawQuery): { [name: string]: unknown } {
+export function coerceQuery(schema: JsonSchema, raw: RawQuery): { [name: string]: unknown } {
   const query: { [name: string]: unknown } = Object.create(null)
   for (const [name, value] of Object.entries(raw)) {
     const wanted = schema.properties?.[name]
@@ -31,7 +31,7 @@ export function coerceQuery(schema: Plain, raw: RawQuery): { [name: string]: unk
   return query
 }
 
-function coerce(wanted: Plain, value: string | readonly string[]): unknown {
+function coerce(wanted: JsonSchema, value: string | readonly string[]): unknown {
   if (wanted.type === "array") {
     const words = [value].flat().flatMap((text) => text.split(","))
     return words.filter((word) => word !== "").map((word) => scalar(wanted.items ?? {}, word))
@@ -39,7 +39,7 @@ function coerce(wanted: Plain, value: string | readonly string[]): unknown {
   return typeof value === "string" ? scalar(wanted, value) : value
 }
 
-function scalar(wanted: Plain, text: string): unknown {
+function scalar(wanted: JsonSchema, text: string): unknown {
   const types = [wanted.type].flat()
   if ((types.includes("integer") || types.includes("number")) && /^-?\d{1,15}(\.\d{1,15})?$/.test(text))
     return Number(text)

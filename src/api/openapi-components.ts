@@ -1,8 +1,8 @@
 /**
  * Names in the OpenAPI document. The generator names schemas that are inside others, but not those at the top of a body or an answer:
- * they are marked before it runs, and named after.
+ * they are markComponent before it runs, and named after.
  */
-import { FILTER, type Plain, SHOWN } from "./schema.ts"
+import { FILTER, type JsonSchema, SHOWN } from "./schema.ts"
 
 const MARK = "x-component"
 const STATUSES: { readonly [status: string]: string } = {
@@ -23,7 +23,7 @@ const STATUSES: { readonly [status: string]: string } = {
   503: "Overloaded, stopping, or without its store: try again",
 }
 
-export function marked(schema: Plain): Plain {
+export function markComponent(schema: JsonSchema): JsonSchema {
   const { $id, ...rest } = schema
   return $id === undefined ? schema : { ...rest, [MARK]: $id }
 }

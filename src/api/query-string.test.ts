@@ -1,8 +1,8 @@
 import { expect, test } from "vitest"
-import { coerceQuery, parseQuery } from "./query.ts"
-import { plain, Type } from "./schema.ts"
+import { coerceQuery, parseQuery } from "./query-string.ts"
+import { jsonSchema, Type } from "./schema.ts"
 
-const schema = plain(
+const schema = jsonSchema(
   Type.Object({
     event_types: Type.Optional(Type.Array(Type.String())),
     classes: Type.Optional(Type.Array(Type.Integer())),

@@ -1,7 +1,7 @@
 /** Compiles schemas, and says what does not fit them and where. */
 import { Ajv, type ErrorObject } from "ajv"
 import { ApiError, type Problem } from "./errors.ts"
-import { FILTER, type Plain, SHOWN } from "./schema.ts"
+import { FILTER, type JsonSchema, SHOWN } from "./schema.ts"
 
 /** Null when the value fits. What the schema has a default for is filled in. */
 export type Check = (value: unknown) => ApiError | null
@@ -33,7 +33,7 @@ const ajv = new Ajv({
 })
 ajv.addVocabulary([SHOWN, FILTER])
 
-export function compileCheck(schema: Plain, httpPart: string): Check {
+export function compileCheck(schema: JsonSchema, httpPart: string): Check {
   const validate = ajv.compile(schema)
   const part = PARTS[httpPart] ?? httpPart
   return (value) => {
@@ -55,7 +55,7 @@ function problemsOf(
   switch (keyword) {
     case "required":
     case "additionalProperties":
-      return problemsOfNames(parentSchema as Plain, data as object, at())
+      return problemsOfNames(parentSchema as JsonSchema, data as object, at())
     case "enum":
       return [{ loc: at(), msg: `must be one of ${params.allowedValues.join(", ")}`, type: "value_error" }]
     default: {
@@ -72,7 +72,7 @@ function problemsOf(
 const MOST_NAMES = 20
 
 /** The names that are missing or unknown in a value, at every depth. */
-function problemsWithin(schema: Plain, data: unknown, loc: readonly string[]): Problem[] {
+function problemsWithin(schema: JsonSchema, data: unknown, loc: readonly string[]): Problem[] {
   if (typeof data !== "object" || data === null) return []
   const found: Problem[] = []
   const add = (more: readonly Problem[]) => found.push(...more.slice(0, MOST_NAMES - found.length))
@@ -88,7 +88,7 @@ function problemsWithin(schema: Plain, data: unknown, loc: readonly string[]): P
 }
 
 function problemsOfNames(
-  { properties = {}, required = [], additionalProperties }: Plain,
+  { properties = {}, required = [], additionalProperties }: JsonSchema,
   data: object,
   loc: readonly string[],
 ): Problem[] {
