@@ -39,6 +39,7 @@ export interface Endpoint
     | "version"
     | "resumedAt"
     | "holdUntil"
+    | "gateEpoch"
     | "createdAt"
     | "updatedAt"
   > {
@@ -309,6 +310,7 @@ export class Endpoints {
       secrets: _secrets,
       version: _version,
       resumedAt: _resumed,
+      gateEpoch: _epoch,
       ...shown
     } = row
     return {
