@@ -1,5 +1,5 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
-import { bundledStoreThread } from "./test/support/store-thread.ts"
+import { bundledStoreThread } from "./test/support/bundle.ts"
 
 /** Tests that compare times run by themselves, one after the other, so that the others do not disturb them. */
 const TIMING = "**/*.timing.test.ts"

@@ -20,6 +20,7 @@ import { openPostgresStore } from "../../src/store/postgres/store.ts"
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts"
 import { openSqliteStore } from "../../src/store/sqlite/store.ts"
 import type { Store } from "../../src/store/store.ts"
+import { programFile } from "../support/bundled.ts"
 import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
 import { NOW } from "../support/postgres-store.ts"
@@ -29,7 +30,7 @@ import { freshDatabase } from "../support/servers/postgres.ts"
 import { everything } from "./everything.ts"
 import { BINARY, bytesOf, fullStore, IN_LINE, KEYED } from "./full-store.ts"
 
-const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
+const MAIN = programFile("posthorn")
 const PATIENCE_MS = 180_000
 
 function start(...args: string[]): Program {

@@ -5,9 +5,10 @@ import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { onTestFinished } from "vitest"
+import { programFile } from "../support/bundled.ts"
 import { temporaryFolder } from "../support/harness.ts"
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+const MAIN = fileURLToPath(programFile("posthorn"))
 
 export interface Result {
   readonly code: number | null

@@ -1,6 +1,7 @@
 /** Commands against a real server: what is printed, what is asked, and the exit codes. */
 import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { expect, test } from "vitest"
 import { requireTool } from "../support/tools.ts"
 import { Desk } from "./posthorn.ts"
@@ -433,7 +434,9 @@ test("whoever asks a server loads nothing of the engine, and no other command", 
      import { appendFileSync } from "node:fs"
      registerHooks({ load(url, context, next) { appendFileSync("loaded.txt", url + "\\n"); return next(url, context) } })`,
   )
-  const { code } = await desk.type("NODE_OPTIONS='--import ./spy.mjs' posthorn apps list")
+  // From its sources: a bundle has other files.
+  const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+  const { code } = await desk.type(`'${process.execPath}' --import ./spy.mjs '${main}' apps list`)
   expect(code).toBe(0)
   const loaded = readFileSync(join(desk.folder, "loaded.txt"), "utf8").trim().split("\n")
   expect(loaded.filter((url) => /\/(api|engine|store|config|node_modules)\//.test(url))).toEqual([])

@@ -5,6 +5,7 @@ import pg from "pg"
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { openPosthorn, type Posthorn } from "../../src/index.ts"
 import { MIGRATIONS } from "../../src/store/postgres/schema.ts"
+import { programFile } from "../support/bundled.ts"
 import { SEARCH_PATH } from "../support/ground.ts"
 import { LOOPBACK, temporaryFolder } from "../support/harness.ts"
 import { Program } from "../support/process.ts"
@@ -12,7 +13,7 @@ import { Receiver } from "../support/receiver.ts"
 import { freshDatabase, ownPostgres } from "../support/servers/postgres.ts"
 import { ownRedis } from "../support/servers/redis.ts"
 
-const MAIN = new URL("../../src/cli/main.ts", import.meta.url)
+const MAIN = programFile("posthorn")
 const READY = /"msg":"worker \d+ delivers from/
 
 beforeEach(() => {

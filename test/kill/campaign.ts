@@ -2,6 +2,7 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { programFile } from "../support/bundled.ts"
 import { type FileGround, type Ground, sqliteGround } from "../support/ground.ts"
 import { Program } from "../support/process.ts"
 import { Ledger, ORDERED, PLAIN } from "./ledger.ts"
@@ -9,7 +10,7 @@ import { checkOutcome, type Summary } from "./oracle-outcome.ts"
 import { checkStore } from "./oracle-store.ts"
 import type { AcceptedMessage } from "./rows.ts"
 
-const CHILD = new URL("./child.ts", import.meta.url)
+const CHILD = programFile("kill-child")
 export const SENDERS = 8
 /** A program that takes longer than this to deliver what is left has lost sight of something. */
 const FINISH_MS = 60_000

@@ -1,6 +1,7 @@
 /** Worker processes that a test starts, freezes and kills, and what they said about their work. */
 import { onTestFinished } from "vitest"
 import type { PosthornOptions } from "../../src/options.ts"
+import { programFile } from "./bundled.ts"
 import { type Ending, Program } from "./process.ts"
 
 export interface WorkerOptions extends Omit<PosthornOptions, "logger" | "onFatal"> {
@@ -23,7 +24,7 @@ export type Told =
   | { readonly word: "settles"; readonly attemptId: string; readonly token: number }
   | { readonly word: SettleWord; readonly deliveryId: string }
 
-const CHILD = new URL("./worker-child.ts", import.meta.url)
+const CHILD = programFile("worker-child")
 
 export class WorkerProcess {
   readonly program: Program

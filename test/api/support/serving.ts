@@ -1,9 +1,9 @@
 /** `posthorn serve` as it is typed, in a process of its own. */
 import { onTestFinished } from "vitest"
+import { programFile } from "../../support/bundled.ts"
 import { temporaryFolder } from "../../support/harness.ts"
 import { Program } from "../../support/process.ts"
 
-const MAIN = new URL("../../../src/cli/main.ts", import.meta.url)
 const LISTENS = /"msg":"server \d+ listens on (http:\/\/[^,]+),/
 
 export type Environment = { readonly [name: string]: string }
@@ -16,7 +16,7 @@ export function start(
 ): Program {
   const variables = { PORT: "0", ...environment }
   const under = ["env", "-C", folder, ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)]
-  const program = Program.start(MAIN, args, { under })
+  const program = Program.start(programFile("posthorn"), args, { under })
   onTestFinished(async () => void (await program.kill()))
   return program
 }
