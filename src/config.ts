@@ -1,7 +1,7 @@
 /** The settings in force and where each came from: a flag, the environment, the file, or nobody said. */
 
 import { type ConfigFile, readConfigFile } from "./config/file.ts"
-import { Misfit } from "./config/kinds.ts"
+import { InvalidValue } from "./config/invalid-value.ts"
 import { flagOf, NAMES, type SettingName, type Settings, settingOf, variablesOf } from "./config/table.ts"
 import { PosthornError } from "./core/errors.ts"
 import type { PosthornOptions } from "./options.ts"
@@ -56,7 +56,7 @@ function taken(source: string, read: () => unknown): Found {
   try {
     return { value: read(), source }
   } catch (error) {
-    if (!(error instanceof Misfit)) throw error
+    if (!(error instanceof InvalidValue)) throw error
     throw new PosthornError("invalid_input", `${source} ${error.message}`)
   }
 }

@@ -1,7 +1,7 @@
 /** Errors of the API become one sentence in the words of the command line; ids stay one piece of a path. */
 import { expect, test } from "vitest"
 import { Api, ApiFailure, path, sentenceOf } from "./api.ts"
-import type { Answer, Call } from "./client.ts"
+import type { ApiResponse, Call } from "./client.ts"
 import { readList } from "./lists.ts"
 
 const NAMES = new Map([
@@ -43,7 +43,7 @@ test("whatever is typed as an id stays one piece of the path", () => {
 })
 
 /** Answers from a list, and remembers what was asked. */
-function answering(answers: readonly Answer[]) {
+function answering(answers: readonly ApiResponse[]) {
   const asked: Call["query"][] = []
   const left = [...answers]
   const client = {
@@ -56,7 +56,7 @@ function answering(answers: readonly Answer[]) {
   return { api: new Api(client), asked }
 }
 
-const page = (data: readonly number[], iterator: string, done: boolean): Answer => ({
+const page = (data: readonly number[], iterator: string, done: boolean): ApiResponse => ({
   status: 200,
   body: { data, iterator, prevIterator: `-${iterator}`, done },
 })

@@ -1,7 +1,7 @@
 /** The HTTP API as commands use it: paths, answers, and errors that are one sentence in the words of the command line. */
 
 import { printable } from "../core/text.ts"
-import type { Answer, Call, Client } from "./client.ts"
+import type { ApiResponse, Call, Client } from "./client.ts"
 
 /** The API said no: one sentence, and the exit code is 1. */
 export class ApiFailure extends Error {
@@ -44,13 +44,13 @@ export class Api {
   }
 
   /** Whatever it answers. */
-  try(method: string, route: string, call: Call = {}): Promise<Answer> {
+  try(method: string, route: string, call: Call = {}): Promise<ApiResponse> {
     return this.#client.call(method, route, call)
   }
 
   /** Where no server does it, tasks are worked off here. */
-  async workOff(): Promise<void> {
-    await this.#client.workOff?.()
+  async runTasks(): Promise<void> {
+    await this.#client.runTasks?.()
   }
 }
 

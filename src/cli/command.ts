@@ -1,7 +1,7 @@
 /** What a command is: the table that parsing, help and completion are made from. */
 import type { Api } from "./api.ts"
 import { clearable, type FlagTable, type Given, on, text, wholeNumber } from "./flag.ts"
-import type { Missing } from "./local-client.ts"
+import type { AbsentStore } from "./local-client.ts"
 import type { Output } from "./output.ts"
 
 export interface Argument {
@@ -17,7 +17,7 @@ type Arguments<A extends readonly Argument[]> = {
     : string
 }
 
-export interface Run<F extends FlagTable, A extends readonly Argument[]> {
+export interface ActionRun<F extends FlagTable, A extends readonly Argument[]> {
   readonly args: Arguments<A>
   readonly flags: Given<F>
   /** What the flags say, in the API's words. */
@@ -40,9 +40,9 @@ export interface Action<
   /** It asks neither a server nor a store, and has no flags that say which. */
   readonly alone?: true
   /** What becomes of a local store that is not there; an error unless told. */
-  missing?(flags: Given<F>): Missing
+  absentStore?(flags: Given<F>): AbsentStore
   /** The exit code; 0 when it says nothing. */
-  run(run: Run<F, A>): Promise<number | undefined>
+  run(run: ActionRun<F, A>): Promise<number | undefined>
 }
 
 export interface Group {
@@ -50,7 +50,7 @@ export interface Group {
   readonly actions: { readonly [name: string]: Action }
 }
 
-export type Table = Action | Group
+export type Command = Action | Group
 
 /** Keeps the types of its arguments and flags to itself. */
 export function action<
@@ -60,10 +60,10 @@ export function action<
   return made as unknown as Action
 }
 
-export const isGroup = (table: Table): table is Group => "actions" in table
+export const isGroup = (table: Command): table is Group => "actions" in table
 
 /** Of every action that asks the API. */
-export const CONNECTION = {
+export const CONNECTION_FLAGS = {
   server: text("URL", "the server to ask; without it, a store on this machine (POSTHORN_SERVER)"),
   key: text("KEY", "the server's key (POSTHORN_API_KEY)"),
   store: text("URL", "sqlite:FILE or postgres://…, instead of a server (POSTHORN_STORE)"),
@@ -72,17 +72,17 @@ export const CONNECTION = {
 } as const
 
 /** Of every action that shows a table. */
-export const TABLE = { wide: on("whole ids, and nothing is cut") } as const
+export const TABLE_FLAGS = { wide: on("whole ids, and nothing is cut") } as const
 
-export const PAGES = {
-  ...TABLE,
+export const PAGE_FLAGS = {
+  ...TABLE_FLAGS,
   limit: wholeNumber("N", "at most so many (50)"),
   all: on("everything, page after page"),
   iterator: text("ITERATOR", "goes on behind a page that --json showed"),
 } as const
 
-export const YES = { yes: on("does not ask") } as const
+export const YES_FLAG = { yes: on("does not ask") } as const
 
-export const WAIT = { "no-wait": on("says the task's id and does not wait for it") } as const
+export const WAIT_FLAG = { "no-wait": on("says the task's id and does not wait for it") } as const
 
 export const uid = clearable("UID", "your own id for it; empty takes it away", { field: "uid" })

@@ -1,8 +1,8 @@
 /** What can be typed where, from the tables of all commands. */
 import type { ParseArgsOptionsConfig } from "node:util"
 import { type Action, isGroup } from "./command.ts"
-import { flagsOf } from "./parse.ts"
-import type { Entry, Program } from "./registry.ts"
+import { flagsOf } from "./parse-action.ts"
+import type { CommandEntry, Program } from "./registry.ts"
 
 export interface Word {
   readonly name: string
@@ -21,7 +21,7 @@ export interface Place {
   readonly flags: readonly FlagWord[]
 }
 
-export async function placesOf(commands: { readonly [name: string]: Entry }): Promise<Place[]> {
+export async function placesOf(commands: { readonly [name: string]: CommandEntry }): Promise<Place[]> {
   const words = Object.entries(commands).map(([name, { summary }]) => ({ name, about: summary }))
   const help = { name: "help", about: "what a command does, its flags and examples" }
   const places: Place[] = [
@@ -29,11 +29,11 @@ export async function placesOf(commands: { readonly [name: string]: Entry }): Pr
     { at: "help", words, flags: [] },
   ]
   for (const [name, entry] of Object.entries(commands)) {
-    const command = await entry.load()
-    if (!("table" in command)) places.push({ at: name, words: [], flags: programFlags(command) })
-    else if (!isGroup(command.table)) places.push(placeOf(name, command.table))
+    const loaded = await entry.load()
+    if (!("command" in loaded)) places.push({ at: name, words: [], flags: programFlags(loaded) })
+    else if (!isGroup(loaded.command)) places.push(placeOf(name, loaded.command))
     else {
-      const actions = Object.entries(command.table.actions)
+      const actions = Object.entries(loaded.command.actions)
       const subs = actions.map(([sub, { summary }]) => ({ name: sub, about: summary }))
       places.push({ at: name, words: subs, flags: [] })
       places.push(...actions.map(([sub, action]) => placeOf(`${name} ${sub}`, action)))

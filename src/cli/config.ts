@@ -4,7 +4,7 @@ import { NAMES, settingOf } from "../config/table.ts"
 import { type Config, libraryOptions } from "../config.ts"
 import { column } from "../core/text.ts"
 import { parseOptions } from "../options.ts"
-import type { Flags } from "./options.ts"
+import type { Flags } from "./parse-flags.ts"
 import { configFor, flagOptions, refused } from "./settings.ts"
 
 export const options = { ...flagOptions(NAMES), json: { type: "boolean" } } as const

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { openPosthorn } from "../index.ts"
-import { audienceOf } from "./demo/audience.ts"
+import { openDisplay } from "./demo/display.ts"
 import { DemoReceiver, LOOPBACK } from "./demo/receiver.ts"
-import { play, type Stage } from "./demo/scenario.ts"
-import { Show } from "./demo/show.ts"
-import type { Flags } from "./options.ts"
+import { type Demo, play } from "./demo/scenario.ts"
+import { DemoState } from "./demo/state.ts"
+import type { Flags } from "./parse-flags.ts"
 
 export const options = { keep: { type: "boolean" } } as const
 
@@ -24,39 +24,39 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 export async function run({ keep }: Flags): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-demo-"))
-  const show = new Show(join(folder, "posthorn.db"))
-  const audience = audienceOf(process.stdout, show)
-  let stage: Stage | null = null
+  const state = new DemoState(join(folder, "posthorn.db"))
+  const display = openDisplay(process.stdout, state)
+  let demo: Demo | null = null
   // On every way out, Ctrl-C and a bug of our own included: the terminal as it was, nothing left behind.
   process.once("exit", () => {
-    audience.leave()
-    stage?.engine?.killNow()
+    display.leave()
+    demo?.engine?.killNow()
     if (!keep) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   })
   for (const [signal, code] of Object.entries(SIGNALS)) {
     process.once(signal, async () => {
-      audience.leave()
-      await stage?.engine?.kill()
+      display.leave()
+      await demo?.engine?.kill()
       process.exit(code)
     })
   }
 
   const receiver = await DemoReceiver.start()
   const operator = await openPosthorn({
-    store: `sqlite:${show.file}`,
+    store: `sqlite:${state.file}`,
     deliver: false,
     egress: LOOPBACK,
     logger: "silent",
   })
   try {
-    stage = { show, operator, receiver, engine: null }
-    const audit = await play(stage)
-    audience.end(audit)
-    console.log(keep ? `\n The file: ${show.file}` : "\n The file is removed; --keep leaves it for a look.")
+    demo = { state, operator, receiver, engine: null }
+    const audit = await play(demo)
+    display.end(audit)
+    console.log(keep ? `\n The file: ${state.file}` : "\n The file is removed; --keep leaves it for a look.")
     return audit.problems.length === 0 ? 0 : 1
   } finally {
-    audience.leave()
-    stage?.engine?.killNow()
+    display.leave()
+    demo?.engine?.killNow()
     await operator.close()
     await receiver.close()
   }

@@ -1,24 +1,24 @@
 /** Runs what was typed behind a command that has a table: finds the action, reads its flags, opens what it asks. */
 import { Api } from "./api.ts"
-import { lazily, openClient } from "./client.ts"
-import { type Action, isGroup, type Table } from "./command.ts"
+import { lazyClient, openClient } from "./client.ts"
+import { type Action, type Command, isGroup } from "./command.ts"
 import type { FlagTable } from "./flag.ts"
 import { actionHelp, groupHelp, usageOf } from "./help.ts"
-import { unknown } from "./options.ts"
 import { Output } from "./output.ts"
-import { flagsOf, type Parsed, parse } from "./parse.ts"
+import { flagsOf, type Parsed, parse } from "./parse-action.ts"
+import { unknown } from "./usage-error.ts"
 
-export async function dispatch(name: string, table: Table, typed: readonly string[]): Promise<number> {
-  if (!isGroup(table)) return perform(name, table, typed)
+export async function dispatch(name: string, command: Command, typed: readonly string[]): Promise<number> {
+  if (!isGroup(command)) return perform(name, command, typed)
   const [sub, ...rest] = typed
   if (sub === undefined || sub === "--help" || sub === "-h") {
-    const help = groupHelp(name, table)
+    const help = groupHelp(name, command)
     if (sub === undefined) console.error(help)
     else console.log(help)
     return sub === undefined ? 2 : 0
   }
-  const found = Object.hasOwn(table.actions, sub) ? table.actions[sub] : undefined
-  if (found === undefined) throw unknown(`command ${name}`, sub, Object.keys(table.actions))
+  const found = Object.hasOwn(command.actions, sub) ? command.actions[sub] : undefined
+  if (found === undefined) throw unknown(`command ${name}`, sub, Object.keys(command.actions))
   return perform(`${name} ${sub}`, found, rest)
 }
 
@@ -28,8 +28,8 @@ async function perform(name: string, action: Action, typed: readonly string[]): 
     console.log(actionHelp(name, action))
     return 0
   }
-  const missing = action.missing?.(parsed.flags) ?? "refuse"
-  const client = lazily(() => openClient(parsed.flags, process.env, missing))
+  const absentStore = action.absentStore?.(parsed.flags) ?? "refuse"
+  const client = lazyClient(() => openClient(parsed.flags, process.env, absentStore))
   try {
     const code = await action.run({
       args: parsed.args as { readonly [name: string]: string },

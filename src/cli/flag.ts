@@ -1,4 +1,5 @@
 /** The kinds of flags that commands are made of: what is typed, what the API calls it, and how the text is read. */
+import { InvalidValue } from "../config/invalid-value.ts"
 import { printable } from "../core/text.ts"
 
 export interface Flag<T = unknown> {
@@ -16,9 +17,6 @@ export interface Flag<T = unknown> {
 
 export type FlagTable = { readonly [name: string]: Flag }
 export type Given<F> = { readonly [N in keyof F]?: F[N] extends Flag<infer T> ? T : never }
-
-/** The end of a sentence that begins with the flag. */
-export class Misfit extends Error {}
 
 type More = Pick<Flag, "field">
 
@@ -65,7 +63,7 @@ export function clearableNumber(value: string, about: string, more: More = {}): 
 }
 
 function toNumber(given: string): number {
-  if (!/^\d{1,15}$/.test(given)) throw new Misfit(`must be a whole number, not "${printable(given)}"`)
+  if (!/^\d{1,15}$/.test(given)) throw new InvalidValue(`must be a whole number, not "${printable(given)}"`)
   return Number(given)
 }
 
@@ -77,7 +75,7 @@ export function choice<const T extends string>(
   const read = (given: readonly string[]) => {
     const found = choices.find((one) => one === last(given))
     if (found === undefined)
-      throw new Misfit(`must be one of ${choices.join(", ")}, not "${printable(last(given))}"`)
+      throw new InvalidValue(`must be one of ${choices.join(", ")}, not "${printable(last(given))}"`)
     return found
   }
   return { ...more, value: choices.join("|"), about, choices, read }
@@ -94,7 +92,7 @@ export function pairs(
     Object.fromEntries(
       given.map((one) => {
         const at = one.indexOf(between)
-        if (at < 1) throw new Misfit(`must be ${value}, not "${printable(one)}"`)
+        if (at < 1) throw new InvalidValue(`must be ${value}, not "${printable(one)}"`)
         return [one.slice(0, at).trim(), one.slice(at + 1).trim()]
       }),
     )

@@ -1,5 +1,5 @@
 /** The help of a command, from its table. */
-import { type Action, CONNECTION, type Group } from "./command.ts"
+import { type Action, CONNECTION_FLAGS, type Group } from "./command.ts"
 import type { Flag, FlagTable } from "./flag.ts"
 
 /** `posthorn endpoints get <app> <endpoint> [flags]`, also for sentences about what is missing. */
@@ -11,7 +11,7 @@ export function usageOf(name: string, { args = [] }: Action): string {
 export function actionHelp(name: string, action: Action): string {
   const { summary, about, args = [], flags = {}, alone, examples } = action
   const own = [...args.map((one) => [`<${one.name}>`, one.about] as const), ...flagRows(flags)]
-  const everywhere = alone ? [] : flagRows(CONNECTION)
+  const everywhere = alone ? [] : flagRows(CONNECTION_FLAGS)
   const widest = Math.max(0, ...[...own, ...everywhere].map(([left]) => left.length))
   const parts = [
     usageOf(name, action),

@@ -1,9 +1,9 @@
 /** Asks a server over HTTP: the one that the operator names, with the operator's own key. */
 
 import { printable } from "../core/text.ts"
-import type { Answer, Call, Client } from "./client.ts"
+import type { ApiResponse, Call, Client } from "./client.ts"
 import { queryText } from "./client.ts"
-import { UsageError } from "./options.ts"
+import { UsageError } from "./usage-error.ts"
 
 const PATIENCE_MS = 60_000
 
@@ -23,7 +23,7 @@ export class HttpClient implements Client {
     this.#key = key
   }
 
-  async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<Answer> {
+  async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<ApiResponse> {
     const response = await this.#fetch(`${this.#base}/api/v1${path}${queryText(query)}`, {
       method,
       headers: {

@@ -1,6 +1,6 @@
 /** Lists of the API: one page, so many rows, or everything. */
 import type { Api } from "./api.ts"
-import type { PAGES } from "./command.ts"
+import type { PAGE_FLAGS } from "./command.ts"
 import type { Given } from "./flag.ts"
 import type { Output } from "./output.ts"
 import type { Column } from "./table.ts"
@@ -19,7 +19,7 @@ export async function readList<R>(
   api: Api,
   route: string,
   query: { readonly [name: string]: unknown },
-  { limit = USUAL, all = false, iterator }: Given<typeof PAGES>,
+  { limit = USUAL, all = false, iterator }: Given<typeof PAGE_FLAGS>,
 ): Promise<List<R>> {
   const data: R[] = []
   let left = all ? Number.POSITIVE_INFINITY : limit
@@ -46,7 +46,7 @@ export interface Listing<R> {
 }
 
 export async function showList<R>(
-  { api, out, flags }: { readonly api: Api; readonly out: Output; readonly flags: Given<typeof PAGES> },
+  { api, out, flags }: { readonly api: Api; readonly out: Output; readonly flags: Given<typeof PAGE_FLAGS> },
   { route, query = {}, columns, none }: Listing<R>,
 ): Promise<undefined> {
   const list = await readList<R>(api, route, query, flags)

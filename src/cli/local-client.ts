@@ -1,6 +1,6 @@
 /**
  * Asks a store on this machine, beside whoever delivers from it: the server's own code, in this process, without a port.
- * Who may open the store is an admin of it already: the caller is known by a word that is made up here and told to nobody.
+ * Who may open the store is an admin of it already: the caller is known by a token that is made up here and told to nobody.
  */
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -15,16 +15,16 @@ import { DEFAULT_ORG } from "../core/org.ts"
 import { TaskRunner } from "../engine/tasks.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
-import type { Answer, Call, Client, Whom } from "./client.ts"
+import type { ApiResponse, Call, Client, ConnectionFlags } from "./client.ts"
 import { queryText } from "./client.ts"
 import { configFor, refused } from "./settings.ts"
 
 /** What becomes of a store that is not there: an error, a new one, or an empty one that is forgotten again. */
-export type Missing = "refuse" | "create" | "empty"
+export type AbsentStore = "refuse" | "create" | "empty"
 
-export async function openLocalClient(flags: Whom, missing: Missing): Promise<Client> {
+export async function openLocalClient(flags: ConnectionFlags, absentStore: AbsentStore): Promise<Client> {
   const config = configFor({ ...flags } as { [name: string]: string })
-  const values = await withStore(config, missing)
+  const values = await withStore(config, absentStore)
   // Whatever goes wrong is said in a sentence; the log is for what nobody expects.
   const logger = createLogger(config.sources.logLevel === null ? "error" : config.values.logLevel)
   const onFatal = () => process.exit(1)
@@ -35,23 +35,23 @@ export async function openLocalClient(flags: Whom, missing: Missing): Promise<Cl
   } catch (error) {
     throw refused(error, config)
   }
-  const word = Array.from({ length: 3 }, () => randomBytes(16).toString("hex")).join(".")
+  const token = Array.from({ length: 3 }, () => randomBytes(16).toString("hex")).join(".")
   const app = createServer(posthorn, {
     ...config.values,
     logger,
-    readToken: async (token) => {
-      if (token !== word) throw unauthenticated("Invalid token")
+    readToken: async (given) => {
+      if (given !== token) throw unauthenticated("Invalid token")
       return callerFromClaims({ sub: DEFAULT_ORG })
     },
   })
-  return new LocalClient(posthorn, app, word, logger)
+  return new LocalClient(posthorn, app, token, logger)
 }
 
 /** A store is made by those who write into it, not by a look. */
-async function withStore({ values, sources }: Config, missing: Missing): Promise<Settings> {
+async function withStore({ values, sources }: Config, absentStore: AbsentStore): Promise<Settings> {
   const { store, schema } = values
-  if (missing === "create" || (await isThere(store, schema))) return values
-  if (missing === "empty") return { ...values, store: "sqlite::memory:", schedule: null, schema: null }
+  if (absentStore === "create" || (await storeExists(store, schema))) return values
+  if (absentStore === "empty") return { ...values, store: "sqlite::memory:", schedule: null, schema: null }
   const from = sources.store === null ? "" : ` (${sources.store})`
   throw new PosthornError(
     "store_unavailable",
@@ -59,7 +59,7 @@ async function withStore({ values, sources }: Config, missing: Missing): Promise
   )
 }
 
-async function isThere(store: string, schema: string | null): Promise<boolean> {
+async function storeExists(store: string, schema: string | null): Promise<boolean> {
   const [, file] = /^sqlite:(.+)$/s.exec(store) ?? []
   if (file !== undefined) return file === ":memory:" || existsSync(file)
   if (!/^postgres(ql)?:/.test(store)) return true
@@ -70,23 +70,23 @@ async function isThere(store: string, schema: string | null): Promise<boolean> {
 class LocalClient implements Client {
   readonly #posthorn: Posthorn
   readonly #app: Api
-  readonly #word: string
+  readonly #token: string
   readonly #logger: Logger
   #tasks: TaskRunner | null = null
 
-  constructor(posthorn: Posthorn, app: Api, word: string, logger: Logger) {
+  constructor(posthorn: Posthorn, app: Api, token: string, logger: Logger) {
     this.#posthorn = posthorn
     this.#app = app
-    this.#word = word
+    this.#token = token
     this.#logger = logger
   }
 
-  async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<Answer> {
+  async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<ApiResponse> {
     const response = await this.#app.inject({
       method: method as "GET",
       url: `/api/v1${path}${queryText(query)}`,
       headers: {
-        authorization: `Bearer ${this.#word}`,
+        authorization: `Bearer ${this.#token}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...headers,
       },
@@ -96,7 +96,7 @@ class LocalClient implements Client {
   }
 
   /** A step that two take at once counts once: a process that delivers may work on the same task. */
-  workOff(): void {
+  runTasks(): void {
     if (this.#tasks !== null) return
     const { context } = this.#posthorn
     this.#tasks = new TaskRunner({

@@ -95,12 +95,12 @@ test("a group without a command is an error that shows the help", async () => {
 
 test("every action has a summary that reads as one sentence, and an example of itself", async () => {
   for (const [name, entry] of Object.entries(COMMANDS)) {
-    const command = await entry.load()
-    if (!("table" in command)) continue
-    const { table } = command
-    const actions = isGroup(table)
-      ? Object.entries(table.actions).map(([sub, action]) => [`${name} ${sub}`, action] as const)
-      : ([[name, table]] as const)
+    const loaded = await entry.load()
+    if (!("command" in loaded)) continue
+    const { command } = loaded
+    const actions = isGroup(command)
+      ? Object.entries(command.actions).map(([sub, action]) => [`${name} ${sub}`, action] as const)
+      : ([[name, command]] as const)
     for (const [typed, { summary, examples, flags = {} }] of actions) {
       expect(summary, typed).toMatch(/^[a-z].*[^.]$/)
       expect(

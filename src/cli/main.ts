@@ -4,8 +4,9 @@ import { printable } from "../core/text.ts"
 import { VERSION } from "../version.ts"
 import { isGroup } from "./command.ts"
 import { rowLines } from "./help.ts"
-import { type Flags, parseFlags, UsageError, unknown } from "./options.ts"
+import { type Flags, parseFlags } from "./parse-flags.ts"
 import { COMMANDS } from "./registry.ts"
+import { UsageError, unknown } from "./usage-error.ts"
 
 const GLOBAL = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const
 
@@ -28,14 +29,14 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (entry === undefined) throw await unknownCommand(name)
   await warnOfUnknownVariables()
-  const command = await entry.load()
-  if ("table" in command) {
+  const loaded = await entry.load()
+  if ("command" in loaded) {
     const { dispatch } = await import("./dispatch.ts")
-    return dispatch(name, command.table, args)
+    return dispatch(name, loaded.command, args)
   }
-  const flags = parseFlags(args, { ...command.options, help: GLOBAL.help })
-  if (!flags.help) return command.run(flags)
-  console.log(command.help)
+  const flags = parseFlags(args, { ...loaded.options, help: GLOBAL.help })
+  if (!flags.help) return loaded.run(flags)
+  console.log(loaded.help)
   return 0
 }
 
@@ -43,8 +44,8 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
 async function unknownCommand(name: string): Promise<UsageError> {
   const groups = await Promise.all(
     Object.entries(COMMANDS).map(async ([group, { load }]) => {
-      const command = await load()
-      return "table" in command && isGroup(command.table) && Object.hasOwn(command.table.actions, name)
+      const loaded = await load()
+      return "command" in loaded && isGroup(loaded.command) && Object.hasOwn(loaded.command.actions, name)
         ? [`${group} ${name}`]
         : []
     }),

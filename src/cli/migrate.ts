@@ -3,10 +3,10 @@
 import { column, columnRight } from "../core/text.ts"
 import type { TableResult } from "../migrate/compare.ts"
 import { type Migrated, migrate } from "../migrate/migrate.ts"
-import { type Flags, UsageError } from "./options.ts"
+import type { Flags } from "./parse-flags.ts"
 import { noProgress, progressOn } from "./progress.ts"
 import { configFor, flagOptions } from "./settings.ts"
-import { asUsageError } from "./usage.ts"
+import { asUsageError, UsageError } from "./usage-error.ts"
 
 export const options = {
   from: { type: "string" },

@@ -2,7 +2,7 @@
 import type { WriteStream } from "node:tty"
 import { styleText } from "node:util"
 import { printable } from "../core/text.ts"
-import { type Column, type Look, recordLines, tableLines } from "./table.ts"
+import { type Column, recordLines, type TableStyle, tableLines } from "./table.ts"
 
 const STYLES = { title: "bold", good: "green", bad: "red" } as const
 
@@ -10,7 +10,7 @@ export class Output {
   readonly json: boolean
   readonly #out: WriteStream
   readonly #notes: WriteStream
-  readonly #look: Look
+  readonly #look: TableStyle
 
   /** The second one is for what is not the answer: notes, questions, progress. */
   constructor(

@@ -1,7 +1,7 @@
 /** Every command, one file each, loaded when it is asked for. */
 import type { ParseArgsOptionsConfig } from "node:util"
-import type { Table } from "./command.ts"
-import type { Flags } from "./options.ts"
+import type { Command } from "./command.ts"
+import type { Flags } from "./parse-flags.ts"
 
 /** What the file of a command exports that runs by itself. */
 export interface Program {
@@ -12,16 +12,16 @@ export interface Program {
 }
 
 /** What the file of a command exports that asks the API. */
-export interface Tabled {
-  readonly table: Table
+export interface ApiCommand {
+  readonly command: Command
 }
 
-export interface Entry {
+export interface CommandEntry {
   readonly summary: string
-  load(): Promise<Program | Tabled>
+  load(): Promise<Program | ApiCommand>
 }
 
-export const COMMANDS: { readonly [name: string]: Entry } = {
+export const COMMANDS: { readonly [name: string]: CommandEntry } = {
   serve: {
     summary: "the HTTP API that clients for Svix speak, with the engine behind it",
     load: () => import("./serve.ts"),

@@ -9,7 +9,7 @@ import { withoutPassword } from "../core/location.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
 import { adoptKey, makeFirstKey } from "./first-key.ts"
-import type { Flags } from "./options.ts"
+import type { Flags } from "./parse-flags.ts"
 import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
 

@@ -2,8 +2,8 @@
 import type { ParseArgsOptionsConfig } from "node:util"
 import { flagOf, NAMES, type SettingName, settingOf, variablesOf } from "../config/table.ts"
 import { type Config, loadConfig } from "../config.ts"
-import type { Flags } from "./options.ts"
-import { asUsageError } from "./usage.ts"
+import type { Flags } from "./parse-flags.ts"
+import { asUsageError } from "./usage-error.ts"
 
 /** A flag and no setting: in the environment or a file it would stay on for good. */
 export const FORCE = { type: "boolean" } as const

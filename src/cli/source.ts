@@ -2,9 +2,9 @@
 import { readFile } from "node:fs/promises"
 import { printable } from "../core/text.ts"
 import { type Flag, text } from "./flag.ts"
-import { UsageError } from "./options.ts"
+import { UsageError } from "./usage-error.ts"
 
-export const SOURCE = {
+export const SOURCE_FLAGS = {
   data: text("JSON", "as it is typed here"),
   file: text("FILE", "as it is in this file; - is standard input"),
 } as const satisfies { readonly [name: string]: Flag }

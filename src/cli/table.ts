@@ -1,6 +1,6 @@
 /** Rows for people: columns in line, cut to what the terminal shows, and nothing in them that acts on it. */
 import { column, columnRight, printable } from "../core/text.ts"
-import { spanText } from "./when.ts"
+import { spanText } from "./time-flags.ts"
 
 export interface Column<R> {
   readonly title: string
@@ -17,14 +17,14 @@ export interface Column<R> {
 
 export type Cell = string | number | boolean | null | undefined | Date | readonly string[]
 
-export interface Look {
+export interface TableStyle {
   /** Null where nothing is cut. */
   readonly width: number | null
   /** Colours a text that has its width already. */
   paint(text: string, kind: "title" | "good" | "bad"): string
 }
 
-export const PLAIN: Look = { width: null, paint: (text) => text }
+export const PLAIN: TableStyle = { width: null, paint: (text) => text }
 
 const GAP = "  "
 const NARROWEST = 8
@@ -58,7 +58,7 @@ export function shortTime(text: string): string {
 export function tableLines<R>(
   rows: readonly R[],
   given: readonly Column<R>[],
-  look: Look,
+  look: TableStyle,
   onShortened: () => void = () => {},
 ): string[] {
   const { columns, texts, widths, isShortened } = layOut(rows, given, look.width)
@@ -84,7 +84,7 @@ export function tableLines<R>(
 }
 
 /** Field by field, one below the other. */
-export function recordLines(record: object, look: Look): string[] {
+export function recordLines(record: object, look: TableStyle): string[] {
   const entries = Object.entries(record).filter(([, value]) => value !== undefined)
   const widest = Math.max(0, ...entries.map(([name]) => lengthOf(name)))
   return entries.map(([name, value]) => {
@@ -100,7 +100,7 @@ function isCell(value: unknown): value is Cell {
   return typeof value !== "object" || value === null || value instanceof Date
 }
 
-function coloured(part: string, cell: string, { paint }: Look): string {
+function coloured(part: string, cell: string, { paint }: TableStyle): string {
   if (GOOD.test(cell)) return paint(part, "good")
   return BAD.test(cell) ? paint(part, "bad") : part
 }

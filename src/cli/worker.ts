@@ -5,9 +5,10 @@ import { libraryOptions } from "../config.ts"
 import { withoutPassword } from "../core/location.ts"
 import { openPosthorn, type Posthorn } from "../index.ts"
 import { createLogger } from "../observe/log.ts"
-import { type Flags, UsageError } from "./options.ts"
+import type { Flags } from "./parse-flags.ts"
 import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
+import { UsageError } from "./usage-error.ts"
 
 const USED: readonly SettingName[] = [
   "store",

@@ -1,9 +1,11 @@
 /** What a setting's value can be: read from text or from the file, and shown again. */
+
 import { withoutPassword } from "../core/location.ts"
 import { nearest } from "../core/nearest.ts"
 import type { PolicyInput } from "../core/policy.ts"
 import { PRESETS, type PresetName } from "../core/presets.ts"
 import { printable } from "../core/text.ts"
+import { InvalidValue } from "./invalid-value.ts"
 
 export interface Kind<T> {
   /** From a flag or a variable. Throws what is wrong, as the end of a sentence that begins with the setting's name. */
@@ -13,16 +15,13 @@ export interface Kind<T> {
   show(value: T): string
 }
 
-/** What is wrong with a value. */
-export class Misfit extends Error {}
-
 const quoted = (value: unknown) =>
   `"${printable(typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)))}"`
 
 export const text: Kind<string> = {
   parse: (given) => given,
   read(value) {
-    if (typeof value !== "string" || value === "") throw new Misfit("must be a text")
+    if (typeof value !== "string" || value === "") throw new InvalidValue("must be a text")
     return value
   },
   show: (value) => value,
@@ -36,16 +35,17 @@ export const address: Kind<string> = { ...text, show: withoutPassword }
 
 export function wholeNumber(least = 0, most = Number.MAX_SAFE_INTEGER): Kind<number> {
   const check = (value: number) => {
-    if (value < least || value > most) throw new Misfit(`must be a whole number between ${least} and ${most}`)
+    if (value < least || value > most)
+      throw new InvalidValue(`must be a whole number between ${least} and ${most}`)
     return value
   }
   return {
     parse(given) {
-      if (!/^\d{1,15}$/.test(given)) throw new Misfit(`must be a whole number, not ${quoted(given)}`)
+      if (!/^\d{1,15}$/.test(given)) throw new InvalidValue(`must be a whole number, not ${quoted(given)}`)
       return check(Number(given))
     },
     read(value) {
-      if (!Number.isSafeInteger(value)) throw new Misfit(`must be a whole number, not ${quoted(value)}`)
+      if (!Number.isSafeInteger(value)) throw new InvalidValue(`must be a whole number, not ${quoted(value)}`)
       return check(value as number)
     },
     show: String,
@@ -54,11 +54,12 @@ export function wholeNumber(least = 0, most = Number.MAX_SAFE_INTEGER): Kind<num
 
 export const truth: Kind<boolean> = {
   parse(given) {
-    if (given !== "true" && given !== "false") throw new Misfit(`must be true or false, not ${quoted(given)}`)
+    if (given !== "true" && given !== "false")
+      throw new InvalidValue(`must be true or false, not ${quoted(given)}`)
     return given === "true"
   },
   read(value) {
-    if (typeof value !== "boolean") throw new Misfit("must be true or false")
+    if (typeof value !== "boolean") throw new InvalidValue("must be true or false")
     return value
   },
   show: String,
@@ -69,7 +70,7 @@ export function oneOf<const T extends string>(known: readonly T[]): Kind<T> {
     if (known.includes(value as T)) return value as T
     const meant = typeof value === "string" ? nearest(value, known) : null
     const hint = meant === null ? "" : `; did you mean ${meant}?`
-    throw new Misfit(`must be one of ${known.join(", ")}, not ${quoted(value)}${hint}`)
+    throw new InvalidValue(`must be one of ${known.join(", ")}, not ${quoted(value)}${hint}`)
   }
   return { parse: read, read, show: (value) => value }
 }
@@ -83,7 +84,7 @@ export const policy: Kind<PresetName | PolicyInput> = {
     try {
       return JSON.parse(given)
     } catch (error) {
-      throw new Misfit(`is not JSON: ${printable((error as Error).message)}`)
+      throw new InvalidValue(`is not JSON: ${printable((error as Error).message)}`)
     }
   },
   read: (value) => (isObject(value) ? value : presets.read(value)),
@@ -99,7 +100,7 @@ export const words: Kind<readonly string[]> = {
   parse: (given) => given.split(/[\s,]+/).filter((word) => word !== ""),
   read(value) {
     if (!Array.isArray(value) || value.some((word) => typeof word !== "string"))
-      throw new Misfit("must be a list of texts")
+      throw new InvalidValue("must be a list of texts")
     return value
   },
   show: (value) => value.join(", "),
@@ -110,7 +111,7 @@ export const ports: Kind<"default" | "any" | readonly number[]> = {
   read(value) {
     if (value === "default" || value === "any") return value
     if (!Array.isArray(value) || value.some((port) => typeof port !== "number"))
-      throw new Misfit('must be "default", "any" or a list of port numbers')
+      throw new InvalidValue('must be "default", "any" or a list of port numbers')
     return value
   },
   show: (value) => (typeof value === "string" ? value : value.join(", ")),
@@ -120,7 +121,7 @@ export const webAddress: Kind<string> = {
   parse(given) {
     const url = URL.parse(given)
     if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "")
-      throw new Misfit(`must be an address such as https://webhooks.example.com, not ${quoted(given)}`)
+      throw new InvalidValue(`must be an address such as https://webhooks.example.com, not ${quoted(given)}`)
     return url.href.replace(/\/+$/, "")
   },
   read: (value) => webAddress.parse(text.read(value)),

@@ -19,10 +19,10 @@ webhooks:
 }
 
 async function examplesInHelp(): Promise<string[]> {
-  const tables = await Promise.all(Object.values(COMMANDS).map((entry) => entry.load()))
-  return tables
-    .flatMap((command) => ("table" in command ? [command.table] : []))
-    .flatMap((table) => (isGroup(table) ? Object.values(table.actions) : [table]))
+  const commands = await Promise.all(Object.values(COMMANDS).map((entry) => entry.load()))
+  return commands
+    .flatMap((loaded) => ("command" in loaded ? [loaded.command] : []))
+    .flatMap((command) => (isGroup(command) ? Object.values(command.actions) : [command]))
     .flatMap(({ examples }) => examples)
 }
 

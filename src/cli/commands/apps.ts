@@ -1,8 +1,8 @@
 /** `posthorn apps`: applications. */
 import type { ApplicationOut } from "../../api/schemas/application.ts"
 import { path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { action, type Group, PAGES, uid, YES } from "../command.ts"
+import { action, type Group, PAGE_FLAGS, uid, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { clearableNumber, pairs, text } from "../flag.ts"
 import { type List, showList } from "../lists.ts"
 import type { Output } from "../output.ts"
@@ -30,12 +30,12 @@ function show(out: Output, application: ApplicationOut): void {
   out.record(application, { ...rest, createdAt: time(createdAt), updatedAt: time(updatedAt) })
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "applications: the customers whose endpoints get webhooks",
   actions: {
     list: action({
       summary: "list applications, the oldest first",
-      flags: PAGES,
+      flags: PAGE_FLAGS,
       examples: ["posthorn apps list", "posthorn apps list --all --json"],
       run: (run) => showList(run, { route: "/app", columns: COLUMNS, none: "There are no applications." }),
     }),
@@ -55,7 +55,7 @@ export const table: Group = {
         'posthorn apps create "Acme Ltd." --uid acme-2',
         "posthorn apps create Globex --rate-limit 50 --metadata plan=gold",
       ],
-      missing: () => "create",
+      absentStore: () => "create",
       async run({ api, out, args, fields }) {
         show(out, await api.post("/app", { name: args.name, ...fields }))
       },
@@ -73,11 +73,11 @@ export const table: Group = {
     delete: action({
       summary: "delete an application with its endpoints; what waits for them is cancelled",
       args: [APP],
-      flags: YES,
+      flags: YES_FLAG,
       examples: ["posthorn apps delete acme --yes"],
       async run({ api, out, args, flags }) {
         const route = path`/app/${args.app}`
-        await makeSure(flags.yes, async () => {
+        await confirm(flags.yes, async () => {
           const { id, name } = await api.get<ApplicationOut>(route)
           const endpoints = await api.get<List<unknown>>(`${route}/endpoint`, { limit: 250 })
           const many = `${endpoints.done ? "" : "more than "}${count(endpoints.data.length, "endpoint")}`

@@ -1,11 +1,11 @@
 /** `posthorn attempts`: single requests, and what came back. */
 import type { AttemptOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
-import { action, type Group, PAGES } from "../command.ts"
+import { action, type Group, PAGE_FLAGS } from "../command.ts"
 import { choice, text } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { CONTENT, WHICH } from "./filters.ts"
+import { DELIVERY_FILTERS, MESSAGE_FILTERS } from "./filters.ts"
 import { APP } from "./shared.ts"
 
 export const ATTEMPT_COLUMNS: readonly Column<AttemptOut>[] = [
@@ -26,7 +26,7 @@ function routeOf(app: string, endpoint: string | undefined, message: string | un
 
 const STATUSES = { success: 0, fail: 2 } as const
 
-export const table: Group = {
+export const command: Group = {
   summary: "attempts: single requests, and what came back",
   actions: {
     list: action({
@@ -36,9 +36,9 @@ export const table: Group = {
         endpoint: text("ENDPOINT", "for this endpoint, by id or uid"),
         message: text("MESSAGE", "of this message, by id or event id"),
         status: choice(["success", "fail"], "with this outcome"),
-        answer: WHICH.answer,
-        ...CONTENT,
-        ...PAGES,
+        answer: DELIVERY_FILTERS.answer,
+        ...MESSAGE_FILTERS,
+        ...PAGE_FLAGS,
       },
       examples: [
         "posthorn attempts list acme --status fail",

@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
-import { action, type Table } from "../command.ts"
+import { action, type Command } from "../command.ts"
 import { on, text } from "../flag.ts"
 
 const ROOT = new URL("../../../", import.meta.url)
 
-export const table: Table = action({
+export const command: Command = action({
   summary: "measure deliveries per second against a bare loop; part of the source repository",
   flags: {
     quick: on("a shorter run"),

@@ -1,11 +1,11 @@
 /** `posthorn completion`: what a shell needs to complete commands and flags. */
-import { action, type Table } from "../command.ts"
+import { action, type Command } from "../command.ts"
 import { placesOf } from "../completion.ts"
 import { SHELLS, type Shell, scriptFor } from "../completion-scripts.ts"
-import { unknown } from "../options.ts"
 import { COMMANDS } from "../registry.ts"
+import { unknown } from "../usage-error.ts"
 
-export const table: Table = action({
+export const command: Command = action({
   summary: "print the script that makes a shell complete commands and flags",
   about: `bash: eval "$(posthorn completion bash)" in ~/.bashrc; zsh: the same with zsh in ~/.zshrc, behind compinit;
 fish: posthorn completion fish > ~/.config/fish/completions/posthorn.fish.`,

@@ -2,15 +2,15 @@
 import type { Static } from "../../api/schema.ts"
 import type { DeadGroupOut, DeliveryOut } from "../../api/schemas/delivery.ts"
 import { path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { type Action, action, type Group, PAGES, TABLE, WAIT, YES } from "../command.ts"
+import { type Action, action, type Group, PAGE_FLAGS, TABLE_FLAGS, WAIT_FLAG, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { on, wholeNumber } from "../flag.ts"
 import { showList } from "../lists.ts"
-import { UsageError } from "../options.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { followTask, type StartedTask } from "../wait.ts"
+import { UsageError } from "../usage-error.ts"
+import { followTask, type StartedTask } from "../wait-for-task.ts"
 import { DELIVERY_COLUMNS, showDelivery } from "./deliveries.ts"
-import { WHICH } from "./filters.ts"
+import { DELIVERY_FILTERS } from "./filters.ts"
 import { count, endpointName, filterText } from "./shared.ts"
 
 const GROUPS: readonly Column<Static<typeof DeadGroupOut>>[] = [
@@ -29,7 +29,7 @@ function change(verb: "retry" | "discard", summary: string, happens: string): Ac
     summary,
     about: "One by its id, or all that fit every flag that is given.",
     args: [{ name: "delivery", about: "the id of one dead letter", optional: true }],
-    flags: { ...WHICH, all: on("every dead letter there is"), ...YES, ...WAIT },
+    flags: { ...DELIVERY_FILTERS, all: on("every dead letter there is"), ...YES_FLAG, ...WAIT_FLAG },
     examples: [
       `posthorn dead ${verb} DELIVERY_ID --yes`,
       `posthorn dead ${verb} --app acme --reason exhausted --since 7d --yes`,
@@ -40,7 +40,7 @@ function change(verb: "retry" | "discard", summary: string, happens: string): Ac
         if (isFiltered || flags.all) throw new UsageError("give one id, or flags that say which, not both")
         const { delivery } = args
         if (verb === "discard")
-          await makeSure(flags.yes, async () => `Dead letter ${delivery} would be ${happens}.`)
+          await confirm(flags.yes, async () => `Dead letter ${delivery} would be ${happens}.`)
         showDelivery(out, await api.post(path`/dead-letter/${delivery}/${verb}`))
         return 0
       }
@@ -54,20 +54,20 @@ function change(verb: "retry" | "discard", summary: string, happens: string): Ac
           out.say(found, NONE)
           return 0
         }
-        const which = filterText(flags, Object.keys(WHICH))
-        await makeSure(false, async () => `${count(found.count, "dead letter")}${which} would be ${happens}.`)
+        const which = filterText(flags, Object.keys(DELIVERY_FILTERS))
+        await confirm(false, async () => `${count(found.count, "dead letter")}${which} would be ${happens}.`)
       }
       return followTask(api, out, await api.post<StartedTask>(`/dead-letter/${verb}`, fields), flags)
     },
   })
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "dead letters: what was given up; look, count, send again, discard",
   actions: {
     list: action({
       summary: "list what was given up and not discarded, the newest first",
-      flags: { ...WHICH, ...PAGES },
+      flags: { ...DELIVERY_FILTERS, ...PAGE_FLAGS },
       examples: ["posthorn dead list", "posthorn dead list --app acme --reason exhausted --since 7d"],
       run: (run) =>
         showList<DeliveryOut>(run, {
@@ -80,8 +80,8 @@ export const table: Group = {
     groups: action({
       summary: "dead letters by endpoint, reason and error, the largest group first",
       flags: {
-        ...WHICH,
-        ...TABLE,
+        ...DELIVERY_FILTERS,
+        ...TABLE_FLAGS,
         limit: wholeNumber("N", "at most so many groups (100)", { field: "limit" }),
       },
       examples: ["posthorn dead groups", "posthorn dead groups --app acme --limit 5"],
@@ -95,7 +95,7 @@ export const table: Group = {
     }),
     count: action({
       summary: "how many a retry or discard with the same flags would take",
-      flags: WHICH,
+      flags: DELIVERY_FILTERS,
       examples: ["posthorn dead count", "posthorn dead count --app acme --since 7d"],
       async run({ api, out, fields }) {
         const found = await api.get<{ readonly count: number }>("/dead-letter/count", fields)

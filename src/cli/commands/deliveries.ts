@@ -2,15 +2,15 @@
 import type { DeliveryOut } from "../../api/schemas/delivery.ts"
 import type { AttemptOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
-import { type Action, action, type Group, PAGES, TABLE } from "../command.ts"
+import { type Action, action, type Group, PAGE_FLAGS, TABLE_FLAGS } from "../command.ts"
 import { choice } from "../flag.ts"
 import { showList } from "../lists.ts"
-import { UsageError } from "../options.ts"
 import type { Output } from "../output.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { moment, span } from "../when.ts"
+import { moment, span } from "../time-flags.ts"
+import { UsageError } from "../usage-error.ts"
 import { ATTEMPT_COLUMNS } from "./attempts.ts"
-import { WHICH } from "./filters.ts"
+import { DELIVERY_FILTERS } from "./filters.ts"
 import { sendNow } from "./send-now.ts"
 
 export const DELIVERY = { name: "delivery", about: "the delivery's id" } as const
@@ -47,15 +47,15 @@ function change(verb: "retry" | "cancel", summary: string): Action {
   })
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "deliveries: one message for one endpoint, and how it goes",
   actions: {
     list: action({
       summary: "list deliveries, the newest first",
       flags: {
-        ...WHICH,
+        ...DELIVERY_FILTERS,
         status: choice(["pending", "failed", "delivered", "dead"], "in this state", { field: "status" }),
-        ...PAGES,
+        ...PAGE_FLAGS,
       },
       examples: [
         "posthorn deliveries list",
@@ -72,7 +72,7 @@ export const table: Group = {
     get: action({
       summary: "show a delivery with its attempts, and when the next is due",
       args: [DELIVERY],
-      flags: TABLE,
+      flags: TABLE_FLAGS,
       examples: ["posthorn deliveries get DELIVERY_ID"],
       async run({ api, out, args }) {
         const delivery = await api.get<DeliveryOut & { readonly attempts: readonly AttemptOut[] }>(

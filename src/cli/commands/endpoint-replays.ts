@@ -4,13 +4,13 @@ import type { Static } from "../../api/schema.ts"
 import type { EndpointOut, EndpointStatsOut } from "../../api/schemas/endpoint.ts"
 import type { MessageOut } from "../../api/schemas/message.ts"
 import { type Api, path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { type Action, action, WAIT, YES } from "../command.ts"
+import { type Action, action, WAIT_FLAG, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { text, wholeNumber } from "../flag.ts"
 import type { List } from "../lists.ts"
-import { UsageError } from "../options.ts"
-import { followTask, type StartedTask } from "../wait.ts"
-import { moment } from "../when.ts"
+import { moment } from "../time-flags.ts"
+import { UsageError } from "../usage-error.ts"
+import { followTask, type StartedTask } from "../wait-for-task.ts"
 import { APP, count, ENDPOINT } from "./shared.ts"
 
 interface Window {
@@ -55,8 +55,8 @@ function replay(
     flags: {
       since: moment(`received at or after: a time, or a span ${about.since}`, "before", { field: "since" }),
       until: moment("received before: a time, or a span before now", "before", { field: "until" }),
-      ...YES,
-      ...WAIT,
+      ...YES_FLAG,
+      ...WAIT_FLAG,
     },
     examples: [
       `posthorn endpoints ${verb} acme main --since 2h --yes`,
@@ -70,7 +70,7 @@ function replay(
           out.say({ count }, "There is nothing to send again.")
           return 0
         }
-        await makeSure(false, async () => text)
+        await confirm(false, async () => text)
       }
       const route = path`/app/${args.app}/endpoint/${args.endpoint}/${verb}`
       return followTask(api, out, await api.post<StartedTask>(route, fields), flags)

@@ -3,14 +3,14 @@ import { type Api, path } from "../api.ts"
 import { action } from "../command.ts"
 import { text } from "../flag.ts"
 import type { Output } from "../output.ts"
-import { span } from "../when.ts"
+import { span } from "../time-flags.ts"
 import { APP, ENDPOINT } from "./shared.ts"
 
 interface Secret {
   readonly key: string
 }
 
-export const ROTATION = {
+export const ROTATE_FLAGS = {
   secret: text("SECRET", "whsec_… or whsk_…, instead of one that is made", { field: "key" }),
   grace: span("how long the old one signs too (1d)", { field: "gracePeriodSeconds" }),
 } as const
@@ -38,7 +38,7 @@ export const secret = action({
 export const rotate = action({
   summary: "make a new secret; the old one signs beside it for a day, and the new one is shown",
   args: [APP, ENDPOINT],
-  flags: ROTATION,
+  flags: ROTATE_FLAGS,
   examples: ["posthorn endpoints rotate acme main", "posthorn endpoints rotate acme main --grace 2h"],
   async run({ api, out, args, fields }) {
     await rotateSecret(api, out, path`/app/${args.app}/endpoint/${args.endpoint}`, fields)

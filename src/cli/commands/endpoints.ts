@@ -1,8 +1,8 @@
 /** `posthorn endpoints`: where webhooks go. */
 import type { EndpointOut } from "../../api/schemas/endpoint.ts"
 import { path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { type Action, action, type Group, PAGES, YES } from "../command.ts"
+import { type Action, action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { off, on, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { fieldsFrom } from "../source.ts"
@@ -25,13 +25,13 @@ function change(verb: "pause" | "resume", summary: string): Action {
   })
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "endpoints: where webhooks go",
   actions: {
     list: action({
       summary: "list an application's endpoints, the newest first",
       args: [APP],
-      flags: PAGES,
+      flags: PAGE_FLAGS,
       examples: ["posthorn endpoints list acme"],
       run: (run) =>
         showList(run, {
@@ -105,10 +105,10 @@ export const table: Group = {
     delete: action({
       summary: "delete an endpoint; what waits for it is cancelled",
       args: [APP, ENDPOINT],
-      flags: YES,
+      flags: YES_FLAG,
       examples: ["posthorn endpoints delete acme main --yes"],
       async run({ api, out, args, flags }) {
-        await makeSure(flags.yes, async () => {
+        await confirm(flags.yes, async () => {
           const { id, url } = await api.get<EndpointOut>(routeOf(args))
           const waiting = await waitingFor(api, args.app, id)
           const many = count(waiting, "waiting delivery", "waiting deliveries")

@@ -1,8 +1,8 @@
 /** `posthorn event-types`: the catalogue of what is sent. */
 import type { EventTypeOut } from "../../api/schemas/event-type.ts"
 import { path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { action, type Group, PAGES, YES } from "../command.ts"
+import { action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { on, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
@@ -43,12 +43,12 @@ function importText({ data }: Imported, dryRun: boolean): string {
   return names.length === 0 ? "Nothing changes." : `${sentence}: ${names.join(", ")}`
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "event types: the catalogue of what is sent, with schemas",
   actions: {
     list: action({
       summary: "list event types by name",
-      flags: { archived: on("those that were archived too", { field: "include_archived" }), ...PAGES },
+      flags: { archived: on("those that were archived too", { field: "include_archived" }), ...PAGE_FLAGS },
       examples: ["posthorn event-types list", "posthorn event-types list --archived --json"],
       run: (run) =>
         showList(run, {
@@ -80,7 +80,7 @@ export const table: Group = {
         'posthorn event-types create invoice.sent --description "An invoice was sent"',
         "posthorn event-types create invoice.voided --description Voided --schema schema.json --group billing",
       ],
-      missing: () => "create",
+      absentStore: () => "create",
       async run({ api, out, args, flags, fields }) {
         const schemas = flags.schema === undefined ? {} : { schemas: { 1: await fieldsFrom(flags.schema) } }
         show(out, await api.post("/event-type", { name: args.name, description: "", ...fields, ...schemas }))
@@ -103,20 +103,20 @@ export const table: Group = {
       flags: {
         "dry-run": on("only says what would change", { field: "dryRun" }),
         "replace-all": on("archives those that are not in the document", { field: "replaceAll" }),
-        ...YES,
+        ...YES_FLAG,
       },
       examples: [
         "posthorn event-types import openapi.yaml --dry-run",
         "posthorn event-types import openapi.yaml",
         "posthorn event-types import openapi.yaml --replace-all --yes",
       ],
-      missing: ({ "dry-run": dry }) => (dry ? "empty" : "create"),
+      absentStore: ({ "dry-run": dry }) => (dry ? "empty" : "create"),
       async run({ api, out, args, flags, fields }) {
         const { text: specRaw } = await readSource({ file: args.file })
         const { "dry-run": dryRun = false, "replace-all": replaceAll = false } = flags
         const post = (body: object) => api.post<Imported>("/event-type/import/openapi", { specRaw, ...body })
         if (replaceAll && !dryRun)
-          await makeSure(flags.yes, async () => importText(await post({ ...fields, dryRun: true }), true))
+          await confirm(flags.yes, async () => importText(await post({ ...fields, dryRun: true }), true))
         const imported = await post(fields)
         out.say(imported, importText(imported, dryRun))
       },

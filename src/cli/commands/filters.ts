@@ -1,9 +1,9 @@
 /** What deliveries, attempts and messages can be narrowed by. */
 import { DEAD_REASONS } from "../../core/policy.ts"
 import { choice, type Flag, text, texts } from "../flag.ts"
-import { moment } from "../when.ts"
+import { moment } from "../time-flags.ts"
 
-export const CONTENT = {
+export const MESSAGE_FILTERS = {
   type: texts("TYPE", "of this event type; several are any of them", { field: "event_types" }),
   channel: text("CHANNEL", "on this channel", { field: "channel" }),
   tag: text("TAG", "with this tag", { field: "tag" }),
@@ -21,7 +21,7 @@ const answer = choice(
   },
 )
 
-export const WHICH = {
+export const DELIVERY_FILTERS = {
   app: text("APP", "of this application, by id or uid", { field: "app_id" }),
   endpoint: text("ENDPOINT", "for this endpoint, by id; by uid together with --app", {
     field: "endpoint_id",
@@ -32,5 +32,5 @@ export const WHICH = {
     ...answer,
     read: (given) => Number(answer.read(given)),
   } satisfies Flag<number>,
-  ...CONTENT,
+  ...MESSAGE_FILTERS,
 } as const

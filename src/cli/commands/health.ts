@@ -1,12 +1,12 @@
 /** `posthorn health`: whether messages would be accepted now. */
 import { sentenceOf } from "../api.ts"
-import { action, type Table } from "../command.ts"
+import { action, type Command } from "../command.ts"
 
 interface Health {
   readonly [part: string]: { readonly status: "ok" | "error" }
 }
 
-export const table: Table = action({
+export const command: Command = action({
   summary: "whether messages would be accepted now; the exit code is 0 if so, else 1",
   examples: ["posthorn health", "posthorn health --server http://localhost:8071"],
   async run({ api, out }) {

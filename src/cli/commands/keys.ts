@@ -1,13 +1,13 @@
 /** `posthorn keys`: who may use the API. */
 import type { KeyOut } from "../../api/schemas/key.ts"
 import { path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { action, type Group, PAGES, YES } from "../command.ts"
+import { action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { choice, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
-import { UsageError } from "../options.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { moment, span } from "../when.ts"
+import { moment, span } from "../time-flags.ts"
+import { UsageError } from "../usage-error.ts"
 
 const COLUMNS: readonly Column<KeyOut>[] = [
   { title: "ID", value: ({ id }) => id },
@@ -27,12 +27,12 @@ function stateOf({ revokedAt, expiresAt }: KeyOut): string {
   return revokedAt === null ? "valid" : `until ${time(revokedAt)}`
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "API keys: who may use the API",
   actions: {
     list: action({
       summary: "list keys, also those that were revoked or expired in the last 30 days",
-      flags: PAGES,
+      flags: PAGE_FLAGS,
       examples: ["posthorn keys list"],
       run: (run) => showList(run, { route: "/key", columns: COLUMNS, none: "There are no keys." }),
     }),
@@ -56,7 +56,7 @@ export const table: Group = {
         "posthorn keys create acme --scope application --app acme",
         "posthorn keys create dashboard --scope read",
       ],
-      missing: ({ app }) => (app === undefined ? "create" : "refuse"),
+      absentStore: ({ app }) => (app === undefined ? "create" : "refuse"),
       async run({ api, out, args, flags, fields }) {
         if (flags.scope === undefined) throw new UsageError("--scope is missing: admin, application or read")
         const made = await api.post<{ readonly token: string }>("/key", { name: args.name, ...fields })
@@ -66,11 +66,11 @@ export const table: Group = {
     revoke: action({
       summary: "revoke a key; it opens nothing from then on",
       args: [{ name: "key", about: "the key's id, the middle part of ph_ID_…" }],
-      flags: { in: span("good for so long yet; at once without it", { field: "inSeconds" }), ...YES },
+      flags: { in: span("good for so long yet; at once without it", { field: "inSeconds" }), ...YES_FLAG },
       examples: ["posthorn keys revoke KEY_ID --yes", "posthorn keys revoke KEY_ID --in 1d --yes"],
       async run({ api, out, args, flags, fields }) {
         const route = path`/key/${args.key}`
-        await makeSure(flags.yes, async () => {
+        await confirm(flags.yes, async () => {
           const { id, name, scope, lastUsedAt } = await api.get<KeyOut>(route)
           return `Key ${id} (${name}, ${scope}, last used ${time(lastUsedAt) ?? "never"}) would be revoked.`
         })

@@ -1,10 +1,10 @@
 /** `posthorn lanes`: what waits, why, and since when. */
 import type { Static } from "../../api/schema.ts"
 import type { LaneOut } from "../../api/schemas/delivery.ts"
-import { action, PAGES, type Table } from "../command.ts"
+import { action, type Command, PAGE_FLAGS } from "../command.ts"
 import { showList } from "../lists.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { WHICH } from "./filters.ts"
+import { DELIVERY_FILTERS } from "./filters.ts"
 import { endpointName } from "./shared.ts"
 
 const COLUMNS: readonly Column<Static<typeof LaneOut>>[] = [
@@ -18,9 +18,9 @@ const COLUMNS: readonly Column<Static<typeof LaneOut>>[] = [
   { title: "NEXT", value: ({ nextDueAt }) => time(nextDueAt), short: shortTime },
 ]
 
-export const table: Table = action({
+export const command: Command = action({
   summary: "the endpoints for which something waits: how much, why, and since when",
-  flags: { app: WHICH.app, ...PAGES },
+  flags: { app: DELIVERY_FILTERS.app, ...PAGE_FLAGS },
   examples: ["posthorn lanes", "posthorn lanes --app acme"],
   run: (run) =>
     showList(run, { route: "/lane", query: run.fields, columns: COLUMNS, none: "Nothing waits." }),

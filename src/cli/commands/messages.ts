@@ -2,10 +2,10 @@
 import type { MessageEndpointOut } from "../../api/schemas/endpoint.ts"
 import type { MessageOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
-import { action, type Group, PAGES, TABLE } from "../command.ts"
+import { action, type Group, PAGE_FLAGS, TABLE_FLAGS } from "../command.ts"
 import { readList, showList } from "../lists.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { CONTENT } from "./filters.ts"
+import { MESSAGE_FILTERS } from "./filters.ts"
 import { APP, ENDPOINT } from "./shared.ts"
 
 const COLUMNS: readonly Column<MessageOut>[] = [
@@ -26,13 +26,13 @@ const DESTINATIONS: readonly Column<MessageEndpointOut>[] = [
 
 const MESSAGE = { name: "message", about: "the message, by id or event id" } as const
 
-export const table: Group = {
+export const command: Group = {
   summary: "messages: what was sent, and to whom",
   actions: {
     list: action({
       summary: "list an application's messages, the newest first",
       args: [APP],
-      flags: { ...CONTENT, ...PAGES },
+      flags: { ...MESSAGE_FILTERS, ...PAGE_FLAGS },
       examples: ["posthorn messages list acme", "posthorn messages list acme --type invoice.paid --since 2h"],
       run: (run) =>
         showList(run, {
@@ -45,7 +45,7 @@ export const table: Group = {
     get: action({
       summary: "show a message, and what became of it at each endpoint",
       args: [APP, MESSAGE],
-      flags: TABLE,
+      flags: TABLE_FLAGS,
       examples: ["posthorn messages get acme invoice-17", "posthorn messages get acme MESSAGE_ID --json"],
       async run({ api, out, args }) {
         const route = path`/app/${args.app}/msg/${args.message}`

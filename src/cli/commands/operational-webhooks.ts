@@ -1,14 +1,14 @@
 /** `posthorn operational-webhooks`: where you are told of endpoints that change and messages that fail. */
 import type { OperationalWebhookEndpointOut } from "../../api/schemas/operational-webhook.ts"
 import { path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { action, type Group, PAGES, uid, YES } from "../command.ts"
+import { action, type Group, PAGE_FLAGS, uid, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { clearableTexts, off, on, text } from "../flag.ts"
 import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
 import { type Column, shortId, time } from "../table.ts"
 import { ENDPOINT_FIELDS, HEADER } from "./endpoint-fields.ts"
-import { ROTATION, rotateSecret, showSecret } from "./endpoint-secret.ts"
+import { ROTATE_FLAGS, rotateSecret, showSecret } from "./endpoint-secret.ts"
 import { ENDPOINT, requireChanges } from "./shared.ts"
 
 const LIST = "/operational-webhook/endpoint"
@@ -37,12 +37,12 @@ function show(out: Output, endpoint: OperationalWebhookEndpointOut): void {
   out.record(endpoint, { ...rest, createdAt: time(createdAt), updatedAt: time(updatedAt) })
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "operational webhooks: be told of endpoints that change and messages that fail",
   actions: {
     list: action({
       summary: "list the endpoints that are told, the newest first",
-      flags: PAGES,
+      flags: PAGE_FLAGS,
       examples: ["posthorn operational-webhooks list"],
       run: (run) =>
         showList(run, { route: LIST, columns: COLUMNS, none: "There are no operational endpoints." }),
@@ -66,7 +66,7 @@ export const table: Group = {
       examples: [
         "posthorn operational-webhooks create https://example.com/ops --uid ops-2 --type endpoint.disabled",
       ],
-      missing: () => "create",
+      absentStore: () => "create",
       async run({ api, out, args, flags, fields }) {
         const headers = flags.header === undefined ? {} : { headers: flags.header }
         show(out, await api.post(LIST, { url: args.url, ...fields, ...headers }))
@@ -92,10 +92,10 @@ export const table: Group = {
     delete: action({
       summary: "delete an operational endpoint",
       args: [ENDPOINT],
-      flags: YES,
+      flags: YES_FLAG,
       examples: ["posthorn operational-webhooks delete ops --yes"],
       async run({ api, out, args, flags }) {
-        await makeSure(flags.yes, async () => {
+        await confirm(flags.yes, async () => {
           const { id, url } = await api.get<OperationalWebhookEndpointOut>(routeOf(args))
           return `Operational endpoint ${id} (${url}) would be deleted.`
         })
@@ -111,7 +111,7 @@ export const table: Group = {
     rotate: action({
       summary: "make a new secret; the old one signs beside it for a day, and the new one is shown",
       args: [ENDPOINT],
-      flags: ROTATION,
+      flags: ROTATE_FLAGS,
       examples: ["posthorn operational-webhooks rotate ops --grace 2h"],
       run: ({ api, out, args, fields }) => rotateSecret(api, out, routeOf(args), fields),
     }),

@@ -1,13 +1,13 @@
 /** `posthorn policies`: how deliveries are retried. */
 import { path } from "../api.ts"
-import { makeSure } from "../ask.ts"
-import { action, type Group, TABLE, YES } from "../command.ts"
+import { action, type Group, TABLE_FLAGS, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { wholeNumber } from "../flag.ts"
-import { UsageError } from "../options.ts"
 import type { Output } from "../output.ts"
-import { parseJson, readSource, SOURCE } from "../source.ts"
+import { parseJson, readSource, SOURCE_FLAGS } from "../source.ts"
 import { type Column, time } from "../table.ts"
-import { spanText } from "../when.ts"
+import { spanText } from "../time-flags.ts"
+import { UsageError } from "../usage-error.ts"
 
 interface Policy {
   readonly name: string
@@ -51,14 +51,14 @@ function show(out: Output, document: Policy): void {
   out.record(document, { name, preset, ...policy })
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "retry policies: the presets and your own",
   actions: {
     list: action({
       summary: "list the presets and your own policies",
-      flags: TABLE,
+      flags: TABLE_FLAGS,
       examples: ["posthorn policies list"],
-      missing: () => "empty",
+      absentStore: () => "empty",
       async run({ api, out }) {
         const list = await api.get<{ readonly data: readonly Policy[] }>("/retry-policy")
         out.table(list, list.data, COLUMNS, "There are no policies.")
@@ -68,7 +68,7 @@ export const table: Group = {
       summary: "show a policy",
       args: [NAME],
       examples: ["posthorn policies get standard"],
-      missing: () => "empty",
+      absentStore: () => "empty",
       async run({ api, out, args }) {
         show(out, await api.get(path`/retry-policy/${args.name}`))
       },
@@ -76,12 +76,12 @@ export const table: Group = {
     put: action({
       summary: "create or replace a policy; endpoints that use it follow from their next attempt",
       args: [NAME, { name: "-", about: "reads the policy from standard input", optional: true }],
-      flags: SOURCE,
+      flags: SOURCE_FLAGS,
       examples: [
         `posthorn policies put patient --data '{"delays": [60, 600, 3600], "maxAttempts": 4}'`,
         "posthorn policies put patient --file policy.json",
       ],
-      missing: () => "create",
+      absentStore: () => "create",
       async run({ api, out, args, flags }) {
         const body = parseJson(await readSource(flags, args["-"]))
         show(out, await api.send("PUT", path`/retry-policy/${args.name}`, { body }))
@@ -90,11 +90,11 @@ export const table: Group = {
     delete: action({
       summary: "delete a policy that no endpoint uses",
       args: [NAME],
-      flags: YES,
+      flags: YES_FLAG,
       examples: ["posthorn policies delete patient --yes"],
       async run({ api, out, args, flags }) {
         const route = path`/retry-policy/${args.name}`
-        await makeSure(flags.yes, async () => {
+        await confirm(flags.yes, async () => {
           const { name } = await api.get<Policy>(route)
           return `Policy ${name} would be deleted.`
         })
@@ -104,13 +104,13 @@ export const table: Group = {
     preview: action({
       summary: "the times at which a policy would try, jitter left out",
       args: [{ name: "policy", about: "a policy's name, or a policy as JSON", optional: true }],
-      flags: { ...SOURCE, attempts: wholeNumber("N", "at most so many (100)", { field: "attempts" }) },
+      flags: { ...SOURCE_FLAGS, attempts: wholeNumber("N", "at most so many (100)", { field: "attempts" }) },
       examples: [
         "posthorn policies preview standard",
         `posthorn policies preview '{"delays": {"strategy": "exponential", "base": 2, "cap": 600}, "maxAttempts": 8}'`,
         "posthorn policies preview --file policy.json",
       ],
-      missing: () => "empty",
+      absentStore: () => "empty",
       async run({ api, out, args, flags, fields }) {
         const preview = await api.post<Preview>("/retry-policy/preview", {
           policy: await policyOf(args.policy, flags),

@@ -1,13 +1,14 @@
 /** `posthorn deliveries send-now`: the receiver is back. */
-import { makeSure } from "../ask.ts"
-import { action, WAIT, YES } from "../command.ts"
+
+import { action, WAIT_FLAG, YES_FLAG } from "../command.ts"
+import { confirm } from "../confirm.ts"
 import { choice, on } from "../flag.ts"
-import { UsageError } from "../options.ts"
-import { followTask, type StartedTask, type Task } from "../wait.ts"
-import { WHICH } from "./filters.ts"
+import { UsageError } from "../usage-error.ts"
+import { followTask, type StartedTask, type Task } from "../wait-for-task.ts"
+import { DELIVERY_FILTERS } from "./filters.ts"
 import { count, filterText } from "./shared.ts"
 
-const { reason: _reason, ...which } = WHICH
+const { reason: _reason, ...which } = DELIVERY_FILTERS
 const WAITING = {
   ...which,
   status: choice(["pending", "failed"], "only first attempts, or only those that were tried before", {
@@ -22,7 +23,7 @@ export const sendNow = action({
   summary: "the receiver is back: send what waits now, and end a Retry-After that holds it",
   about: `All that waits and fits every flag that is given. No attempt is counted, and ordered endpoints keep their order.
 First attempts that were set for a later time keep it. Paused and disabled endpoints keep their deliveries.`,
-  flags: { ...WAITING, all: on("everything that waits"), ...YES, ...WAIT },
+  flags: { ...WAITING, all: on("everything that waits"), ...YES_FLAG, ...WAIT_FLAG },
   examples: [
     "posthorn deliveries send-now --app acme --endpoint main --yes",
     "posthorn deliveries send-now --app acme --type invoice.paid --answer 500 --yes",
@@ -38,7 +39,7 @@ First attempts that were set for a later time keep it. Paused and disabled endpo
       out.say(found, NOTHING_WAITS)
       return 0
     }
-    await makeSure(flags.yes, async () => {
+    await confirm(flags.yes, async () => {
       const many = count(found.count, "waiting delivery", "waiting deliveries")
       return `${many}${filterText(flags, Object.keys(WAITING))} would be sent now.`
     })

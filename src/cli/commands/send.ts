@@ -1,21 +1,21 @@
 /** `posthorn send`: one message. */
 import type { MessageOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
-import { action, type Table } from "../command.ts"
+import { action, type Command } from "../command.ts"
 import { choice, on, pairs, text, texts, wholeNumber } from "../flag.ts"
-import { UsageError } from "../options.ts"
-import { parseJson, readSource, SOURCE } from "../source.ts"
-import { moment, span } from "../when.ts"
+import { parseJson, readSource, SOURCE_FLAGS } from "../source.ts"
+import { moment, span } from "../time-flags.ts"
+import { UsageError } from "../usage-error.ts"
 import { APP, count } from "./shared.ts"
 
-export const table: Table = action({
+export const command: Command = action({
   summary: "send a message to every endpoint of an application that wants it",
   about: `The content is JSON, from --data, --file or standard input, and arrives byte for byte as it was given.
 When the command ends well the message is on disk; deliveries are made by the process that delivers.`,
   args: [APP, { name: "-", about: "reads the content from standard input", optional: true }],
   flags: {
     type: text("TYPE", "the event type, such as invoice.paid", { field: "eventType" }),
-    ...SOURCE,
+    ...SOURCE_FLAGS,
     "content-type": text("TYPE", "of content that is not JSON"),
     "event-id": text("ID", "your own id for the event, unique in the application", { field: "eventId" }),
     "idempotency-key": text("KEY", "the same key and message again are sent once"),
@@ -37,7 +37,7 @@ When the command ends well the message is on disk; deliveries are made by the pr
     `echo '{"invoice": 18}' | posthorn send acme - --type invoice.paid --delay 15m --channel billing`,
     `posthorn send new-customer --create-app --type customer.created --data '{}'`,
   ],
-  missing: (flags) => (flags["create-app"] ? "create" : "refuse"),
+  absentStore: (flags) => (flags["create-app"] ? "create" : "refuse"),
   async run({ api, out, args, flags, fields }) {
     if (flags.type === undefined)
       throw new UsageError("--type is missing: the event type, such as invoice.paid")

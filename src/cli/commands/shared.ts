@@ -3,7 +3,7 @@
 import { printable } from "../../core/text.ts"
 import { type Api, path } from "../api.ts"
 import { readList } from "../lists.ts"
-import { UsageError } from "../options.ts"
+import { UsageError } from "../usage-error.ts"
 
 export const APP = { name: "app", about: "the application, by id or uid" } as const
 export const ENDPOINT = { name: "endpoint", about: "the endpoint, by id or uid" } as const

@@ -1,10 +1,10 @@
 /** `posthorn stats`: how many deliveries are in each state. */
-import { action, type Table } from "../command.ts"
+import { action, type Command } from "../command.ts"
 import { text } from "../flag.ts"
-import { UsageError } from "../options.ts"
-import { moment } from "../when.ts"
+import { moment } from "../time-flags.ts"
+import { UsageError } from "../usage-error.ts"
 
-export const table: Table = action({
+export const command: Command = action({
   summary: "how many deliveries are in each state: in all, of an application, or of an endpoint",
   flags: {
     app: text("APP", "of this application, by id or uid", { field: "app_id" }),

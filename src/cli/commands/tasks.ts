@@ -1,10 +1,10 @@
 /** `posthorn tasks`: durable work on many deliveries or messages. */
-import { action, type Group, PAGES } from "../command.ts"
+import { action, type Group, PAGE_FLAGS } from "../command.ts"
 import { choice, text } from "../flag.ts"
 import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { type Task, taskPath, waitForTask } from "../wait.ts"
+import { type Task, taskPath, waitForTask } from "../wait-for-task.ts"
 
 const TASK = { name: "task", about: "the task's id" } as const
 
@@ -27,7 +27,7 @@ function show(out: Output, task: Task): void {
   out.record(task, { ...rest, ...data, updatedAt: time(updatedAt) })
 }
 
-export const table: Group = {
+export const command: Group = {
   summary: "tasks: work on many deliveries or messages that goes on by itself",
   actions: {
     list: action({
@@ -37,7 +37,7 @@ export const table: Group = {
           field: "status",
         }),
         task: text("TASK", "that do this, such as endpoint.recover", { field: "task" }),
-        ...PAGES,
+        ...PAGE_FLAGS,
       },
       examples: ["posthorn tasks list", "posthorn tasks list --status running"],
       run: (run) =>

@@ -1,5 +1,5 @@
 /** `posthorn workers`: who delivers, and holds what. */
-import { action, TABLE, type Table } from "../command.ts"
+import { action, type Command, TABLE_FLAGS } from "../command.ts"
 import { type Column, shortTime, time } from "../table.ts"
 
 interface Worker {
@@ -20,9 +20,9 @@ const COLUMNS: readonly Column<Worker>[] = [
   { title: "IN HAND", value: ({ inHand }) => inHand, right: true },
 ]
 
-export const table: Table = action({
+export const command: Command = action({
   summary: "the processes that deliver: who is alive, how many lanes and deliveries each holds",
-  flags: TABLE,
+  flags: TABLE_FLAGS,
   examples: ["posthorn workers"],
   async run({ api, out }) {
     const list = await api.get<{ readonly data: readonly Worker[] }>("/worker")

@@ -1,22 +1,22 @@
-/** Books that do not balance are found out, whichever page is wrong. */
+/** The audit finds every kind of discrepancy. */
 import { expect, onTestFinished, test } from "vitest"
 import type { Attempt, Delivery } from "../../index.ts"
 import { audit, type Facts } from "./audit.ts"
-import { CAST, ORDERED } from "./cast.ts"
+import { ENDPOINTS, ORDERED } from "./endpoints.ts"
 import { DemoReceiver } from "./receiver.ts"
-import { Show } from "./show.ts"
-import { verdict } from "./view.ts"
+import { DemoState } from "./state.ts"
+import { auditLines } from "./view.ts"
 
 /** Two messages that every endpoint got at the first try; one delivery of them was dead and replayed. */
 async function balanced() {
   const receiver = await DemoReceiver.start()
   onTestFinished(() => receiver.close())
-  const show = new Show("posthorn.db")
+  const state = new DemoState("posthorn.db")
   const deliveries: Partial<Delivery>[] = []
   const attempts: Partial<Attempt>[] = []
-  for (const { uid } of CAST) {
+  for (const { uid } of ENDPOINTS) {
     receiver.expect(uid, "whsec_")
-    show.uids.set(`ep_${uid}`, uid)
+    state.uids.set(`ep_${uid}`, uid)
     for (const n of [1, 2]) {
       deliveries.push({ endpointId: `ep_${uid}`, messageId: `msg_${n}`, status: "delivered" })
       attempts.push({ endpointId: `ep_${uid}`, status: "succeeded", responseStatus: 200 })
@@ -25,22 +25,22 @@ async function balanced() {
     }
   }
   const counts = { pending: 0, failed: 0, delivered: deliveries.length, dead: 0, calledOff: 0 }
-  show.books = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
+  state.snapshot = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
   const facts: Facts = {
-    receipts: [1, 2].map((n) => ({ id: `msg_${n}`, matched: CAST.length, duplicate: false })),
+    receipts: [1, 2].map((n) => ({ id: `msg_${n}`, matched: ENDPOINTS.length, duplicate: false })),
     dead: [{ deadReason: "gone" } as Delivery],
     replayed: 1,
   }
-  return { show, receiver, facts }
+  return { state, receiver, facts }
 }
 
 type Books = Awaited<ReturnType<typeof balanced>>
 
 test("books that agree have no problem", async () => {
-  const { show, receiver, facts } = await balanced()
-  const result = audit(show, receiver, facts)
+  const { state, receiver, facts } = await balanced()
+  const result = audit(state, receiver, facts)
   expect(result.problems).toEqual([])
-  expect(verdict(result).at(-1)).toContain("The books balance")
+  expect(auditLines(result).at(-1)).toContain("The books balance")
 })
 
 const CASES: [name: string, problem: RegExp, spoil: (books: Books) => Partial<Books>][] = [
@@ -54,16 +54,16 @@ const CASES: [name: string, problem: RegExp, spoil: (books: Books) => Partial<Bo
   [
     "a delivery that was promised and never written",
     /16 deliveries promised, 15 in the store/,
-    ({ show }) => {
-      show.books = { ...show.books, deliveries: show.books.deliveries.slice(1) }
+    ({ state }) => {
+      state.snapshot = { ...state.snapshot, deliveries: state.snapshot.deliveries.slice(1) }
       return {}
     },
   ],
   [
     "a delivery that is still open",
     /1 deliveries are still open/,
-    ({ show }) => {
-      show.books = { ...show.books, counts: { ...show.books.counts, failed: 1 } }
+    ({ state }) => {
+      state.snapshot = { ...state.snapshot, counts: { ...state.snapshot.counts, failed: 1 } }
       return {}
     },
   ],
@@ -118,8 +118,8 @@ const CASES: [name: string, problem: RegExp, spoil: (books: Books) => Partial<Bo
 
 test.each(CASES)("%s is a problem", async (_name, problem, spoil) => {
   const books = await balanced()
-  const { show, receiver, facts } = { ...books, ...spoil(books) }
-  const result = audit(show, receiver, facts)
+  const { state, receiver, facts } = { ...books, ...spoil(books) }
+  const result = audit(state, receiver, facts)
   expect(result.problems.join("\n")).toMatch(problem)
-  expect(verdict(result).at(-1)).toMatch(/The books do not balance/)
+  expect(auditLines(result).at(-1)).toMatch(/The books do not balance/)
 })

@@ -1,33 +1,33 @@
 /** The end of the demo: do the sender's receipts, the store and the receivers' own counts agree? */
-import { CAST, ORDERED } from "./cast.ts"
+import { ENDPOINTS, ORDERED } from "./endpoints.ts"
 import type { Receipt } from "./engine.ts"
 import type { DemoReceiver } from "./receiver.ts"
-import type { Books, Show } from "./show.ts"
+import type { DemoState, StoreSnapshot } from "./state.ts"
 
 /** What the scenario saw on its way. */
 export interface Facts {
   /** What the sender was told is on disk. */
   readonly receipts: readonly Receipt[]
   /** The dead letters before the replay, and how many of them it sent again. */
-  readonly dead: Books["deliveries"]
+  readonly dead: StoreSnapshot["deliveries"]
   readonly replayed: number
 }
 
 export interface Audit {
   readonly summary: readonly { readonly name: string; readonly text: string }[]
-  /** What does not add up; empty when the books balance. */
+  /** What does not add up; empty when everything adds up. */
   readonly problems: readonly string[]
 }
 
-export function audit(show: Show, receiver: DemoReceiver, facts: Facts): Audit {
-  const figures = count(show, receiver, facts)
+export function audit(state: DemoState, receiver: DemoReceiver, facts: Facts): Audit {
+  const figures = count(state, receiver, facts)
   return { summary: summarise(figures, facts), problems: findProblems(figures, facts) }
 }
 
 type Figures = ReturnType<typeof count>
 
-function count({ books, uids }: Show, receiver: DemoReceiver, { receipts }: Facts) {
-  const { deliveries, attempts, counts } = books
+function count({ snapshot, uids }: DemoState, receiver: DemoReceiver, { receipts }: Facts) {
+  const { deliveries, attempts, counts } = snapshot
   const accepted = receipts.filter(({ duplicate }) => !duplicate)
   const attemptsThat = (status: string) => attempts.filter((attempt) => attempt.status === status).length
   return {
@@ -46,7 +46,7 @@ function count({ books, uids }: Show, receiver: DemoReceiver, { receipts }: Fact
       .filter(({ status }) => status === "delivered")
       .map(({ endpointId, messageId }) => `${uids.get(endpointId)} ${messageId}`),
     taken: new Set(
-      CAST.flatMap(({ uid }) => [...receiver.tally(uid).taken.keys()].map((id) => `${uid} ${id}`)),
+      ENDPOINTS.flatMap(({ uid }) => [...receiver.tally(uid).taken.keys()].map((id) => `${uid} ${id}`)),
     ),
     requests: receiver.total(({ requests }) => requests),
     duplicates: receiver.total(({ repeats }) => repeats),

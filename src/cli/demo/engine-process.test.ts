@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { message } from "./cast.ts"
+import { message } from "./endpoints.ts"
 import { EngineProcess } from "./engine-process.ts"
 
 test("what is sent at and after its end is refused with the reason", async () => {

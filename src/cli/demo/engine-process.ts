@@ -1,7 +1,7 @@
 /** The demo's hold on the process that delivers: start it, have it send, kill it. */
 import { type ChildProcess, fork } from "node:child_process"
 import type { MessageInput, WebhookEvent } from "../../index.ts"
-import { APP } from "./cast.ts"
+import { APP } from "./endpoints.ts"
 import type { FromEngine, Receipt, ToEngine } from "./engine.ts"
 
 const PROGRAM = new URL(import.meta.url.endsWith(".ts") ? "./engine.ts" : "./engine.js", import.meta.url)

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { PosthornError, verifySignature } from "../../index.ts"
-import { type Answer, CAST, type Part } from "./cast.ts"
+import { type DemoEndpoint, ENDPOINTS, type ReceiverResponse } from "./endpoints.ts"
 
 /** What one endpoint's receiver has counted, for itself, without a look into the store. */
 export interface Tally {
@@ -63,7 +63,7 @@ export class DemoReceiver {
   }
 
   #receive(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
-    const part = CAST.find(({ uid }) => request.url === `/${uid}`)
+    const part = ENDPOINTS.find(({ uid }) => request.url === `/${uid}`)
     const tally = part && this.#tallies.get(part.uid)
     if (part === undefined || tally === undefined) return void response.writeHead(404).end()
     tally.requests++
@@ -75,7 +75,7 @@ export class DemoReceiver {
     response.writeHead(status).end(text)
   }
 
-  #judge(part: Part, tally: Tally, request: IncomingMessage, body: Buffer): Answer {
+  #judge(part: DemoEndpoint, tally: Tally, request: IncomingMessage, body: Buffer): ReceiverResponse {
     try {
       verifySignature(tally.secret, request.headers, body)
     } catch (error) {

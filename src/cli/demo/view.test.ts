@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util"
 import { expect, test } from "vitest"
 import type { Attempt, Delivery } from "../../index.ts"
-import { CAST, EVENTS } from "./cast.ts"
+import { ENDPOINTS, EVENTS } from "./endpoints.ts"
 import { narrate } from "./narrate.ts"
-import { CHAPTERS, Show } from "./show.ts"
+import { CHAPTERS, DemoState } from "./state.ts"
 import { heading, logLine, table } from "./view.ts"
 
 const COLUMNS = 80
@@ -11,15 +11,15 @@ const ROWS = 24
 const NOW = Date.UTC(2031, 4, 18)
 
 /** As full as it gets: every endpoint has every event, with two-digit attempts and the longest cause. */
-function fullShow(): Show {
-  const show = new Show("/tmp/posthorn-demo-abcdef/posthorn.db")
-  show.engine = "running, pid 4194304"
+function fullShow(): DemoState {
+  const state = new DemoState("/tmp/posthorn-demo-abcdef/posthorn.db")
+  state.engine = "running, pid 4194304"
   const deliveries: Partial<Delivery>[] = []
   const attempts: Partial<Attempt>[] = []
-  for (const { uid } of CAST) {
-    show.uids.set(`ep_${uid}`, uid)
+  for (const { uid } of ENDPOINTS) {
+    state.uids.set(`ep_${uid}`, uid)
     for (const [i] of EVENTS.entries()) {
-      show.numbers.set(`msg_${i}`, i + 1)
+      state.numbers.set(`msg_${i}`, i + 1)
       const nextRetryAt = new Date(NOW + 12_345)
       const row = { endpointId: `ep_${uid}`, messageId: `msg_${i}`, attemptCount: 99, nextRetryAt }
       deliveries.push({ ...row, status: "failed" })
@@ -32,21 +32,21 @@ function fullShow(): Show {
     }
   }
   const counts = { pending: 100, failed: 100, delivered: 100, dead: 100, calledOff: 0 }
-  show.books = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
-  return show
+  state.snapshot = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
+  return state
 }
 
 test.each(CHAPTERS)("the screen fits 80 columns and leaves eight lines for the log: %s", (chapter) => {
-  const show = fullShow()
-  show.chapter = chapter
-  const lines = [...heading(show, NOW), "", ...table(show, NOW), ""].map(stripVTControlCharacters)
+  const state = fullShow()
+  state.chapter = chapter
+  const lines = [...heading(state, NOW), "", ...table(state, NOW), ""].map(stripVTControlCharacters)
   expect(Math.max(...lines.map((line) => [...line].length))).toBeLessThanOrEqual(COLUMNS)
   expect(lines.length).toBeLessThanOrEqual(ROWS - 8)
 })
 
 test("the table shows how each delivery stands, the last answer and when the next try is due", () => {
-  const show = fullShow()
-  const [first, second, ...others] = show.books.deliveries.filter(
+  const state = fullShow()
+  const [first, second, ...others] = state.snapshot.deliveries.filter(
     ({ endpointId }) => endpointId === "ep_flaky",
   )
   const row = [
@@ -54,16 +54,16 @@ test("the table shows how each delivery stands, the last answer and when the nex
     { ...second!, attemptCount: 2 },
     ...others,
   ]
-  show.books = { ...show.books, deliveries: row }
-  const line = table(show, NOW)
+  state.snapshot = { ...state.snapshot, deliveries: row }
+  const line = table(state, NOW)
     .map(stripVTControlCharacters)
     .find((text) => text.startsWith(" flaky"))
   expect(line).toMatch(/✓4 +↻2 +↻99 +↻99 +response_too_la… +12\.3 s$/)
 })
 
 test("what a receiver answers cannot reach the terminal as anything but text", () => {
-  const show = fullShow()
-  narrate(show, {
+  const state = fullShow()
+  narrate(state, {
     type: "delivery.attempt",
     webhook_delivery_id: "dlv_1",
     webhook_id: "ep_flaky",
@@ -81,8 +81,8 @@ test("what a receiver answers cannot reach the terminal as anything but text", (
     endpoint_disabled: false,
     next_retry_at: NOW + 500,
   })
-  const line = stripVTControlCharacters(logLine(show.lines[0]!, COLUMNS))
+  const line = stripVTControlCharacters(logLine(state.lines[0]!, COLUMNS))
   expect(line).toContain("HTTP 500: \\x1b]0;owned\\x07\\x1b[2J")
-  expect(logLine(show.lines[0]!, COLUMNS)).not.toContain("\x07")
+  expect(logLine(state.lines[0]!, COLUMNS)).not.toContain("\x07")
   expect([...line].length).toBeLessThanOrEqual(COLUMNS)
 })

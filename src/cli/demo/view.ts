@@ -1,11 +1,11 @@
-/** Draws the demo: a show goes in, lines come out. */
+/** Draws the demo: a state goes in, lines come out. */
 import { styleText } from "node:util"
 import { column, columnRight } from "../../core/text.ts"
 import type { Delivery } from "../../index.ts"
 import type { Audit } from "./audit.ts"
-import { CAST, EVENTS, type Part } from "./cast.ts"
+import { type DemoEndpoint, ENDPOINTS, EVENTS } from "./endpoints.ts"
 import { seconds } from "./narrate.ts"
-import { CHAPTERS, type Line, type Show, type Tone } from "./show.ts"
+import { CHAPTERS, type DemoState, type Line, type Tone } from "./state.ts"
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -21,20 +21,20 @@ function paint(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout })
 }
 
-export function heading(show: Show, nowMs: number): string[] {
-  const engine = columnRight(`engine ${show.engine}`, 36)
-  const time = columnRight(seconds(nowMs - show.startedAt), 29)
-  const state = show.engine === "killed" ? paint(["bold", "red"], engine) : engine
+export function heading(state: DemoState, nowMs: number): string[] {
+  const engine = columnRight(`engine ${state.engine}`, 36)
+  const time = columnRight(seconds(nowMs - state.startedAt), 29)
+  const engineText = state.engine === "killed" ? paint(["bold", "red"], engine) : engine
   return [
-    ` ${paint("bold", "posthorn demo")}${state}${time}`,
-    ` ${paint("dim", show.file)}`,
-    ` ${chapters(show)}`,
+    ` ${paint("bold", "posthorn demo")}${engineText}${time}`,
+    ` ${paint("dim", state.file)}`,
+    ` ${chapters(state)}`,
   ]
 }
 
-/** The brackets show where we are without colours too. */
-function chapters(show: Show): string {
-  const now = CHAPTERS.indexOf(show.chapter)
+/** The brackets state where we are without colours too. */
+function chapters(state: DemoState): string {
+  const now = CHAPTERS.indexOf(state.chapter)
   const names = CHAPTERS.map((name, i) => {
     if (i === now) return paint(["bold", "cyan"], `[${name}]`)
     return paint(i < now ? "reset" : "dim", ` ${name} `)
@@ -42,32 +42,32 @@ function chapters(show: Show): string {
   return names.join(paint("dim", "›"))
 }
 
-export function table(show: Show, nowMs: number): string[] {
-  const { pending, failed, delivered, dead } = show.books.counts
+export function table(state: DemoState, nowMs: number): string[] {
+  const { pending, failed, delivered, dead } = state.snapshot.counts
   const events = EVENTS.map((_, i) => column(`#${i + 1}`, CELL)).join("")
   const answers = column("last answer", ANSWER) + columnRight("next try", NEXT)
   const totals = [
-    paint("bold", `${show.accepted} messages`),
+    paint("bold", `${state.accepted} messages`),
     paint("green", `✓ ${delivered} delivered`),
     paint("yellow", `↻ ${pending + failed} open`),
     paint("red", `✗ ${dead} dead`),
-    `${show.books.attempts.length} attempts`,
+    `${state.snapshot.attempts.length} attempts`,
   ]
   return [
     paint("dim", ` ${column("endpoint", UID)}${column("its receiver", STORY)}${events}${answers}`),
-    ...CAST.map((part) => row(show, part, nowMs)),
+    ...ENDPOINTS.map((part) => row(state, part, nowMs)),
     "",
     ` ${totals.join("   ")}`,
   ]
 }
 
-function row(show: Show, { uid, story }: Part, nowMs: number): string {
-  const mine = show.books.deliveries.filter(({ endpointId }) => show.uids.get(endpointId) === uid)
+function row(state: DemoState, { uid, story }: DemoEndpoint, nowMs: number): string {
+  const mine = state.snapshot.deliveries.filter(({ endpointId }) => state.uids.get(endpointId) === uid)
   const cells = EVENTS.map((_, i) =>
-    cell(mine.find(({ messageId }) => show.numbers.get(messageId) === i + 1)),
+    cell(mine.find(({ messageId }) => state.numbers.get(messageId) === i + 1)),
   )
   const name = paint("bold", column(uid, UID)) + column(story, STORY)
-  return ` ${name}${cells.join("")}${lastAnswer(show, uid)}${nextTry(mine, nowMs)}`
+  return ` ${name}${cells.join("")}${lastAnswer(state, uid)}${nextTry(mine, nowMs)}`
 }
 
 /** How it stands and after how many attempts. */
@@ -89,8 +89,8 @@ function cell(delivery: Delivery | undefined): string {
 }
 
 /** Attempts come newest first. */
-function lastAnswer(show: Show, uid: string): string {
-  const last = show.books.attempts.find(({ endpointId }) => show.uids.get(endpointId) === uid)
+function lastAnswer(state: DemoState, uid: string): string {
+  const last = state.snapshot.attempts.find(({ endpointId }) => state.uids.get(endpointId) === uid)
   if (last === undefined) return " ".repeat(ANSWER)
   if (last.status === "unknown") return paint("red", column("cut off", ANSWER))
   const text = last.responseStatus === null ? `${last.error}` : `HTTP ${last.responseStatus}`
@@ -119,7 +119,7 @@ export function logLine({ atMs, tone, who, what }: Line, width: number): string 
   return paint(TONES[tone], [...text].length > width ? column(text, width) : text)
 }
 
-export function verdict({ summary, problems }: Audit): string[] {
+export function auditLines({ summary, problems }: Audit): string[] {
   const rows = summary.map(({ name, text }) => ` ${paint("bold", column(name, NAME))}${text}`)
   const end =
     problems.length === 0

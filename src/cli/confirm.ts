@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline/promises"
 import type { ReadStream, WriteStream } from "node:tty"
 import { printable } from "../core/text.ts"
-import { UsageError } from "./options.ts"
+import { UsageError } from "./usage-error.ts"
 
 export interface Terminal {
   readonly input: ReadStream
@@ -17,7 +17,7 @@ export class Declined extends Error {
 }
 
 /** `preview` says what would happen, and is asked for only where somebody reads it. */
-export async function makeSure(
+export async function confirm(
   yes: boolean | undefined,
   preview: () => Promise<string>,
   { input, output }: Terminal = { input: process.stdin, output: process.stderr },

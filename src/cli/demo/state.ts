@@ -1,12 +1,12 @@
-/** What the audience can see of the demo at one moment: the scenario writes it, screen and lines read it. */
+/** The state of the demo: the scenario writes it, the display reads it. */
 import type { Attempt, Delivery, Posthorn, StatusCounts } from "../../index.ts"
-import { APP } from "./cast.ts"
+import { APP } from "./endpoints.ts"
 
 export const CHAPTERS = ["send", "kill -9", "retry", "dead letters", "replay", "audit"] as const
 export type Chapter = (typeof CHAPTERS)[number]
 
 /** What the store says: the only source for the table and the audit. */
-export interface Books {
+export interface StoreSnapshot {
   readonly deliveries: readonly Delivery[]
   readonly attempts: readonly Attempt[]
   readonly counts: StatusCounts
@@ -22,7 +22,7 @@ export interface Line {
   readonly what: string
 }
 
-export class Show {
+export class DemoState {
   readonly file: string
   readonly startedAt = Date.now()
   /** Endpoint id → uid, and message id → which event. */
@@ -34,7 +34,7 @@ export class Show {
   chapter: Chapter = "send"
   engine = "starting"
   accepted = 0
-  books: Books = {
+  snapshot: StoreSnapshot = {
     deliveries: [],
     attempts: [],
     counts: { pending: 0, failed: 0, delivered: 0, dead: 0, calledOff: 0 },
@@ -59,7 +59,7 @@ export class Show {
 /** The demo has a few dozen rows: one page holds them. */
 const PAGE = 250
 
-export async function readBooks(posthorn: Posthorn): Promise<Books> {
+export async function readSnapshot(posthorn: Posthorn): Promise<StoreSnapshot> {
   const [deliveries, attempts, counts] = await Promise.all([
     posthorn.deliveries.list({ app: APP, limit: PAGE }),
     posthorn.attempts.list({ limit: PAGE }),

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest"
 import { action } from "./command.ts"
 import { choice, clearable, clearableTexts, on, pairs, text, texts, wholeNumber } from "./flag.ts"
-import { UsageError } from "./options.ts"
-import { parse } from "./parse.ts"
+import { parse } from "./parse-action.ts"
+import { UsageError } from "./usage-error.ts"
 
 const THING = action({
   summary: "do a thing",

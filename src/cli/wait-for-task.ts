@@ -47,7 +47,7 @@ export async function waitForTask(api: Api, out: Output, id: string, said = endi
     process.exit(130)
   }
   process.once("SIGINT", onInterrupt)
-  await api.workOff()
+  await api.runTasks()
   let task: Task
   try {
     task = await untilOver(api, id, ({ task: what, data: { done = 0, total = 0 } }) =>

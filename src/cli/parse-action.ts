@@ -1,9 +1,11 @@
 /** From what was typed behind a command to its arguments and flags; what is wrong becomes one sentence. */
 import type { ParseArgsOptionsConfig } from "node:util"
+import { InvalidValue } from "../config/invalid-value.ts"
 import { printable } from "../core/text.ts"
-import { type Action, type Argument, CONNECTION } from "./command.ts"
-import { type FlagTable, Misfit } from "./flag.ts"
-import { parseArguments, UsageError } from "./options.ts"
+import { type Action, type Argument, CONNECTION_FLAGS } from "./command.ts"
+import type { FlagTable } from "./flag.ts"
+import { parseArguments } from "./parse-flags.ts"
+import { UsageError } from "./usage-error.ts"
 
 export interface Parsed {
   readonly args: { readonly [name: string]: string | undefined }
@@ -13,7 +15,7 @@ export interface Parsed {
 
 /** Its own, and those of every action that asks the API. */
 export function flagsOf({ flags = {}, alone }: Action): FlagTable {
-  return alone ? flags : { ...flags, ...CONNECTION }
+  return alone ? flags : { ...flags, ...CONNECTION_FLAGS }
 }
 
 export function parse(usage: string, action: Action, typed: readonly string[]): Parsed {
@@ -39,7 +41,7 @@ function read(table: FlagTable, name: string, given: unknown): unknown {
   try {
     return flag.read(texts)
   } catch (error) {
-    if (error instanceof Misfit) throw new UsageError(`--${name} ${error.message}`)
+    if (error instanceof InvalidValue) throw new UsageError(`--${name} ${error.message}`)
     throw error
   }
 }

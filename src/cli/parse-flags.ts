@@ -1,12 +1,9 @@
 /** Reads a command's flags; what is wrong with them becomes one sentence. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util"
-import { nearest } from "../core/nearest.ts"
 import { printable } from "../core/text.ts"
+import { UsageError, unknown } from "./usage-error.ts"
 
 export type Flags = { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }
-
-/** The command line is wrong: shown without a stack, and the exit code is 2. */
-export class UsageError extends Error {}
 
 export function parseFlags(args: readonly string[], options: ParseArgsOptionsConfig): Flags {
   const { values, positionals } = parseArguments(args, options)
@@ -32,10 +29,4 @@ export function parseArguments(args: readonly string[], options: ParseArgsOption
     // Node's messages about dashes continue with advice over several lines.
     throw new UsageError(printable((error as Error).message.split(/\.?\n/, 1)[0]!))
   }
-}
-
-export function unknown(what: string, typed: string, known: readonly string[]): UsageError {
-  const meant = nearest(typed, known)
-  const hint = meant === null ? `known are ${known.join(", ")}` : `did you mean ${meant}?`
-  return new UsageError(`unknown ${what} ${printable(typed)}; ${hint}`)
 }

@@ -30,27 +30,27 @@ export interface Seen {
 }
 
 /** `hang` takes the event and never answers; `drop` closes the connection without a word. */
-export type Answer =
+export type ReceiverResponse =
   | { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
   | "hang"
   | "drop"
 
-export interface Part {
+export interface DemoEndpoint {
   readonly uid: string
   /** What its receiver does, in a few words. */
   readonly story: string
   readonly endpoint: Omit<EndpointInput, "url" | "uid">
-  answer(seen: Seen): Answer
+  answer(seen: Seen): ReceiverResponse
 }
 
-const OK: Answer = { status: 200, body: "thank you" }
+const OK: ReceiverResponse = { status: 200, body: "thank you" }
 
 export const ORDERED = "ledger"
 /** Whose request for the last event hangs, and is under way when the engine is killed. */
 export const SLEEPY = "sleepy"
 export const MOVED = "moved"
 
-export const CAST: readonly Part[] = [
+export const ENDPOINTS: readonly DemoEndpoint[] = [
   {
     uid: "steady",
     story: "is always fine",

@@ -1,7 +1,8 @@
 /** Times and spans as people type them: `2h`, `7d`, `2026-03-01`, `2026-03-01T12:00:00Z`. */
 
+import { InvalidValue } from "../config/invalid-value.ts"
 import { printable } from "../core/text.ts"
-import { type Flag, Misfit } from "./flag.ts"
+import type { Flag } from "./flag.ts"
 
 const UNITS: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
@@ -25,7 +26,7 @@ export function span(about: string, more: Pick<Flag, "field"> = {}): Flag<number
     read(texts) {
       const seconds = toSeconds(texts.at(-1)!)
       if (seconds === null)
-        throw new Misfit(`must be a span such as 90s, 15m, 2h or 7d, not "${printable(texts.at(-1)!)}"`)
+        throw new InvalidValue(`must be a span such as 90s, 15m, 2h or 7d, not "${printable(texts.at(-1)!)}"`)
       return seconds
     },
   }
@@ -47,7 +48,7 @@ export function moment(
       const seconds = toSeconds(given)
       const time = seconds === null ? toTime(given) : fromNow(seconds, direction, now())
       if (time === null)
-        throw new Misfit(
+        throw new InvalidValue(
           `must be a time such as 2026-03-01T12:00:00Z or a span such as 2h, not "${printable(given)}"`,
         )
       return time

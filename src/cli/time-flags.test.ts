@@ -1,7 +1,7 @@
 /** Times and spans as people type them. */
 import { expect, test } from "vitest"
-import { Misfit } from "./flag.ts"
-import { moment, span, spanText } from "./when.ts"
+import { InvalidValue } from "../config/invalid-value.ts"
+import { moment, span, spanText } from "./time-flags.ts"
 
 const NOW = Date.parse("2026-03-10T12:00:00Z")
 const since = moment("", "before", {}, () => NOW)
@@ -27,7 +27,7 @@ test("a span lies ahead where it is said so", () => {
 })
 
 test.each(["yesterday", "2h30m", "-5m", "", "2026-13-01", "12/31/2026"])("%j is no time", (typed) =>
-  expect(() => since.read([typed])).toThrow(Misfit))
+  expect(() => since.read([typed])).toThrow(InvalidValue))
 
 test.each([
   [0, "0s"],

@@ -1,7 +1,16 @@
-/** An option that the library refuses, said in the words of the command line. */
+/** Errors in the command line or in a setting. */
 import { PosthornError } from "../core/errors.ts"
+import { nearest } from "../core/nearest.ts"
 import { printable } from "../core/text.ts"
-import { UsageError } from "./options.ts"
+
+/** The command line is wrong: shown without a stack, and the exit code is 2. */
+export class UsageError extends Error {}
+
+export function unknown(what: string, typed: string, known: readonly string[]): UsageError {
+  const meant = nearest(typed, known)
+  const hint = meant === null ? `known are ${known.join(", ")}` : `did you mean ${meant}?`
+  return new UsageError(`unknown ${what} ${printable(typed)}; ${hint}`)
+}
 
 /** `names` has, for each of the library's fields, what the user typed it as. Any other error stays what it is. */
 export function asUsageError(error: unknown, names: { readonly [field: string]: string }): unknown {

@@ -1,10 +1,10 @@
 /** Who watches: a terminal, redrawn in place, or a pipe, which gets a line for each event. */
 import type { WriteStream } from "node:tty"
 import type { Audit } from "./audit.ts"
-import type { Show } from "./show.ts"
-import { heading, logLine, table, verdict } from "./view.ts"
+import type { DemoState } from "./state.ts"
+import { auditLines, heading, logLine, table } from "./view.ts"
 
-export interface Audience {
+export interface Display {
   /** What stays on the screen. */
   end(audit: Audit): void
   /** Gives the terminal back as it was; safe at any time, and more than once. */
@@ -18,17 +18,19 @@ const ESC = "\x1b["
 const ENTER = `${ESC}?1049h${ESC}?25l${ESC}?7l`
 const LEAVE = `${ESC}?7h${ESC}?25h${ESC}?1049l`
 
-export function audienceOf(output: WriteStream, show: Show): Audience {
+export function openDisplay(output: WriteStream, state: DemoState): Display {
   const large = output.columns >= SMALLEST.columns && output.rows >= SMALLEST.rows
-  return output.isTTY && large && process.env.TERM !== "dumb" ? onScreen(output, show) : inLines(output, show)
+  return output.isTTY && large && process.env.TERM !== "dumb"
+    ? onScreen(output, state)
+    : inLines(output, state)
 }
 
-function onScreen(output: WriteStream, show: Show): Audience {
+function onScreen(output: WriteStream, state: DemoState): Display {
   let left = false
   const draw = () => {
-    const top = [...heading(show, Date.now()), "", ...table(show, Date.now()), ""]
-    const first = Math.max(0, show.lines.length - Math.max(0, output.rows - top.length))
-    const log = show.lines.slice(first).map((line) => logLine(line, output.columns))
+    const top = [...heading(state, Date.now()), "", ...table(state, Date.now()), ""]
+    const first = Math.max(0, state.lines.length - Math.max(0, output.rows - top.length))
+    const log = state.lines.slice(first).map((line) => logLine(line, output.columns))
     output.write(`${ESC}H${[...top, ...log].map((line) => `${ESC}K${line}`).join("\n")}${ESC}J`)
   }
   output.write(ENTER)
@@ -44,16 +46,16 @@ function onScreen(output: WriteStream, show: Show): Audience {
     leave,
     end(audit) {
       leave()
-      output.write(`${[...table(show, Date.now()), "", ...verdict(audit)].join("\n")}\n`)
+      output.write(`${[...table(state, Date.now()), "", ...auditLines(audit)].join("\n")}\n`)
     },
   }
 }
 
-function inLines(output: WriteStream, show: Show): Audience {
-  output.write(`posthorn demo on ${show.file}\n`)
-  show.onLine((line) => output.write(`${logLine(line, Number.POSITIVE_INFINITY)}\n`))
+function inLines(output: WriteStream, state: DemoState): Display {
+  output.write(`posthorn demo on ${state.file}\n`)
+  state.onLine((line) => output.write(`${logLine(line, Number.POSITIVE_INFINITY)}\n`))
   return {
     leave() {},
-    end: (audit) => void output.write(`\n${verdict(audit).join("\n")}\n`),
+    end: (audit) => void output.write(`\n${auditLines(audit).join("\n")}\n`),
   }
 }
