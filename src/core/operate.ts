@@ -1,6 +1,6 @@
-/** What an operator's hand makes of a delivery: the changes that no attempt brings about. */
+/** The changes that an operator makes to a delivery, without an attempt. */
 import type { Policy } from "./policy.ts"
-import { type Change, type DeliveryStatus, type LiveDelivery, settle } from "./settle.ts"
+import { type Change, type DeliveryStatus, type LiveDelivery, settle, unchangedOf } from "./settle.ts"
 
 /** A delivery in any state. */
 export type AnyDelivery = Omit<LiveDelivery, "status"> & {
@@ -12,53 +12,23 @@ export function isLive(delivery: { readonly status: DeliveryStatus }): boolean {
   return delivery.status === "pending" || delivery.status === "failed"
 }
 
-/** Back to the beginning: attempt 0, due now, its age starts anew. */
+/** Starts it anew: attempt 0, due now, age 0. */
 export function revive(delivery: AnyDelivery, nowMs: number): Change {
-  return {
-    status: "pending",
-    deadReason: null,
-    attemptCount: 0,
-    nextRetryAt: null,
-    lastAttemptedAt: delivery.lastAttemptedAt,
-    deliveredAt: null,
-    errorDetail: null,
-    ageFrom: nowMs,
-    stalls: 0,
-    purgeAt: null,
-    manual: true,
-    disableEndpoint: false,
-    holdLaneUntil: null,
-  }
+  const anew = { status: "pending", attemptCount: 0, nextRetryAt: null, ageFrom: nowMs, stalls: 0 } as const
+  return { ...unchangedOf(delivery, nowMs), ...anew, manual: true }
 }
 
-/**
- * Due at another time. It stays what it is: no attempt is counted, its age goes on, and an ordered delivery keeps its place. Only a
- * delivery that is not finished can be.
- */
+/** Sets another due time for an unfinished delivery. No attempt is counted, its age goes on, and an ordered delivery keeps its place. */
 export function reschedule(delivery: AnyDelivery, dueAt: number, nowMs: number): Change {
-  return {
-    status: delivery.status,
-    deadReason: null,
-    attemptCount: delivery.attemptCount,
-    nextRetryAt: dueAt,
-    lastAttemptedAt: delivery.lastAttemptedAt,
-    deliveredAt: null,
-    errorDetail: null,
-    ageFrom: delivery.ageFrom ?? nowMs,
-    stalls: delivery.stalls,
-    purgeAt: null,
-    manual: true,
-    disableEndpoint: false,
-    holdLaneUntil: null,
-  }
+  return { ...unchangedOf(delivery, nowMs), nextRetryAt: dueAt, manual: true }
 }
 
-/** Its payload is gone: dead, with the reason `expunged`. Only a delivery that is not finished can be. */
+/** Ends an unfinished delivery whose payload was removed. */
 export function expunge(delivery: AnyDelivery, policy: Policy, nowMs: number): Change {
   return settle(delivery as LiveDelivery, { kind: "expunged" }, policy, nowMs, () => 0)
 }
 
-/** Called off: dead, with the reason `cancelled`. Only a delivery that is not finished can be. */
+/** Ends an unfinished delivery. */
 export function cancel(delivery: AnyDelivery, policy: Policy, nowMs: number): Change {
   return settle(delivery as LiveDelivery, { kind: "cancelled" }, policy, nowMs, () => 0)
 }

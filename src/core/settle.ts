@@ -1,7 +1,4 @@
-/**
- * The life of a delivery, in one pure function: what an outcome makes of it.
- * The stores only apply the change that comes out; no other place knows these rules.
- */
+/** The life of a delivery in one pure function: an outcome becomes a change. The stores only apply it; no other code has these rules. */
 import { delayMs, type Random } from "./backoff.ts"
 import { type AttemptOutcome, errorDetail, judge, type Outcome } from "./outcome.ts"
 import type { DeadReason, Policy } from "./policy.ts"
@@ -11,19 +8,19 @@ export const DELIVERY_STATUSES = ["pending", "failed", "delivered", "dead"] as c
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 export type LiveStatus = "pending" | "failed"
 
-/** What the rules need to know of a delivery that is not finished. Times in milliseconds. */
+/** An unfinished delivery, as far as these rules need it. Times in milliseconds. */
 export interface LiveDelivery {
   readonly status: LiveStatus
   readonly attemptCount: number
-  /** The message's own limit; null leaves it to the policy. */
+  /** The message's own limit; null: the policy's. */
   readonly maxAttempts: number | null
   readonly receivedAt: number
-  /** Where its age runs from; null when an operator's SQL revived it: from its next settle. */
+  /** The start of its age; null after an operator's SQL revived it: its age starts with the next settle. */
   readonly ageFrom: number | null
-  /** Null is due now. */
+  /** Null: due now. */
   readonly nextRetryAt: number | null
   readonly lastAttemptedAt: number | null
-  /** How often it was under way when its worker stopped, or when our own code failed on it. */
+  /** How often its worker stopped, or our own code failed, during an attempt. */
   readonly stalls: number
 }
 
@@ -34,29 +31,36 @@ export interface Change {
   readonly nextRetryAt: number | null
   readonly lastAttemptedAt: number | null
   readonly deliveredAt: number | null
-  /** Null leaves the last error standing; a delivered one has none. */
+  /** Null keeps the stored error, unless the delivery is delivered. */
   readonly errorDetail: string | null
   readonly ageFrom: number
   readonly stalls: number
-  /** When retention may remove it; null keeps it. */
+  /** When retention may remove it; null: never. */
   readonly purgeAt: number | null
   /** An operator asked for its next attempt. */
   readonly manual: boolean
-  /** 410: the endpoint wants no more. */
+  /** After a 410. */
   readonly disableEndpoint: boolean
-  /** Retry-After: the whole lane waits until then. */
+  /** Retry-After: the whole lane waits until this time. */
   readonly holdLaneUntil: number | null
 }
 
-/** A delivery that stopped its worker, or broke our own code, this often is set aside. */
+/** A delivery with this number of stalls is set aside: `dead`, reason `error`. */
 export const MOST_STALLS = 5
 /**
- * How long a delivery waits that was in the hands of a worker when it stopped, by how often that happened. The first time it goes
- * again at once. Then it waits, longer each time: whatever stops workers at random rarely finds it under way again, while one that
- * stops them itself is found out. (With no wait, four kills within a second set innocent ones aside.)
+ * The wait after a worker stopped during an attempt, by the number of stalls. The waits grow, so that random stops rarely hit the same
+ * delivery again: without them, four kills within a second set deliveries aside that had stopped no worker.
  */
 export const STALL_WAITS_MS: readonly number[] = [0, 0, 1000, 10_000, 60_000]
 const STALL_DELAY_MS = 1000
+
+interface Facts {
+  readonly delivery: LiveDelivery
+  readonly policy: Policy
+  readonly nowMs: number
+  readonly random: Random
+  readonly wallMs: number
+}
 
 export function settle(
   delivery: LiveDelivery,
@@ -66,48 +70,53 @@ export function settle(
   random: Random,
   wallMs = nowMs,
 ): Change {
-  const ageFrom = delivery.ageFrom ?? nowMs
-  const unchanged: Change = {
+  const facts = { delivery, policy, nowMs, random, wallMs }
+  const unchanged: Change = { ...unchangedOf(delivery, nowMs), errorDetail: errorDetail(outcome) }
+  switch (outcome.kind) {
+    case "interrupted":
+      return unchanged
+    case "overdue":
+      return dead(unchanged, "expired", facts)
+    case "cancelled":
+    case "expunged":
+      return dead(unchanged, outcome.kind, facts)
+    case "stalled":
+      return dead(unchanged, "error", facts)
+    case "fault":
+      return setBack(unchanged, facts)
+    case "response":
+    case "failure":
+    case "ack":
+      return afterAttempt(unchanged, outcome, facts)
+    default:
+      return outcome satisfies never
+  }
+}
+
+export function unchangedOf(
+  delivery: Omit<LiveDelivery, "status"> & { readonly status: DeliveryStatus },
+  nowMs: number,
+): Change {
+  return {
     status: delivery.status,
     deadReason: null,
     attemptCount: delivery.attemptCount,
     nextRetryAt: delivery.nextRetryAt,
     lastAttemptedAt: delivery.lastAttemptedAt,
     deliveredAt: null,
-    errorDetail: errorDetail(outcome),
-    ageFrom,
+    errorDetail: null,
+    ageFrom: delivery.ageFrom ?? nowMs,
     stalls: delivery.stalls,
     purgeAt: null,
     manual: false,
     disableEndpoint: false,
     holdLaneUntil: null,
   }
-  switch (outcome.kind) {
-    case "interrupted":
-      return unchanged
-    case "overdue":
-      return dead(unchanged, "expired", delivery, policy, nowMs)
-    case "cancelled":
-      return dead(unchanged, "cancelled", delivery, policy, nowMs)
-    case "expunged":
-      return dead(unchanged, "expunged", delivery, policy, nowMs)
-    case "stalled":
-      return dead(unchanged, "error", delivery, policy, nowMs)
-    case "fault":
-      return setBack(unchanged, delivery, policy, nowMs)
-    case "response":
-    case "failure":
-    case "ack":
-      return afterAttempt(unchanged, outcome, delivery, policy, nowMs, random, wallMs)
-    default:
-      return outcome satisfies never
-  }
 }
 
 /**
- * Whether a due delivery is too old to be tried. `unheldSince`: the end of the last hold of ours or of the operator's (a pause, a
- * disabled endpoint, our own downtime). A delivery whose age ended by then was kept from being tried, and gets one attempt first.
- * Waiting behind another delivery, for a receiver that hangs or for its Retry-After is no such hold.
+ * Whether a due delivery is too old to be tried. `unheldSince` is the end of the last pause, disabling or downtime of our own: a delivery
+ * whose age ended before it gets one attempt first. Waiting for another delivery or for a Retry-After is no such hold.
  */
 export function isOverdue(
   delivery: LiveDelivery,
@@ -119,20 +128,13 @@ export function isOverdue(
   return endsAt !== null && nowMs >= endsAt && endsAt > unheldSince
 }
 
-/** When a delivery is too old to be tried again; null is never. */
+/** When a delivery is too old to be tried again; null: never. */
 export function ageEndsAt(ageFrom: number | null, policy: Policy): number | null {
   return policy.maxAge === null || ageFrom === null ? null : ageFrom + Math.round(policy.maxAge * 1000)
 }
 
-function afterAttempt(
-  unchanged: Change,
-  outcome: AttemptOutcome,
-  delivery: LiveDelivery,
-  policy: Policy,
-  nowMs: number,
-  random: Random,
-  wallMs: number,
-): Change {
+function afterAttempt(unchanged: Change, outcome: AttemptOutcome, facts: Facts): Change {
+  const { delivery, policy, nowMs } = facts
   const attemptCount = delivery.attemptCount + 1
   const attempted: Change = { ...unchanged, attemptCount, lastAttemptedAt: nowMs, stalls: 0 }
   const verdict = judge(outcome, policy)
@@ -144,86 +146,71 @@ function afterAttempt(
         nextRetryAt: null,
         deliveredAt: nowMs,
         errorDetail: null,
-        purgeAt: purgeAt("delivered", policy, delivery, nowMs),
+        purgeAt: purgeAt("delivered", delivery.lastAttemptedAt, facts),
       }
     case "rejected":
-      return dead(attempted, "rejected", delivery, policy, nowMs)
+      return dead(attempted, "rejected", facts)
     case "gone":
-      return { ...dead(attempted, "gone", delivery, policy, nowMs), disableEndpoint: true }
+      return { ...dead(attempted, "gone", facts), disableEndpoint: true }
     case "retry":
-      return retry(attempted, outcome, delivery, policy, nowMs, random, wallMs)
+      return retry(attempted, outcome, facts)
     default:
       return verdict satisfies never
   }
 }
 
-function retry(
-  attempted: Change,
-  outcome: AttemptOutcome,
-  delivery: LiveDelivery,
-  policy: Policy,
-  nowMs: number,
-  random: Random,
-  wallMs: number,
-): Change {
+function retry(attempted: Change, outcome: AttemptOutcome, facts: Facts): Change {
+  const { delivery, policy, nowMs, random, wallMs } = facts
   const maxAttempts = delivery.maxAttempts ?? policy.maxAttempts
-  if (maxAttempts !== null && attempted.attemptCount >= maxAttempts) {
-    return dead(attempted, "exhausted", delivery, policy, nowMs)
-  }
+  if (maxAttempts !== null && attempted.attemptCount >= maxAttempts)
+    return dead(attempted, "exhausted", facts)
   const endsAt = ageEndsAt(attempted.ageFrom, policy)
-  if (endsAt !== null && nowMs >= endsAt) return dead(attempted, "expired", delivery, policy, nowMs)
+  if (endsAt !== null && nowMs >= endsAt) return dead(attempted, "expired", facts)
 
   const holdMs = laneHoldMs(outcome, policy, wallMs)
   const dueAt = nowMs + Math.max(delayMs(policy, attempted.attemptCount, random), holdMs)
   return {
     ...attempted,
     status: "failed",
-    // No attempt follows the end of its age, so the next thing that happens to it is that end.
+    // No attempt follows the end of its age: the delivery is due then, to expire.
     nextRetryAt: endsAt === null ? dueAt : Math.min(dueAt, endsAt),
     holdLaneUntil: holdMs > 0 ? nowMs + holdMs : null,
   }
 }
 
-/** A date is a time of the wall clock; what is left until then is a delay from now on. */
+/** A date in Retry-After is compared with the wall clock; the time that is left is a delay of the steady clock. */
 function laneHoldMs(outcome: AttemptOutcome, policy: Policy, wallMs: number): number {
   if (outcome.kind !== "response" || (outcome.status !== 429 && outcome.status !== 503)) return 0
   return retryAfterMs(outcome.retryAfter, wallMs, policy.retryAfter)
 }
 
-/** Not an attempt: tried again soon, or set aside when our own code fails on it again and again. */
-function setBack(unchanged: Change, delivery: LiveDelivery, policy: Policy, nowMs: number): Change {
-  const stalls = delivery.stalls + 1
-  if (stalls >= MOST_STALLS) return dead({ ...unchanged, stalls }, "error", delivery, policy, nowMs)
-  return { ...unchanged, stalls, nextRetryAt: nowMs + STALL_DELAY_MS * 2 ** stalls }
+/** A fault of our own is no attempt: the delivery is tried again soon, and set aside after too many faults. */
+function setBack(unchanged: Change, facts: Facts): Change {
+  const stalls = facts.delivery.stalls + 1
+  if (stalls >= MOST_STALLS) return dead({ ...unchanged, stalls }, "error", facts)
+  return { ...unchanged, stalls, nextRetryAt: facts.nowMs + STALL_DELAY_MS * 2 ** stalls }
 }
 
-function dead(
-  change: Change,
-  reason: DeadReason,
-  delivery: LiveDelivery,
-  policy: Policy,
-  nowMs: number,
-): Change {
+function dead(change: Change, reason: DeadReason, facts: Facts): Change {
   return {
     ...change,
     status: "dead",
     deadReason: reason,
     nextRetryAt: null,
-    purgeAt: purgeAt(reason, policy, { ...delivery, lastAttemptedAt: change.lastAttemptedAt }, nowMs),
+    purgeAt: purgeAt(reason, change.lastAttemptedAt, facts),
   }
 }
 
 function purgeAt(
   outcome: "delivered" | DeadReason,
-  policy: Policy,
-  delivery: LiveDelivery,
-  nowMs: number,
+  lastAttemptedAt: number | null,
+  { delivery, policy, nowMs }: Facts,
 ): number | null {
   const rule = policy.retention[outcome]
   if (rule === undefined) return null
   const fromMs = {
     delivered_at: nowMs,
-    last_attempted_at: delivery.lastAttemptedAt ?? nowMs,
+    last_attempted_at: lastAttemptedAt ?? nowMs,
     received_at: delivery.receivedAt,
   }[rule.from]
   return fromMs + Math.round(rule.after * 1000)
