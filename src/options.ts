@@ -1,7 +1,8 @@
 /** What can be said when Posthorn is opened: checked once, with what holds where nothing is said. */
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
-import { type PolicyInput, parsePolicy } from "./core/policy.ts"
+import { parsePolicy } from "./core/parse-policy.ts"
+import type { PolicyInput } from "./core/policy.ts"
 import { preset } from "./core/presets.ts"
 import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from "./observe/log.ts"
 import { type EgressInput, parseEgress } from "./transport/egress/settings.ts"

@@ -1,6 +1,7 @@
 /** The five policies that have a name of their own; DESIGN's table, number by number. */
 import { invalid } from "./errors.ts"
-import { DAY, type Policy, parsePolicy, STANDARD_RETENTION } from "./policy.ts"
+import { parsePolicy } from "./parse-policy.ts"
+import { DAY, type Policy, STANDARD_RETENTION } from "./policy.ts"
 
 const KEEP_DEAD = { delivered: { after: 30 * DAY }, dead: "never" } as const
 const EXACT = { retryAfter: false, gone: false } as const

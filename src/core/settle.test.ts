@@ -1,7 +1,8 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { AttemptOutcome, Outcome } from "./outcome.ts"
-import { DEAD_REASONS, type Policy, parsePolicy } from "./policy.ts"
+import { parsePolicy } from "./parse-policy.ts"
+import { DEAD_REASONS, type Policy } from "./policy.ts"
 import { PRESETS } from "./presets.ts"
 import { isOverdue, type LiveDelivery, MOST_STALLS, settle } from "./settle.ts"
 

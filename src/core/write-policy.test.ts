@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { parsePolicy } from "./policy.ts"
+import { parsePolicy } from "./parse-policy.ts"
 import { PRESETS } from "./presets.ts"
 import { writePolicy } from "./write-policy.ts"
 

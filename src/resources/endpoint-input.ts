@@ -15,7 +15,8 @@ import {
   requireUrl,
   wholeNumber,
 } from "../core/input.ts"
-import { type PolicyInput, parsePolicy } from "../core/policy.ts"
+import { parsePolicy } from "../core/parse-policy.ts"
+import type { PolicyInput } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import { parseSigningKey } from "../core/signature.ts"
 import type { EndpointPatch, Endpoint as Row } from "../store/store.ts"

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest"
 import { delayMs, previewSchedule, retryDelay, scheduledDelay } from "./backoff.ts"
 import { PosthornError } from "./errors.ts"
 import { isRetryable } from "./outcome.ts"
-import { type PolicyInput, parsePolicy } from "./policy.ts"
+import { parsePolicy } from "./parse-policy.ts"
+import type { PolicyInput } from "./policy.ts"
 import { PRESETS, preset } from "./presets.ts"
 
 describe("the presets have exactly the design's numbers", () => {
