@@ -4,7 +4,7 @@
  * `docs.test.ts`, `node.test.ts`, `main.test.ts`, `demo.test.ts` and `start.timing.test.ts`.
  */
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { type BuildOptions, build, type OutputChunk } from "rolldown"
@@ -13,16 +13,16 @@ import { BUNDLES_VARIABLE, PROGRAMS } from "./bundled.ts"
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url))
 const FOLDER = join(ROOT, "node_modules", ".posthorn-test")
-/** Loaded by name beside the module that starts them. */
-const THREADS = { thread: "src/store/sqlite/thread.ts", "yaml-thread": "src/api/yaml-thread.ts" }
+/** Modules that run on a thread of their own. They are found beside the module that starts them, by their file's name. */
+const THREADS = globSync("src/**/{thread,*-thread}.ts", { cwd: ROOT })
 const STARTER = "/src/store/sqlite/channel.ts"
 const URL_OF_THREAD = "new URL(file, import.meta.url)"
 
 /** Resolves with the folder of the bundles, which has their content's hash in its name: runs of different sources do not meet. */
 export async function bundlePrograms(): Promise<string> {
   const options: BuildOptions = { cwd: ROOT, platform: "node", logLevel: "silent", write: false }
-  const threads = Object.entries(THREADS).map(([name, input]) =>
-    build({ ...options, input, output: { entryFileNames: `${name}.js`, codeSplitting: false } }),
+  const threads = THREADS.map((input) =>
+    build({ ...options, input, output: { entryFileNames: "[name].js", codeSplitting: false } }),
   )
   const programs = build({ ...options, input: PROGRAMS, output: { entryFileNames: "[name].js" } })
   const outputs = (await Promise.all([...threads, programs])).flatMap(({ output }) => output)
