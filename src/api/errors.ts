@@ -58,6 +58,13 @@ const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Req
       "the store was moved to another database, and nothing was accepted; the log of the server says where",
       30,
     ),
+  store_failed: () =>
+    ApiError.of(
+      503,
+      "store_failed",
+      "the store failed and may have done what was asked; repeat it with the same Idempotency-Key after a restart",
+      5,
+    ),
   store_full: () => ApiError.of(503, "store_full", "the store is full; nothing was accepted", 30),
 }
 

@@ -141,7 +141,7 @@ test.each([
   ["conflict", 409, null],
   ["payload_too_large", 413, null],
   ["payload_gone", 400, null],
-  ["store_failed", 500, null],
+  ["store_failed", 503, "5"],
 ] as const)("%s is %i", async (code, status, retryAfter) => {
   const server = await start({
     wrapStore: (store: Store) =>
