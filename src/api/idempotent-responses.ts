@@ -95,7 +95,7 @@ export class IdempotentResponses {
       const sealed = () => Buffer.from(vault.seal(body, name)).toString("base64")
       const answer = status < 300 ? { status, sealed: sealed() } : null
       const record: ResponseRecord = { digest, seed: run.seed, broken: answer === null, answer }
-      await store.saveEntry({ ...next(run.entry, clock.now()), body: JSON.stringify(record) })
+      await store.saveEntryIfUnchanged({ ...next(run.entry, clock.now()), body: JSON.stringify(record) })
     } finally {
       this.#running.delete(orgId + name)
       run.end()
@@ -116,7 +116,7 @@ export class IdempotentResponses {
       body: JSON.stringify(record),
     }
     try {
-      await this.#dependencies.store.saveEntry(entry)
+      await this.#dependencies.store.saveEntryIfUnchanged(entry)
     } catch (error) {
       if (hasCode(error, "conflict")) return null
       throw error

@@ -17,7 +17,7 @@ function start(write: (seq: number) => SettleResult) {
   const queue = new SettlementQueue(clock, () => 0.5, createLogger("silent"))
   const calls: number[] = []
   const session = {
-    async settle([outcome]: readonly Settlement[]) {
+    async settleIfClaimed([outcome]: readonly Settlement[]) {
       const { seq } = outcome!.delivery
       calls.push(seq)
       return [write(seq)]

@@ -26,7 +26,7 @@ export class SettlementQueue {
   }
 
   settle(pending: PendingSettlement): void {
-    pending.session.settle([pending.settlement]).then(
+    pending.session.settleIfClaimed([pending.settlement]).then(
       ([result]) => this.#written(pending, result!),
       (error) => this.#failed(pending, error),
     )

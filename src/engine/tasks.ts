@@ -102,7 +102,12 @@ export class TaskRunner {
     const at = momentOf(clock)
     const { now } = at
     const { amended: deliveries, ...planned } = await planStep(this.#parts, task, STEP, now)
-    const made = await store.stepTask({ ...planned, taskId: task.id, expectedCursor: task.cursor, at })
+    const made = await store.stepTaskIfCurrent({
+      ...planned,
+      taskId: task.id,
+      expectedCursor: task.cursor,
+      at,
+    })
     if (made === null) return
     if (planned.cursor === null) events.emit({ type: "task.finished", task })
     for (const [i, delivery] of deliveries.entries()) {

@@ -145,7 +145,7 @@ export async function amendIfUnchanged(
   change: Change | { readonly discardedAt: number },
 ): Promise<boolean> {
   const amendment = { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change }
-  return (await store.amend([amendment]))[0]!
+  return (await store.amendIfUnchanged([amendment]))[0]!
 }
 
 function requireLive(row: Row): void {

@@ -283,7 +283,10 @@ export class Endpoints {
   /** `ifVersion`: the version from which the patch was computed. Another version is a conflict. */
   async #change(before: Row, patch: EndpointPatch, ifVersion?: number): Promise<Endpoint> {
     const { id, appId } = before
-    const row = await this.#context.store.updateEndpoint(id, patch, this.#context.clock.now(), ifVersion)
+    const { store, clock } = this.#context
+    const row = await (ifVersion === undefined
+      ? store.updateEndpoint(id, patch, clock.now())
+      : store.updateEndpointIfVersion(id, patch, clock.now(), ifVersion))
     this.#context.endpointChanged(id, appId)
     this.#emit("endpoint.updated", row)
     if (row.disabled !== before.disabled)

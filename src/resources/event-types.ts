@@ -159,7 +159,7 @@ export class EventTypes {
       updatedAt: now,
       expiresAt: null,
     }
-    await this.#context.store.saveEntry(entry)
+    await this.#context.store.saveEntryIfUnchanged(entry)
     return show(entry)
   }
 

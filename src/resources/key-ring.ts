@@ -145,7 +145,7 @@ export class KeyRing {
     try {
       const entry: Entry | null = await this.#store.getEntry(KEY_KIND, orgId, id, now)
       if (entry !== null)
-        await this.#store.saveEntry(changed(entry, { ...recordOf(entry), lastUsedAt: now }, now))
+        await this.#store.saveEntryIfUnchanged(changed(entry, { ...recordOf(entry), lastUsedAt: now }, now))
     } catch {
       this.#noted.delete(id)
     }

@@ -172,7 +172,7 @@ test("revoked elsewhere it opens nothing two seconds later", async () => {
   const { store } = posthorn.context
   const entry = (await store.getEntry("key", DEFAULT_ORG, id, 0))!
   const body = JSON.stringify({ ...JSON.parse(entry.body), revokedAt: clock.now() })
-  await store.saveEntry({ ...entry, body, version: entry.version + 1 })
+  await store.saveEntryIfUnchanged({ ...entry, body, version: entry.version + 1 })
   counts.reads = 0
   clock.advance(1999)
   expect(await ring.verify(token)).toMatchObject({ ok: true })

@@ -86,7 +86,7 @@ export class Keys {
       const revokedAt = Math.min(record.revokedAt ?? Number.POSITIVE_INFINITY, now + inSeconds * 1000)
       const after = changed(entry, { ...record, revokedAt }, now)
       try {
-        await store.saveEntry(after)
+        await store.saveEntryIfUnchanged(after)
         return showKey(after)
       } finally {
         forgetKey(store, id)
@@ -118,7 +118,7 @@ export class Keys {
       updatedAt: now,
     } as const
     const entry = changed(blank, { ...record, digest: digestOf(secret) }, now)
-    await store.saveEntry(entry)
+    await store.saveEntryIfUnchanged(entry)
     return showKey(entry)
   }
 

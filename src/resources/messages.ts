@@ -101,7 +101,7 @@ export class Messages {
     refuseUnknown(options, ["tx"], "options")
     const { tx } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
-    return this.#context.store.accept(messages, tx)
+    return this.#context.store.acceptMany(messages, tx)
   }
 
   #accepted(

@@ -66,7 +66,7 @@ export class Policies {
   /** Refused with `conflict` while an endpoint uses it. */
   async delete(name: string): Promise<void> {
     if (isPreset(name)) throw invalid("name", "is that of a preset, which cannot be deleted")
-    await this.#context.store.deletePolicy(this.#context.orgId, name)
+    await this.#context.store.deletePolicyIfUnused(this.#context.orgId, name)
   }
 
   /** The start of each attempt, in seconds after the first, without jitter. */

@@ -47,7 +47,7 @@ export class Replays {
     const before = await find()
     if (before !== null) return this.#deliveries.retry(before.id)
     const at = momentOf(clock)
-    const [added] = await store.add([{ messageId: id, endpointId: target.id, manual: true }], at)
+    const [added] = await store.addIfMissing([{ messageId: id, endpointId: target.id, manual: true }], at)
     if (added) this.#context.wake([{ endpointId: target.id, appId, dueAt: at.now }])
     const delivery = await find()
     if (delivery === null)

@@ -55,7 +55,7 @@ export interface LaneSession {
    * Applies changes with their attempts, after a check of the token. A row that somebody changed or finished meanwhile keeps its status,
    * and its `attemptCount` goes up by the attempt. Settles of all lanes share transactions.
    */
-  settle(outcomes: readonly Settlement[]): Promise<SettleResult[]>
+  settleIfClaimed(outcomes: readonly Settlement[]): Promise<SettleResult[]>
   /**
    * Gives back deliveries that were not sent, or were cut off by a shutdown: each is as if it had not been claimed. The lane is closed from
    * this call until a later fetch opens it; handoffs already on their way arrive as `recalled`.

@@ -1,9 +1,9 @@
 /**
  * The system of record. One contract, one conformance suite, SQLite and PostgreSQL side by side.
  *
- * Every method is asynchronous, takes and gives plain data, and holds no transaction across calls. A method that writes has
- * committed and synced when it resolves; one that rejects has written nothing, or (a lost connection) may have: every write can be
- * repeated safely. Times are milliseconds since 1970 on the caller's clock.
+ * Every method is asynchronous, takes and returns plain data, and holds no transaction across calls. A write has committed and synced
+ * when it resolves. A write that rejects has changed nothing, or, after a lost connection, may have: every write can be repeated safely.
+ * `If…` in a name is a guard. Times are milliseconds since 1970 on the caller's clock.
  */
 import type { Moment } from "../core/clock.ts"
 import type { LaneStore } from "./lane-store.ts"
@@ -46,41 +46,46 @@ import type {
 export type { LaneListener, LaneSession, LaneStore } from "./lane-store.ts"
 export type * from "./model.ts"
 
-/** Applications, endpoints, policies and the small documents of a tenant. */
+/** Applications, endpoints, policies and the small documents of a tenant. A missing application or endpoint rejects with `not_found`. */
 export interface CatalogueStore {
+  /** Rejects with `conflict` when another application of the tenant has the uid; so does an update. */
   createApplication(application: Application): Promise<void>
   /** By id or uid. */
   getApplication(orgId: string, key: string): Promise<Application | null>
-  /** By id. */
+  /** Ordered by id. */
   listApplications(orgId: string, page: Page<string>, filter?: ApplicationFilter): Promise<Application[]>
   updateApplication(id: string, patch: ApplicationPatch, now: number): Promise<Application>
-  /** Its endpoints go with it; the task cancels what waits for them. */
+  /** Deletes the endpoints, too. The task cancels their waiting deliveries. */
   deleteApplication(id: string, task: Task): Promise<void>
 
+  /** Rejects with `conflict` when another endpoint of the application has the uid; so does an update. */
   createEndpoint(endpoint: Endpoint): Promise<void>
   /** By id or uid within the application. */
   getEndpoint(appId: string, key: string): Promise<Endpoint | null>
   /** By id, deleted or not, in any order. */
   getEndpoints(ids: readonly string[]): Promise<Endpoint[]>
-  /** What keeps the deliveries of these endpoints from being sent, in any order. */
+  /** Why deliveries of these endpoints may wait, in any order. */
   getGates(ids: readonly string[]): Promise<EndpointGate[]>
-  /** By id, of an application or of all that a tenant has. */
+  /** Ordered by id, of an application or of a whole tenant. */
   listEndpoints(of: EndpointFilter, page: Page<string>): Promise<Endpoint[]>
-  /** Refused with `conflict` when `ifVersion` is given and no longer the newest. */
-  updateEndpoint(id: string, patch: EndpointPatch, now: number, ifVersion?: number): Promise<Endpoint>
+  updateEndpoint(id: string, patch: EndpointPatch, now: number): Promise<Endpoint>
+  /** Rejects with `conflict`, and changes nothing, when the endpoint has another version. */
+  updateEndpointIfVersion(id: string, patch: EndpointPatch, now: number, version: number): Promise<Endpoint>
+  /** The task cancels the waiting deliveries. */
   deleteEndpoint(id: string, task: Task): Promise<void>
 
+  /** Creates the policy or replaces it. */
   putPolicy(policy: NamedPolicy): Promise<void>
   getPolicy(orgId: string, name: string): Promise<NamedPolicy | null>
   listPolicies(orgId: string): Promise<NamedPolicy[]>
-  /** Refused with `conflict` while an endpoint uses it. */
-  deletePolicy(orgId: string, name: string): Promise<void>
+  /** Rejects with `conflict` while an endpoint uses the policy. */
+  deletePolicyIfUnused(orgId: string, name: string): Promise<void>
 
-  /** Refused with `conflict` when what is there does not have the version before this one. */
-  saveEntry(entry: Entry): Promise<void>
-  /** One that has expired is not there. Without a tenant, of whichever has it: for names that are unique by themselves. */
+  /** Rejects with `conflict` unless the stored version is the one before the entry's; version 1 needs no stored entry, or an expired one. */
+  saveEntryIfUnchanged(entry: Entry): Promise<void>
+  /** Null for an expired entry. Without a tenant, the name alone finds it: for names that are unique by themselves. */
   getEntry(kind: EntryKind, orgId: string | null, name: string, now: number): Promise<Entry | null>
-  /** By name; all that the tenant has, or those of one owner. */
+  /** Ordered by name; all entries of the tenant, or those of one owner. */
   listEntries(
     kind: EntryKind,
     orgId: string,
@@ -91,14 +96,14 @@ export interface CatalogueStore {
   deleteEntry(kind: EntryKind, orgId: string, name: string): Promise<void>
 }
 
-/** Messages, deliveries and attempts: written by `accept` and by lane sessions, read and corrected here. */
+/** Messages, deliveries and attempts: written by `acceptMany` and by lane sessions, read and corrected here. */
 export interface HistoryStore {
   /**
-   * Writes messages and the deliveries for the endpoints that want them, all or none, in call order.
-   * The endpoints are those in the store at that moment: one created before the call is never missed.
-   * With `tx`, a client of the store's own database, they are written in that client's transaction and exist when it commits.
+   * Writes messages and their deliveries, all or none, in call order. Endpoints are matched inside the transaction: an endpoint created
+   * before the call is never missed. Rejects with `conflict` for an `eventId` that exists, or an idempotency key of another message.
+   * `tx` is a client of the store's own database: the messages exist when its transaction commits.
    */
-  accept(messages: readonly NewMessage[], tx?: unknown): Promise<Accepted[]>
+  acceptMany(messages: readonly NewMessage[], tx?: unknown): Promise<Accepted[]>
 
   getDelivery(orgId: string, id: string): Promise<Delivery | null>
   listDeliveries(filter: DeliveryFilter, page: Page): Promise<Delivery[]>
@@ -108,7 +113,7 @@ export interface HistoryStore {
   ): Promise<StatusCounts>
   /** The largest groups first. */
   groupDead(filter: DeliveryFilter, limit: number): Promise<DeadGroup[]>
-  /** By endpoint id; only those where something waits. */
+  /** Lanes with waiting deliveries, ordered by endpoint id. */
   listLanes(
     filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">,
     page: Page<string>,
@@ -117,55 +122,56 @@ export interface HistoryStore {
   listAttempts(filter: AttemptFilter, page: Page): Promise<Attempt[]>
   countAttempts(filter: AttemptFilter): Promise<AttemptCounts>
   getAttempt(messageId: string, id: string): Promise<Attempt | null>
-  /** What the receiver answered goes. */
+  /** Removes the body of the response. */
   expungeAttempt(messageId: string, id: string): Promise<void>
 
   /** By id or event id. */
   getMessage(appId: string, key: string): Promise<Message | null>
-  /** Those that are still there, in any order, without their payloads unless they are asked for. */
+  /** The messages that still exist, in any order. */
   getMessages(ids: readonly string[], withPayload: boolean): Promise<Message[]>
   listMessages(filter: MessageFilter, page: Page, withPayload: boolean): Promise<Message[]>
   countMessages(filter: MessageFilter): Promise<number>
-  /** What was accepted, for each application that has any; of all of them unless named. */
+  /** Accepted messages by application; `appIds` null for all applications of the tenant. */
   usage(orgId: string, appIds: readonly string[] | null, span: Span): Promise<Usage[]>
-  /** The payload goes for good; deliveries that still want it find nothing to send. */
+  /** Removes the payload. Deliveries that still wait find nothing to send. */
   expungeMessage(appId: string, id: string): Promise<void>
-  /** Adds what is not there yet; says for each whether it did. */
-  add(additions: readonly Addition[], at: Moment): Promise<boolean[]>
-  /** Applies what still fits its expectation; says for each whether it did. */
-  amend(amendments: readonly Amendment[]): Promise<boolean[]>
+  /** Adds deliveries; false for each that the endpoint already has, or cannot have. */
+  addIfMissing(additions: readonly Addition[], at: Moment): Promise<boolean[]>
+  /** Applies changes; false for each whose delivery no longer has the expected status and attempt count. */
+  amendIfUnchanged(amendments: readonly Amendment[]): Promise<boolean[]>
 }
 
 /** Durable work on many deliveries or messages. */
 export interface TaskStore {
-  /** `seq` and `upTo` are filled in by the store; `total` was counted before, so that a long count holds up no write. */
+  /** The store fills in `seq` and `upTo`. The caller has counted `total`, so that a long count delays no write. */
   createTask(task: Task): Promise<Task>
   getTask(orgId: string, id: string): Promise<Task | null>
   listTasks(orgId: string, page: Page, filter?: TaskFilter): Promise<Task[]>
   /** Of every tenant, the oldest first. */
   listRunningTasks(limit: number): Promise<Task[]>
+  /** A task that has ended stays as it is. */
   cancelTask(orgId: string, id: string, now: number): Promise<Task>
   /**
-   * The next deliveries that a task has to look at, oldest first, after its cursor. To one that cancels all that waits for an endpoint or an
-   * application they may come in any order, whatever its cursor: those that it has cancelled are no longer among them.
+   * The next deliveries for a task, oldest first, after its cursor. A task that cancels everything that waits for an endpoint or an application
+   * gets them in any order and regardless of its cursor: cancelled deliveries are no longer among them.
    */
   readTask(id: string, limit: number): Promise<Delivery[]>
-  /** The same for a task over messages; without their payloads. */
+  /** The next messages for a task, without their payloads. */
   readTaskMessages(id: string, limit: number): Promise<Message[]>
-  /** Applies a step with its progress, in one transaction; null when the task is no longer running, or has gone on without us. */
-  stepTask(step: TaskStep): Promise<TaskChanges | null>
+  /** Applies a step with its progress, in one transaction. Null, and nothing is written, when the task has ended or has another cursor. */
+  stepTaskIfCurrent(step: TaskStep): Promise<TaskChanges | null>
 }
 
-/** Keeping the store: retention, keys, health, workers. */
+/** Administration of the store: retention, keys, health, workers. */
 export interface AdministrationStore {
-  /** Every process that delivers, for one tenant's lanes. */
+  /** Every process that delivers, with its lanes of one tenant. */
   listWorkers(orgId: string): Promise<WorkerStatus[]>
 
-  /** Removes at most `limit` finished deliveries whose time has come, then messages that nothing refers to, payloads and entries whose time has come. */
+  /** Removes at most `limit` rows whose time has come: finished deliveries, messages without deliveries, payloads, entries. */
   purge(now: number, limit: number): Promise<number>
-  /** Remembers the fingerprint of the first key; any other is refused with `wrong_encryption_key`. */
+  /** Stores the fingerprint of the first key; any other key rejects with `wrong_encryption_key`. */
   bindEncryptionKey(fingerprint: string): Promise<void>
-  /** What the store is; rejects when it cannot be written. */
+  /** Kind and version of the database; rejects when it cannot be written. */
   check(): Promise<StoreHealth>
   close(): Promise<void>
 }

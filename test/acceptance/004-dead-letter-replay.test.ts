@@ -79,8 +79,8 @@ test("a replay of many shows its progress and can be cancelled; what it has done
   const { harness, a } = await startWithDead(450, {
     // The store is the real one; the replay only waits after each step until the test has cancelled it.
     wrapStore: (store) => {
-      const stepTask: typeof store.stepTask = async (step) => {
-        const applied = await store.stepTask(step)
+      const stepTaskIfCurrent: typeof store.stepTaskIfCurrent = async (step) => {
+        const applied = await store.stepTaskIfCurrent(step)
         firstStepDone()
         await cancelled
         return applied
@@ -88,7 +88,11 @@ test("a replay of many shows its progress and can be cancelled; what it has done
       return new Proxy(store, {
         get: (target, name) => {
           const value = Reflect.get(target, name)
-          return name === "stepTask" ? stepTask : typeof value === "function" ? value.bind(target) : value
+          return name === "stepTaskIfCurrent"
+            ? stepTaskIfCurrent
+            : typeof value === "function"
+              ? value.bind(target)
+              : value
         },
       })
     },

@@ -25,7 +25,7 @@ function overEntries(save: (entry: Entry, write: () => Promise<void>) => Promise
       get(target, name) {
         const value = Reflect.get(target, name)
         if (typeof value !== "function") return value
-        if (name !== "saveEntry") return value.bind(target)
+        if (name !== "saveEntryIfUnchanged") return value.bind(target)
         return (entry: Entry) => {
           const write = () => value.call(target, entry)
           return entry.kind === "answer" ? save(entry, write) : write()
@@ -163,7 +163,12 @@ test("one that another process has begun is waited for, and taken over with the 
   const [answered] = await store.listEntries("answer", DEFAULT_ORG, page, clock.now())
   // As it was when the process had created the application and not answered yet.
   const begun = JSON.stringify({ ...JSON.parse(answered!.body), answer: null })
-  await store.saveEntry({ ...answered!, body: begun, version: answered!.version + 1, updatedAt: clock.now() })
+  await store.saveEntryIfUnchanged({
+    ...answered!,
+    body: begun,
+    version: answered!.version + 1,
+    updatedAt: clock.now(),
+  })
   const again = create(server, "Acme")
   await clock.pass(100, 50)
   expect((await again).text).toBe(first.text)
@@ -177,7 +182,7 @@ async function forgetAnswer({ posthorn }: ApiServer): Promise<void> {
   const [kept, ...others] = await store.listEntries("answer", DEFAULT_ORG, page, clock.now())
   expect(others).toEqual([])
   const body = JSON.stringify({ ...JSON.parse(kept!.body), answer: null, broken: true })
-  await store.saveEntry({ ...kept!, body, version: kept!.version + 1 })
+  await store.saveEntryIfUnchanged({ ...kept!, body, version: kept!.version + 1 })
 }
 
 const repeatable = { headers: { "idempotency-key": "k-1" } }

@@ -137,11 +137,11 @@ function gated() {
   const reached = Promise.withResolvers<void>()
   let accepted = 0
   const wrapStore = (store: Store): Store =>
-    withMethod(store, "accept", async (...args) => {
+    withMethod(store, "acceptMany", async (...args) => {
       accepted++
       reached.resolve()
       await opened.promise
-      return store.accept(...args)
+      return store.acceptMany(...args)
     })
   return { wrapStore, reached: reached.promise, open: opened.resolve, accepted: () => accepted }
 }

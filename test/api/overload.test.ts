@@ -91,7 +91,7 @@ function stalling() {
       get(target, name) {
         const value = Reflect.get(target, name)
         if (typeof value !== "function") return value
-        if (name !== "getEntry" && name !== "saveEntry") return value.bind(target)
+        if (name !== "getEntry" && name !== "saveEntryIfUnchanged") return value.bind(target)
         return async (...args: unknown[]) => {
           await state.held
           return value.apply(target, args)
@@ -143,10 +143,10 @@ test("a store that stalls while an answer is kept costs that answer, and nothing
   let saved = 0
   const wrapStore = (store: Store): Store => ({
     ...store,
-    async saveEntry(entry) {
+    async saveEntryIfUnchanged(entry) {
       // The first begins the record, the second has the answer.
       if (entry.kind === "answer" && ++saved === 2) await stall.promise
-      return store.saveEntry(entry)
+      return store.saveEntryIfUnchanged(entry)
     },
   })
   const server = await ApiServer.start({ wrapStore, timeouts })

@@ -205,12 +205,12 @@ async function tenantsStore(): Promise<string> {
         owner: application.id,
         expiresAt: NOW + 5,
       })
-      await store.saveEntry(entry)
-      await store.saveEntry({ ...entry, version: 2, body: "changed" })
+      await store.saveEntryIfUnchanged(entry)
+      await store.saveEntryIfUnchanged({ ...entry, version: 2, body: "changed" })
     }
     const send = async (more = {}) => {
       const message = sample.message("acme", { orgId, maxAttempts: 1, ...more })
-      await store.accept([message])
+      await store.acceptMany([message])
       return message
     }
     const tried = await send({ tags: ["vip"], channels: ["north"] })
@@ -219,7 +219,9 @@ async function tenantsStore(): Promise<string> {
     const [dead] = await store.listDeliveries({ messageId: tried.id }, newest(1))
     const { seq, status, attemptCount } = dead!
     const change = revive(dead!, NOW)
-    await store.amend([{ seq, expectedStatus: status, expectedAttemptCount: attemptCount, change }])
+    await store.amendIfUnchanged([
+      { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change },
+    ])
     const again = await lanesOf(store).fetch(laneFetch(endpoint.id, 1), NOW)
     await lanesOf(store).settle(again.deliveries.map((one) => settlement(endpoint.id, 1, one, 500)))
     const [attempt] = await store.listAttempts({ messageId: tried.id }, newest(1))

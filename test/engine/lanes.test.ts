@@ -144,9 +144,9 @@ test.each([
 ])("where writing takes %s", async (_, writeMs, answerMs, expected) => {
   const wrapStore = (store: Store) =>
     wrapLanes(store, (session) => ({
-      settle: (...args) => {
+      settleIfClaimed: (...args) => {
         harness.clock.advance(writeMs)
-        return session.settle(...args)
+        return session.settleIfClaimed(...args)
       },
     }))
   const harness = await startBeside256({ wrapStore })
@@ -202,9 +202,9 @@ test.each([
         calls.push("fetch")
         return session.fetch(...args)
       },
-      settle: (...args) => {
+      settleIfClaimed: (...args) => {
         calls.push("settle")
-        return session.settle(...args)
+        return session.settleIfClaimed(...args)
       },
     }))
   const harness = await Harness.start({ wrapStore })

@@ -60,8 +60,8 @@ test("close comes to an end though the store cannot be written; what was not wri
   let full = false
   const wrapStore = (store: Store) =>
     wrapLanes(store, (session) => ({
-      settle: (outcomes) =>
-        full ? Promise.reject(new PosthornError("store_full", "full")) : session.settle(outcomes),
+      settleIfClaimed: (outcomes) =>
+        full ? Promise.reject(new PosthornError("store_full", "full")) : session.settleIfClaimed(outcomes),
     }))
   const harness = await Harness.start({ wrapStore })
   await harness.endpoint()

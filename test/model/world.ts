@@ -25,7 +25,7 @@ const STATUS: { readonly [mood in Exclude<Mood, "hangs">]: number } = {
   busy: 429,
 }
 /** Operations that may be made to fail: what the engine and senders do, not what the test looks with. */
-const FALLIBLE = ["accept", "amend", "stepTask", "purge"] as const
+const FALLIBLE = ["acceptMany", "amendIfUnchanged", "stepTaskIfCurrent", "purge"] as const
 
 interface KillableStore extends Store {
   kill(): Promise<void>
@@ -144,7 +144,7 @@ export class World {
     this.#store = store
     const sessions = wrapLanes(store, (session) => ({
       fetch: (...args) => this.#mayFail(() => session.fetch(...args), "before"),
-      settle: (...args) => this.#mayFail(() => session.settle(...args)),
+      settleIfClaimed: (...args) => this.#mayFail(() => session.settleIfClaimed(...args)),
       giveBack: (...args) => this.#mayFail(() => session.giveBack(...args)),
     }))
     const wrapped: { [name: string]: unknown } = { ...sessions }

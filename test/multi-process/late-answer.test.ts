@@ -16,9 +16,9 @@ test("a retry that is fetched before the answer to the settle of its failure is 
   /** The first answer is held back; the database has it all the same. */
   const late = (store: Store): Store =>
     wrapLanes(store, (session) => ({
-      async settle(outcomes) {
+      async settleIfClaimed(outcomes) {
         const isFirst = settles++ === 0
-        const results = await session.settle(outcomes)
+        const results = await session.settleIfClaimed(outcomes)
         if (isFirst) await told.promise
         return results
       },

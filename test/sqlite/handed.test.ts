@@ -187,8 +187,8 @@ test("a delivery that is handed to a session which was replaced goes back, and i
   const wrapStore = (store: Store): Store => {
     let opened: Parameters<Store["openLane"]> | null = null
     const sessions = wrapLanes(store, (session) => ({
-      settle: async (outcomes) => {
-        const results = await session.settle(outcomes)
+      settleIfClaimed: async (outcomes) => {
+        const results = await session.settleIfClaimed(outcomes)
         const [claim, listener, knownVersion] = opened!
         // As after a claim with another token, while the thread still has the lane open for this one.
         if (!replaced) store.openLane({ ...claim, token: claim.token + 1000 }, listener, knownVersion)

@@ -10,7 +10,7 @@ export class Calls {
   watch(store: Store): Store {
     const watched = wrapLanes(store, (session) => ({
       fetch: (...args) => this.#note(session.fetch(...args)),
-      settle: (...args) => this.#note(session.settle(...args)),
+      settleIfClaimed: (...args) => this.#note(session.settleIfClaimed(...args)),
       giveBack: (...args) => this.#note(session.giveBack(...args)),
       close: () => this.#note(session.close()),
     }))

@@ -96,7 +96,7 @@ export async function stage(more: Partial<Endpoint> = {}) {
   let token = 0
   const query = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows
   const send = async (count = 1, message: Partial<NewMessage> = {}) => {
-    await store.accept(Array.from({ length: count }, () => sample.message(application.id, message)))
+    await store.acceptMany(Array.from({ length: count }, () => sample.message(application.id, message)))
   }
   /** Sends what is due and answers with this status; a delivery that fails has one attempt only. */
   const attempt = async (

@@ -22,9 +22,9 @@ const telling = (store: Store): Store => ({
         for (const { id } of work.deliveries) say("took", id, claim.token)
         return work
       },
-      async settle(outcomes) {
+      async settleIfClaimed(outcomes) {
         for (const { attempt } of outcomes) if (attempt !== null) say("settles", attempt.id, claim.token)
-        const results = await session.settle(outcomes)
+        const results = await session.settleIfClaimed(outcomes)
         for (const [i, { delivery }] of outcomes.entries()) say(results[i]!, delivery.id)
         return results
       },

@@ -12,7 +12,7 @@ export function wrapLanes(store: Store, wrap: (session: LaneSession) => Partial<
           return session.isOpen
         },
         fetch: wrapped.fetch ?? ((...fetch) => session.fetch(...fetch)),
-        settle: wrapped.settle ?? ((...settle) => session.settle(...settle)),
+        settleIfClaimed: wrapped.settleIfClaimed ?? ((...settle) => session.settleIfClaimed(...settle)),
         giveBack: wrapped.giveBack ?? ((...giveBack) => session.giveBack(...giveBack)),
         close: wrapped.close ?? (() => session.close()),
       }

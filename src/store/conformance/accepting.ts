@@ -145,7 +145,7 @@ export function accepting(name: string, setUp: SetUp): void {
       const { store, application, send } = await setUp()
       await send({ eventId: "e1" })
       const good = [1, 2, 3].map(() => send())
-      const bad = store.accept([
+      const bad = store.acceptMany([
         sample.message(application.id),
         sample.message(application.id, { eventId: "e1" }),
       ])
@@ -153,7 +153,7 @@ export function accepting(name: string, setUp: SetUp): void {
       await expect(bad).rejects.toMatchObject({ code: "conflict", field: "eventId" })
       await Promise.all([...good, ...more])
       expect(await store.listMessages({ appId: application.id }, newest(99), false)).toHaveLength(6)
-      await expect(store.accept([sample.message("nobody")])).rejects.toMatchObject({ code: "not_found" })
+      await expect(store.acceptMany([sample.message("nobody")])).rejects.toMatchObject({ code: "not_found" })
     })
 
     test("numbers deliveries in call order", async () => {

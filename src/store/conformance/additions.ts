@@ -21,7 +21,9 @@ export function additions(name: string, setUp: SetUp): void {
       const said = { sessionId: "s1", maxAttempts: 4, priority: "high" as const, eventType: "order.shipped" }
       const { messageId } = await send(said)
       const late = await lateEndpoint(stage)
-      expect(await store.add([{ messageId, endpointId: late.id, manual: true }], LATER_AT)).toEqual([true])
+      expect(await store.addIfMissing([{ messageId, endpointId: late.id, manual: true }], LATER_AT)).toEqual([
+        true,
+      ])
       expect(await store.listDeliveries({ endpointId: late.id }, newest(9))).toMatchObject([
         {
           ...said,
@@ -44,7 +46,7 @@ export function additions(name: string, setUp: SetUp): void {
       const { store, application, send } = stage
       const { messageId } = await send()
       const late = await lateEndpoint(stage)
-      await store.add([{ messageId, endpointId: late.id, manual: false }], LATER_AT)
+      await store.addIfMissing([{ messageId, endpointId: late.id, manual: false }], LATER_AT)
       expect(await store.scanLanes(null, 9)).toEqual([
         { endpointId: late.id, appId: application.id, dueAt: 0 },
       ])
@@ -60,9 +62,9 @@ export function additions(name: string, setUp: SetUp): void {
       const late = await lateEndpoint(stage)
       const addition = { messageId, endpointId: late.id, manual: true }
       expect(
-        await store.add([{ ...addition, endpointId: endpoint.id }, addition, addition], LATER_AT),
+        await store.addIfMissing([{ ...addition, endpointId: endpoint.id }, addition, addition], LATER_AT),
       ).toEqual([false, true, false])
-      expect(await store.add([addition], LATER_AT)).toEqual([false])
+      expect(await store.addIfMissing([addition], LATER_AT)).toEqual([false])
       expect(await store.listDeliveries({ messageId }, newest(9))).toHaveLength(2)
     })
 
@@ -85,7 +87,7 @@ export function additions(name: string, setUp: SetUp): void {
         { messageId: "msg_nobody", endpointId: endpoint.id },
       ]
       expect(
-        await store.add(
+        await store.addIfMissing(
           asked.map((one) => ({ ...one, manual: true })),
           LATER_AT,
         ),
@@ -98,7 +100,10 @@ export function additions(name: string, setUp: SetUp): void {
       const { store, send } = stage
       const deferred = await send({ deliverAt: LATER + 5000 })
       const late = await lateEndpoint(stage, true)
-      await store.add([{ messageId: deferred.messageId, endpointId: late.id, manual: true }], LATER_AT)
+      await store.addIfMissing(
+        [{ messageId: deferred.messageId, endpointId: late.id, manual: true }],
+        LATER_AT,
+      )
       expect(await store.listDeliveries({ endpointId: late.id }, newest(1))).toMatchObject([
         { nextRetryAt: LATER + 5000, ageFrom: LATER + 5000 },
       ])
@@ -121,7 +126,7 @@ export function additions(name: string, setUp: SetUp): void {
         endpointId: late.id,
         manual: true,
       }))
-      await store.add(additions, { now: LATER, wall })
+      await store.addIfMissing(additions, { now: LATER, wall })
       expect(await store.listDeliveries({ endpointId: late.id }, newest(9))).toMatchObject([
         { messageId: future.messageId, nextRetryAt: wall + 5000 },
         { messageId: past.messageId, nextRetryAt: null, ageFrom: LATER },
@@ -141,7 +146,7 @@ export function additions(name: string, setUp: SetUp): void {
       const late = await lateEndpoint(stage, true)
       const head = await send()
       const additions = missed.map(({ messageId }) => ({ messageId, endpointId: late.id, manual: true }))
-      await store.add(additions, AT)
+      await store.addIfMissing(additions, AT)
       for (const { messageId } of [head, ...missed])
         expect(await attemptAll(200, NOW, late)).toMatchObject([{ messageId, status: "delivered" }])
     })
@@ -151,7 +156,7 @@ export function additions(name: string, setUp: SetUp): void {
       const { store, application, send, retentionGrainMs = 0 } = stage
       const { messageId } = await send()
       const late = await lateEndpoint(stage)
-      await store.add([{ messageId, endpointId: late.id, manual: true }], AT)
+      await store.addIfMissing([{ messageId, endpointId: late.id, manual: true }], AT)
       expect(await store.purge(NOW + 5000, 10)).toBe(0)
       const [delivered] = await stage.attemptAll(200, NOW, late)
       expect(delivered).toMatchObject({ status: "delivered" })

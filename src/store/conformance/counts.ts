@@ -42,7 +42,7 @@ export function counts(name: string, setUp: SetUp): void {
       const { store, application, foreignApplication } = await makeWorld(setUp)
       const other = sample.application()
       await store.createApplication(other)
-      await store.accept([sample.message(other.id)])
+      await store.acceptMany([sample.message(other.id)])
       const usage = async (...args: Parameters<typeof store.usage>) =>
         Object.fromEntries(
           (await store.usage(...args)).map((one) => [one.appId, [one.messages, one.destinations]]),
@@ -137,7 +137,7 @@ export function counts(name: string, setUp: SetUp): void {
       const { store, endpoint, killOff } = await setUp()
       const [dead] = await killOff(1)
       expect(await store.listLanes({}, newest(9))).toEqual([])
-      await store.amend([revived(dead!, NOW + 5)])
+      await store.amendIfUnchanged([revived(dead!, NOW + 5)])
       await store.deleteEndpoint(endpoint.id, sample.task({ action: "cancel" }))
       expect(await store.listLanes({}, newest(9))).toMatchObject([
         { waiting: 1, sending: 0, first: [{ nextRetryAt: null }] },

@@ -8,10 +8,10 @@ export function entries(name: string, setUp: SetUp): void {
     test("an entry reads back as it was written, and as it was changed", async () => {
       const { store } = await setUp()
       const entry = sample.entry({ kind: "event-type", name: "user.signed-up", body: '{"ä":"€"}' })
-      await store.saveEntry(entry)
+      await store.saveEntryIfUnchanged(entry)
       expect(await store.getEntry("event-type", ORG, entry.name, NOW)).toEqual(entry)
       const changed = { ...entry, body: "{}", version: 2, updatedAt: NOW + 5, expiresAt: NOW + 9 }
-      await store.saveEntry(changed)
+      await store.saveEntryIfUnchanged(changed)
       expect(await store.getEntry("event-type", ORG, entry.name, NOW)).toEqual(changed)
       expect(await store.getEntry("key", ORG, entry.name, NOW)).toBeNull()
     })
@@ -19,13 +19,15 @@ export function entries(name: string, setUp: SetUp): void {
     test("a change that was not made from the newest version is refused, and so is a second new one", async () => {
       const { store } = await setUp()
       const entry = sample.entry()
-      await store.saveEntry(entry)
-      await store.saveEntry({ ...entry, version: 2 })
+      await store.saveEntryIfUnchanged(entry)
+      await store.saveEntryIfUnchanged({ ...entry, version: 2 })
       for (const version of [1, 2, 4])
-        await expect(store.saveEntry({ ...entry, version, body: "late" })).rejects.toMatchObject({
+        await expect(store.saveEntryIfUnchanged({ ...entry, version, body: "late" })).rejects.toMatchObject({
           code: "conflict",
         })
-      await expect(store.saveEntry(sample.entry({ version: 2 }))).rejects.toMatchObject({ code: "conflict" })
+      await expect(store.saveEntryIfUnchanged(sample.entry({ version: 2 }))).rejects.toMatchObject({
+        code: "conflict",
+      })
       expect(await store.getEntry(entry.kind, ORG, entry.name, NOW)).toEqual({ ...entry, version: 2 })
     })
 
@@ -34,7 +36,7 @@ export function entries(name: string, setUp: SetUp): void {
       const entry = sample.entry({ kind: "answer" })
       for (const version of [1, 2]) {
         const writes = Array.from({ length: 20 }, (_, i) =>
-          store.saveEntry({ ...entry, version, body: String(i) }),
+          store.saveEntryIfUnchanged({ ...entry, version, body: String(i) }),
         )
         const results = await Promise.allSettled(writes)
         expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1)
@@ -44,7 +46,7 @@ export function entries(name: string, setUp: SetUp): void {
     test("one that has expired is not there, and a new one may take its place", async () => {
       const { store } = await setUp()
       const entry = sample.entry({ kind: "answer", expiresAt: NOW + 10 })
-      await store.saveEntry(entry)
+      await store.saveEntryIfUnchanged(entry)
       const found = (now: number) => store.getEntry("answer", ORG, entry.name, now)
       const listed = (now: number) => store.listEntries("answer", ORG, newest(9), now)
       expect(await found(NOW + 9)).toEqual(entry)
@@ -52,10 +54,10 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await listed(NOW + 9)).toHaveLength(1)
       expect(await listed(NOW + 10)).toEqual([])
       const next = { ...entry, body: "new", createdAt: NOW + 10, updatedAt: NOW + 10, expiresAt: NOW + 20 }
-      await expect(store.saveEntry({ ...next, updatedAt: NOW + 9 })).rejects.toMatchObject({
+      await expect(store.saveEntryIfUnchanged({ ...next, updatedAt: NOW + 9 })).rejects.toMatchObject({
         code: "conflict",
       })
-      await store.saveEntry(next)
+      await store.saveEntryIfUnchanged(next)
       expect(await found(NOW + 10)).toEqual(next)
     })
 
@@ -64,10 +66,10 @@ export function entries(name: string, setUp: SetUp): void {
       const [ours, theirs] = [ORG, OTHER_ORG].map((orgId) =>
         sample.entry({ orgId, name: "same", body: orgId }),
       )
-      await store.saveEntry(ours!)
+      await store.saveEntryIfUnchanged(ours!)
       expect(await store.getEntry("key", OTHER_ORG, "same", NOW)).toBeNull()
       expect(await store.getEntry("key", null, "same", NOW)).toEqual(ours)
-      await store.saveEntry(theirs!)
+      await store.saveEntryIfUnchanged(theirs!)
       expect(await store.getEntry("key", OTHER_ORG, "same", NOW)).toEqual(theirs)
       expect(await store.listEntries("key", ORG, newest(9), NOW)).toEqual([ours])
       await store.deleteEntry("key", OTHER_ORG, "same")
@@ -83,34 +85,35 @@ export function entries(name: string, setUp: SetUp): void {
         sample.entry({ owner: "app_1", orgId: OTHER_ORG }),
         sample.entry({ owner: "app_1", kind: "answer" }),
       ]
-      for (const entry of [second!, first!, ...rest]) await store.saveEntry(entry)
+      for (const entry of [second!, first!, ...rest]) await store.saveEntryIfUnchanged(entry)
       const changed = { ...first!, version: 2, body: "{}" }
-      await store.saveEntry(changed)
+      await store.saveEntryIfUnchanged(changed)
       const page = { limit: 9, order: "ascending", from: null, back: false } as const
       const owned = (owner: string, now = NOW) => store.listEntries("key", ORG, page, now, owner)
       expect(await owned("app_1")).toEqual([changed, second])
       expect(await owned("app_3")).toEqual([])
       expect(await store.listEntries("key", ORG, page, NOW)).toHaveLength(4)
-      await store.saveEntry({ ...changed, version: 3, expiresAt: NOW + 5 })
+      await store.saveEntryIfUnchanged({ ...changed, version: 3, expiresAt: NOW + 5 })
       expect(await owned("app_1", NOW + 5)).toEqual([second])
       const anew = { ...first!, owner: "app_2", updatedAt: NOW + 5 }
-      await store.saveEntry(anew)
+      await store.saveEntryIfUnchanged(anew)
       expect(await owned("app_2", NOW + 5)).toContainEqual(anew)
     })
 
     test("a deleted one is gone, and its name free", async () => {
       const { store } = await setUp()
       const entry = sample.entry()
-      await store.saveEntry(entry)
+      await store.saveEntryIfUnchanged(entry)
       await store.deleteEntry("key", ORG, entry.name)
       await store.deleteEntry("key", ORG, entry.name)
       expect(await store.getEntry("key", ORG, entry.name, NOW)).toBeNull()
-      await store.saveEntry(entry)
+      await store.saveEntryIfUnchanged(entry)
     })
 
     test("names are listed in the order of their bytes", async () => {
       const { store } = await setUp()
-      for (const name of ["b", "a_b", "a.b", "B", "a-b", "a"]) await store.saveEntry(sample.entry({ name }))
+      for (const name of ["b", "a_b", "a.b", "B", "a-b", "a"])
+        await store.saveEntryIfUnchanged(sample.entry({ name }))
       const page = { limit: 9, order: "ascending", from: null, back: false } as const
       const listed = await store.listEntries("key", ORG, page, NOW)
       expect(listed.map((entry) => entry.name)).toEqual(["B", "a", "a-b", "a.b", "a_b", "b"])

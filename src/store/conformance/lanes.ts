@@ -74,7 +74,7 @@ export class TestLanes {
   }
 
   async settle(settlements: readonly (OfLane & Settlement)[]): Promise<SettleResult[]> {
-    const results = await Promise.all(settlements.map((one) => this.of(one).session.settle([one])))
+    const results = await Promise.all(settlements.map((one) => this.of(one).session.settleIfClaimed([one])))
     return results.flat()
   }
 

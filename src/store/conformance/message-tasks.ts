@@ -9,7 +9,7 @@ export function messageTasks(name: string, setUp: SetUp): void {
       const { store, application, send } = await setUp()
       const other = sample.application()
       await store.createApplication(other)
-      await store.accept([sample.message(other.id)])
+      await store.acceptMany([sample.message(other.id)])
       const [first] = [await send(), await send({ eventType: "other" })]
       const [second, third] = [await send(), await send()]
       const filter = { appId: application.id, eventTypes: ["invoice.paid"] }
@@ -20,7 +20,7 @@ export function messageTasks(name: string, setUp: SetUp): void {
         { id: first!.messageId, payload: null, expunged: false },
         { id: second!.messageId, payload: null },
       ])
-      await store.stepTask(sample.step(task.id, { looked: 2, cursor: messages.at(-1)!.seq }))
+      await store.stepTaskIfCurrent(sample.step(task.id, { looked: 2, cursor: messages.at(-1)!.seq }))
       expect(await store.readTaskMessages(task.id, 9)).toMatchObject([{ id: third!.messageId }])
       await store.cancelTask(ORG, task.id, NOW)
       expect(await store.readTaskMessages(task.id, 9)).toEqual([])
@@ -32,14 +32,14 @@ export function messageTasks(name: string, setUp: SetUp): void {
       const sent = [await send(), await send(), await send()].map(({ messageId }) => messageId)
       await store.createEndpoint(late)
       const missing = (messageId: string) => ({ messageId, endpointId: late.id, manual: true })
-      await store.add([missing(sent[0]!)], AT)
+      await store.addIfMissing([missing(sent[0]!)], AT)
       await store.expungeMessage(application.id, sent[2]!)
       const task = await store.createTask(
         sample.task({ action: "replay", filter: { appId: application.id, endpointId: late.id } }),
       )
       const messages = await store.readTaskMessages(task.id, 9)
       expect(messages.map(({ id }) => id)).toEqual(sent)
-      const changes = await store.stepTask(
+      const changes = await store.stepTaskIfCurrent(
         sample.step(task.id, {
           additions: sent.map(missing),
           expunged: [sent[0]!, sent[2]!],
@@ -71,7 +71,7 @@ export function messageTasks(name: string, setUp: SetUp): void {
         expunged: [messageId],
       })
       expect(await store.readTaskMessages(task.id, 9)).toMatchObject([{ id: messageId }])
-      expect(await store.stepTask(step)).toBeNull()
+      expect(await store.stepTaskIfCurrent(step)).toBeNull()
       expect(await store.listDeliveries({ messageId }, newest(9))).toEqual([])
       expect(await store.getMessage(application.id, messageId)).toMatchObject({ expunged: false })
     })

@@ -47,7 +47,7 @@ const BY_NAME: Lists<string> = {
   },
   entries: {
     async fill({ store }) {
-      for (let i = 0; i < 5; i++) await store.saveEntry(sample.entry())
+      for (let i = 0; i < 5; i++) await store.saveEntryIfUnchanged(sample.entry())
     },
     read: async ({ store }, page) => (await store.listEntries("key", ORG, page, NOW)).map(({ name }) => name),
   },

@@ -49,10 +49,10 @@ export function resources(name: string, setUp: SetUp): void {
         ...endpoint,
         secrets: new Uint8Array(endpoint.secrets),
       })
-      await store.updateEndpoint(endpoint.id, { description: "x" }, NOW + 1, 1)
-      await expect(store.updateEndpoint(endpoint.id, { description: "y" }, NOW + 1, 1)).rejects.toMatchObject(
-        { code: "conflict" },
-      )
+      await store.updateEndpointIfVersion(endpoint.id, { description: "x" }, NOW + 1, 1)
+      await expect(
+        store.updateEndpointIfVersion(endpoint.id, { description: "y" }, NOW + 1, 1),
+      ).rejects.toMatchObject({ code: "conflict" })
     })
 
     test("applications are left out by their endpoints", async () => {
@@ -146,9 +146,9 @@ export function resources(name: string, setUp: SetUp): void {
         retryPolicy: '{"v":2}',
         version: 2,
       })
-      await expect(store.deletePolicy(ORG, "mine")).rejects.toMatchObject({ code: "conflict" })
+      await expect(store.deletePolicyIfUnused(ORG, "mine")).rejects.toMatchObject({ code: "conflict" })
       await store.updateEndpoint(endpoint.id, { retryName: null, retryPolicy: null }, NOW)
-      await store.deletePolicy(ORG, "mine")
+      await store.deletePolicyIfUnused(ORG, "mine")
       expect(await store.getPolicy(ORG, "mine")).toBeNull()
     })
 

@@ -53,8 +53,8 @@ export function retention(name: string, setUp: SetUp): void {
 
     test("an entry goes when it has expired", async () => {
       const { store } = await setUp()
-      await store.saveEntry(sample.entry({ name: "mortal", expiresAt: NOW + 1000 }))
-      await store.saveEntry(sample.entry({ name: "eternal" }))
+      await store.saveEntryIfUnchanged(sample.entry({ name: "mortal", expiresAt: NOW + 1000 }))
+      await store.saveEntryIfUnchanged(sample.entry({ name: "eternal" }))
       expect(await store.purge(NOW + 999, 10)).toBe(0)
       expect(await store.purge(NOW + 1000, 10)).toBe(1)
       expect(await store.getEntry("key", ORG, "mortal", NOW)).toBeNull()
@@ -66,7 +66,7 @@ export function retention(name: string, setUp: SetUp): void {
       for (let i = 0; i < 2; i++) {
         await send({ payloadUntil: NOW + 1000, purgeUnmatchedAt: NOW + 5000 })
         await send()
-        await store.saveEntry(sample.entry({ expiresAt: NOW + 1000 }))
+        await store.saveEntryIfUnchanged(sample.entry({ expiresAt: NOW + 1000 }))
       }
       for (const removed of [5, 1, 0]) expect(await store.purge(NOW + 1000, 5)).toBe(removed)
     })
@@ -74,7 +74,7 @@ export function retention(name: string, setUp: SetUp): void {
     test("a discarded dead letter is no longer listed as one and keeps its record", async () => {
       const { store, killOff } = await setUp()
       const [, row] = await killOff(2)
-      expect(await store.amend([amendment(row!, { discardedAt: NOW })])).toEqual([true])
+      expect(await store.amendIfUnchanged([amendment(row!, { discardedAt: NOW })])).toEqual([true])
       expect(await store.countDeliveries({ status: "dead", undiscarded: true })).toBe(1)
       expect(await store.getDelivery(ORG, row!.id)).toMatchObject({ status: "dead", discardedAt: NOW })
     })

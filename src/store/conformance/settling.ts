@@ -59,7 +59,7 @@ export function settling(name: string, setUp: SetUp): void {
       await lanesOf(store).settle([settlement(endpoint.id, 7, first!, 500)])
       const [second] = (await fetch(8, 1, NOW + 30_000)).deliveries
       const before = (await store.getDelivery(ORG, second!.id))!
-      expect(await store.amend([revived(before)])).toEqual([true])
+      expect(await store.amendIfUnchanged([revived(before)])).toEqual([true])
       const begun = await store.getDelivery(ORG, second!.id)
       expect(begun).toMatchObject({ status: "pending", attemptCount: 0 })
       const outcome = settlement(endpoint.id, 8, second!, status, NOW + 30_000)
@@ -80,8 +80,8 @@ export function settling(name: string, setUp: SetUp): void {
       await send()
       const [first] = (await fetch(7)).deliveries
       if (what === "a cancel and a retry")
-        await store.amend([calledOff((await store.getDelivery(ORG, first!.id))!)])
-      await store.amend([revived((await store.getDelivery(ORG, first!.id))!, NOW + 1000)])
+        await store.amendIfUnchanged([calledOff((await store.getDelivery(ORG, first!.id))!)])
+      await store.amendIfUnchanged([revived((await store.getDelivery(ORG, first!.id))!, NOW + 1000)])
       const begun = await store.getDelivery(ORG, first!.id)
       expect(begun).toMatchObject({ status: "pending", attemptCount: 0, ageFrom: NOW + 1000 })
       const outcome = settlement(endpoint.id, 7, first!, status, NOW + 2000)
@@ -115,7 +115,7 @@ export function settling(name: string, setUp: SetUp): void {
       await send()
       const [claimed] = (await fetch(7)).deliveries
       const row = (await store.getDelivery(ORG, claimed!.id))!
-      expect(await store.amend([calledOff(row)])).toEqual([true])
+      expect(await store.amendIfUnchanged([calledOff(row)])).toEqual([true])
       const outcome = settlement(endpoint.id, 7, claimed!, status)
       expect(await lanesOf(store).settle([outcome])).toEqual(["superseded"])
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({
@@ -134,7 +134,7 @@ export function settling(name: string, setUp: SetUp): void {
       for (let i = 0; i < 4; i++) await send()
       const { deliveries } = await fetch(7)
       for (const i of [0, 2])
-        await store.amend([calledOff((await store.getDelivery(ORG, deliveries[i]!.id))!)])
+        await store.amendIfUnchanged([calledOff((await store.getDelivery(ORG, deliveries[i]!.id))!)])
       const outcomes = deliveries.map((one, i) => settlement(endpoint.id, 7, one, i === 2 ? 200 : 500))
       expect(await lanesOf(store).settle(outcomes)).toEqual([
         "superseded",
@@ -197,7 +197,7 @@ export function settling(name: string, setUp: SetUp): void {
       const { store, endpoint, fetch, killOff } = await setUp()
       const [dead] = await killOff(1)
       expect(dead).toMatchObject({ status: "dead", manual: false })
-      await store.amend([revived(dead!)])
+      await store.amendIfUnchanged([revived(dead!)])
       expect(await store.getDelivery(ORG, dead!.id)).toMatchObject({ status: "pending", manual: true })
       expect((await fetch(201)).deliveries).toMatchObject([{ manual: true }])
       // The first claim is lost: what it left behind was made for the operator, too.
@@ -266,7 +266,7 @@ export function settling(name: string, setUp: SetUp): void {
       const { store, application, endpoint, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(1)).deliveries
-      await store.amend([calledOff((await store.getDelivery(ORG, claimed!.id))!)])
+      await store.amendIfUnchanged([calledOff((await store.getDelivery(ORG, claimed!.id))!)])
       const plain = settlement(endpoint.id, 1, claimed!, 500)
       const gone = { ...plain, change: { ...plain.change, disableEndpoint: true } }
       expect(await lanesOf(store).settle([gone])).toEqual(["superseded"])

@@ -28,7 +28,7 @@ export function stageOn(open: () => Promise<StoreUnderTest>) {
     const endpoint = sample.endpoint(application.id, more)
     await store.createEndpoint(endpoint)
     const send = async (message: Partial<NewMessage> = {}): Promise<Accepted> =>
-      (await store.accept([sample.message(application.id, message)]))[0]!
+      (await store.acceptMany([sample.message(application.id, message)]))[0]!
     const lanes = lanesOf(store)
     const fetch = (token: number, limit = 10, now = NOW, retryShare = 0) =>
       lanes.fetch(laneFetch(endpoint.id, token, { limit, retryShare }), now)

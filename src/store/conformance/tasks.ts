@@ -15,7 +15,7 @@ export function tasks(name: string, setUp: SetUp): void {
       const rows = await store.readTask(task.id, 3)
       const cursor = rows.at(-1)!.seq
       const amendments = rows.map((row) => revived(row, NOW + 1))
-      expect(await store.stepTask(sample.step(task.id, { amendments, looked: 3, cursor }))).toEqual({
+      expect(await store.stepTaskIfCurrent(sample.step(task.id, { amendments, looked: 3, cursor }))).toEqual({
         amended: [true, true, true],
         added: [],
       })
@@ -23,8 +23,8 @@ export function tasks(name: string, setUp: SetUp): void {
       expect(await again.getTask(ORG, task.id)).toMatchObject({ done: 3, changed: 3, status: "running" })
       expect(await again.readTask(task.id, 9)).toHaveLength(2)
       // Read before the first step was made by somebody else: not made twice.
-      expect(await again.stepTask(sample.step(task.id))).toBeNull()
-      await again.stepTask(sample.step(task.id, { expectedCursor: cursor }))
+      expect(await again.stepTaskIfCurrent(sample.step(task.id))).toBeNull()
+      await again.stepTaskIfCurrent(sample.step(task.id, { expectedCursor: cursor }))
       expect(await again.getTask(ORG, task.id)).toMatchObject({ status: "finished" })
       expect(await again.countByStatus({})).toMatchObject({ pending: 3, dead: 2 })
     })
@@ -42,7 +42,7 @@ export function tasks(name: string, setUp: SetUp): void {
       await killOff(2)
       const task = await store.createTask(sample.task({ filter: { status: "dead" } }))
       expect(await store.cancelTask(ORG, task.id, NOW)).toMatchObject({ status: "cancelled" })
-      expect(await store.stepTask(sample.step(task.id))).toBeNull()
+      expect(await store.stepTaskIfCurrent(sample.step(task.id))).toBeNull()
       expect(await store.readTask(task.id, 9)).toEqual([])
     })
 
@@ -104,7 +104,7 @@ export function tasks(name: string, setUp: SetUp): void {
         await store.createTask(sample.task({})),
       ]
       await store.cancelTask(ORG, cancelled.id, NOW)
-      await store.stepTask(sample.step(finished.id))
+      await store.stepTaskIfCurrent(sample.step(finished.id))
       const ids = async (limit: number) => (await store.listRunningTasks(limit)).map(({ id }) => id)
       expect(await ids(9)).toEqual([first.id, second.id, third.id])
       expect(await ids(2)).toEqual([first.id, second.id])
@@ -118,7 +118,7 @@ export function tasks(name: string, setUp: SetUp): void {
       const theirs = sample.application()
       await store.createApplication(theirs)
       await store.createEndpoint(sample.endpoint(theirs.id))
-      await store.accept([sample.message(theirs.id)])
+      await store.acceptMany([sample.message(theirs.id)])
       await send()
       await attemptAll(200)
       const sendThree = async () => {
@@ -138,7 +138,7 @@ export function tasks(name: string, setUp: SetUp): void {
         const cursor = rows.length < 4 ? null : rows.at(-1)!.seq
         const amendments = rows.map((row) => calledOff(row))
         const looked = rows.length
-        await store.stepTask(sample.step(id, { amendments, looked, expectedCursor, cursor }))
+        await store.stepTaskIfCurrent(sample.step(id, { amendments, looked, expectedCursor, cursor }))
         expectedCursor = cursor
       }
       expect(cancelled.size).toBe(6)

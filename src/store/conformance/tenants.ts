@@ -48,12 +48,12 @@ export function tenants(name: string, setUp: SetUp): void {
       await store.createEndpoint(sample.endpoint(ours.id))
       for (let i = 0; i < 2; i++) await store.createEndpoint(sample.endpoint(theirs.id, { orgId: OTHER_ORG }))
       for (let i = 0; i < 2; i++) {
-        expect((await store.accept([sample.message("acme")]))[0]).toMatchObject({ matched: 1 })
-        expect((await store.accept([sample.message("acme", { orgId: OTHER_ORG })]))[0]).toMatchObject({
+        expect((await store.acceptMany([sample.message("acme")]))[0]).toMatchObject({ matched: 1 })
+        expect((await store.acceptMany([sample.message("acme", { orgId: OTHER_ORG })]))[0]).toMatchObject({
           matched: 2,
         })
       }
-      await expect(store.accept([sample.message(theirs.id)])).rejects.toMatchObject({ code: "not_found" })
+      await expect(store.acceptMany([sample.message(theirs.id)])).rejects.toMatchObject({ code: "not_found" })
       const messages = await store.listMessages({ appId: theirs.id }, newest(9), false)
       expect(messages).toHaveLength(2)
     })
@@ -64,7 +64,7 @@ export function tenants(name: string, setUp: SetUp): void {
       const idempotency = { key: Buffer.alloc(16, 1), digest: Buffer.alloc(16, 2) }
       for (const orgId of [ORG, OTHER_ORG]) {
         const message = sample.message("acme", { orgId, idempotency, eventId: "order-1" })
-        expect((await stage.store.accept([message]))[0]).toMatchObject({ duplicate: false })
+        expect((await stage.store.acceptMany([message]))[0]).toMatchObject({ duplicate: false })
       }
     })
 
@@ -96,9 +96,9 @@ export function tenants(name: string, setUp: SetUp): void {
         { orgId: OTHER_ORG, name: "mine", policy: "{}", updatedAt: NOW },
       ])
       await store.updateEndpoint(ours.id, { retryName: null, retryPolicy: null }, NOW)
-      await store.deletePolicy(ORG, "mine")
+      await store.deletePolicyIfUnused(ORG, "mine")
       expect(await store.getPolicy(ORG, "mine")).toBeNull()
-      await expect(store.deletePolicy(OTHER_ORG, "mine")).rejects.toMatchObject({ code: "conflict" })
+      await expect(store.deletePolicyIfUnused(OTHER_ORG, "mine")).rejects.toMatchObject({ code: "conflict" })
     })
   })
 }

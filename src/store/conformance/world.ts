@@ -25,7 +25,7 @@ export async function makeWorld(setUp: SetUp): Promise<World> {
   const ids: { [name: string]: { messageId: string; deliveryId: string } } = {}
   const accept = async (name: string, more: Partial<NewMessage> = {}) => {
     const message = sample.message(application.id, { to: endpoint.id, ...more })
-    await store.accept([message])
+    await store.acceptMany([message])
     const [delivery] = await store.listDeliveries({ messageId: message.id }, newest(1))
     ids[name] = { messageId: message.id, deliveryId: delivery!.id }
   }
@@ -44,11 +44,11 @@ export async function makeWorld(setUp: SetUp): Promise<World> {
   await accept("foreign", { orgId: OTHER_ORG, app: foreign.id, to: null })
 
   const row = async (name: string) => (await store.getDelivery(ORG, ids[name]!.deliveryId))!
-  await store.amend([
+  await store.amendIfUnchanged([
     calledOff(await row("cancelled")),
     calledOff(await row("expunged"), { deadReason: "expunged" }),
   ])
-  await store.amend([amendment(await row("cancelled"), { discardedAt: NOW })])
+  await store.amendIfUnchanged([amendment(await row("cancelled"), { discardedAt: NOW })])
   const nameOf = (messageId: string) =>
     Object.keys(ids).find((name) => ids[name]!.messageId === messageId) ?? messageId
   return { ...stage, second: second.id, foreignApplication: foreign.id, ids, nameOf }

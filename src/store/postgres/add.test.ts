@@ -22,7 +22,7 @@ test("of many processes that add the same deliveries at once one adds each", asy
   const { url, store, application, latecomer, additions, messageId } = await withLatecomer(5)
   const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(url)))
   const results = await Promise.all(
-    stores.map((one, i) => one.add(i % 2 === 0 ? additions : additions.toReversed(), AT)),
+    stores.map((one, i) => one.addIfMissing(i % 2 === 0 ? additions : additions.toReversed(), AT)),
   )
   expect(results.flat().filter(Boolean)).toHaveLength(5)
   expect(await store.listDeliveries({ endpointId: latecomer.id }, newest(99))).toHaveLength(5)
@@ -31,13 +31,13 @@ test("of many processes that add the same deliveries at once one adds each", asy
 
 test("the same one asked for twice in a call is added once", async () => {
   const { store, additions } = await withLatecomer()
-  expect(await store.add([...additions, ...additions], AT)).toEqual([true, false])
+  expect(await store.addIfMissing([...additions, ...additions], AT)).toEqual([true, false])
 })
 
 test("what is added wakes its lane, and is sent", async () => {
   const { store, query, latecomer, additions, messageId } = await withLatecomer()
   await query("DELETE FROM lane_wakes")
-  await store.add(additions, { now: NOW + 5, wall: NOW + 5 })
+  await store.addIfMissing(additions, { now: NOW + 5, wall: NOW + 5 })
   expect(await query("SELECT lane_id, due_at::bigint - $1::bigint AS late FROM lane_wakes", [NOW])).toEqual([
     { lane_id: latecomer.id, late: "5" },
   ])
@@ -52,7 +52,7 @@ test("a message that gets a delivery while its day goes stays for it", async () 
   const adder = await openStore(url)
   // The wakes are the last that is written: whoever adds has the message, and has not committed.
   await client.query("BEGIN; LOCK TABLE lane_wakes IN EXCLUSIVE MODE")
-  const adding = adder.add(additions, AT)
+  const adding = adder.addIfMissing(additions, AT)
   await waiting(watcher, 1)
   const purging = store.purge(TOMORROW, 10)
   await waiting(watcher, 2)
@@ -65,11 +65,11 @@ test("a message that gets a delivery while its day goes stays for it", async () 
 test("a message that nobody wanted gets a delivery while its time is up, and stays for it", async () => {
   const { url, store, client, application, endpoint } = await stage({ eventTypes: ["other"] })
   const message = sample.message(application.id)
-  await store.accept([message])
+  await store.acceptMany([message])
   const watcher = await connect(url)
   const adder = await openStore(url)
   await client.query("BEGIN; LOCK TABLE lane_wakes IN EXCLUSIVE MODE")
-  const adding = adder.add([{ messageId: message.id, endpointId: endpoint.id, manual: false }], AT)
+  const adding = adder.addIfMissing([{ messageId: message.id, endpointId: endpoint.id, manual: false }], AT)
   await waiting(watcher, 1)
   const purging = store.purge(message.purgeUnmatchedAt, 10)
   await waiting(watcher, 2)
@@ -82,12 +82,12 @@ test("a message that nobody wanted gets a delivery while its time is up, and sta
 test("nothing is added to a message that retention has just removed", async () => {
   const { url, store, client, application, endpoint } = await stage({ eventTypes: ["other"] })
   const message = sample.message(application.id)
-  await store.accept([message])
+  await store.acceptMany([message])
   const watcher = await connect(url)
   await client.query("BEGIN")
   await client.query("DELETE FROM messages")
   const adder = await openStore(url)
-  const adding = adder.add([{ messageId: message.id, endpointId: endpoint.id, manual: false }], AT)
+  const adding = adder.addIfMissing([{ messageId: message.id, endpointId: endpoint.id, manual: false }], AT)
   await waiting(watcher, 1)
   await client.query("COMMIT")
   expect(await adding).toEqual([false])

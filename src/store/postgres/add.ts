@@ -4,7 +4,7 @@ import { NEW_DELIVERY } from "../columns.ts"
 import { statement } from "../statements.ts"
 import type { Addition } from "../store.ts"
 import type { Runner } from "./connection.ts"
-import type { Context } from "./context.ts"
+import type { Context, Operation } from "./context.ts"
 import { Columns } from "./statement.ts"
 
 const COLUMNS = new Columns<Addition>({
@@ -57,9 +57,8 @@ woken AS (
 SELECT ord FROM missing`,
 )
 
-export function add(context: Context, additions: readonly Addition[], at: Moment): Promise<boolean[]> {
-  return context.database.transaction((runner) => addWithin(context, runner, additions, at))
-}
+export const addIfMissing: Operation<"addIfMissing"> = (context, additions, at) =>
+  context.database.transaction((runner) => addWithin(context, runner, additions, at))
 
 /** In a transaction of the caller's. */
 export async function addWithin(

@@ -78,7 +78,7 @@ const DISCARD = statement(
    RETURNING x.ord`,
 )
 
-export const amend: Operation<"amend"> = (context, amendments) =>
+export const amendIfUnchanged: Operation<"amendIfUnchanged"> = (context, amendments) =>
   withTheirDays(context, amendments, () =>
     context.database.transaction((runner) => amendWithin(runner, amendments)),
   )

@@ -52,10 +52,10 @@ test("what was being accepted while its endpoint became ordered stands in the li
   const { store, client, application, endpoint } = await stage()
   const [first, second] = [sample.message(application.id), sample.message(application.id)]
   await client.query("BEGIN")
-  await store.accept([first], client)
+  await store.acceptMany([first], client)
   await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)
   await client.query("COMMIT")
-  await store.accept([second])
+  await store.acceptMany([second])
   const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
   expect(work.deliveries.map(({ messageId }) => messageId)).toEqual([first.id])
 })
@@ -66,7 +66,9 @@ test("an end typed as SQL is kept, and can be retried", async () => {
   await query("UPDATE webhook_deliveries SET status = 'dead'")
   const [row] = await store.listDeliveries({ status: "dead" }, page)
   expect(await store.purge(NOW + 1000 * DAY_MS, 10)).toBe(0)
-  expect(await store.amend([{ ...expectedOf(row!), change: revive(row!, NOW + 1) }])).toEqual([true])
+  expect(await store.amendIfUnchanged([{ ...expectedOf(row!), change: revive(row!, NOW + 1) }])).toEqual([
+    true,
+  ])
   expect(await store.countByStatus({})).toMatchObject({ pending: 1, dead: 0 })
 })
 
@@ -78,7 +80,7 @@ test("amendments of every kind go together, and each says whether it still fitte
   const [waiting, other] = await store.listDeliveries({ live: true }, page)
   const change = cancel(waiting!, PRESETS.standard, NOW)
   const stale = { expectedAttemptCount: 7 }
-  const applied = await store.amend([
+  const applied = await store.amendIfUnchanged([
     { ...expectedOf(second!), change: { discardedAt: NOW } },
     { ...expectedOf(waiting!), change },
     { ...expectedOf(other!), ...stale, change },
@@ -102,7 +104,7 @@ test("a delivery that is called off takes its attempts to the day on which it ma
   await fetchAndFail()
   const [row] = await store.listDeliveries({ live: true }, page)
   const change = cancel(row!, PRESETS.standard, NOW)
-  expect(await store.amend([{ ...expectedOf(row!), change }])).toEqual([true])
+  expect(await store.amendIfUnchanged([{ ...expectedOf(row!), change }])).toEqual([true])
   const [lies] = await query("SELECT purge_day, purge_at FROM webhook_deliveries")
   expect(lies.purge_day).toBe(Math.ceil(Number(lies.purge_at) / DAY_MS))
   expect(await query("SELECT purge_day FROM attempts")).toEqual([{ purge_day: lies.purge_day }])
@@ -143,7 +145,7 @@ test("of two updates made from the same version one is refused", async () => {
   const { url, store, endpoint } = await stage()
   const other = await openStore(url)
   const results = await Promise.allSettled(
-    [store, other].map((one) => one.updateEndpoint(endpoint.id, { paused: true }, NOW, 1)),
+    [store, other].map((one) => one.updateEndpointIfVersion(endpoint.id, { paused: true }, NOW, 1)),
   )
   expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"])
 })
@@ -185,7 +187,7 @@ test("a policy is not deleted while an endpoint begins to use it", async () => {
   await client.query("LOCK TABLE lanes IN ACCESS EXCLUSIVE MODE")
   const creating = store.createEndpoint(sample.endpoint(application.id, { retryName: "mine" }))
   await waiting(watcher, 1)
-  const deleting = store.deletePolicy(orgId, "mine")
+  const deleting = store.deletePolicyIfUnused(orgId, "mine")
   await waiting(watcher, 2)
   await client.query("COMMIT")
   await creating
@@ -209,7 +211,7 @@ test("of many processes that make the same step one makes it", async () => {
     cursor: rows.at(-1)!.seq,
     at: AT,
   }
-  const results = await Promise.all(stores.map((one) => one.stepTask(step)))
+  const results = await Promise.all(stores.map((one) => one.stepTaskIfCurrent(step)))
   expect(results.filter((result) => result !== null)).toEqual([
     { amended: [true, true, true, true], added: [] },
   ])
@@ -249,6 +251,6 @@ test("a newer program adds columns while this one works: every change still goes
     await update()
     await store.updateApplication(application.id, { name: "B" }, NOW)
     await task()
-    expect(await store.accept([sample.message(application.id)])).toMatchObject([{ matched: 1 }])
+    expect(await store.acceptMany([sample.message(application.id)])).toMatchObject([{ matched: 1 }])
   }
 })

@@ -132,29 +132,29 @@ test("a send that needs a new partition while somebody holds the lock on them is
   await client.query("BEGIN")
   await client.query(`SELECT ${LOCK}`)
   const askedAt = performance.now()
-  await expect(store.accept([sample.message(application.id)])).rejects.toMatchObject({
+  await expect(store.acceptMany([sample.message(application.id)])).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringMatching(/try again$/),
   })
   expect(performance.now() - askedAt).toBeLessThan(4000)
   expect(await store.check()).toMatchObject({ kind: "postgres" })
   await query("COMMIT")
-  expect(await store.accept([sample.message(application.id)])).toMatchObject([{ matched: 1 }])
+  expect(await store.acceptMany([sample.message(application.id)])).toMatchObject([{ matched: 1 }])
 })
 
 test("the next partition is there before it is needed, so that nobody waits for the lock then", async () => {
   const { url, store, client, application, query } = await stage()
   const later = sample.message(application.id, { receivedAt: NOW + HALF_DAY_MS })
-  await store.accept([sample.message(application.id, { receivedAt: NOW })])
+  await store.acceptMany([sample.message(application.id, { receivedAt: NOW })])
   const next = `idempotency_${generationAt(NOW) + 1}`
   const isThere = async () => (await query("SELECT to_regclass($1) IS NOT NULL AS there", [next]))[0].there
   await expect.poll(isThere).toBe(true)
   const another = await openStore(url)
   await client.query("BEGIN")
   await client.query(`SELECT ${LOCK}`)
-  expect(await store.accept([later])).toMatchObject([{ matched: 1 }])
+  expect(await store.acceptMany([later])).toMatchObject([{ matched: 1 }])
   // One that has just started did not make it.
-  expect(await another.accept([{ ...later, id: sample.message("").id }])).toMatchObject([{ matched: 1 }])
+  expect(await another.acceptMany([{ ...later, id: sample.message("").id }])).toMatchObject([{ matched: 1 }])
   await query("COMMIT")
 })
 

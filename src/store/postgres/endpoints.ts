@@ -12,8 +12,9 @@ import {
   statement,
   UPDATE_ENDPOINT,
 } from "../statements.ts"
+import type { Endpoint, EndpointPatch } from "../store.ts"
 import { POSTGRES } from "./conditions.ts"
-import type { Operation } from "./context.ts"
+import type { Context, Operation } from "./context.ts"
 import { orRefuse } from "./errors.ts"
 import { readPage } from "./page.ts"
 import { insertTask } from "./tasks.ts"
@@ -85,8 +86,19 @@ const LINE_UP = statement(
   "UPDATE webhook_deliveries_live SET ordered = $2 WHERE webhook_id = $1 AND ordered <> $2 AND NOT dated",
 )
 
-export const updateEndpoint: Operation<"updateEndpoint"> = ({ database }, id, patch, now, ifVersion) =>
-  orRefuse(
+export const updateEndpoint: Operation<"updateEndpoint"> = (context, id, patch, now) =>
+  update(context, id, patch, now)
+
+export const updateEndpointIfVersion: Operation<"updateEndpointIfVersion"> = update
+
+function update(
+  { database }: Context,
+  id: string,
+  patch: EndpointPatch,
+  now: number,
+  version?: number,
+): Promise<Endpoint> {
+  return orRefuse(
     () => endpointUidTaken(patch.uid),
     () =>
       database.transactionCalmly(async (runner) => {
@@ -94,7 +106,7 @@ export const updateEndpoint: Operation<"updateEndpoint"> = ({ database }, id, pa
         const [row] = await runner.run(LOCK, [id])
         if (row === undefined) throw notFound("endpoint", id)
         const before = toEndpoint(row)
-        if (ifVersion !== undefined && ifVersion !== before.version) throw endpointChanged(id)
+        if (version !== undefined && version !== before.version) throw endpointChanged(id)
         const after = patchEndpoint(before, patch, now)
         // First, since it may take long: the update locks out changes to the application's other endpoints.
         if (after.ordered !== before.ordered) await runner.run(LINE_UP, [id, after.ordered])
@@ -103,6 +115,7 @@ export const updateEndpoint: Operation<"updateEndpoint"> = ({ database }, id, pa
         return toEndpoint(read!)
       }),
   )
+}
 
 const DELETE = statement(
   "endpoints.delete",

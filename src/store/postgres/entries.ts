@@ -7,7 +7,7 @@ import { POSTGRES } from "./conditions.ts"
 import type { Operation } from "./context.ts"
 import { readPage } from "./page.ts"
 
-export const saveEntry: Operation<"saveEntry"> = async ({ database }, entry) => {
+export const saveEntryIfUnchanged: Operation<"saveEntryIfUnchanged"> = async ({ database }, entry) => {
   const { kind, name, orgId, body, version, createdAt, updatedAt, expiresAt, owner = null } = entry
   const values = [kind, name, orgId, body, version, createdAt, updatedAt, expiresAt, owner]
   const saved = await database.run(version === 1 ? CREATE_ENTRY : UPDATE_ENTRY, values)

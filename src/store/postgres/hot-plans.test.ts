@@ -71,7 +71,7 @@ async function backlog(): Promise<Scene> {
        FROM generate_series(1, ${BACKLOG}) i, unnest(ARRAY['pending', 'delivered']) s`,
     [application.id, blocked.id, NOW],
   )
-  await Promise.all(Array.from({ length: 20 }, () => store.accept([sample.message(application.id)])))
+  await Promise.all(Array.from({ length: 20 }, () => store.acceptMany([sample.message(application.id)])))
   await client.query("VACUUM ANALYZE")
   await client.query(HOT_SETTINGS)
   return {
@@ -276,7 +276,7 @@ test("a large batch compares no row with every other", async () => {
 
 test("a fetch beside many that were handed over looks each of them up once", async () => {
   const { plan, client, endpointId, store, appId } = await backlog()
-  await Promise.all(Array.from({ length: 500 }, () => store.accept([sample.message(appId)])))
+  await Promise.all(Array.from({ length: 500 }, () => store.acceptMany([sample.message(appId)])))
   const { rows } = await client.query(
     "UPDATE webhook_deliveries_live SET handed_token = 1 WHERE webhook_id = $1 RETURNING seq::int",
     [endpointId],

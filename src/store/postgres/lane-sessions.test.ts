@@ -26,7 +26,7 @@ async function start(more: Partial<Endpoint> = {}, asked: Partial<LaneWant> = {}
   const lanes = lanesOf(store)
   const lane = lanes.of({ endpointId: endpoint.id, token: TOKEN })
   const accept = async (message: Partial<NewMessage> = {}) =>
-    (await store.accept([sample.message(application.id, { eventType: "wanted", ...message })]))[0]!
+    (await store.acceptMany([sample.message(application.id, { eventType: "wanted", ...message })]))[0]!
   const [{ id: worker }] = (await query(
     "INSERT INTO workers (lease_until, name) VALUES (now() + interval '1 hour', 'ours') RETURNING id",
   )) as [{ id: string }]
@@ -159,8 +159,8 @@ test.each([
     await query("UPDATE webhook_deliveries SET status = 'dead', dead_reason = 'cancelled'")
     await query("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0")
   } else {
-    await store.amend([calledOff(await read())])
-    await store.amend([revived(await read(), NOW + 1000)])
+    await store.amendIfUnchanged([calledOff(await read())])
+    await store.amendIfUnchanged([revived(await read(), NOW + 1000)])
   }
   expect(await lanes.settle([settled])).toEqual(["superseded"])
   expect(await lanes.settle([settled])).toEqual(["stale"])
@@ -234,7 +234,8 @@ test("an endpoint that was created before the send is never missed, nor one that
 test("an application that lost its uid to another gets nothing more by that name", async () => {
   const { store, application, query } = await start()
   await query("UPDATE applications SET uid = 'acme'")
-  const send = async () => (await store.accept([sample.message("acme", { eventType: "wanted" })]))[0]!.matched
+  const send = async () =>
+    (await store.acceptMany([sample.message("acme", { eventType: "wanted" })]))[0]!.matched
   for (let i = 0; i < 5; i++) expect(await send()).toBe(1)
   await store.updateApplication(application.id, { uid: null }, NOW)
   await store.createApplication(sample.application({ uid: "acme" }))
@@ -347,7 +348,7 @@ test("a fetch for a lane that is not open waits for every statement that may han
   const held = []
   for (const app of [application.id, "acme"]) {
     const { committed, release } = holdAnswer(store, "messages.accept")
-    sent.push(store.accept([sample.message(app, { to: endpoint.id })]))
+    sent.push(store.acceptMany([sample.message(app, { to: endpoint.id })]))
     await committed
     held.push(release)
   }
@@ -460,13 +461,13 @@ test("a delivery whose giving back was not answered is not fetched again before 
 test("a key that two processes wrote at the turn of a generation is answered as a duplicate, and harms no other message", async () => {
   const { store, application, query } = await start()
   const idempotency = { key: Buffer.from("key"), digest: Buffer.from("digest") }
-  const keyed = () => store.accept([sample.message(application.id, { idempotency })])
+  const keyed = () => store.acceptMany([sample.message(application.id, { idempotency })])
   const [first] = await keyed()
   await store.partitions.ensureGeneration(generationOf([sample.message(application.id)]) - 1)
   await query(
     "INSERT INTO idempotency SELECT generation - 1, app_id, key, message_id, digest FROM idempotency",
   )
-  const [again, other] = await Promise.all([keyed(), store.accept([sample.message(application.id)])])
+  const [again, other] = await Promise.all([keyed(), store.acceptMany([sample.message(application.id)])])
   expect(again[0]).toMatchObject({ messageId: first!.messageId, duplicate: true })
   expect(other[0]).toMatchObject({ duplicate: false, matched: 0 })
 })
@@ -499,8 +500,8 @@ test("a message that has to wait for somebody holds up none of another applicati
   const keyed = () => sample.message(application.id, { idempotency })
   const other = await connect(url)
   await other.query("BEGIN")
-  await store.accept([keyed()], other)
-  const waits = store.accept([keyed()])
+  await store.acceptMany([keyed()], other)
+  const waits = store.acceptMany([keyed()])
   await waiting(client, 1)
   expect(await handed()).toBeDefined()
   await other.query("COMMIT")

@@ -220,7 +220,7 @@ export class Session implements LaneSession {
     this.#isOpen = true
   }
 
-  settle(outcomes: readonly Settlement[]): Promise<SettleResult[]> {
+  settleIfClaimed(outcomes: readonly Settlement[]): Promise<SettleResult[]> {
     if (outcomes.some(({ gate }) => gate?.closes)) this.#recall()
     return Promise.all(outcomes.map((outcome) => this.#settleOne(outcome)))
   }

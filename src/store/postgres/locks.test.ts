@@ -10,21 +10,21 @@ test("a send whose key an open transaction holds is refused in good time, and ot
   const keyed = () =>
     sample.message(application.id, { idempotency: { key: Buffer.alloc(16, 1), digest: Buffer.alloc(16, 2) } })
   await client.query("BEGIN")
-  const [held] = await store.accept([keyed()], client)
-  const same = store.accept([keyed()]).catch((error: PosthornError) => error)
-  const others = [1, 2, 3].map(() => store.accept([sample.message(application.id)]))
+  const [held] = await store.acceptMany([keyed()], client)
+  const same = store.acceptMany([keyed()]).catch((error: PosthornError) => error)
+  const others = [1, 2, 3].map(() => store.acceptMany([sample.message(application.id)]))
   expect(await same).toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("try again"),
   })
   for (const [accepted] of await Promise.all(others)) expect(accepted).toMatchObject({ matched: 1 })
   await client.query("COMMIT")
-  expect(await store.accept([keyed()])).toMatchObject([{ messageId: held!.messageId, duplicate: true }])
+  expect(await store.acceptMany([keyed()])).toMatchObject([{ messageId: held!.messageId, duplicate: true }])
 })
 
 test("a lane that an operator has locked is settled when the lock is gone", async () => {
   const { store, client, application, endpoint } = await stage()
-  await store.accept([sample.message(application.id)])
+  await store.acceptMany([sample.message(application.id)])
   const ask = fetchOf(endpoint)
   const work = await lanesOf(store).fetch(ask, NOW)
   const outcome = settlement(endpoint.id, 1, work.deliveries[0]!, 200)
@@ -37,7 +37,7 @@ test("a lane that an operator has locked is settled when the lock is gone", asyn
 
 test("a delivery that somebody holds is busy, and what is settled with it is settled", async () => {
   const { store, client, application, endpoint } = await stage()
-  for (let n = 0; n < 3; n++) await store.accept([sample.message(application.id)])
+  for (let n = 0; n < 3; n++) await store.acceptMany([sample.message(application.id)])
   const ask = fetchOf(endpoint)
   const work = await lanesOf(store).fetch(ask, NOW)
   const outcomes = work.deliveries.map((one) => settlement(endpoint.id, 1, one, 200))
@@ -52,7 +52,7 @@ test("a delivery that somebody holds is busy, and what is settled with it is set
 
 test("what an answer that got lost had taken is given again, and what is in hand is not", async () => {
   const { store, application, endpoint } = await stage()
-  for (let n = 0; n < 3; n++) await store.accept([sample.message(application.id)])
+  for (let n = 0; n < 3; n++) await store.acceptMany([sample.message(application.id)])
   const { endpointId, token, want } = fetchOf(endpoint)
   const fetch = async (limit: number) =>
     (await lanesOf(store).fetch({ endpointId, token, want: { ...want, limit } }, NOW)).deliveries.map(
@@ -69,7 +69,7 @@ test("what an answer that got lost had taken is given again, and what is in hand
 test("a payload that was expunged is null, among large ones that are read apart", async () => {
   const { store, application, endpoint } = await stage()
   const messages = [1, 2, 3].map((n) => sample.message(application.id, { payload: Buffer.alloc(900_000, n) }))
-  for (const message of messages) await store.accept([message])
+  for (const message of messages) await store.acceptMany([message])
   await store.expungeMessage(application.id, messages[1]!.id)
   const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
   expect(work.deliveries.map(({ payload }) => payload?.[0] ?? null)).toEqual([1, null, 3])
@@ -78,7 +78,7 @@ test("a payload that was expunged is null, among large ones that are read apart"
 test("large payloads come whole, though they are read apart from the rest", async () => {
   const { store, application, endpoint } = await stage()
   const payloads = [1, 2, 3, 4, 5].map((n) => Buffer.alloc(700_000 * n, n))
-  for (const payload of payloads) await store.accept([sample.message(application.id, { payload })])
+  for (const payload of payloads) await store.acceptMany([sample.message(application.id, { payload })])
   const ask = fetchOf(endpoint)
   const work = await lanesOf(store).fetch(ask, NOW)
   expect(work.deliveries.map(({ payload }) => Buffer.compare(toBuffer(payload!), payloads.shift()!))).toEqual(

@@ -122,7 +122,9 @@ test("what comes back to life takes its attempts along and outlives its day", as
   await send(2)
   const [kept, reset] = await attempt(500, TOMORROW)
   const expected = { expectedStatus: "dead", expectedAttemptCount: 1 } as const
-  expect(await store.amend([{ seq: kept!.seq, ...expected, change: revive(kept!, NOW - 1) }])).toEqual([true])
+  expect(
+    await store.amendIfUnchanged([{ seq: kept!.seq, ...expected, change: revive(kept!, NOW - 1) }]),
+  ).toEqual([true])
   await query("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0 WHERE id = $1", [
     reset!.id,
   ])
@@ -145,7 +147,9 @@ test("an attempt that ended after its delivery was called off goes with it", asy
   const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
   const [row] = await store.listDeliveries({ live: true }, page)
   const change = { ...cancel(row!, PRESETS.standard, NOW), purgeAt: TOMORROW }
-  await store.amend([{ seq: row!.seq, expectedStatus: "pending", expectedAttemptCount: 0, change }])
+  await store.amendIfUnchanged([
+    { seq: row!.seq, expectedStatus: "pending", expectedAttemptCount: 0, change },
+  ])
   expect(await lanesOf(store).settle([settlement(endpoint.id, 1, work.deliveries[0]!, 200)])).toEqual([
     "superseded",
   ])

@@ -18,7 +18,7 @@ import * as tasks from "./tasks.ts"
 import * as workers from "./workers.ts"
 
 /** Methods that share statements with other calls, or that belong to the store as a whole. */
-export type OutsideOperations = "accept" | "openLane" | "changedOutside" | "close"
+export type OutsideOperations = "acceptMany" | "openLane" | "changedOutside" | "close"
 
 type Contract = { [name in Exclude<keyof Store, OutsideOperations>]: Operation<name> }
 

@@ -9,18 +9,18 @@ const page = newest(9)
 test("how long its own statements wait for a lock is as before", async () => {
   const { store, client, application } = await stage()
   await client.query("BEGIN")
-  await store.accept([sample.message(application.id)], client)
+  await store.acceptMany([sample.message(application.id)], client)
   expect((await client.query("SHOW lock_timeout")).rows).toEqual([{ lock_timeout: "0" }])
   await client.query("COMMIT")
 })
 
 test("a batch of which one is refused leaves nothing, and the transaction goes on", async () => {
   const { store, client, application } = await stage()
-  await store.accept([sample.message(application.id, { eventId: "e1" })])
+  await store.acceptMany([sample.message(application.id, { eventId: "e1" })])
   await client.query("BEGIN")
   const batch = [sample.message(application.id), sample.message(application.id, { eventId: "e1" })]
-  await expect(store.accept(batch, client)).rejects.toMatchObject({ code: "conflict", field: "eventId" })
-  await store.accept([sample.message(application.id)], client)
+  await expect(store.acceptMany(batch, client)).rejects.toMatchObject({ code: "conflict", field: "eventId" })
+  await store.acceptMany([sample.message(application.id)], client)
   await client.query("COMMIT")
   expect(await store.listMessages({ appId: application.id }, page, false)).toHaveLength(2)
 })
@@ -29,8 +29,8 @@ test("a statement that PostgreSQL refuses does not end the transaction either", 
   const { store, client, application } = await stage()
   await client.query("BEGIN")
   const nul = sample.message(application.id, { eventType: "a\0b" })
-  await expect(store.accept([nul], client)).rejects.toMatchObject({ code: "invalid_input" })
-  await store.accept([sample.message(application.id)], client)
+  await expect(store.acceptMany([nul], client)).rejects.toMatchObject({ code: "invalid_input" })
+  await store.acceptMany([sample.message(application.id)], client)
   await client.query("COMMIT")
   expect(await store.listMessages({ appId: application.id }, page, false)).toHaveLength(1)
 })
@@ -40,12 +40,12 @@ test("a pool, a client outside of a transaction, and anything else are refused",
   const pool = new pg.Pool({ connectionString: url })
   onTestFinished(() => pool.end())
   for (const tx of [pool, client])
-    await expect(store.accept([sample.message(application.id)], tx)).rejects.toMatchObject({
+    await expect(store.acceptMany([sample.message(application.id)], tx)).rejects.toMatchObject({
       code: "invalid_input",
       field: "tx",
       message: expect.stringContaining("BEGIN"),
     })
-  await expect(store.accept([sample.message(application.id)], {})).rejects.toMatchObject({ field: "tx" })
+  await expect(store.acceptMany([sample.message(application.id)], {})).rejects.toMatchObject({ field: "tx" })
   expect(await store.listMessages({ appId: application.id }, page, false)).toEqual([])
 })
 
@@ -61,7 +61,7 @@ test("many messages for many endpoints are accepted in statements that end in ti
     ),
   )
   const accepted = await Promise.all(
-    Array.from({ length: 60 }, () => store.accept([sample.message(application.id)])),
+    Array.from({ length: 60 }, () => store.acceptMany([sample.message(application.id)])),
   )
   expect(accepted.map(([one]) => one!.matched)).toEqual(Array.from({ length: 60 }, () => 500))
 })

@@ -41,7 +41,7 @@ const LOCK = statement(
 )
 
 /** The lock waits for transactions in which endpoints begin to use the policy, so that the next statement finds those endpoints. */
-export const deletePolicy: Operation<"deletePolicy"> = ({ database }, orgId, name) =>
+export const deletePolicyIfUnused: Operation<"deletePolicyIfUnused"> = ({ database }, orgId, name) =>
   database.transaction(async (runner) => {
     await runner.run(LOCK, [orgId, name])
     const [user] = await runner.run(FIND_POLICY_USER, [orgId, name])

@@ -53,7 +53,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   ])
   return {
     ...(Object.fromEntries(bound) as Omit<Store, OutsideOperations>),
-    accept: (...args) => acceptor.accept(...args),
+    acceptMany: (...args) => acceptor.accept(...args),
     openLane: (...args) => sessions.open(...args),
     changedOutside: async () => false,
     database,

@@ -74,7 +74,7 @@ const LOCK = statement(
   "SELECT id FROM tasks WHERE id = $1 AND status = 'running' AND cursor = $2 FOR NO KEY UPDATE",
 )
 
-export const stepTask: Operation<"stepTask"> = (context, step) => {
+export const stepTaskIfCurrent: Operation<"stepTaskIfCurrent"> = (context, step) => {
   const { taskId, expectedCursor, amendments, additions, looked, cursor, at } = step
   return withTheirDays(context, amendments, () =>
     context.database.transactionCalmly(async (runner) => {

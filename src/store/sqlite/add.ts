@@ -2,11 +2,10 @@
 import type { Moment } from "../../core/clock.ts"
 import { NEW_DELIVERY } from "../columns.ts"
 import type { Addition } from "../store.ts"
-import type { Context } from "./context.ts"
+import type { Context, Operation } from "./context.ts"
 
-export function add(context: Context, additions: readonly Addition[], at: Moment): boolean[] {
-  return additions.map((addition) => addOne(context, addition, at))
-}
+export const addIfMissing: Operation<"addIfMissing"> = (context, additions, at) =>
+  additions.map((addition) => addOne(context, addition, at))
 
 /** As if the message had been accepted now. Its `deliver_at` is a date of the wall clock. */
 function addOne(

@@ -2,8 +2,7 @@
 import type { SQLInputValue } from "node:sqlite"
 import type { Change } from "../../core/settle.ts"
 import type { FencedSettlement } from "../fence.ts"
-import type { Amendment } from "../store.ts"
-import type { Context } from "./context.ts"
+import type { Context, Operation } from "./context.ts"
 
 /** The row is what an outcome was computed from. An operator's retry moves `age_from`, which fences off answers from before it. */
 const AS_TRIED = "attempt_count = ? AND age_from IS ? AND status IN ('pending', 'failed')"
@@ -83,8 +82,8 @@ function applyChange(
   return changes === 1
 }
 
-export function amend(context: Context, amendments: readonly Amendment[]): boolean[] {
-  return amendments.map(({ seq, expectedStatus, expectedAttemptCount, change }) => {
+export const amendIfUnchanged: Operation<"amendIfUnchanged"> = (context, amendments) =>
+  amendments.map(({ seq, expectedStatus, expectedAttemptCount, change }) => {
     if (!("discardedAt" in change))
       return applyChange(context, seq, change, null, AS_READ, [expectedAttemptCount, expectedStatus])
     return (
@@ -95,4 +94,3 @@ export function amend(context: Context, amendments: readonly Amendment[]): boole
         .run(change.discardedAt, seq).changes === 1
     )
   })
-}

@@ -11,7 +11,7 @@ import {
   SELECT_ENDPOINTS,
   UPDATE_ENDPOINT,
 } from "../statements.ts"
-import type { Endpoint } from "../store.ts"
+import type { Endpoint, EndpointPatch } from "../store.ts"
 import { SQLITE } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
 import { orRefuse } from "./errors.ts"
@@ -66,10 +66,15 @@ export function readEndpoint({ connection }: Context, id: string): Endpoint | nu
 export const listEndpoints: Operation<"listEndpoints"> = (context, filter, page) =>
   readPage(context, SELECT_ENDPOINTS, ofEndpoints(SQLITE, filter), "e.id", page).map(toEndpoint)
 
-export const updateEndpoint: Operation<"updateEndpoint"> = (context, id, patch, now, ifVersion) => {
+export const updateEndpoint: Operation<"updateEndpoint"> = (context, id, patch, now) =>
+  update(context, id, patch, now)
+
+export const updateEndpointIfVersion: Operation<"updateEndpointIfVersion"> = update
+
+function update(context: Context, id: string, patch: EndpointPatch, now: number, version?: number): Endpoint {
   const before = readEndpoint(context, id)
   if (before === null) throw notFound("endpoint", id)
-  if (ifVersion !== undefined && ifVersion !== before.version) throw endpointChanged(id)
+  if (version !== undefined && version !== before.version) throw endpointChanged(id)
   const after = patchEndpoint(before, patch, now)
   if (!write(context, UPDATE_ENDPOINT, after)) throw notFound("endpoint", id)
   // Waiting deliveries move between the ordered line and the queues; finished rows keep what they were.

@@ -7,7 +7,7 @@ import { SQLITE } from "./conditions.ts"
 import type { Operation } from "./context.ts"
 import { readPage } from "./page.ts"
 
-export const saveEntry: Operation<"saveEntry"> = ({ connection }, entry) => {
+export const saveEntryIfUnchanged: Operation<"saveEntryIfUnchanged"> = ({ connection }, entry) => {
   const { kind, name, orgId, body, version, createdAt, updatedAt, expiresAt, owner = null } = entry
   const saved = connection
     .sql((version === 1 ? CREATE_ENTRY : UPDATE_ENTRY).text)

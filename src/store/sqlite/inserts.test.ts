@@ -56,7 +56,7 @@ test("what cannot be written stays until it is dropped; very much is written as 
 async function start(more: Partial<Endpoint> = {}) {
   const stage = await sqliteStage(more)
   const { store, application } = stage
-  const send = (more = {}) => store.accept([sample.message(application.id, { receivedAt: NOW, ...more })])
+  const send = (more = {}) => store.acceptMany([sample.message(application.id, { receivedAt: NOW, ...more })])
   return { ...stage, send }
 }
 
@@ -93,7 +93,11 @@ test("numbers of deliveries follow those that were added otherwise at the same m
   const messageId = (await send())[0]!.messageId
   const late = sample.endpoint(application.id, { eventTypes: ["none.of.these"] })
   await store.createEndpoint(late)
-  await Promise.all([send(), store.add([{ messageId, endpointId: late.id, manual: true }], AT), send()])
+  await Promise.all([
+    send(),
+    store.addIfMissing([{ messageId, endpointId: late.id, manual: true }], AT),
+    send(),
+  ])
   const rows = await store.listDeliveries({}, { ...newest(9), order: "ascending" })
   expect(rows.map(({ seq, endpointId }) => [seq, endpointId])).toEqual([
     [1, endpoint.id],
@@ -143,13 +147,13 @@ test.each([
   await send({ eventId: "taken", idempotency: key(1) })
   const batch = () => {
     const messages = [{}, {}, {}, {}, {}, bad].map((one) => sample.message(application.id, one as object))
-    return store.accept(messages)
+    return store.acceptMany(messages)
   }
   // The second time each call has its savepoint from the beginning.
   for (const kept of [2, 4]) {
     await expect(batch()).rejects.toThrow()
     const beside = await openSqliteStore({ path, own: false, onLost() {} })
-    await beside.accept([sample.message(application.id)])
+    await beside.acceptMany([sample.message(application.id)])
     await beside.close()
     expect(await counted(stage)).toEqual([kept, kept])
     await send()
@@ -165,7 +169,7 @@ test("a lane that a refused batch was to be handed to is closed: nothing in it i
   const batch = [{}, { eventId: "taken" }].map((one) =>
     sample.message(application.id, { receivedAt: NOW, ...one }),
   )
-  await expect(store.accept(batch)).rejects.toMatchObject({ code: "conflict" })
+  await expect(store.acceptMany(batch)).rejects.toMatchObject({ code: "conflict" })
   expect((await send())[0]!.lanes).toHaveLength(1)
   const { handedOver } = lanesOf(store).of({ endpointId: endpoint.id, token: TOKEN })
   expect(handedOver.map(({ seq }) => seq)).toEqual([1])
@@ -198,14 +202,14 @@ test("one that is there already is refused alone, whatever is sent at the same m
   const stage = await start()
   const { store, application, send } = stage
   const message = sample.message(application.id, { receivedAt: NOW })
-  await store.accept([message])
-  const results = await Promise.allSettled([send(), store.accept([message]), send()])
+  await store.acceptMany([message])
+  const results = await Promise.allSettled([send(), store.acceptMany([message]), send()])
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
   expect(await counted(stage)).toEqual([3, 3])
   await send({ eventId: "taken" })
   for (const before of [962, 963, 964]) {
     const batch = [...Array(before).fill({}), { eventId: "taken" }]
-    const sent = store.accept(batch.map((one) => sample.message(application.id, one)))
+    const sent = store.acceptMany(batch.map((one) => sample.message(application.id, one)))
     await expect(sent).rejects.toMatchObject({ code: "conflict", field: "eventId" })
   }
   expect(await counted(stage)).toEqual([4, 4])
@@ -233,6 +237,6 @@ test("at the same moment too, an older claim does not settle what a newer one ha
 test("a message for one endpoint that is there already is refused as that", async () => {
   const { application, endpoint, store } = await start()
   const message = sample.message(application.id, { to: endpoint.id })
-  await store.accept([message])
-  await expect(store.accept([message])).rejects.toMatchObject({ code: "conflict" })
+  await store.acceptMany([message])
+  await expect(store.acceptMany([message])).rejects.toMatchObject({ code: "conflict" })
 })

@@ -127,7 +127,7 @@ class Session implements LaneSession {
     }
   }
 
-  settle(outcomes: readonly Settlement[]): Promise<SettleResult[]> {
+  settleIfClaimed(outcomes: readonly Settlement[]): Promise<SettleResult[]> {
     if (outcomes.some(({ gate }) => gate?.closes)) this.#recall()
     const fenced = outcomes.map((outcome) => fenceSettlement(this.claim, outcome))
     return this.#writer.call("settle", [fenced], (results) => {

@@ -17,7 +17,7 @@ async function start(more: Partial<Endpoint> = {}, most = 10, starting = 1) {
   const open = () =>
     lanes.fetch(laneFetch(endpoint.id, TOKEN, { limit: most, starting, handoffPlaces: most }), NOW)
   const accept = async (message: Partial<NewMessage> = {}) =>
-    (await store.accept([sample.message(application.id, { receivedAt: NOW, ...message })]))[0]!
+    (await store.acceptMany([sample.message(application.id, { receivedAt: NOW, ...message })]))[0]!
   /** What is handed over of it. Else its lane is one to wake. */
   const send = async (message: Partial<NewMessage> = {}): Promise<ClaimedDelivery | undefined> => {
     const before = lane.handedOver.length

@@ -66,10 +66,11 @@ export const WRITES = {
   deleteApplication: applications.deleteApplication,
   createEndpoint: endpoints.createEndpoint,
   updateEndpoint: endpoints.updateEndpoint,
+  updateEndpointIfVersion: endpoints.updateEndpointIfVersion,
   deleteEndpoint: endpoints.deleteEndpoint,
   putPolicy: policies.putPolicy,
-  deletePolicy: policies.deletePolicy,
-  saveEntry: entries.saveEntry,
+  deletePolicyIfUnused: policies.deletePolicyIfUnused,
+  saveEntryIfUnchanged: entries.saveEntryIfUnchanged,
   deleteEntry: entries.deleteEntry,
   accept: accepting.accept,
   changedOutside: (context: Context) => context.takeChangedByOthers(),
@@ -81,11 +82,11 @@ export const WRITES = {
   closeLane: lanes.closeLane,
   expungeAttempt: attempts.expungeAttempt,
   expungeMessage: messages.expungeMessage,
-  add: adding.add,
-  amend: amending.amend,
+  addIfMissing: adding.addIfMissing,
+  amendIfUnchanged: amending.amendIfUnchanged,
   createTask: tasks.createTask,
   cancelTask: tasks.cancelTask,
-  stepTask: tasks.stepTask,
+  stepTaskIfCurrent: tasks.stepTaskIfCurrent,
   purge: maintenance.purge,
   check: meta.check,
 }
@@ -93,7 +94,7 @@ export const WRITES = {
 export type OperationName = keyof typeof READS | keyof typeof WRITES
 
 /** Methods that the store makes of operations of the thread. */
-export type OutsideThread = "openLane" | "close"
+export type OutsideThread = "acceptMany" | "openLane" | "close"
 
-type Contract = { [name in Exclude<keyof Store, OutsideThread | "accept">]: Operation<name> }
+type Contract = { [name in Exclude<keyof Store, OutsideThread>]: Operation<name> }
 export const OPERATIONS = { ...READS, ...WRITES } satisfies Contract

@@ -9,7 +9,7 @@ const NOW = 1_900_000_000_000
 
 async function stage(messages: number, more: Parameters<typeof sqliteStage>[0] = {}) {
   const { path, store, application, endpoint } = await sqliteStage(more)
-  const send = () => store.accept([sample.message(application.id, { receivedAt: NOW })])
+  const send = () => store.acceptMany([sample.message(application.id, { receivedAt: NOW })])
   for (let i = 0; i < messages; i++) await send()
   const sql = (text: string) => {
     const db = new DatabaseSync(path)

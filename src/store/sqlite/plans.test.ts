@@ -223,7 +223,7 @@ test("one row is found by its name, whoever it belongs to", () => {
     ...plan("getMessages", ["m"], true),
     ...plan("getAttempt", "m", "atmpt"),
     ...plan("expungeAttempt", "m", "atmpt"),
-    ...plan("add", [{ messageId: "m", endpointId: "e", manual: true }], AT),
+    ...plan("addIfMissing", [{ messageId: "m", endpointId: "e", manual: true }], AT),
     ...plan("createTask", sample.task({})),
   ]
   for (const text of found) expect(text).not.toMatch(WHOLE)

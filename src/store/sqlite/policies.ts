@@ -20,7 +20,7 @@ export const getPolicy: Operation<"getPolicy"> = ({ connection }, orgId, name) =
 export const listPolicies: Operation<"listPolicies"> = ({ connection }, orgId) =>
   connection.sql(LIST_POLICIES.text).all(orgId).map(toPolicy)
 
-export const deletePolicy: Operation<"deletePolicy"> = ({ connection }, orgId, name) => {
+export const deletePolicyIfUnused: Operation<"deletePolicyIfUnused"> = ({ connection }, orgId, name) => {
   const user = connection.sql(FIND_POLICY_USER.text).get(orgId, name)
   if (user !== undefined) throw policyInUse(name, user.id)
   if (connection.sql(DELETE_POLICY.text).get(orgId, name) === undefined) throw notFound("policy", name)

@@ -124,9 +124,9 @@ test("a call that fails in its middle leaves nothing, and those of the same mome
   // The second time the store is wary: each call has its savepoint from the beginning.
   for (const kept of [2, 4]) {
     const results = await Promise.allSettled([
-      store.accept([sample.message(id)]),
-      store.accept([sample.message(id, { eventId }), sample.message(id, { eventId })]),
-      store.accept([sample.message(id)]),
+      store.acceptMany([sample.message(id)]),
+      store.acceptMany([sample.message(id, { eventId }), sample.message(id, { eventId })]),
+      store.acceptMany([sample.message(id)]),
     ])
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
     expect(await store.listMessages({ appId: id }, newest(9), false)).toHaveLength(kept)
@@ -135,7 +135,7 @@ test("a call that fails in its middle leaves nothing, and those of the same mome
 
 test("a send in somebody's transaction is refused: the file has a connection of its own", async () => {
   const store = await open(temporaryFile())
-  await expect(store.accept([sample.message("acme")], {})).rejects.toMatchObject({ field: "tx" })
+  await expect(store.acceptMany([sample.message("acme")], {})).rejects.toMatchObject({ field: "tx" })
 })
 
 test("a file of a newer program is refused and left as it is", async () => {
@@ -179,7 +179,7 @@ test("a reset typed as SQL clears what the finished life left behind, and our ow
   const endpoint = sample.endpoint(application.id)
   await store.createApplication(application)
   await store.createEndpoint(endpoint)
-  await store.accept([sample.message(application.id, { maxAttempts: 1 })])
+  await store.acceptMany([sample.message(application.id, { maxAttempts: 1 })])
   const work = await lanesOf(store).fetch(laneFetch(endpoint.id, 1), NOW)
   await lanesOf(store).settle([settlement(endpoint.id, 1, work.deliveries[0]!, 500)])
   const db = new DatabaseSync(path)
@@ -214,7 +214,7 @@ test("the view of jobs has each delivery once, with the limit of its own tenant'
     const policy = JSON.stringify({ maxAttempts })
     await store.putPolicy({ orgId, name: "mine", policy, updatedAt: NOW })
     await store.createEndpoint(sample.endpoint(application.id, { orgId, retryName: "mine" }))
-    await store.accept([sample.message(application.id, { orgId })])
+    await store.acceptMany([sample.message(application.id, { orgId })])
   }
   const db = new DatabaseSync(path)
   const jobs = db.prepare("SELECT status, max_attempts FROM jobs ORDER BY max_attempts").all()
@@ -233,9 +233,9 @@ test.each([
   const application = sample.application()
   await store.createApplication(application)
   const results = await Promise.allSettled([
-    store.accept([sample.message(application.id)]),
+    store.acceptMany([sample.message(application.id)]),
     store.cancelTask(ORG, argument as never, NOW),
-    store.accept([sample.message(application.id)]),
+    store.acceptMany([sample.message(application.id)]),
   ])
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
   expect(await store.listMessages({ appId: application.id }, newest(9), false)).toHaveLength(2)

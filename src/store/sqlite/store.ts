@@ -79,7 +79,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   const sessions = new LaneSessions(writer!)
   return {
     ...(methods as unknown as Omit<SqliteStore, OutsideThread | "kill">),
-    accept: (messages, tx) => sessions.accept(messages, tx),
+    acceptMany: (messages, tx) => sessions.accept(messages, tx),
     openLane: (claim, listener, knownVersion) => sessions.open(claim, listener, knownVersion),
     async close() {
       told = true

@@ -12,8 +12,8 @@ import {
   STEP_TASK,
 } from "../statements.ts"
 import type { DeliveryFilter, Task } from "../store.ts"
-import { add } from "./add.ts"
-import { amend } from "./amend.ts"
+import { addIfMissing } from "./add.ts"
+import { amendIfUnchanged } from "./amend.ts"
 import { SQLITE } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
 import { frontOfLanes, rangeOfDeliveries } from "./deliveries.ts"
@@ -72,12 +72,12 @@ export const readTaskMessages: Operation<"readTaskMessages"> = (context, id, lim
   return rangeOfMessages(context, filter, task.cursor, task.upTo, limit)
 }
 
-export const stepTask: Operation<"stepTask"> = (context, step) => {
+export const stepTaskIfCurrent: Operation<"stepTaskIfCurrent"> = (context, step) => {
   const { taskId, expectedCursor, looked, cursor, at } = step
   const task = findRunning(context, taskId)
   if (task === null || task.cursor !== expectedCursor) return null
-  const amended = amend(context, step.amendments)
-  const added = add(context, step.additions, at)
+  const amended = amendIfUnchanged(context, step.amendments)
+  const added = addIfMissing(context, step.additions, at)
   const expunged = expungeMany(context, step.expunged)
   const changed = [...amended, ...added, ...expunged].filter(Boolean).length
   const status = cursor === null ? "finished" : "running"

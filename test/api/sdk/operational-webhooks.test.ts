@@ -163,7 +163,7 @@ test("the same idempotency key makes one endpoint, also when the first answer wa
   )
   // As if the process had been killed between the endpoint and the answer.
   const record = { ...JSON.parse(kept!.body), answer: null, broken: true }
-  await store.saveEntry({ ...kept!, version: kept!.version + 1, body: JSON.stringify(record) })
+  await store.saveEntryIfUnchanged({ ...kept!, version: kept!.version + 1, body: JSON.stringify(record) })
   expect(await create()).toEqual(first)
   expect((await endpoint.list()).data).toHaveLength(1)
 })
