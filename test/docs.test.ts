@@ -318,6 +318,30 @@ test("every relative link leads to a file, and its fragment to a heading there",
   expect(broken).toEqual([])
 })
 
+test("every file and folder that a page names in code format exists", () => {
+  const top = ["bench", "bin", "docs", "examples", "src", "test"]
+  const files = globSync(`{${top.join()}}/**`, { cwd: ROOT, exclude: (name) => name === "node_modules" })
+  const known = files.map((file) => `/${file.replaceAll("\\", "/")}`)
+  const exists = (named: string) => {
+    const path = named.replace(/\/$/, "")
+    if (path.includes("*")) return globSync(path, { cwd: ROOT }).length > 0
+    return known.some((file) => file.endsWith(`/${path}`))
+  }
+  const isPath = (word: string) => top.some((folder) => word.startsWith(`${folder}/`))
+  // Pages for developers also name files and folders by the end of their path: `lane-run.ts`, `routes/`.
+  const isFile = (word: string) => /\.(ts|c)$|^[\w-]+\/$/.test(word)
+  const isForDevelopers = (name: string) => /docs\/(architecture|http1|interop|decisions)/.test(name)
+  const spans = PAGES.flatMap((name) => {
+    const prose = page(name).replace(/^```.*?^```/gms, "")
+    const words = [...prose.matchAll(/`([\w./*-]+)`/g)].map(([, word]) => word!)
+    return words
+      .filter((word) => isPath(word) || (isForDevelopers(name) && isFile(word)))
+      .map((word) => ({ name, word }))
+  })
+  expect(spans.length).toBeGreaterThan(100)
+  expect(spans.filter(({ word }) => !exists(word))).toEqual([])
+})
+
 function headings(name: string): string[] {
   const lines = page(name).matchAll(/^#+ (.*)$/gm)
   return [...lines].map(([, text]) =>
