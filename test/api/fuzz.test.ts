@@ -5,6 +5,7 @@
  */
 import fc from "fast-check"
 import { expect, onTestFinished, test } from "vitest"
+import { IS_LONG, rounds } from "../support/length.ts"
 import { Receiver } from "../support/receiver.ts"
 import { HINTS } from "./support/hints.ts"
 import { type Operation, operationsOf } from "./support/operations.ts"
@@ -13,8 +14,8 @@ import { filled } from "./support/sample.ts"
 import { ApiServer } from "./support/server.ts"
 import { fillTenant } from "./support/tenant.ts"
 
-const SEED = Number(process.env.POSTHORN_FUZZ_SEED ?? 1861)
-const RUNS = Number(process.env.POSTHORN_FUZZ_RUNS ?? 20)
+const SEED = Number(process.env.POSTHORN_FUZZ_SEED ?? (IS_LONG ? Date.now() % 2 ** 31 : 1861))
+const RUNS = Number(process.env.POSTHORN_FUZZ_RUNS ?? rounds(8, 100))
 /** Said on purpose: what is not there, and not now. */
 const MEANT = [501, 503]
 const TIMEOUT = { timeout: 60_000 + RUNS * 10_000 }

@@ -7,10 +7,11 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { freshGround } from "../support/combination.ts"
 import type { Row } from "../support/ground.ts"
+import { rounds } from "../support/length.ts"
 import { allCommands, type Model } from "./commands.ts"
 import { World } from "./world.ts"
 
-const RUNS = Number(process.env.POSTHORN_MODEL_RUNS ?? 7)
+const RUNS = Number(process.env.POSTHORN_MODEL_RUNS ?? rounds(5, 60))
 const SEED = process.env.POSTHORN_MODEL_SEED
 
 test("nothing accepted is lost, whatever happens", { timeout: 16_000 * RUNS }, async () => {

@@ -1,8 +1,9 @@
-/** Four workers, 200 endpoints of which 20 are ordered, and everything that can go wrong with them, for a quarter of a minute. */
+/** Four workers, 200 endpoints of which 20 are ordered, and everything that can go wrong with them. */
 import { setTimeout as pass } from "node:timers/promises"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { PosthornError } from "../../src/index.ts"
 import { seeded } from "../kill/random.ts"
+import { rounds } from "../support/length.ts"
 import { checkFence, startAudit } from "./audit.ts"
 import { Crew } from "./faults.ts"
 import { checkOutcome, type Request } from "./oracle.ts"
@@ -15,7 +16,9 @@ const SENDERS = 25
 const LEASE_MS = 2000
 /** Fewer than a quarter of the lanes: lanes go from hand to hand also while nothing happens. */
 const MOST_LANES = 40
-const ROUNDS = 4
+/** PostgreSQL restarts in every second round. More rounds follow until a frozen worker had outcomes to write. */
+const ROUNDS = rounds(2, 12)
+const MOST_ROUNDS = 4 * ROUNDS
 
 /** Answers after some milliseconds, now and then with a failure, and keeps what it answered to whom. */
 function answering(site: Site, uids: readonly string[], random: () => number): Request[] {
@@ -66,54 +69,59 @@ function sending(site: Site, uids: readonly string[]) {
 }
 
 describe.each(ON_OWN_SERVERS)("on %s", (_, ownServers) => {
-  test("kills, freezes, restarts and flushes: nothing lost, order kept, no outcome of a lost lease, no repeat without a cause", async () => {
-    const seed = Math.floor(Math.random() * 2 ** 31)
-    const random = seeded(seed)
-    const servers = await ownServers()
-    const site = await Site.open(servers.place)
-    await startAudit(await site.client())
-    const uids = Array.from({ length: ENDPOINTS }, (_, i) => `endpoint-${i}`)
-    const ordered = uids.slice(0, ORDERED)
-    for (const uid of uids) await site.endpoint(uid, { ordered: ordered.includes(uid) })
-    const requests = answering(site, uids, random)
-    const options = { count: 4, leaseMs: LEASE_MS, maxInFlight: MOST_LANES }
-    const crew = await Crew.start(site, servers, options, random)
-    const { accepted, stop } = sending(site, uids)
+  test(
+    "kills, freezes, restarts and flushes: nothing lost, order kept, no outcome of a lost lease, no repeat without a cause",
+    async () => {
+      const seed = Math.floor(Math.random() * 2 ** 31)
+      const random = seeded(seed)
+      const servers = await ownServers()
+      const site = await Site.open(servers.place)
+      await startAudit(await site.client())
+      const uids = Array.from({ length: ENDPOINTS }, (_, i) => `endpoint-${i}`)
+      const ordered = uids.slice(0, ORDERED)
+      for (const uid of uids) await site.endpoint(uid, { ordered: ordered.includes(uid) })
+      const requests = answering(site, uids, random)
+      const options = { count: 4, leaseMs: LEASE_MS, maxInFlight: MOST_LANES }
+      const crew = await Crew.start(site, servers, options, random)
+      const { accepted, stop } = sending(site, uids)
 
-    const going: Promise<void>[] = []
-    const begin = (fault: Promise<void>) => {
-      going.push(fault)
-      // Looked at in the end.
-      fault.catch(() => {})
-    }
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const fault of [() => crew.kill(), () => crew.freeze(), () => crew.flushRedis()]) {
-        begin(fault())
-        await pass(300 + random() * 700)
+      const going: Promise<void>[] = []
+      const begin = (fault: Promise<void>) => {
+        going.push(fault)
+        // Looked at in the end.
+        fault.catch(() => {})
       }
-      if (round % 2 === 1) {
-        begin(crew.restartPostgres())
-        await pass(500)
+      const stale = () =>
+        crew.workers.flatMap(({ told }) => told.filter(({ word }) => word === "stale")).length
+      for (let round = 0; round < ROUNDS || (stale() === 0 && round < MOST_ROUNDS); round++) {
+        for (const fault of [() => crew.kill(), () => crew.freeze(), () => crew.flushRedis()]) {
+          begin(fault())
+          await pass(300 + random() * 700)
+        }
+        if (round % 2 === 1) {
+          begin(crew.restartPostgres())
+          await pass(500)
+        }
       }
-    }
-    await Promise.all(going)
-    await stop()
+      await Promise.all(going)
+      await stop()
 
-    const total = [...accepted.values()].flat().length
-    await expect
-      .poll(() => site.sender.stats().catch(() => null), { timeout: 20_000 })
-      .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
-    const { faults, workers } = crew
-    const client = await site.client()
-    const repeats = await checkOutcome(client, { accepted, ordered, requests, faults, workers })
-    await checkFence(client, workers)
-    for (const { pid, hasEnded, program } of workers)
-      if (!faults.some((fault) => fault.kind === "killed" && fault.pid === pid))
-        expect(hasEnded, program.stderr).toBe(false)
-    // It hit something: work was under way everywhere, and zombies tried to write.
-    expect(total, `seed ${seed}`).toBeGreaterThan(1000)
-    expect(repeats, `seed ${seed}`).toBeGreaterThan(0)
-    const stale = workers.flatMap(({ told }) => told.filter(({ word }) => word === "stale"))
-    expect(stale.length, `seed ${seed}`).toBeGreaterThan(0)
-  }, 90_000)
+      const total = [...accepted.values()].flat().length
+      await expect
+        .poll(() => site.sender.stats().catch(() => null), { timeout: 20_000 })
+        .toEqual({ pending: 0, failed: 0, delivered: total, dead: 0, calledOff: 0 })
+      const { faults, workers } = crew
+      const client = await site.client()
+      const repeats = await checkOutcome(client, { accepted, ordered, requests, faults, workers })
+      await checkFence(client, workers)
+      for (const { pid, hasEnded, program } of workers)
+        if (!faults.some((fault) => fault.kind === "killed" && fault.pid === pid))
+          expect(hasEnded, program.stderr).toBe(false)
+      // It hit something: work was under way everywhere, and zombies tried to write.
+      expect(total, `seed ${seed}`).toBeGreaterThan(1000)
+      expect(repeats, `seed ${seed}`).toBeGreaterThan(0)
+      expect(stale(), `seed ${seed}`).toBeGreaterThan(0)
+    },
+    45_000 * ROUNDS,
+  )
 })

@@ -8,6 +8,8 @@ import { type Command, run } from "./run.ts"
 
 export interface Language {
   readonly name: string
+  /** Left to `npm run soak`: its compiler takes longer than everything that the client does. */
+  readonly isLong: boolean
   /** The programs that must be on the machine. */
   readonly tools: readonly string[]
   /** The file that names the client and its version. */
@@ -23,6 +25,7 @@ const INSTALL_MS = 300_000
 export const LANGUAGES: readonly Language[] = [
   {
     name: "Python",
+    isLong: false,
     tools: ["python3"],
     manifest: join(HERE, "python", "requirements.txt"),
     install: (packages) => ({
@@ -39,6 +42,7 @@ export const LANGUAGES: readonly Language[] = [
   },
   {
     name: "Go",
+    isLong: true,
     tools: ["go"],
     manifest: join(HERE, "go", "go.mod"),
     // Go keeps modules itself; the folder of packages only says that they are there.
@@ -52,6 +56,7 @@ export const LANGUAGES: readonly Language[] = [
   },
   {
     name: "Java",
+    isLong: true,
     tools: ["java", "mvn"],
     manifest: join(HERE, "java", "pom.xml"),
     install: (packages) => ({
