@@ -34,6 +34,8 @@ const DEFAULTS: Omit<EventTypeBody, "description"> = {
   groupName: null,
 }
 const MOST_SCHEMA_CHARACTERS = 262_144
+/** The limit of a request body too. From about 1000 levels on, the validator would overflow the stack. */
+const MOST_SCHEMA_LEVELS = 128
 
 /** Fields that are left out get their defaults. */
 export async function parseWhole(input: Partial<Omit<EventTypeInput, "name">>): Promise<EventTypeBody> {
@@ -62,6 +64,8 @@ export async function parsePatch(
 async function requireSchemas(schemas: EventTypeBody["schemas"]): Promise<EventTypeBody["schemas"]> {
   if (schemas === null) return null
   requireObject(schemas, "schemas")
+  if (isDeeperThan(MOST_SCHEMA_LEVELS, schemas))
+    throw invalid("schemas", `must not nest deeper than ${MOST_SCHEMA_LEVELS} levels`)
   if (JSON.stringify(schemas).length > MOST_SCHEMA_CHARACTERS)
     throw invalid("schemas", `must be at most ${MOST_SCHEMA_CHARACTERS} characters of JSON`)
   for (const [version, schema] of Object.entries(schemas)) {
@@ -69,4 +73,9 @@ async function requireSchemas(schemas: EventTypeBody["schemas"]): Promise<EventT
     if (problem !== null) throw invalid(`schemas.${version}`, `is not a JSON schema: ${problem}`)
   }
   return schemas
+}
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner))
 }

@@ -1,4 +1,4 @@
-/** Whether a JSON schema is one, by the meta-schema of its draft. */
+/** Checks a JSON schema by the meta-schema of its draft. */
 import querystring from "node:querystring"
 import type { Ajv } from "ajv"
 
@@ -6,19 +6,19 @@ type Validator = Pick<Ajv, "validateSchema" | "errorsText" | "errors">
 
 let loading: Promise<readonly Validator[]> | null = null
 
-/** Loaded when the first schema comes: the validator would make the start longer. */
+/** Loaded with the first schema, so that the start is not delayed. */
 function validators(): Promise<readonly Validator[]> {
   loading ??= (async () => {
     const [{ Ajv2020 }, { Ajv }] = await Promise.all([import("ajv/dist/2020.js"), import("ajv")])
-    // Patterns and addresses are for the readers of the catalogue, whose engines differ.
+    // Formats and patterns depend on the validator of the catalogue's reader.
     return [new Ajv2020({ validateFormats: false }), new Ajv({ validateFormats: false })]
   })()
   return loading
 }
 
 /**
- * What is wrong with it; null for a schema of draft 6 or later. A schema says in `$schema` if it is of an older draft, and is then not
- * judged; most say nothing, so that one that fits draft 7 or 2020-12 is good.
+ * The problem, or null for a valid schema. Most schemas name no draft: a schema that is valid in draft 7 or 2020-12 is accepted. A schema
+ * whose `$schema` names a draft before 6 is not checked. Recursive: the caller limits the depth.
  */
 export async function schemaProblem(schema: unknown): Promise<string | null> {
   if (typeof schema === "boolean") return null
@@ -37,9 +37,9 @@ export async function schemaProblem(schema: unknown): Promise<string | null> {
 
 type Json = { readonly [key: string]: unknown }
 
-/** Where a schema has data, and not schemas. */
+/** Keywords whose values are data, not schemas. */
 export const DATA: ReadonlySet<string> = new Set(["example", "examples", "default", "enum", "const"])
-/** Where the keys are names that somebody chose. */
+/** Keywords whose values map names to schemas. */
 export const NAMED: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
@@ -48,11 +48,11 @@ export const NAMED: ReadonlySet<string> = new Set([
   "$defs",
 ])
 
-/** The first `$ref` into the schema itself that leads nowhere. One to another document is left to the readers, who may have it. */
+/** The first `$ref` into the schema itself whose target is missing. A reference to another document is not checked. */
 function danglingReference(schema: Json): string | null {
   const anchors = new Set<unknown>()
   const references: { readonly to: string; readonly from: Json }[] = []
-  /** `document`: what `#` is there, which a schema with an `$id` of its own is by itself. */
+  /** `document`: the target of `#`. A schema with an `$id` is a document of its own. */
   const walk = (node: unknown, document: Json, named: boolean): void => {
     if (typeof node !== "object" || node === null) return
     const { $id, $anchor, $dynamicAnchor, $ref } = node as Json
@@ -83,6 +83,6 @@ function isAt(reference: string, document: Json): boolean {
 
 /** A segment of a JSON pointer in a URL. */
 function nameOf(segment: string): string {
-  // Not decodeURIComponent, which throws at bytes that are no text.
+  // Not decodeURIComponent, which throws on invalid UTF-8.
   return querystring.unescape(segment).replaceAll("~1", "/").replaceAll("~0", "~")
 }

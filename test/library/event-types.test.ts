@@ -48,6 +48,18 @@ test("a broken JSON schema is refused, with its version and what is wrong in it"
   )
 })
 
+test("a JSON schema that nests deeper than 128 levels, or without end, is refused", async () => {
+  const { eventTypes } = (await Harness.start()).posthorn
+  const nested = (levels: number): object => (levels === 1 ? {} : { not: nested(levels - 1) })
+  const create = (schema: object) =>
+    eventTypes.create({ name: "deep", description: "", schemas: { "1": schema } })
+  const cyclic: { not?: object } = {}
+  cyclic.not = cyclic
+  for (const schema of [nested(128), nested(5000), cyclic])
+    await expect(create(schema)).rejects.toMatchObject({ code: "invalid_input", field: "schemas" })
+  await create(nested(127))
+})
+
 test("event types are created, read, changed, archived and removed", async () => {
   const { posthorn, clock } = await Harness.start()
   const { eventTypes } = posthorn
