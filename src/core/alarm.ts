@@ -1,4 +1,4 @@
-/** One timer that can be set again and again. It may ring early; its owner then looks at the time and sets it anew. */
+/** One timer that can be set again and again. It may ring early: its owner then checks the time and sets it again. */
 import type { Clock, Timer } from "./clock.ts"
 
 export class Alarm {
@@ -12,7 +12,7 @@ export class Alarm {
     this.#ring = ring
   }
 
-  /** Rings at the earliest of these times at the latest. A timer that is set for an earlier time stays: replacing it would cost more. */
+  /** Rings at the earliest of these times or before. A timer for an earlier time stays: replacing it costs more than an early ring. */
   setBy(...times: readonly (number | null)[]): void {
     const at = Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY))
     if (at >= this.#at) return

@@ -1,4 +1,4 @@
-/** How an endpoint's receiver wants to be spoken to: who we say we are, and whom we trust. */
+/** Authentication of requests to an endpoint, and the certificates for their connections. */
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import { createSecureContext } from "node:tls"
 import { describe, invalid } from "./errors.ts"
@@ -24,7 +24,7 @@ export interface ClientTls {
   /** A client certificate and its key, for receivers that ask for one. */
   readonly cert?: string
   readonly key?: string
-  /** Trusted instead of the public authorities. */
+  /** Replaces the public certificate authorities. */
   readonly ca?: string
 }
 
@@ -49,7 +49,7 @@ export function parseAuth(input: unknown, at = "auth"): Auth | null {
       refuseUnknown(auth, ["type", "username", "password"], at)
       if (text(auth.username, "username").includes(":"))
         throw invalid(`${at}.username`, "must not contain a colon")
-      // Who takes an API key as the user name wants no password.
+      // Receivers that take an API key as the user name need an empty password.
       return { type: "basic", username: auth.username, password: printable(auth.password, "password") }
     case "bearer":
       refuseUnknown(auth, ["type", "token"], at)
@@ -90,7 +90,7 @@ export function parseClientTls(input: unknown, at = "tls"): ClientTls | null {
   return tls
 }
 
-/** Each of them: OpenSSL stops in silence at the first that it cannot read, and does not trust those behind it. */
+/** Parses each certificate: OpenSSL stops silently at the first that it cannot parse and ignores those behind it. */
 function readAuthorities(pem: string): X509Certificate[] {
   const [before = "", ...blocks] = pem.split(/(?=-----BEGIN )/)
   const certificates = before.startsWith("-----BEGIN ") ? [before, ...blocks] : blocks
@@ -107,7 +107,6 @@ function parse<T>(field: string, pem: unknown, read: () => T): T {
   }
 }
 
-/** The header of the ways that need no token to be fetched. */
 export function authorization(auth: Exclude<Auth, OAuth2>): string {
   if (auth.type === "bearer") return `Bearer ${auth.token}`
   return `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString("base64")}`

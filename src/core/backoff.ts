@@ -38,8 +38,8 @@ function jitterFactor({ jitter }: Policy, random: Random): number {
 }
 
 /**
- * Delays between tries of our own, such as to reach a server: from `firstMs` they double up to `longestMs`, less a random half, so that
- * processes that fail in the same moment do not come back in the same moment.
+ * Delays between our own tries, such as to reach a server: from `firstMs` they double up to `longestMs`. Up to a random half is left out,
+ * so that processes that fail together do not try again together.
  */
 export class Backoff {
   readonly #delays: Delays
@@ -51,7 +51,7 @@ export class Backoff {
     this.#random = options.random
   }
 
-  /** After one more failure since the last reset; or after the n-th, for a caller that counts them. */
+  /** The delay after one more failure, or after the n-th for a caller that counts them. */
   nextMs(failure = this.#failures + 1): number {
     this.#failures = failure
     return scheduledDelay(this.#delays, failure) * (0.5 + this.#random() / 2)
@@ -62,7 +62,7 @@ export class Backoff {
   }
 }
 
-/** When a policy would try, in seconds from the first attempt, jitter left out; for previews. */
+/** The start of each attempt in seconds after the first, without jitter. */
 export function previewSchedule(policy: Policy, most = 100): number[] {
   const starts = [0]
   for (let failure = 1; failure < most; failure++) {
@@ -74,7 +74,7 @@ export function previewSchedule(policy: Policy, most = 100): number[] {
   return starts
 }
 
-/** Seconds from the n-th failure (1, 2, …) to the next attempt. Jitter is drawn from `random`, and left out without it. */
+/** Seconds from the n-th failure (1, 2, …) to the next attempt, with jitter if `random` is given. */
 export function retryDelay(given: Policy | PresetName, failure: number, random?: Random): number {
   const policy = asPolicy(given)
   wholeNumber(failure, "failure", 1, Number.MAX_SAFE_INTEGER)

@@ -1,28 +1,22 @@
-/**
- * Time as the engine sees it. Everything that waits or compares times is handed a Clock.
- *
- * Delays run on a steady clock: it starts at the wall clock and then follows the monotonic one, so that a wall clock set forward does
- * not fire every retry of the next hour at once, and one set back starves nobody. It drifts towards the wall clock slowly. Dates that
- * somebody gave are times of the wall clock, and so are the timestamps of signatures, since receivers compare with their own.
- */
+/** Time: a steady clock for delays and the wall clock for dates. docs/decisions/0007-steady-clock.md says why. */
 
 export interface Timer {
   cancel(): void
 }
 
 export interface Clock {
-  /** Steady milliseconds since 1970: for delays, ages and everything stored but dates that somebody gave. */
+  /** Steady milliseconds since 1970: for delays, ages, and all stored times but dates that a caller gave. */
   now(): number
-  /** Milliseconds since some moment, whatever becomes of the wall clock: for how long something takes. */
+  /** Monotonic milliseconds: for durations. */
   elapsedMs(): number
-  /** The machine's wall clock: for dates that somebody gave, and for the timestamp inside a signature. */
+  /** The machine's wall clock: for dates that a caller gave, and for the timestamps of signatures. */
   wallNow(): number
   setTimer(delayMs: number, run: () => void): Timer
-  /** Whether the process has time for more than it does. */
+  /** Whether the event loop was idle for at least a twentieth of the last moments. */
   hasTimeLeft(): boolean
 }
 
-/** The two sources that a steady clock is made from; tests move them apart. */
+/** The sources of a steady clock. Tests move them apart. */
 export interface TimeSource {
   wallMs(): number
   monotonicMs(): number
@@ -31,7 +25,7 @@ export interface TimeSource {
 const STEP_MS = 1000
 const SLEW = 0.05
 
-/** Follows the monotonic source; small differences to the wall are taken over at once, jumps at 5 % of the time that passes. */
+/** Follows the monotonic source. Differences to the wall clock below a second are corrected at once, others by 5 % of the time that passes. */
 export class SteadyTime {
   readonly #source: TimeSource
   #steadyMs: number
@@ -64,7 +58,7 @@ export class SteadyTime {
   }
 }
 
-/** What both clocks say at one moment. */
+/** The time of both clocks. */
 export interface Moment {
   readonly now: number
   readonly wall: number
@@ -75,8 +69,8 @@ export function momentOf(clock: Clock): Moment {
 }
 
 /**
- * The steady time at which a lane checks a date again; now, if the date has come. While the steady clock is ahead of the wall clock it
- * runs slower, so the lane checks a little early and converts the date again.
+ * The steady time at which a lane checks a date again; now, if the date has passed. A steady clock that is ahead of the wall clock runs
+ * slower, so the lane checks a little early and converts the date again.
  */
 export function steadyTimeOf(dateMs: number, { now, wall }: Moment): number {
   const leftMs = dateMs - wall
@@ -84,10 +78,7 @@ export function steadyTimeOf(dateMs: number, { now, wall }: Moment): number {
   return now + Math.max(1, Math.floor(now - wall > STEP_MS ? leftMs * (1 - SLEW) : leftMs))
 }
 
-/**
- * A date as a due time of the steady clock, which comes closer to the wall clock until then. While both agree to the second, the date stays
- * as it was given.
- */
+/** A date as a due time of the steady clock, which approaches the wall clock until then. If both agree to the second, the date is kept. */
 export function steadyDueOf(dateMs: number, { now, wall }: Moment): number {
   if (Math.abs(now - wall) <= STEP_MS) return dateMs
   const leftMs = Math.max(0, dateMs - wall)
@@ -95,14 +86,13 @@ export function steadyDueOf(dateMs: number, { now, wall }: Moment): number {
   return Math.round(now + leftMs + Math.max(-mostMs, Math.min(mostMs, wall - now)))
 }
 
-/** Whether the wall clock was set between two moments that are so far apart. */
+/** Whether the wall clock was set between two moments that are `elapsedMs` apart. */
 export function wasSet(before: Moment, after: Moment, elapsedMs: number): boolean {
   const movedMs = Math.abs(after.wall - after.now - (before.wall - before.now))
   return movedMs > STEP_MS + elapsedMs * SLEW
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
-/** Waiting for less than a twentieth of the last moments, the event loop has all that it can do. */
 const MOST_BUSY = 0.95
 const MOMENT_MS = 20
 

@@ -1,4 +1,4 @@
-/** The one error class that Posthorn throws: a stable code, the field to mend, and the cause. */
+/** The only error class that Posthorn throws: a stable code, the field to correct, and the cause. */
 
 export type ErrorCode =
   | "invalid_input"
@@ -33,7 +33,7 @@ export class PosthornError extends Error {
     this.field = details.field
   }
 
-  /** The same of a field inside another. */
+  /** The same error for a field inside of `outer`. */
   within(outer: string): PosthornError {
     return new PosthornError(this.code, `${outer}: ${this.message}`, {
       field: `${outer}.${this.field}`,
@@ -54,7 +54,7 @@ export function hasCode(error: unknown, code: ErrorCode): error is PosthornError
   return error instanceof PosthornError && error.code === code
 }
 
-/** What a log line or an error_detail says of anything that was thrown. */
+/** The text of a thrown value, for log lines and `error_detail`. */
 export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,4 +1,4 @@
-/** Ids in the 27-character KSUID form that sort by their time, and those of one process in the order in which it made them: `msg_2qY…`. */
+/** Ids such as `msg_2qY…`, in the 27-character KSUID form. They sort by time, and ids of one process sort in the order of their creation. */
 
 export const ID_PREFIXES = ["app", "ep", "msg", "dlv", "atmpt", "qtask", "evtype"] as const
 export type IdPrefix = (typeof ID_PREFIXES)[number]
@@ -14,21 +14,21 @@ const EPOCH_MS = 1_400_000_000_000
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const STEP_MS = 4
 const STEPS_IN_A_SECOND = 256n
-/** Of the 20 bytes that a KSUID stands for, five are its time; the others are anything. */
+/** A KSUID has 20 bytes: five for the time, the others are free. */
 const FREE_BITS = 120n
 const HEAD_LENGTH = 8
-/** What the other nineteen digits can be: anything, without touching the time, behind the right head. */
+/** The number of values of the other nineteen digits. Behind the right head, none of them changes the time. */
 const TAILS = 62n ** 19n
 const TWO_DIGITS = 62 ** 2
 const FOUR_DIGITS = 62 ** 4
 const COUNTS = 62 ** 3
 const PAIRS = Array.from({ length: TWO_DIGITS }, (_, i) => ALPHABET[Math.floor(i / 62)]! + ALPHABET[i % 62]!)
-/** One draw fills many ids: a call into the random generator costs more than the rest of an id. */
+/** Random words drawn at once: a call of the random generator costs more than the rest of an id. */
 const WORDS = 1024
 
 /**
- * Eight digits for the time, three that count up within its four milliseconds, and sixteen at random, of which twelve are drawn with
- * the time and four with the id: 0.15 µs an id, 0.3 with all drawn anew.
+ * Eight digits of time, three that count within its four milliseconds, and sixteen random ones: twelve are drawn once for each time and
+ * four for each id. That takes 0.15 µs an id, and 0.3 µs if all sixteen are drawn for each id.
  */
 export function createIds(randomBytes: RandomBytes): Ids {
   const words = new Uint32Array(WORDS)
@@ -51,7 +51,7 @@ export function createIds(randomBytes: RandomBytes): Ids {
         step = now
         head = headOf(nowMs)
         tail = fourDigits(draw()) + fourDigits(draw()) + fourDigits(draw())
-        // From somewhere in the lower half, so that two processes seldom count alike.
+        // A random start in the lower half, so that two processes rarely have the same counts.
         count = draw() % (COUNTS / 2)
       }
       return `${prefix}_${head}${threeDigits(count)}${tail}${fourDigits(draw())}`
@@ -63,9 +63,9 @@ export function isId(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-Za-z]{27}$/.test(text.slice(prefix.length + 1))
 }
 
-/** The digits with which every number begins, whatever its tail, that has this time in its first five bytes: seconds, and steps of 4 ms. */
+/** The first digits of all ids of this time, which is in the first five bytes: seconds, and steps of 4 ms. */
 function headOf(nowMs: number): string {
-  // A machine that has lost the time begins in 1970, before these ids do.
+  // A machine that has lost the time starts in 1970, before the epoch of these ids.
   const sinceMs = Math.max(0, Math.floor(nowMs) - EPOCH_MS)
   const seconds = Math.floor(sinceMs / 1000)
   const stepOfSecond = Math.floor((sinceMs - seconds * 1000) / STEP_MS)

@@ -1,7 +1,7 @@
-/** Where a store or a schedule is, as it may be shown: parameters may hold a password too. */
+/** The location of a store or a schedule without its password. Query parameters are removed: they may have a password too. */
 export function withoutPassword(location: string): string {
   const url = URL.parse(location)
-  // A password with a # or a / in it makes no URL, and is still a password.
+  // A password with a # or / in it makes the URL invalid, and must not be shown either.
   if (url === null) return location.replace(/^(\w+:\/\/).*$/s, "$1…")
   if (url.protocol === "sqlite:") return location
   url.password = ""

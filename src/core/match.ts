@@ -1,9 +1,9 @@
 /** Which endpoints want a message. */
 
 export interface Subscription {
-  /** Null takes every type. */
+  /** Null: all types. */
   readonly eventTypes: readonly string[] | null
-  /** Null takes every message; otherwise the message must share a channel. */
+  /** Null: all messages. Otherwise a message must have one of these channels. */
   readonly channels: readonly string[] | null
 }
 

@@ -1,6 +1,6 @@
-/** Finds what somebody most likely meant to type. */
+/** Suggests a known name for a misspelt one. */
 
-/** The known name that is fewest edits away; null when none is close enough to be a slip of the finger. */
+/** The known name with the fewest edits; null if none is close enough to be a typing error. */
 export function nearest(typed: string, known: readonly string[]): string | null {
   let best: string | null = null
   let fewest = Math.max(2, Math.floor(typed.length / 3)) + 1
@@ -13,7 +13,7 @@ export function nearest(typed: string, known: readonly string[]): string | null 
   return best
 }
 
-/** Levenshtein's: letters put in, left out or replaced. */
+/** The Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (const [i, letter] of [...a].entries()) {

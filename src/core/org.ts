@@ -1,7 +1,7 @@
-/** Tenants: an organization owns applications, event types, policies and keys, and sees nothing of another's. */
+/** Tenants: an organization owns applications, event types, policies and keys, and has no access to those of another. */
 import { invalid } from "./errors.ts"
 
-/** Whose everything is until somebody says otherwise. It is Svix's own default, so that the tokens made for that find their data here. */
+/** The default tenant. It is Svix's default too, so that tokens made for Svix's server find their data here. */
 export const DEFAULT_ORG = "org_23rb8YdGqMT0qIzpgGwdXfHirMu"
 
 export function requireOrg(value: unknown): string {

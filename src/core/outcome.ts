@@ -1,10 +1,10 @@
-/** What can come of an attempt, and what each outcome means for the policy. */
+/** The outcomes of an attempt, and how a policy judges them. */
 import { invalid } from "./errors.ts"
 import { wholeNumber } from "./input.ts"
 import type { Policy } from "./policy.ts"
 import { asPolicy, type PresetName } from "./presets.ts"
 
-/** Why no response came back: the closed list that a tenant sees. */
+/** Why there is no response: the closed list that a tenant sees. */
 export const FAILURE_CAUSES = [
   "dns_error",
   "connection_refused",
@@ -20,33 +20,33 @@ export const FAILURE_CAUSES = [
 export type FailureCause = (typeof FAILURE_CAUSES)[number]
 
 export type Outcome =
-  /** The receiver answered. `excerpt` is the start of the body, for error_detail; nothing for a 2xx, which has none. */
+  /** `excerpt` is the start of the body, for error_detail; empty for a 2xx. */
   | {
       readonly kind: "response"
       readonly status: number
       readonly excerpt: string
       readonly retryAfter: string | null
     }
-  /** No complete answer came. */
+  /** No complete response. */
   | { readonly kind: "failure"; readonly cause: FailureCause }
   /** A relay agent acknowledged. */
   | { readonly kind: "ack"; readonly result: "success" | "permanent" | "transient"; readonly detail: string }
-  /** Our shutdown cut the request off: not an attempt. */
+  /** Cut off by our shutdown: not an attempt. */
   | { readonly kind: "interrupted" }
-  /** Our own code or store failed: not an attempt. */
+  /** A fault of our own code or store: not an attempt. */
   | { readonly kind: "fault"; readonly detail: string }
-  /** Its worker stopped in the middle of it once too often. */
+  /** Its worker stopped during an attempt too many times. */
   | { readonly kind: "stalled" }
-  /** Found too old before it was tried again. */
+  /** Too old for another attempt. */
   | { readonly kind: "overdue" }
-  /** An operator, or the end of its endpoint, called it off. */
+  /** By an operator, or because its endpoint was deleted. */
   | { readonly kind: "cancelled" }
-  /** The payload was removed: there is nothing to send. */
+  /** The payload was removed. */
   | { readonly kind: "expunged" }
 
 export type Verdict = "delivered" | "retry" | "rejected" | "gone"
 
-/** Outcomes of a request that was really made. */
+/** Outcomes of a request that was sent. */
 export type AttemptOutcome = Extract<Outcome, { kind: "response" | "failure" | "ack" }>
 
 export function judge(outcome: AttemptOutcome, policy: Policy): Verdict {
@@ -80,7 +80,7 @@ function judgeStatus(status: number, policy: Policy): Verdict {
   }
 }
 
-/** Whether an attempt that ended so is followed by another: with an HTTP status, or without an answer, for a cause. */
+/** Whether another attempt follows an HTTP status, or a cause of a missing response. */
 export function isRetryable(given: Policy | PresetName, outcome: number | FailureCause): boolean {
   const policy = asPolicy(given)
   if (typeof outcome === "number")

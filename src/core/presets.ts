@@ -1,4 +1,4 @@
-/** The five policies that have a name of their own; DESIGN's table, number by number. */
+/** The five policies with names of their own; docs/policies.md has them as a table. */
 import { invalid } from "./errors.ts"
 import { parsePolicy } from "./parse-policy.ts"
 import { DAY, type Policy, STANDARD_RETENTION } from "./policy.ts"
@@ -61,7 +61,7 @@ export function preset(name: string, field = "retry"): Policy {
   return PRESETS[name]
 }
 
-/** For questions to a policy: by the name of a preset, or the policy itself. What a user wrote is for `parsePolicy`. */
+/** Takes the name of a preset or a parsed policy. `parsePolicy` takes what a user wrote. */
 export function asPolicy(given: Policy | PresetName): Policy {
   if (typeof given === "string") return preset(given, "policy")
   if (typeof given?.delays !== "object" || Array.isArray(given.delays) || given.retryable === undefined)

@@ -1,4 +1,4 @@
-/** Reads Retry-After: seconds or an HTTP date. Junk, negatives and dates in the past mean nothing. */
+/** Parses Retry-After: seconds or an HTTP date. Invalid and negative values and past dates are ignored. */
 import { httpDateMs } from "./http-date.ts"
 
 export function retryAfterMs(header: string | null, wallMs: number, capSeconds: number): number {

@@ -1,8 +1,8 @@
-/** Ids that come out the same when a request is run again: a repeat after a crash finds what the first run made. */
+/** Ids that are the same when a request is repeated: after a crash, the repeat finds the rows that the first run made. */
 import { createHash } from "node:crypto"
 import { createIds, type Ids, type RandomBytes } from "./ids.ts"
 
-/** The same seed and time give the same ids in the same order, whatever the clock says meanwhile. */
+/** The same seed and time give the same ids in the same order. */
 export function seededIds(seed: string, atMs: number): Ids {
   const ids = createIds(seededBytes(seed))
   return { make: (prefix) => ids.make(prefix, atMs) }

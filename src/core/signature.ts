@@ -17,11 +17,11 @@ const PRIVATE = "whsk_"
 const PUBLIC = "whpk_"
 const TOLERANCE_SECONDS = 300
 
-/** ed25519 keys travel as raw bytes; Node wants them inside these DER wrappings. */
+/** The DER prefixes that Node needs before raw ed25519 keys. */
 const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex")
 const SPKI_ED25519 = Buffer.from("302a300506032b6570032100", "hex")
 
-/** A key ready for use: `createHmac` takes 2.4 µs for 1 kB with a KeyObject, and 14 with the bytes of the secret. */
+/** `createHmac` takes 2.4 µs for 1 kB with a KeyObject, and 14 with the bytes of the secret. */
 export interface SigningKey {
   readonly version: "v1" | "v1a"
   readonly key: KeyObject
@@ -51,7 +51,7 @@ export function encodeSecret(random: Uint8Array): string {
   return SYMMETRIC + Buffer.from(random).toString("base64")
 }
 
-/** What a receiver verifies with, the only form of a secret that is shown: the secret itself, or of an ed25519 key the `whpk_…`. */
+/** The key for verification, the only form of a secret that is shown: the secret itself, or the `whpk_…` of an ed25519 key. */
 export function verificationKeyOf(secret: string): string {
   const signingKey = parseSigningKey(secret)
   if (signingKey.version === "v1") return secret
@@ -59,7 +59,7 @@ export function verificationKeyOf(secret: string): string {
   return PUBLIC + der.subarray(SPKI_ED25519.length).toString("base64")
 }
 
-/** The value of `webhook-signature`: one signature for each key, the newest first. */
+/** The value of `webhook-signature`: one signature for each key, newest first. */
 export function signatureHeader(
   keys: readonly SigningKey[],
   messageId: string,
@@ -83,14 +83,14 @@ function signOne({ version, key }: SigningKey, prefix: string, body: Bytes): str
 export type ReceivedHeaders = Headers | { readonly [name: string]: string | readonly string[] | undefined }
 
 export interface VerifyOptions {
-  /** How far the timestamp may be from now; 300 unless told. */
+  /** The largest difference of the timestamp to now; 300 by default. */
   readonly toleranceSeconds?: number
   readonly nowMs?: number
 }
 
 /**
- * For receivers: throws `signature_invalid` unless one of the signatures fits the exact body bytes, the id and a fresh timestamp.
- * `secret` is a `whsec_…` or, for ed25519, the `whpk_…`; a list accepts any of them, as during a rotation.
+ * For receivers: throws `signature_invalid` unless one of the signatures matches the exact body bytes, the id and a fresh timestamp.
+ * `secret` is a `whsec_…` or, for ed25519, the `whpk_…`. With a list, one of them must match, as during a rotation.
  */
 export function verifySignature(
   secret: string | readonly string[],

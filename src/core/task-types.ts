@@ -1,6 +1,6 @@
-/** The kinds of tasks. Svix's clients read a task only if they know its kind, so Posthorn's own kinds stay out of Svix's list. */
+/** The types of tasks. Svix's clients fail on an unknown type, so tasks of Posthorn's own types are left out of Svix's list. */
 
-/** All kinds that Svix's clients know; Posthorn makes some of them. */
+/** The types that Svix's clients know. Posthorn uses some of them. */
 export const SVIX_TASK_TYPES = [
   "endpoint.replay",
   "endpoint.recover",

@@ -1,6 +1,6 @@
-/** Text for a terminal: nothing that came from outside may move the cursor, and columns keep their width. */
+/** Text for a terminal: foreign text cannot move the cursor, and columns keep their width. */
 
-/** Control, format and unassigned characters and line breaks are shown as their code instead of acting. */
+/** Shows control, format and unassigned characters and line breaks as their code. */
 export function printable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (char) => {
     const code = char.codePointAt(0)!.toString(16)
@@ -8,7 +8,7 @@ export function printable(text: string): string {
   })
 }
 
-/** Exactly this wide: filled up with spaces, or cut and marked as cut. */
+/** Exactly this wide: padded with spaces, or cut with an ellipsis. */
 export function column(text: string, width: number): string {
   const chars = [...text]
   if (chars.length <= width) return text + " ".repeat(width - chars.length)

@@ -1,4 +1,4 @@
-/** Secrets at rest: AES-256-GCM, bound to the row that they belong to, so that one cannot be moved to another row. */
+/** Encrypts stored secrets with AES-256-GCM. A secret is bound to its row, so that it cannot be moved to another row. */
 import { createCipheriv, createDecipheriv, createHash } from "node:crypto"
 import { invalid, PosthornError } from "./errors.ts"
 import type { RandomBytes } from "./ids.ts"
@@ -9,11 +9,10 @@ const TAG_BYTES = 16
 export interface Vault {
   seal(text: string, rowId: string): Uint8Array
   open(sealed: Uint8Array, rowId: string): string
-  /** Says which key this is without saying the key; stored, so that a wrong key is noticed at start. */
+  /** Identifies the key without revealing it. It is stored, so that a wrong key is noticed at start. */
   readonly fingerprint: string
 }
 
-/** The key: 32 bytes as 64 hexadecimal digits or base64. */
 export function parseEncryptionKey(text: string, field = "encryptionKey"): Uint8Array {
   const trimmed = typeof text === "string" ? text.trim() : ""
   const key = Buffer.from(trimmed, /^[0-9a-fA-F]{64}$/.test(trimmed) ? "hex" : "base64")

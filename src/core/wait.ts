@@ -1,10 +1,10 @@
-/** Why a delivery waits, and when its next attempt starts: the one answer that the library, the API and the command line show. */
+/** Why a delivery waits, and when its next attempt starts, for the library, the API and the command line. */
 import type { Moment } from "./clock.ts"
 import { closedBy, type GateState } from "./gate.ts"
 
 /**
- * `sending`: its request is in flight. `due`: its turn comes next. `scheduled`: the sender gave a later time. `retry`: the delay after a
- * failure. `behind`: an ordered endpoint sends another delivery first. `held`: a Retry-After of the receiver.
+ * `sending`: its request is in flight. `due`: it is in the lane's queue. `scheduled`: the sender gave a later time. `retry`: the delay after
+ * a failure. `behind`: an ordered endpoint sends another delivery first. `held`: a Retry-After of the receiver.
  */
 export const WAIT_REASONS = [
   "sending",
@@ -19,12 +19,12 @@ export const WAIT_REASONS = [
 ] as const
 export type WaitReason = (typeof WAIT_REASONS)[number]
 
-/** A delivery that is not finished, as far as it matters here. */
+/** An unfinished delivery. */
 export interface Waiting {
   readonly seq?: number
-  /** Null is due now. */
+  /** Null: due now. */
   readonly nextRetryAt: number | null
-  /** It waits for its first attempt, at a time that the sender gave; `dated`: a date of the wall clock. */
+  /** It waits for its first attempt at a time that the sender gave; `dated`: a date of the wall clock. */
   readonly deferred: boolean
   readonly dated: boolean
 }
@@ -37,7 +37,7 @@ export interface Gate extends GateState {
 
 export interface Wait {
   readonly reason: WaitReason
-  /** The earliest start; null when somebody else decides when, and when it has started. */
+  /** The earliest start; null: it has started, or an operator decides. */
   readonly at: number | null
 }
 
@@ -45,7 +45,7 @@ export function waitOf(waiting: Waiting, gate: Gate, isSending: boolean, { now, 
   if (isSending) return { reason: "sending", at: null }
   const closed = closedBy(gate, now)
   if (closed !== null && closed.until === null) return { reason: closed.reason, at: null }
-  // A date is shown as it was given, and compared by the wall clock.
+  // A date is compared with the wall clock, and shown as it was given.
   const aheadMs = waiting.dated ? now - wall : 0
   const own: Wait = {
     reason: waiting.deferred ? "scheduled" : "retry",

@@ -1,7 +1,7 @@
-/** A policy as somebody would write it, for a file that is read again. */
+/** Writes a policy as a user would, for a file that is read again. */
 import type { Delays, Policy, PolicyInput } from "./policy.ts"
 
-/** `parsePolicy` makes the same policy of it. */
+/** The inverse of `parsePolicy`. */
 export function writePolicy({ delays, maxAttempts, maxAge, ...rest }: Policy): PolicyInput {
   return {
     ...rest,

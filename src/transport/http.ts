@@ -95,7 +95,7 @@ class RequestInFlight implements Deadlined, RequestOwner {
     this.#connection = to
   }
 
-  /** A response may be unread because our own event loop was blocked: one turn to read it before the deadline counts. */
+  /** A response may be unread because our own event loop was blocked: one more tick to read it before the request is cut. */
   deadlinePassed(): void {
     setImmediate(() => {
       if (!this.#isOver) this.cut(TIMED_OUT)

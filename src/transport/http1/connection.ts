@@ -43,7 +43,7 @@ export class Connection {
   #requestOwner: RequestOwner | null = null
   /** Null until the first byte of the response. */
   #response: ResponseReader | null = null
-  /** The request, until the connection is open and the end of that turn of the event loop has come. */
+  /** The request, until the end of the event loop tick in which the connection is open. */
   #unsent: RequestBytes | null = null
   /** The request on a reused connection, until the first byte of its response. */
   #resendable: RequestBytes | null = null

@@ -3,6 +3,7 @@
  * minutes old, so that a change of DNS takes effect.
  */
 import type { Clock, Timer } from "../../core/clock.ts"
+import { EndOfTick } from "../../end-of-tick.ts"
 import type { MakeOpener, OpenSocket } from "../socket.ts"
 import type { OutboundRequest } from "../transport.ts"
 import { Connection } from "./connection.ts"
@@ -14,7 +15,7 @@ const KEEP_ALIVE_MS = 4000
 /** We close before the receiver does: a request that crosses the receiver's close on the wire is sent twice. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 const SWEEP_MS = 5000
-/** Per turn of the event loop: closing a thousand at once blocked it for 70 ms. */
+/** Per event loop tick: closing a thousand at once blocked it for 70 ms. */
 const MOST_CLOSED_AT_ONCE = 16
 
 interface Pool {
@@ -31,13 +32,18 @@ interface Pool {
   dropped: boolean
 }
 
+interface Freed {
+  readonly pool: Pool
+  readonly connection: Connection
+}
+
 export class Pools {
   readonly #clock: Clock
   readonly #makeOpener: MakeOpener
   readonly #pools = new Map<string, Pool>()
   readonly #closing = new AbortController()
-  /** Connections whose response came in this turn of the event loop. */
-  #freed: { readonly pool: Pool; readonly connection: Connection }[] = []
+  /** Not freed at once: a receiver may close the connection right behind its response, and the close is read in the same tick. */
+  readonly #freed = new EndOfTick<Freed>((freed) => this.#free(freed))
   /** Not used any more; closed in batches. */
   readonly #stale: Connection[] = []
   #sweep: Timer | null = null
@@ -60,7 +66,7 @@ export class Pools {
 
   #open(pool: Pool): Connection {
     const connection = new Connection(pool.open, {
-      freed: (connection) => this.#freeInNextTurn(pool, connection),
+      freed: (connection) => this.#freed.add({ pool, connection }),
       ended: (connection) => {
         if (!pool.busy.delete(connection)) remove(pool.free, connection)
       },
@@ -115,17 +121,7 @@ export class Pools {
     return pool
   }
 
-  /** Not at once: a receiver may close the connection right behind its response, and by the next turn that close has been read. */
-  #freeInNextTurn(pool: Pool, connection: Connection): void {
-    if (this.#freed.push({ pool, connection }) > 1) return
-    setImmediate(() => {
-      const freed = this.#freed
-      this.#freed = []
-      for (const { pool, connection } of freed) this.#free(pool, connection)
-    })
-  }
-
-  #free(pool: Pool, connection: Connection): void {
+  #free({ pool, connection }: Freed): void {
     const hasEnded = !pool.busy.delete(connection)
     if (hasEnded) return
     pool.usedAt = connection.freeSince = this.#clock.now()
