@@ -1,4 +1,4 @@
-/** From the URLs of a store and a schedule to what the engine works with: a file, or servers that many processes share. */
+/** Opens the store and the schedule by their URLs. */
 import { existsSync, realpathSync } from "node:fs"
 import type { Random } from "./core/backoff.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
@@ -23,11 +23,11 @@ export interface BackendOptions {
   readonly encryptionKey: string | undefined
   readonly random: Random
   readonly logger: Logger
-  /** Of a worker that shares its store; the schedule's own unless told. */
+  /** The lease of a worker that shares its store; by default the schedule's own. */
   readonly leaseMs: number | undefined
-  /** Of SQLite's log; the store's own unless told. */
+  /** The length of SQLite's log from which it is copied into the file; by default the store's own. */
   readonly longLogPages: number | undefined
-  /** Told when the store can no longer be trusted. */
+  /** Called when the store can no longer be trusted. */
   onLost(error: PosthornError): void
 }
 
@@ -35,9 +35,9 @@ export interface Backend {
   readonly store: Store
   readonly processChannel: ProcessChannel
   readonly encryptionKey: Uint8Array
-  /** Only where this process delivers. The store is the one that the engine uses, which a test may have wrapped. */
+  /** Only in a process that delivers. `store` is the engine's, which a test may have wrapped. */
   openSchedule(store: Store, events: EventSink): Promise<Schedule>
-  /** For a process that does not deliver: why the schedule could not be opened now, in a sentence, or null. */
+  /** For a process that does not deliver: why the schedule cannot be opened now, as a sentence, or null. */
   checkSchedule(): Promise<string | null>
 }
 
@@ -80,7 +80,7 @@ function parseSchema(schema: unknown): string | null {
 }
 
 async function openSqlite(options: BackendOptions, given: string): Promise<Backend> {
-  // By another name it is the same file: the lock and the key beside it must be the same too.
+  // A symbolic link is the same file, and must have the same lock and key beside it.
   const path = given !== ":memory:" && existsSync(given) ? realpathSync(given) : given
   const encryptionKey = encryptionKeyFor(path, options.encryptionKey)
   const store = await openSqliteStore({
@@ -102,7 +102,7 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
   }
 }
 
-/** Its modules are loaded here, so that whoever uses SQLite does not wait for the clients of servers. */
+/** The clients of PostgreSQL and Redis are loaded here, so that SQLite starts without them. */
 async function openPostgres(options: BackendOptions, url: string, schedule?: string): Promise<Backend> {
   const { openPostgresStore } = await import("./store/postgres/store.ts")
   const { PostgresProcessChannel } = await import("./store/postgres/process-channel.ts")

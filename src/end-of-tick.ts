@@ -1,4 +1,4 @@
-/** Batches work to the end of the event loop's tick. */
+/** Batches work to the end of the event loop tick. */
 
 export class EndOfTick<T> {
   readonly #work: (item: T) => void
@@ -8,7 +8,7 @@ export class EndOfTick<T> {
     this.#work = work
   }
 
-  /** Items are worked on in the order in which they were added, with nothing else in between. An item that is added twice is worked on once. */
+  /** Items run in the order in which they were added, without other callbacks in between. An item that is added twice runs once. */
   add(item: T): void {
     if (this.#waiting.size === 0) setImmediate(() => this.#run())
     this.#waiting.add(item)
@@ -23,7 +23,7 @@ export class EndOfTick<T> {
         this.#work(item)
       }
     } finally {
-      // The items behind one that threw.
+      // After an item that threw, the others run in the next tick.
       for (const item of batch) this.add(item)
     }
   }

@@ -1,4 +1,4 @@
-/** Where the key that secrets are encrypted with comes from: given, from the environment, or a file beside the database. */
+/** The encryption key of secrets: from an option, the environment, or a file beside the database. */
 import { randomBytes } from "node:crypto"
 import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
@@ -7,7 +7,7 @@ import { parseEncryptionKey } from "./core/vault.ts"
 
 const BYTES = 32
 
-/** Null when neither an option nor the environment says. */
+/** Null: neither an option nor the environment has a key. */
 export function givenEncryptionKey(given: string | undefined): Uint8Array | null {
   if (given !== undefined) return parseEncryptionKey(given)
   const fromEnvironment = process.env.POSTHORN_ENCRYPTION_KEY
@@ -32,10 +32,7 @@ export function encryptionKeyFor(databasePath: string, option: string | undefine
   }
 }
 
-/**
- * For its owner only, and never over one that another process has just made. It is written and synced under another name first:
- * a crash in between must not leave an empty key that nothing can be opened with.
- */
+/** Readable by its owner only. Written and synced under another name first, so that a crash leaves no empty key. Never replaces a key. */
 function createKeyFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true })
   const draft = `${file}.${randomBytes(6).toString("hex")}`

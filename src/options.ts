@@ -1,4 +1,4 @@
-/** What can be said when Posthorn is opened: checked once, with what holds where nothing is said. */
+/** Options of `openPosthorn`: checked once, with their defaults. */
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
 import { parsePolicy } from "./core/parse-policy.ts"
@@ -8,42 +8,42 @@ import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from "./observe/
 import { type EgressInput, parseEgress } from "./transport/egress/settings.ts"
 
 export interface PosthornOptions {
-  /** `sqlite:<path>`, `sqlite::memory:` for a trial that keeps nothing, or `postgres://…`, which many processes can share. */
+  /** `sqlite:<path>`, `sqlite::memory:` for a trial without a file, or `postgres://…`, which many processes can share. */
   store: string
-  /** `redis://…` as the delay queue of a store on PostgreSQL, which keeps it by itself unless told. */
+  /** `redis://…`: the delay queue of a store on PostgreSQL. By default PostgreSQL keeps it. */
   schedule?: string
   /**
-   * The PostgreSQL schema of the tables; also a parameter of the URL, `?schema=…`. Unless told, the schema on the connection's search path
-   * that has them already, else `posthorn`.
+   * The PostgreSQL schema of the tables; also a parameter of the URL, `?schema=…`. By default the schema on the connection's search path
+   * that has the tables, else `posthorn`.
    */
   schema?: string
-  /** The policy of endpoints that have none: a preset's name or a policy. `standard` unless told. */
+  /** The policy of endpoints that have none: the name of a preset, or a policy. `standard`. */
   retry?: string | PolicyInput
-  /** False opens the store beside the process that delivers, to look, send and operate; nothing is delivered from here. */
+  /** False: this process sends, reads and operates, and another one delivers. */
   deliver?: boolean
-  /** Opens a SQLite file that `posthorn migrate` has moved to PostgreSQL, and that is refused otherwise. What waits in both is sent twice. */
+  /** Opens a SQLite file that `posthorn migrate` has moved to PostgreSQL. Deliveries that wait in both stores are sent twice. */
   openMoved?: boolean
-  /** How often the store is looked through for what no wake announced. 5000. */
+  /** The interval of the poll, which finds due deliveries that no wake announced. 5000. */
   pollIntervalMs?: number
-  /** At most so many deliveries between two polls, woken ones too. Not limited unless told. */
+  /** The most deliveries between two polls, those of wakes included. Unlimited. */
   maxPerPoll?: number
-  /** How often retention runs. An hour. */
+  /** The interval of retention. An hour. */
   maintenanceIntervalMs?: number
-  /** The most requests under way at once, over all endpoints. 2048. */
+  /** The most requests in flight, over all endpoints. 2048. */
   maxInFlight?: number
-  /** The most requests under way at once to an endpoint that does not say. 32. */
+  /** The most requests in flight to an endpoint without a `concurrency` of its own. 32. */
   concurrency?: number
   /** 1 MiB. */
   maxPayloadBytes?: number
-  /** How long `close` waits for requests under way before it cuts them off. 10 000. */
+  /** How long `close` waits for requests in flight before it cuts them off. 10 000. */
   closeTimeoutMs?: number
-  /** 32 bytes as hex or base64. Else POSTHORN_ENCRYPTION_KEY, else a key made at first use: a file beside SQLite's, a row in PostgreSQL. */
+  /** 32 bytes as hex or base64. Else POSTHORN_ENCRYPTION_KEY, else a generated key: in a file beside SQLite's, or a row in PostgreSQL. */
   encryptionKey?: string
-  /** Where webhooks may go. Public addresses only, unless ranges are opened here or by POSTHORN_EGRESS_ALLOW. */
+  /** The addresses that webhooks may go to. By default public ones, and the ranges of POSTHORN_EGRESS_ALLOW. */
   egress?: EgressInput
-  /** A pino logger, or a level for one that writes to standard error. `warn`. */
+  /** A pino logger, or the level of a logger that writes to standard error. `warn`. */
   logger?: Logger | LogLevel
-  /** Told when the file can no longer be trusted (a failed sync). Left out, the error is thrown and ends the process. */
+  /** Called when the file can no longer be trusted, after a failed sync. By default the error is thrown and ends the process. */
   onFatal?: (error: PosthornError) => void
 }
 
@@ -101,10 +101,7 @@ function parseLogger(logger: unknown): Logger {
   throw invalid("logger", `must be a pino logger or one of ${LOG_LEVELS.join(", ")}`)
 }
 
-/**
- * As an uncaught exception: a program that cannot trust its store must not go on as if it could. A turn later, so that the
- * sends that were waiting are refused first.
- */
+/** An uncaught exception: a program must not go on with a store that it cannot trust. A tick later, after pending sends are refused. */
 function throwUncaught(error: PosthornError): void {
   setImmediate(() => {
     throw error

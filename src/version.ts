@@ -1,9 +1,9 @@
-/** The version, as receivers see it in the user agent, and the Node that it needs. Tests hold both to package.json. */
+/** Posthorn's version, which the user agent shows, and the oldest Node. Tests compare both with package.json. */
 export const VERSION = "0.1.0"
 
 const OLDEST_NODE = [24, 15] as const
 
-/** What is wrong with a Node of this version, in a sentence; null if nothing is. */
+/** Why Posthorn cannot run on this version of Node, as a sentence, or null. */
 export function nodeProblem(version: string): string | null {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   const [oldestMajor, oldestMinor] = OLDEST_NODE

@@ -1,17 +1,17 @@
-/** Rows of SQLite as one statement of PostgreSQL's: each column is one array, bytes are packed (see the store's statements). */
+/** Writes rows of SQLite with one PostgreSQL statement: each column is an array, and bytes are packed, as in the store's statements. */
 import type { SQLOutputValue } from "node:sqlite"
 import { type Column, Columns, Packed } from "../store/postgres/statement.ts"
 import type { SourceRow } from "./source.ts"
 
 /** A column's type in PostgreSQL; `list` is an array of text there and JSON in SQLite. */
 export type Kind = "text" | "bigint" | "int" | "bool" | "bytea" | "list"
-/** What is not a column of SQLite's is made from the row. */
+/** A column that SQLite does not have, computed from the row. */
 type Derived = readonly ["int", (row: SourceRow) => number]
 export type Shape = { readonly [column: string]: Kind | Derived }
 
 interface Part {
   readonly row: SourceRow
-  /** Where this row's bytes begin and how many they are, by column. */
+  /** The position and length of this row's bytes, by column. */
   readonly bytes: { readonly [column: string]: { readonly at: number; readonly length: number | null } }
 }
 
@@ -56,7 +56,7 @@ export class Bulk {
   }
 }
 
-/** PostgreSQL's text cannot hold a NUL, which a description in SQLite can, and a list that somebody typed. */
+/** Replaces NUL, which SQLite's texts and lists may have and PostgreSQL's text cannot. */
 export function toPostgres(kind: Kind, value: SQLOutputValue): unknown {
   if (kind === "list" && typeof value === "string")
     return JSON.stringify((JSON.parse(value) as string[]).map(withoutNul))

@@ -1,4 +1,4 @@
-/** The columns of a table, read from both databases: a column that somebody adds to the stores is moved without a change here. */
+/** The columns of a table, read from both databases: a new column of the stores is moved without a change here. */
 import { PosthornError } from "../core/errors.ts"
 import type { Row } from "../store/rows.ts"
 import type { Kind, Shape } from "./bulk.ts"
@@ -13,7 +13,7 @@ const KINDS: { readonly [type: string]: Kind } = {
   _text: "list",
 }
 
-/** Where one process alone keeps its place; on the other side it has its default. */
+/** State of one process, which is not moved. The target has the default. */
 const STAYS = new Set(["webhook_deliveries.handed", "webhook_deliveries.handed_token"])
 
 export interface TableColumns {
@@ -23,7 +23,7 @@ export interface TableColumns {
   readonly target: readonly Row[]
 }
 
-/** `derived` are columns that PostgreSQL alone has and that are made from the row. A column of one side alone stops the move. */
+/** `derived` are columns that only PostgreSQL has, computed from the row. Any other column of one side only stops the move. */
 export function shapeOf(table: string, { source, target }: TableColumns, derived: Shape): Shape {
   const types = new Map(target.map(({ name, type }) => [name as string, type as string]))
   const shape: { [column: string]: Shape[string] } = {}

@@ -1,11 +1,11 @@
-/** Compares the contents of both databases, table by table; where they differ, it finds the columns. */
+/** Compares the contents of both databases table by table, and finds the columns that differ. */
 import type { Runner } from "../store/postgres/connection.ts"
 import type { Row } from "../store/rows.ts"
 import { Digest, expectedValues, foundValues, selectList } from "./digest.ts"
 import type { Source } from "./source.ts"
 import type { Step } from "./steps.ts"
 
-/** Small enough for a statement's time limit, whatever the rows hold. */
+/** Small enough for the time limit of a statement, also with large rows. */
 const FETCHED_ROWS = 500
 
 export interface TableResult {
@@ -13,7 +13,7 @@ export interface TableResult {
   readonly source: number
   readonly target: number
   readonly isSame: boolean
-  /** Those whose values differ, where the tables have as many rows. */
+  /** The columns that differ, if both tables have the same number of rows. */
   readonly columns: readonly string[]
 }
 
@@ -28,7 +28,7 @@ export class Comparison {
   readonly #source: Source
   readonly #steps: readonly Compared[]
 
-  /** Reads the source, which nobody changes, before a transaction on the target would wait for it. */
+  /** Reads the source here, so that no transaction on the target waits for it. */
   constructor(source: Source, steps: readonly Step[]) {
     this.#source = source
     this.#steps = steps.map((step) => ({
@@ -58,7 +58,7 @@ export class Comparison {
     }
   }
 
-  /** The steps of a table as one. */
+  /** One result for each table, which may have several steps. */
   get results(): TableResult[] {
     return [...Map.groupBy(this.#steps, ({ step }) => step.table)].map(([table, parts]) => ({
       table,

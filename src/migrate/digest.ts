@@ -1,7 +1,4 @@
-/**
- * A digest over all rows of a table, the same whichever database they are in and in whichever order they come: the sum of the
- * digests of the rows. A count of rows cannot see a column that was lost.
- */
+/** A digest of all rows of a table: the sum of the digests of its rows, so that it depends neither on their order nor on the database. */
 import { hash } from "node:crypto"
 import type { SQLOutputValue } from "node:sqlite"
 import type { Row } from "../store/rows.ts"
@@ -24,7 +21,7 @@ export class Digest {
   }
 }
 
-/** What PostgreSQL should have of a row. */
+/** The values that PostgreSQL should have. */
 export function expectedValues(shape: Shape, columns: readonly string[], row: SourceRow): unknown[] {
   return columns.map((name) => {
     const kind = shape[name]!
@@ -38,7 +35,7 @@ function canonical(kind: Kind, value: SQLOutputValue): unknown {
   return kind === "list" ? JSON.parse(toPostgres(kind, value) as string) : toPostgres(kind, value)
 }
 
-/** Bytes are digested by the server: a payload need not travel. */
+/** The server hashes bytes, so that payloads are not transferred. */
 export function selectList(shape: Shape, columns: readonly string[]): string {
   return columns
     .map((name) => (shape[name] === "bytea" ? `encode(sha256(${name}), 'hex') AS ${name}` : name))

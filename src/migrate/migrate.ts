@@ -1,4 +1,4 @@
-/** Moves everything from an SQLite file to PostgreSQL, chunk by chunk; killed at any moment and started again, it goes on where it was. */
+/** Moves an SQLite file to PostgreSQL in chunks. A run that was killed is continued by the next one. */
 import type { SQLOutputValue } from "node:sqlite"
 import { withoutPassword } from "../core/location.ts"
 import type { PostgresStore } from "../store/postgres/store.ts"
@@ -7,31 +7,31 @@ import { Source, type SourceRow } from "./source.ts"
 import { type Step, stepsOf } from "./steps.ts"
 import * as target from "./target.ts"
 
-/** A chunk is full with so many rows, or with so many bytes in them. */
+/** A chunk ends with the first of these limits. */
 const CHUNK_ROWS = 1000
 const CHUNK_BYTES = 4 * 1024 * 1024
 
 export interface Migrated {
-  /** Empty when the move had been finished before. */
+  /** Empty if an earlier run finished the move. */
   readonly tables: readonly TableResult[]
-  /** When that was; null when it was now, or when the contents differ. */
+  /** When an earlier run finished; null: this run finished, or the contents differ. */
   readonly finishedBefore: Date | null
-  /** Whether processes on the target must be given the encryption key, because it is not kept beside the data. */
+  /** Whether processes on the target need the encryption key as a setting, because it is not stored with the data. */
   readonly needsKey: boolean
 }
 
-/** Told of rows that were copied, of all there are. */
+/** Called with the number of rows that are copied, and of all rows. */
 export type Watch = (table: string, done: number, total: number) => void
 
 export interface MigrateOptions {
   readonly watch?: Watch
-  /** Moves a file that was moved to another database before. */
+  /** Moves a file again that was moved to another database. */
   readonly force?: boolean
 }
 
 export interface Target {
   readonly url: string
-  /** Of its tables, as an option of the library. */
+  /** The schema of its tables, as the library's option. */
   readonly schema: string | null
 }
 
@@ -53,13 +53,13 @@ export async function migrate(fromPath: string, to: Target, options: MigrateOpti
       await copyAll(store, source, steps, watch)
       await target.analyze(store)
       const comparison = new Comparison(source, steps)
-      // A change is told as such, not as contents that differ.
+      // A changed source is an error of its own, not a difference of the contents.
       source.refuseChanged(state)
       const isSame = await store.database.transactionCalmly(async (runner) => {
         const journal = (await target.readJournal(runner))!
         if (!(await comparison.isSame(runner))) return false
         await target.finish(runner, journal, key)
-        // Before the commit, so that there is no moment at which both could deliver; a run that ends in between is started again.
+        // Before the commit: at no time can both deliver. A run that stops in between is started again.
         source.markMoved(place, state)
         return true
       })
@@ -87,7 +87,7 @@ async function copyAll(store: PostgresStore, source: Source, steps: readonly Ste
   }
 }
 
-/** How many rows of the step are copied by now; null when none was left to copy. */
+/** The number of rows of the step that are copied; null: none was left. */
 function copyChunk(store: PostgresStore, source: Source, step: Step): Promise<number | null> {
   return store.database.transactionCalmly(async (runner) => {
     const journal = (await target.readJournal(runner))!

@@ -1,4 +1,4 @@
-/** The SQLite file that is moved: locked against a process that would deliver from it, and read; in the end it gets a mark. */
+/** The SQLite file that is moved: locked against delivering processes, read, and finally marked as moved. */
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, realpathSync } from "node:fs"
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite"
@@ -14,16 +14,13 @@ import { MIGRATIONS } from "../store/sqlite/schema.ts"
 export type SourceRow = { readonly [column: string]: SQLOutputValue }
 
 export interface SourceKey {
-  /** What the store remembers of the key that its secrets are sealed with. */
+  /** The fingerprint of the key that encrypts the store's secrets. */
   readonly fingerprint: string
-  /** The key itself when it lies in a file beside the source; null when whoever runs Posthorn gives it. */
+  /** The key, if it is in a file beside the source; null: it is a setting. */
   readonly kept: Uint8Array | null
 }
 
-/**
- * What no change leaves as it was: numbers that only grow, and sums over what an attempt or an operator alters. Times are taken by
- * their remainder, because the sum of a few million of them would not fit.
- */
+/** Values that every change alters: growing numbers, and sums of columns. Remainders of times, because the sum of millions would overflow. */
 const STATE = [
   "SELECT value FROM meta WHERE key = 'epoch'",
   "SELECT count(*), count(deleted_at), max(updated_at) FROM applications",
@@ -67,7 +64,7 @@ export class Source {
     return this.chunk(sql, [], Number.POSITIVE_INFINITY)
   }
 
-  /** The rows up to the one with which they have so many bytes. */
+  /** Rows until they have `mostBytes` bytes. */
   chunk(sql: string, values: readonly SQLInputValue[], mostBytes: number): SourceRow[] {
     const rows: SourceRow[] = []
     let bytes = 0
@@ -97,14 +94,13 @@ export class Source {
     )
   }
 
-  /** Throws if it was moved before. */
   refuseMoved(): void {
     refuseMoved(this.path, this.#connection)
   }
 
   /**
-   * Nothing opens the file or sends into it from here on. Throws if its state is another: the write lock keeps every send before the check
-   * or behind the mark. It is the only write: before it, a look at the file leaves it as it is.
+   * No process opens the file or sends with it afterwards. Throws if its state has changed: with the write lock, each send comes before
+   * the check or after the mark. This is the only write to the file.
    */
   markMoved(to: string, state: string): void {
     const connection = new Connection(this.path)
@@ -125,7 +121,7 @@ export class Source {
     if (this.state() !== state) throw changedMeanwhile(this.path)
   }
 
-  /** Another after any change to the data. */
+  /** Differs after any change of the data. */
   state(): string {
     const found = STATE.map((sql) => this.all(sql).map((row) => Object.values(row)))
     return createHash("sha256").update(JSON.stringify(found)).digest("hex")

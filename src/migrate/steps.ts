@@ -1,4 +1,4 @@
-/** What is moved, table by table: which rows of SQLite, in which order, and what PostgreSQL makes of them. */
+/** The steps of a move, table by table: the rows of SQLite, their order, and the statement that writes them to PostgreSQL. */
 import type { SQLOutputValue } from "node:sqlite"
 import { generationAt, KEPT_GENERATIONS } from "../store/idempotency.ts"
 import { DAY_MS, type Partitions, purgeDay } from "../store/postgres/partitions.ts"
@@ -11,17 +11,17 @@ import type { TargetColumns } from "./target.ts"
 
 export interface Step {
   readonly name: string
-  /** What it is called in the comparison; the generations of idempotency keys are one there. */
+  /** The name in the comparison, where the generations of idempotency keys are one table. */
   readonly table: string
   readonly shape: Shape
-  /** Its rows in SQLite, and the columns that order them. */
+  /** The rows in SQLite, and the columns that order them. */
   readonly select: string
   readonly key: readonly string[]
   readonly insert: Statement
-  /** Where its rows are in PostgreSQL: what stands behind FROM. */
+  /** The FROM clause that finds the rows in PostgreSQL. */
   readonly found: string
   values(rows: readonly SourceRow[]): unknown[]
-  /** Makes the partitions that the rows go to. */
+  /** Creates the partitions of the rows. */
   prepare(partitions: Partitions, rows: readonly SourceRow[]): Promise<void>
 }
 
@@ -31,7 +31,7 @@ interface Parts {
   readonly name?: string
   readonly select?: string
   readonly found?: string
-  /** Instead of an insert of all columns; `x` has the rows. */
+  /** Replaces the insert of all columns; `x` has the rows. */
   readonly write?: (columns: string) => string
   prepare?(partitions: Partitions, rows: readonly SourceRow[]): Promise<void>
 }
@@ -51,7 +51,7 @@ function step(table: string, parts: Parts): Step {
 const withLanes = (columns: string) => `, lane AS (INSERT INTO lanes (id, app_id) SELECT id, app_id FROM x)
   INSERT INTO endpoints (${columns}) SELECT ${columns} FROM x`
 
-/** The day of a finished delivery; what could have gone already lies in one table, and not in one for each day that was missed. */
+/** The day of a finished delivery. Rows past their retention go to today's partition, so that no past days need partitions. */
 function dayOf(status: SQLOutputValue, purgeAt: SQLOutputValue, startedAt: number): number {
   if (status !== "delivered" && status !== "dead") return KEPT_DAY
   return Math.max(purgeDay(purgeAt as number | null, startedAt), Math.floor(startedAt / DAY_MS))
@@ -65,7 +65,7 @@ function deliveries(columns: ShapeOf, startedAt: number): Step {
   })
 }
 
-/** Each lies where its delivery lies. */
+/** An attempt is in the partition of its delivery. */
 function attempts(columns: ShapeOf, startedAt: number): Step {
   const day = (row: SourceRow) => {
     const finished = dayOf(row.delivery_status!, row.delivery_purge_at!, startedAt)
@@ -81,7 +81,7 @@ function attempts(columns: ShapeOf, startedAt: number): Step {
   })
 }
 
-/** As a crash would leave them: the lane's first claim finds them with a token below its own, and logs attempts of unknown outcome. */
+/** As after a crash: the lane's first claim finds them with an older token and logs attempts of unknown outcome. */
 const IN_FLIGHT = step("in_flight", {
   select:
     "SELECT f.seq, f.started_at, d.webhook_id FROM in_flight f JOIN webhook_deliveries d ON d.seq = f.seq",
@@ -98,7 +98,7 @@ const IN_FLIGHT = step("in_flight", {
   ) AS in_flight`,
 })
 
-/** The generations that are still honoured. */
+/** Only generations that have not expired. */
 function idempotency(source: Source, columns: ShapeOf, startedAt: number): Step[] {
   const oldest = generationAt(startedAt) - KEPT_GENERATIONS + 1
   const tables = source.all(

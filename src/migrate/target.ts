@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL database that is moved to. How far the move has come is written down in it, in the transaction of each chunk; until
- * it is finished the database is bound to a key that nobody has, so that no process can open it half full.
+ * The PostgreSQL database of a move. Its journal records the progress in the transaction of each chunk. Until the end the database is bound
+ * to an encryption key that does not exist, so that no process can open it.
  */
 import { PosthornError } from "../core/errors.ts"
 import type { Runner } from "../store/postgres/connection.ts"
@@ -17,14 +17,14 @@ export type TargetColumns = ReadonlyMap<string, readonly Row[]>
 export type KeyValue = string | number | { readonly hex: string }
 
 export interface StepProgress {
-  /** The last row that was copied, by the columns that order them. */
+  /** The last row that was copied, by the columns that order the rows. */
   readonly after: readonly KeyValue[]
   readonly rows: number
 }
 
 export interface Journal {
   readonly from: string
-  /** What the source looked like when the move began. */
+  /** The state of the source when the move began. */
   readonly state: string
   readonly startedAt: number
   readonly finishedAt: number | null
@@ -43,7 +43,7 @@ const FIND_DATA = unnamed(`
   SELECT EXISTS (SELECT FROM applications) OR EXISTS (SELECT FROM messages) OR EXISTS (SELECT FROM policies)
       OR EXISTS (SELECT FROM tasks) OR EXISTS (SELECT FROM entries) AS found`)
 const FIND_WORKER = unnamed("SELECT name FROM workers WHERE lease_until > clock_timestamp() LIMIT 1")
-/** Generated ones are left out: the database makes them. */
+/** Without generated columns. */
 const COLUMNS = unnamed(`
   SELECT c.relname AS "table", a.attname AS name, t.typname AS type
     FROM pg_class c
@@ -61,7 +61,7 @@ const PUT: Statement = {
   name: "migrate.put",
   text: "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 }
-/** As after a send: whoever keeps the schedule learns of every lane in which something waits. */
+/** As after a send: the schedule learns of all lanes with waiting deliveries. */
 const WAKE = unnamed(`
   INSERT INTO lane_wakes (lane_id, due_at)
   SELECT webhook_id, min(coalesce(next_retry_at, 0)) FROM webhook_deliveries_live GROUP BY webhook_id`)
@@ -79,7 +79,7 @@ export async function openTarget(url: string, schema: string | null): Promise<Po
   return openPostgresStore({ url, schema, name: `posthorn migrate ${process.pid}` })
 }
 
-/** Locked until the end of the transaction: what an earlier run was just committing when it was killed is waited for. */
+/** Locked until the end of the transaction. This waits for the last commit of an earlier run that was killed. */
 export async function readJournal(runner: Runner): Promise<Journal | null> {
   const [row] = await runner.run(READ, [])
   return row === undefined ? null : JSON.parse(row.value as string)
@@ -93,7 +93,7 @@ export async function readColumns({ database }: PostgresStore): Promise<TargetCo
   return Map.groupBy(await database.run(COLUMNS, []), (row) => row.table as string)
 }
 
-/** Begins a move, or finds the one that was begun. */
+/** Begins a move, or continues an earlier one. */
 export function begin({ database }: PostgresStore, source: Source, force: boolean): Promise<Journal> {
   const state = source.state()
   return database.transactionCalmly(async (runner) => {
@@ -103,7 +103,7 @@ export function begin({ database }: PostgresStore, source: Source, force: boolea
     if (begun !== null) throw refused(otherMove(begun, source.path))
     if (!force) source.refuseMoved()
     await refuseUsed(runner)
-    // At once, and not at the end: a send from a process that was open before cannot take a number that a row of the source has.
+    // At the beginning: a send of a process that is already open must not take the number of a row in the source.
     for (const [sequence, table] of Object.entries(SEQUENCES)) {
       const [row] = source.all(`SELECT max(seq) AS most FROM ${table}`)
       if (row!.most !== null) await runner.run(SET_SEQUENCE, [database.schema.of(sequence), row!.most])
@@ -131,7 +131,7 @@ function otherMove(begun: Journal, path: string): string {
   return `${path} was changed after its move to this target began: leave it alone meanwhile, and begin again with an empty database`
 }
 
-/** The planner knows nothing of tables that were just filled, and would read them whole. */
+/** Without statistics, the planner would scan the new tables. */
 export async function analyze({ database }: PostgresStore): Promise<void> {
   const client = await database.connect(() => {})
   try {
@@ -143,7 +143,7 @@ export async function analyze({ database }: PostgresStore): Promise<void> {
   }
 }
 
-/** The database may be used from here on. */
+/** Releases the database for use. */
 export async function finish(runner: Runner, journal: Journal, key: SourceKey): Promise<void> {
   await runner.run(WAKE, [])
   if (key.kept !== null)
