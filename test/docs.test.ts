@@ -329,7 +329,7 @@ test("every file and folder that a page names in code format exists", () => {
   }
   const isPath = (word: string) => top.some((folder) => word.startsWith(`${folder}/`))
   // Pages for developers also name files and folders by the end of their path: `lane-run.ts`, `routes/`.
-  const isFile = (word: string) => /\.(ts|c)$|^[\w-]+\/$/.test(word)
+  const isFile = (word: string) => /\.(ts|c)$|^[\w/-]+\/$/.test(word)
   const isForDevelopers = (name: string) => /docs\/(architecture|http1|interop|decisions)/.test(name)
   const spans = PAGES.flatMap((name) => {
     const prose = page(name).replace(/^```.*?^```/gms, "")
