@@ -158,20 +158,16 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 function recipientsOf(context: Context, orgId: string, app: string): Recipients {
-  let byApp = context.recipients.get(orgId)
-  if (byApp === undefined) {
-    byApp = new Map()
-    context.recipients.set(orgId, byApp)
-  }
-  let recipients = byApp.get(app)
-  if (recipients === undefined) {
-    recipients = loadRecipients(context, orgId, app)
-    byApp.set(app, recipients)
-  }
+  // Two tenants may use the same uid.
+  const key = `${orgId} ${app}`
+  const known = context.recipients.get(key)
+  if (known !== undefined) return known
+  const recipients = loadRecipients(context, orgId, app)
+  context.recipients.set(key, recipients, 1 + recipients.subscribers.length)
   return recipients
 }
 
-/** Throws where there is no application, so that its absence is never cached: it may be created at any moment. */
+/** Throws when there is no application: its absence is not cached, since it may be created at any moment. */
 function loadRecipients(context: Context, orgId: string, app: string): Recipients {
   const application = getApplication(context, orgId, app)
   if (application === null) throw notFound("application", app)

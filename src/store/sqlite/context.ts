@@ -1,4 +1,5 @@
 /** What the operations share on the store's thread, and what they keep between transactions. */
+import { BoundedCache } from "../../core/bounded-cache.ts"
 import type { Ids } from "../../core/ids.ts"
 import { NEW_ATTEMPT, NEW_DELIVERY, NEW_MESSAGE } from "../columns.ts"
 import type { Recipients } from "../recipients.ts"
@@ -6,6 +7,9 @@ import type { Store } from "../store.ts"
 import type { Connection } from "./connection.ts"
 import { Inserts } from "./inserts.ts"
 import { OpenLanes } from "./open-lanes.ts"
+
+/** Endpoints kept in memory, over all applications. */
+export const MOST_RECIPIENTS = 100_000
 
 /** A method of the contract as it runs on the store's thread: synchronous, with the context before its arguments. */
 export type Operation<N extends keyof Store> = Store[N] extends (...args: infer A) => Promise<infer R>
@@ -21,8 +25,8 @@ export class Context {
   readonly claims: Inserts
   readonly attempts: Inserts
   readonly #gathered: readonly Inserts[]
-  /** The endpoints of each application that messages were sent to, by tenant and then by the key that was used. */
-  readonly recipients = new Map<string, Map<string, Recipients>>()
+  /** The endpoints of applications that messages were sent to, by tenant and by the id or uid that was used. */
+  readonly recipients = new BoundedCache<string, Recipients>(MOST_RECIPIENTS)
   readonly openLanes = new OpenLanes()
   /** The idempotency generations that have a table; null until looked up. */
   idempotencyGenerations: readonly number[] | null = null
