@@ -1,4 +1,4 @@
-/** Calls of a lane session on their way into a database: with the lane and the token that fence them. */
+/** Calls of a lane session, with the lane and the fencing token. */
 import type { GateUpdate } from "../core/gate.ts"
 import type { Change } from "../core/settle.ts"
 import type { GivenBack, LaneClaim, LaneWant, LaneWork, NewAttempt, Settlement } from "./model.ts"
@@ -12,9 +12,9 @@ export interface Fence {
 }
 
 export interface FencedSettlement extends Fence {
-  /** The count that the change was computed from: a row that somebody changed meanwhile is left as it is. */
+  /** The row that the change was computed from: a row with another count is not changed. */
   readonly expectedAttemptCount: number
-  /** And the beginning of its age, which an operator's retry moves. */
+  /** An operator's retry moves the start of the age. */
   readonly expectedAgeFrom: number | null
   readonly change: Change
   readonly attempt: NewAttempt | null
@@ -28,14 +28,14 @@ export interface FencedGiveBack extends Fence {
 export interface LaneFetch extends LaneWant {
   readonly endpointId: string
   readonly token: number
-  /** The version of the endpoint that the session knows; a newer one comes with the answer. */
+  /** The endpoint's version that the session knows; a newer one comes with the result. */
   readonly knownVersion: number | null
 }
 
 export interface FetchedLane extends LaneWork {
-  /** The claim no longer stands: another worker has the lane, and nothing was fetched. */
+  /** Another worker has claimed the lane: nothing was fetched. */
   readonly lost: boolean
-  /** Deliveries may be handed over from now on. */
+  /** From now on accepted deliveries are handed to the session. */
   readonly open: boolean
 }
 

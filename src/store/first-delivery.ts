@@ -1,4 +1,4 @@
-/** A delivery that was handed over as its message was accepted: as a fetch would have given it. */
+/** A delivery that is handed over when its message is accepted, as a fetch would return it. */
 import type { ClaimedDelivery, NewMessage } from "./model.ts"
 
 export function firstDelivery(message: NewMessage, seq: number, id: string): ClaimedDelivery {

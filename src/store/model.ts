@@ -1,4 +1,4 @@
-/** The data that goes in and out of a store: plain, and the same for every store. */
+/** The plain data that every store takes and returns. */
 import type { Bytes } from "../core/bytes.ts"
 import type { Moment } from "../core/clock.ts"
 import type { GateUpdate, LoadedGate } from "../core/gate.ts"
@@ -8,23 +8,23 @@ import type { Gate, Waiting } from "../core/wait.ts"
 
 export interface Application {
   readonly id: string
-  /** The tenant: nothing of one can be seen from another. */
+  /** The tenant. Tenants do not see each other. */
   readonly orgId: string
   readonly uid: string | null
   readonly name: string
   readonly metadata: { readonly [key: string]: string }
-  /** The most requests in any second, over all its endpoints. */
+  /** Requests per second, over all endpoints. */
   readonly rateLimit: number | null
   readonly createdAt: number
   readonly updatedAt: number
 }
 
-/** Leaves applications out by their endpoints; deleted endpoints do not count. */
+/** Excludes applications by their endpoints; deleted endpoints do not count. */
 export interface ApplicationFilter {
   readonly excludeWithoutEndpoints?: boolean | undefined
-  /** Those that have endpoints, all of them disabled. */
+  /** Applications whose endpoints are all disabled. */
   readonly excludeAllDisabled?: boolean | undefined
-  /** Those that have endpoints, all of them with a URL that begins so. */
+  /** Applications whose endpoints all have a URL with this prefix. */
   readonly excludeAllTo?: string | undefined
 }
 
@@ -41,27 +41,27 @@ export interface Endpoint {
   readonly channels: readonly string[] | null
   readonly headers: { readonly [name: string]: string }
   readonly metadata: { readonly [key: string]: string }
-  /** The name of a policy, a policy of its own as JSON, or null for the engine's default. */
+  /** `retryName` is a stored policy, `retryPolicy` the policy as JSON; both null: the engine's default. */
   readonly retryName: string | null
   readonly retryPolicy: string | null
   readonly ordered: boolean
   readonly concurrency: number | null
   readonly rateLimit: number | null
-  /** Its application's, read with it; changing that raises the version too. */
+  /** Limit of the application; changing it raises the version of its endpoints. */
   readonly appRateLimit: number | null
   readonly disabled: boolean
   readonly paused: boolean
-  /** When it was last paused or disabled no more; null if it never was either. */
+  /** When a pause or a disabling last ended; null if there was none. */
   readonly resumedAt: number | null
-  /** Retry-After: nothing goes out before this time. */
+  /** Retry-After: no request starts before this time. */
   readonly holdUntil: number | null
   /** Goes up when `holdUntil` is patched: outcomes from before the patch cannot overwrite it. */
   readonly gateEpoch: number
-  /** Its signing keys, sealed by the caller. */
+  /** Signing keys, sealed by the caller. */
   readonly secrets: Uint8Array
-  /** Goes up with every change that an attempt must know of. */
+  /** Goes up with every change that affects requests. */
   readonly version: number
-  /** Svix's `version`: the caller's own number, without an effect. */
+  /** Svix's `version`: a number of the caller's, without an effect. */
   readonly apiVersion: number
   readonly createdAt: number
   readonly updatedAt: number
@@ -94,7 +94,7 @@ export interface EndpointFilter {
   readonly orgId?: string | undefined
   readonly appId?: string | undefined
   readonly endpointId?: string | undefined
-  /** Those that a Retry-After holds beyond this time. */
+  /** Endpoints that a Retry-After holds beyond this time. */
   readonly heldAfter?: number | undefined
 }
 
@@ -105,7 +105,7 @@ export interface NewMessage {
   readonly orgId: string
   /** The application, by id or uid. */
   readonly app: string
-  /** One endpoint by id, whatever it has asked for; null for every endpoint that wants the message. */
+  /** One endpoint by id, regardless of its filters; null for every endpoint that subscribed. */
   readonly to: string | null
   readonly eventType: string
   readonly payload: Bytes
@@ -118,30 +118,30 @@ export interface NewMessage {
   readonly priority: Priority
   readonly maxAttempts: number | null
   readonly receivedAt: number
-  /** On the wall clock: the date that the caller gave, or when the delay will have passed. */
+  /** On the wall clock: the caller's date, or the end of the delay. */
   readonly deliverAt: number | null
-  /** `deliverAt` is a date that the caller gave: its deliveries wait for it by the wall clock. */
+  /** `deliverAt` is the caller's date: the deliveries wait for it by the wall clock. */
   readonly dated: boolean
-  /** On the steady clock: when its lanes have something to do. */
+  /** On the steady clock: when the lanes have to be woken. */
   readonly wakeAt: number
-  /** Same key and same digest: the first message's answer. Same key, another digest: a conflict. */
+  /** Same key and digest: the first message's response. Same key, another digest: a conflict. */
   readonly idempotency: { readonly key: Uint8Array; readonly digest: Uint8Array } | null
-  /** When the payload is removed, whatever became of it; null leaves it to retention. */
+  /** When the payload is removed, delivered or not; null leaves it to retention. */
   readonly payloadUntil: number | null
-  /** When a message that no endpoint wanted may be removed. */
+  /** When the message may be removed if no endpoint subscribed. */
   readonly purgeUnmatchedAt: number
 }
 
 export interface Accepted {
   readonly messageId: string
   readonly receivedAt: number
-  /** By the wall clock; null is at once. */
+  /** On the wall clock; null: immediately. */
   readonly deliverAt: number | null
-  /** How many endpoints get it. */
+  /** Number of endpoints that get the message. */
   readonly matched: number
-  /** True when the idempotency key had been used: nothing new was written. */
+  /** The idempotency key was used before: nothing was written. */
   readonly duplicate: boolean
-  /** The lanes to wake. A lane whose open session was handed its delivery is not among them. */
+  /** The lanes to wake; without those whose open session got the delivery. */
   readonly lanes: readonly LaneWake[]
 }
 
@@ -161,40 +161,40 @@ export interface LaneClaim {
 export interface LaneWant {
   readonly limit: number
   /**
-   * How many of them start at once; the others wait in memory, and a crash meanwhile is not counted against them. Negative: that many
-   * deliveries in hand start before them.
+   * How many of the deliveries start immediately. The others wait in memory; a crash meanwhile does not count as a stall of theirs.
+   * Negative: that many deliveries in hand start first.
    */
   readonly starting: number
-  /** How many of the limit are kept for retries, so that first attempts do not starve them. */
+  /** Part of the limit that is reserved for retries, so that first attempts do not starve them. */
   readonly retryShare: number
-  /** Most places that deliveries in hand may take while more are handed over; 0 refuses handoffs. */
+  /** Limit of the places that deliveries in hand take, up to which more are handed over; 0 refuses handoffs. */
   readonly handoffPlaces: number
 }
 
-/** A delivery taken for sending, with what the request needs. */
+/** A delivery that was claimed for sending, with the data of its request. */
 export interface ClaimedDelivery extends LiveDelivery {
   readonly seq: number
   readonly id: string
   readonly messageId: string
   readonly sessionId: string | null
   readonly eventType: string
-  /** Null when it was expunged: there is nothing left to send. */
+  /** Null when it was expunged. */
   readonly payload: Bytes | null
   readonly contentType: string
   readonly priority: Priority
-  /** An operator asked for it: its next attempt is not the schedule's. */
+  /** An operator asked for the next attempt. */
   readonly manual: boolean
-  /** What the attempt before this one ended with. */
+  /** Error of the previous attempt. */
   readonly errorDetail: string | null
 }
 
 export interface LaneWork {
-  /** Present when its version is not the one that the session knew. */
+  /** Present when the session knew another version. */
   readonly endpoint: Endpoint | null
-  /** While it is closed, nothing is fetched. Deliveries that still wait for a deleted endpoint are, to be cancelled. */
+  /** A closed gate fetches nothing, but for deliveries of a deleted endpoint, which are cancelled. */
   readonly gate: LoadedGate
   readonly deliveries: readonly ClaimedDelivery[]
-  /** When the lane next has something to do beyond these; null when nothing waits. */
+  /** When the next of the other deliveries is due; null when none wait. */
   readonly nextDueAt: number | null
 }
 
@@ -203,7 +203,7 @@ export type AttemptStatus = "succeeded" | "failed" | "unknown"
 export interface NewAttempt {
   readonly id: string
   readonly status: AttemptStatus
-  /** Not the schedule's: an operator asked for it. */
+  /** An operator asked for the attempt. */
   readonly manual: boolean
   readonly attemptNumber: number
   readonly url: string
@@ -216,23 +216,23 @@ export interface NewAttempt {
 }
 
 export interface Settlement {
-  /** As it was claimed: a row that somebody changed meanwhile keeps its status. */
+  /** As it was claimed: a row that was changed since keeps its status. */
   readonly delivery: ClaimedDelivery
   readonly change: Change
   readonly attempt: NewAttempt | null
-  /** What the outcome changed about the lane's gate, if anything. */
+  /** Change of the lane's gate, if any. */
   readonly gate: GateUpdate | null
 }
 
 export interface GivenBack {
   readonly delivery: ClaimedDelivery
-  /** A request that was cut off: logged, not counted. */
+  /** A request that a shutdown cut off: logged, not counted. */
   readonly attempt: NewAttempt | null
 }
 
 /**
- * `superseded`: the row was changed or finished by somebody else; its attempt is logged, and counted if it is finished. `stale`: the claim was lost, or this was written before.
- * `busy`: somebody's open transaction holds the row; nothing was written of this one, and it can be tried again.
+ * `superseded`: somebody else changed or finished the row; the attempt is logged, and counted if the row is finished. `stale`: the claim
+ * was lost, or the outcome was written before. `busy`: an open transaction locks the row; nothing was written, and a retry is safe.
  */
 export type SettleResult = "applied" | "superseded" | "stale" | "busy"
 
@@ -286,7 +286,7 @@ export interface Message
   > {
   readonly seq: number
   readonly appId: string
-  /** Null when it was expunged, and when it was not asked for. */
+  /** Null when it was expunged or not read. */
   readonly payload: Uint8Array | null
   readonly expunged: boolean
   readonly matched: number
@@ -296,57 +296,56 @@ export interface Message
 export interface Page<C extends string | number = number> {
   readonly limit: number
   readonly order: "ascending" | "descending"
-  /** Beyond this row; null begins at the beginning. */
+  /** The rows beyond this one; null: from the start of the list. */
   readonly from: C | null
-  /** The rows before `from` instead of those after it. They come in the list's order all the same. */
+  /** The rows before `from` instead of those after it, still in the list's order. */
   readonly back: boolean
 }
 
-/** What is said of messages, wherever they are filtered. */
+/** Filters on the content of messages. */
 export interface Content {
   readonly eventTypes?: readonly string[] | undefined
   readonly channel?: string | undefined
   readonly tag?: string | undefined
 }
 
-/** At or after, and before. */
+/** From `since` inclusive to `until` exclusive. */
 export interface Span {
   readonly since?: number | undefined
   readonly until?: number | undefined
 }
 
-/** By when the message was received. */
+/** The span is compared with the time when the message was received. */
 export interface DeliveryFilter extends Content, Span {
   readonly orgId?: string | undefined
   readonly appId?: string | undefined
   readonly endpointId?: string | undefined
   readonly messageId?: string | undefined
   readonly status?: DeliveryStatus | undefined
-  /** Only those that are not finished. */
+  /** Only unfinished deliveries. */
   readonly live?: boolean | undefined
   readonly deadReason?: DeadReason | undefined
-  /** Dead because somebody called them off (`cancelled`, `expunged`), or dead for any other reason. */
+  /** True: dead because somebody called the delivery off (`cancelled`, `expunged`). False: dead for another reason. */
   readonly calledOff?: boolean | undefined
-  /** The hundreds of the last answer's status; 0 for no answer. */
+  /** Class of the last response's status, such as 200; 0 without a response. */
   readonly responseClass?: number | undefined
-  /** Leaves out the dead letters that an operator discarded. */
+  /** Excludes dead letters that an operator discarded. */
   readonly undiscarded?: boolean | undefined
-  /** Leaves out first attempts that are set for a time after this one. */
+  /** Excludes first attempts that are due after this time. */
   readonly startableBy?: number | undefined
-  /** The same for those that wait for a date of the wall clock; `startableBy` if left out. */
+  /** The same for deliveries that wait for a date of the wall clock; by default `startableBy`. */
   readonly datesBy?: number | undefined
-  /** Leaves out the deliveries of paused and disabled endpoints. */
+  /** Excludes deliveries of paused and disabled endpoints. */
   readonly endpointSends?: boolean | undefined
 }
 
-/** By when the attempt began. */
+/** The span is compared with the time when the attempt began. */
 export interface AttemptFilter extends Content, Span {
   readonly orgId?: string | undefined
   readonly appId?: string | undefined
   readonly deliveryId?: string | undefined
   readonly endpointId?: string | undefined
   readonly messageId?: string | undefined
-  /** With one of these outcomes. */
   readonly statuses?: readonly AttemptStatus[] | undefined
   readonly responseClass?: number | undefined
 }
@@ -357,14 +356,14 @@ export interface MessageFilter extends Content, Span {
   readonly appId: string
 }
 
-/** What an endpoint gave up, by reason and error. */
+/** Dead deliveries of an endpoint with the same reason and error. */
 export interface DeadGroup {
   readonly appId: string
   readonly endpointId: string
   readonly deadReason: DeadReason
   readonly errorDetail: string | null
   readonly count: number
-  /** When the oldest and the newest of them were received. */
+  /** When the oldest and the newest delivery were received. */
   readonly oldestAt: number
   readonly newestAt: number
 }
@@ -373,49 +372,49 @@ export interface EndpointGate extends Gate {
   readonly endpointId: string
 }
 
-/** An endpoint's line, while something stands in it. */
+/** A lane with waiting deliveries. */
 export interface LaneStatus {
   readonly endpointId: string
   readonly appId: string
-  /** For their first attempt. */
+  /** Deliveries before their first attempt. */
   readonly waiting: number
-  /** For another one. */
+  /** Deliveries that wait for a retry. */
   readonly retrying: number
-  /** How many of either were fetched to be sent at once, and are not settled. The process that sends knows how many are in flight now. */
+  /** Fetched deliveries that are not settled. Only the sending process knows how many requests are in flight. */
   readonly sending: number
-  /** When the one that waits longest was received. */
+  /** When the oldest waiting delivery was received. */
   readonly oldestAt: number
-  /** The first of each kind: of those that are due or retried (of an ordered lane only its head), delayed, dated. */
+  /** The first delivery of each kind: due or retried (of an ordered lane its head), delayed, dated. */
   readonly first: readonly Waiting[]
 }
 
-/** What a task does with each delivery: `send-now` makes one that waits due at once. */
+/** Action of a task on each delivery: `send-now` makes a waiting delivery due. */
 export type DeliveryAction = "retry" | "discard" | "cancel" | "send-now"
-/** What a task does with each message: `replay` adds the deliveries that an endpoint never got. */
+/** Action of a task on each message: `replay` adds a delivery that an endpoint has not got. */
 export type MessageAction = "replay" | "expunge"
-/** A `report` is finished when it is made: it only keeps what was found out. */
+/** A `report` is created as finished: it keeps a result. */
 export type TaskAction = DeliveryAction | MessageAction | "report"
 export type TaskStatus = "running" | "finished" | "cancelled"
 
-/** Durable work on many deliveries or messages: it goes on after a restart, chunk by chunk. */
+/** Durable work on many deliveries or messages, chunk by chunk; it continues after a restart. */
 export interface Task {
   readonly seq: number
   readonly id: string
   readonly orgId: string
   readonly action: TaskAction
-  /** What the caller calls it. */
+  /** The caller's name for this kind of task. */
   readonly type: string
   /** Messages are filtered by `appId`, `Content` and `Span`; `endpointId` is where they are replayed to. */
   readonly filter: DeliveryFilter
   readonly status: TaskStatus
-  /** What the caller wants to find beside it, as JSON. */
+  /** Data of the caller's, as JSON. */
   readonly data: string | null
-  /** How many fitted the filter when it began, how many were looked at, how many were changed. */
+  /** How many rows matched the filter at the start, were read, were changed. */
   readonly total: number
   readonly done: number
   readonly changed: number
   readonly cursor: number
-  /** What is above this `seq` came after the task. */
+  /** Rows with a higher `seq` are newer than the task. */
   readonly upTo: number
   readonly createdAt: number
   readonly updatedAt: number
@@ -423,11 +422,10 @@ export interface Task {
 
 export interface TaskFilter {
   readonly status?: TaskStatus | undefined
-  /** Of one of these kinds. */
   readonly types?: readonly string[] | undefined
 }
 
-/** A change to one delivery that did not come from an attempt: an operator's, or the end of its endpoint. */
+/** A change of one delivery without an attempt: an operator's, or the end of its endpoint. */
 export interface Amendment {
   readonly seq: number
   readonly expectedStatus: DeliveryStatus
@@ -435,31 +433,31 @@ export interface Amendment {
   readonly change: Change | { readonly discardedAt: number }
 }
 
-/** A delivery of a message that an endpoint has none of. */
+/** A delivery of a message to an endpoint that has none. */
 export interface Addition {
   readonly messageId: string
   readonly endpointId: string
-  /** An operator asked for this one. */
+  /** An operator asked for the delivery. */
   readonly manual: boolean
 }
 
 export interface TaskStep {
   readonly taskId: string
-  /** Where the task stood when they were read; a step from anywhere else has been made by somebody else. */
+  /** Cursor of the task when the rows were read. Another cursor means that another process made the step. */
   readonly expectedCursor: number
   readonly amendments: readonly Amendment[]
   readonly additions: readonly Addition[]
-  /** Messages whose payload goes. */
+  /** Messages whose payload is removed. */
   readonly expunged: readonly string[]
-  /** How many deliveries or messages were looked at for them. */
+  /** How many rows were read for the step. */
   readonly looked: number
-  /** The last `seq` looked at; null when none are left, which finishes the task. */
+  /** The last `seq` read; null finishes the task. */
   readonly cursor: number | null
   readonly at: Moment
 }
 
 export interface TaskChanges {
-  /** For each amendment and each addition, whether it was made. */
+  /** Whether each amendment and addition was made. */
   readonly amended: readonly boolean[]
   readonly added: readonly boolean[]
 }
@@ -469,31 +467,31 @@ export interface StatusCounts {
   readonly failed: number
   readonly delivered: number
   readonly dead: number
-  /** How many of the dead were called off (`cancelled`, `expunged`) and not given up. */
+  /** Dead deliveries that somebody called off (`cancelled`, `expunged`). */
   readonly calledOff: number
 }
 
-/** What an application sent. */
+/** Accepted messages of an application. */
 export interface Usage {
   readonly appId: string
   readonly messages: number
-  /** How many endpoints they were for, each message counted with all of its own. */
+  /** Sum of the messages' endpoints. */
   readonly destinations: number
 }
 
-/** A small document that belongs to a tenant: an event type, a key, the answer to a request. */
+/** A small document that belongs to a tenant: an event type, a key, an idempotent response. */
 export interface Entry {
   readonly kind: EntryKind
   readonly orgId: string
   readonly name: string
-  /** Whose it is within the tenant; null or left out where nobody asks for those of one owner. */
+  /** Owner within the tenant; null or left out for kinds that are not listed by owner. */
   readonly owner?: string | null
   readonly body: string
-  /** 1 for a new one, and one more with every change. */
+  /** 1 for a new entry; goes up by 1 with every change. */
   readonly version: number
   readonly createdAt: number
   readonly updatedAt: number
-  /** When it may be removed. */
+  /** When retention may remove the entry. */
   readonly expiresAt: number | null
 }
 
@@ -506,14 +504,14 @@ export interface NamedPolicy {
   readonly updatedAt: number
 }
 
-/** A process that delivers from the store, or did until it stopped without a word. */
+/** A process that delivers from the store, or that stopped without ending its lease. */
 export interface WorkerStatus {
   readonly id: string
   readonly name: string
   readonly alive: boolean
-  /** When its lease ends unless it renews it, by the store's clock; null where no lease is needed. */
+  /** When the lease ends, by the store's clock; null: the store has no leases. */
   readonly aliveUntil: number | null
-  /** The tenant's lanes that it has claimed, and the deliveries that it has fetched from them and not settled. */
+  /** Claimed lanes of the tenant, and fetched deliveries that are not settled. */
   readonly lanes: number
   readonly inHand: number
 }

@@ -1,6 +1,6 @@
 /**
- * How many deliveries an open lane may still be handed. Each takes a place, and a large payload several. A lane has some places of its own;
- * what a quick lane takes beyond them is lent from a pool that all lanes of the process share.
+ * Limits the handoffs to an open lane. A delivery takes a place, a large payload several. Each lane has some places of its own; a fast lane
+ * borrows more from a pool that all lanes of the process share.
  */
 export const PLACE_BYTES = 4096
 const OWN_PLACES = 256
@@ -24,10 +24,10 @@ export class LentPlaces {
 
 export interface OpenLaneInput {
   readonly token: number
-  /** Most places that its deliveries in hand may take. */
+  /** Limit of the places that deliveries in hand take. */
   readonly places: number
   readonly inHand: number
-  /** How many more start at once; negative: that many in hand wait for their turn. */
+  /** How many more deliveries start immediately; negative: that many in hand wait. */
   readonly starting: number
 }
 
@@ -36,7 +36,7 @@ export class OpenLane {
   readonly #pool: LentPlaces
   readonly #places: number
   #inHand: number
-  /** Places that large payloads take beyond one each. */
+  /** Extra places of large payloads. */
   #large = 0
   #starting: number
 
@@ -64,19 +64,19 @@ export class OpenLane {
     return Math.max(0, this.#inHand + this.#large - OWN_PLACES)
   }
 
-  /** Whether the delivery starts at once. */
+  /** Whether the delivery starts immediately. */
   take(payloadBytes: number): boolean {
     this.#change(1, placesOf(payloadBytes) - 1)
     return this.#starting-- > 0
   }
 
-  /** A delivery in hand is done with. Large ones give back their extra places when nothing is in hand: such lanes are soon fetched again. */
+  /** A delivery left the session. Extra places are freed when nothing is in hand: lanes with large payloads soon fetch again. */
   free(): void {
     this.#change(-1)
     this.#starting++
   }
 
-  /** One more delivery is in hand: it was fetched, or its outcome could not be written. */
+  /** A delivery came into hand by a fetch, or because its outcome could not be written. */
   hold(): void {
     this.#change(1)
     this.#starting--

@@ -1,4 +1,4 @@
-/** The endpoints of one application, as accepting a message must know them. */
+/** The endpoints of one application, with the data that accepting a message needs. */
 import { BoundedCache } from "../core/bounded-cache.ts"
 import { type Subscription, wantsChannels, wantsType } from "../core/match.ts"
 import type { NewMessage } from "./store.ts"
@@ -9,13 +9,13 @@ export interface Subscriber extends Subscription {
   readonly ordered: boolean
 }
 
-/** Of all lists by type together. */
+/** Bound of all lists by event type together. */
 const MOST_LISTED = 10_000
 
 export class Recipients<S extends Subscriber = Subscriber> {
   readonly appId: string
   readonly subscribers: readonly S[]
-  /** Looked through once for each type: of 100 endpoints, for each message, that was 3 µs of 70. */
+  /** Filtering 100 endpoints for each message took 3 µs of 70. */
   readonly #byType = new BoundedCache<string, readonly S[]>(MOST_LISTED)
 
   constructor(appId: string, subscribers: readonly S[]) {
@@ -32,7 +32,7 @@ export class Recipients<S extends Subscriber = Subscriber> {
     const known = this.#byType.get(eventType)
     if (known !== undefined) return known
     const found = this.subscribers.filter((one) => wantsType(one, eventType))
-    // One for the type: there may be many that nobody wants.
+    // A list may be empty, but it takes memory.
     this.#byType.set(eventType, found, 1 + found.length)
     return found
   }

@@ -1,4 +1,4 @@
-/** From a database's rows to the store's plain data. SQLite has numbers for booleans, and JSON where PostgreSQL has lists. */
+/** Database rows to the store's plain data. SQLite has numbers for booleans, and JSON where PostgreSQL has arrays. */
 import type { GateState, LoadedGate } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type { DeliveryStatus, LiveStatus } from "../core/settle.ts"
@@ -30,7 +30,7 @@ export type Row = Record<string, unknown>
 
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"]
 
-/** A number that an operator typed may be none of them. */
+/** An operator may have typed any number. */
 const toPriority = (value: unknown): Priority => PRIORITIES[value as number] ?? "normal"
 
 export function priorityNumber(priority: Priority): number {
@@ -51,12 +51,12 @@ const listOrNull = (value: unknown): string[] | null =>
   typeof value === "string" ? json(value) : (value as string[] | null)
 
 export function toJson(value: object | null): string | null {
-  // Nearly all lists are empty.
+  // A fast path: nearly all lists are empty.
   if (Array.isArray(value) && value.length === 0) return "[]"
   return value === null ? null : JSON.stringify(value)
 }
 
-/** An endpoint that was never there: nothing can be sent to it. */
+/** State of an endpoint that does not exist. */
 export const MISSING: Row = { deleted: false, disabled: true, paused: false, hold_until: null, gate_epoch: 0 }
 
 export function toLoadedGate(row: Row, prefix = ""): LoadedGate {
@@ -116,7 +116,6 @@ export function toEndpoint(row: Row): Endpoint {
   }
 }
 
-/** A change of an endpoint, as both stores write it. */
 export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: number): Endpoint {
   const after = { ...before, ...patch, version: before.version + 1, updatedAt: now }
   const isResumed = (before.disabled || before.paused) && !(after.disabled || after.paused)
@@ -124,7 +123,6 @@ export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: numbe
   return { ...after, gateEpoch, resumedAt: isResumed ? now : before.resumedAt }
 }
 
-/** Of rows with a status and their number. */
 export function toAttemptCounts(rows: readonly Row[]): AttemptCounts {
   const counts = { succeeded: 0, failed: 0, unknown: 0 }
   for (const row of rows) counts[row.status as AttemptStatus] = int(row.n)

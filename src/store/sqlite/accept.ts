@@ -10,7 +10,7 @@ import { orRefuse } from "./errors.ts"
 import { findKey, rememberKey } from "./idempotency.ts"
 import { claim } from "./lanes.ts"
 
-/** Beside the contract's answer, the deliveries that were claimed for open lanes. */
+/** The contract's result, with the deliveries that were claimed for open lanes. */
 export interface AcceptedOnThread extends Omit<Accepted, "lanes"> {
   readonly lanes: readonly LaneOnThread[]
 }
@@ -67,7 +67,7 @@ function acceptOne(context: Context, message: NewMessage): AcceptedOnThread {
       url,
       message.maxAttempts,
       priorityNumber(message.priority),
-      // With the rows that wait to join: see the migration DATES.
+      // Dated deliveries wait with those that join the ordered line later: see the migration DATES.
       Number(ordered || dated),
       Number(deliverAt !== null),
       Number(dated),
@@ -90,7 +90,7 @@ function acceptOne(context: Context, message: NewMessage): AcceptedOnThread {
   }
 }
 
-/** SQLite's statements keep what was bound to them until they are used again: a large one is written by itself. */
+/** Larger payloads are not batched: a prepared statement keeps its parameters until its next run. */
 const LARGE_BYTES = 16_384
 
 function insertMessage(context: Context, message: NewMessage, appId: string, matched: number): void {
@@ -98,7 +98,7 @@ function insertMessage(context: Context, message: NewMessage, appId: string, mat
   const mayBeThere = message.eventId !== null || message.to !== null
   if (!mayBeThere && message.payload.length <= LARGE_BYTES)
     return addMessage(context, message, appId, matched)
-  // Behind the others, so that a refusal is this one's.
+  // Flush the others first, so that a refusal is about this message.
   messages.flush()
   orRefuse(
     () => eventIdTaken(message.eventId),
@@ -138,7 +138,7 @@ function answerAgain(
   asked: NewMessage,
 ): AcceptedOnThread {
   if (!same) throw idempotencyKeyTaken()
-  // It may have been accepted a moment ago.
+  // The first message may still be batched.
   context.messages.flush()
   const row = context.connection
     .sql("SELECT received_at, deliver_at, matched FROM messages WHERE id = ?")

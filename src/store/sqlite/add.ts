@@ -1,4 +1,4 @@
-/** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
+/** Adds deliveries of older messages to endpoints that were disabled, created later or not subscribed. */
 import type { Moment } from "../../core/clock.ts"
 import { NEW_DELIVERY } from "../columns.ts"
 import type { Addition } from "../store.ts"
@@ -7,7 +7,7 @@ import type { Context, Operation } from "./context.ts"
 export const addIfMissing: Operation<"addIfMissing"> = (context, additions, at) =>
   additions.map((addition) => addOne(context, addition, at))
 
-/** As if the message had been accepted now. Its `deliver_at` is a date of the wall clock. */
+/** As if the message was accepted now. `deliver_at` is on the wall clock. */
 function addOne(
   { connection, ids }: Context,
   { messageId, endpointId, manual }: Addition,
@@ -24,7 +24,7 @@ function addOne(
          AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE message_id = ?4 AND webhook_id = ?5)`)
     .run(ids.make("dlv", now), now, Number(manual), messageId, endpointId, wall)
   if (changes === 0) return false
-  // It goes with its deliveries from now on, no longer by the time that was set for want of any.
+  // The message is now removed with its deliveries.
   connection.sql("UPDATE messages SET matched = matched + 1, purge_at = NULL WHERE id = ?").run(messageId)
   return true
 }

@@ -1,16 +1,16 @@
-/** Applying to deliveries the changes that core has decided. */
+/** Writes changes of deliveries that `core` has decided. */
 import type { SQLInputValue } from "node:sqlite"
 import type { Change } from "../../core/settle.ts"
 import type { FencedSettlement } from "../fence.ts"
 import type { Context, Operation } from "./context.ts"
 
-/** The row is what an outcome was computed from. An operator's retry moves `age_from`, which fences off answers from before it. */
+/** The row is still the one that the outcome was computed from. An operator's retry moves `age_from`, which fences earlier attempts. */
 const AS_TRIED = "attempt_count = ? AND age_from IS ? AND status IN ('pending', 'failed')"
 const AS_READ = "attempt_count = ? AND status = ?"
 
 /**
- * Most that are settled are delivered, which says half of the columns by itself. OR FAIL: for the usual ABORT, SQLite would keep a copy of
- * each page that the statement changes, since the table has triggers (7.7 µs instead of 4.8). Whatever fails takes back the call.
+ * Most outcomes are successes, which need half of the parameters. OR FAIL instead of ABORT: SQLite would copy each page that the statement
+ * changes, since the table has triggers (7.7 µs instead of 4.8). A failure rolls back the call.
  */
 export function applyDelivered(
   { connection }: Context,
@@ -47,7 +47,7 @@ export function applyOutcome(context: Context, settlement: FencedSettlement): bo
   ])
 }
 
-/** Writes a change if the row is still as it is `expected` to be. */
+/** Writes a change if the row fulfils `expected`. */
 function applyChange(
   { connection }: Context,
   seq: number,

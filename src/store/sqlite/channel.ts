@@ -1,6 +1,6 @@
 /**
- * The caller's end of a store thread. Calls of one moment go together, and what is there when the thread begins a transaction goes
- * into it: the busier it is, the more calls share a sync, with no timer and nothing to tune.
+ * The caller's end of a store thread. Calls of one tick are sent as one message, and the thread takes all messages that have arrived into
+ * its transaction: the busier it is, the more calls share a sync, without a timer.
  */
 import { Worker } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
@@ -17,33 +17,32 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Not sent yet. What it says is let go with that: the collector would copy it again and again, until the answer has come. */
+/** Its arguments are dropped when it is sent: the garbage collector would copy them until the answer arrives. */
 interface Unsent {
   readonly call: Call
   readonly waiting: Waiting
 }
 
-/** So many calls go at once, so that the thread begins while the others are still made; and so many messages, before it has answered. */
+/** Calls that are sent before the end of the tick, so that the thread can begin; and messages in flight. */
 const ENOUGH_TO_SEND = 32
 const ENOUGH_MESSAGES = 2
 
-/** Three semi-spaces of 2 MB: nearly everything that a thread makes is garbage at once. */
+/** Three semi-spaces of 2 MB: nearly all objects of a thread are short-lived. */
 const YOUNG_SPACE_MB = 6
 
-/** Calls of the same tick of the event loop go together, whichever socket they came from. */
 const UNSENT = new EndOfTick<Channel>((channel) => channel.flushUnlessBusy())
 
 export class Channel {
   readonly #worker: Worker
   readonly #onLost: (error: PosthornError) => void
-  /** Sent, in the order in which they will be answered. */
+  /** Calls in flight, in the order of their answers. */
   #waiting: Waiting[] = []
   #outbox: Unsent[] = []
-  /** Messages since the last answer. */
+  /** Messages sent since the last answer. */
   #unanswered = 0
   #ended: PosthornError | null = null
   #hasExited = false
-  /** Told what the thread has done on the way to its end. */
+  /** Called for each step of the thread's end. */
   #onStep: ((step: "closed" | "finished" | "failed") => void) | null = null
 
   private constructor(worker: Worker, onLost: (error: PosthornError) => void) {
@@ -51,14 +50,14 @@ export class Channel {
     this.#onLost = onLost
   }
 
-  /** Resolves when the thread has opened the file. `onLost` is told when the store can no longer be used. */
+  /** Resolves when the thread has opened the file. `onLost` is called when the store can no longer be used. */
   static async open(options: ExecutorOptions, onLost: (error: PosthornError) => void): Promise<Channel> {
     const file = import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js"
     const worker = new Worker(new URL(file, import.meta.url), {
       workerData: options,
       transferList: options.copying === undefined ? [] : [options.copying],
       name: `posthorn-${options.role}`,
-      // Options of the program are not for this thread: --input-type would refuse its file, --import would load the program's modules again.
+      // Don't inherit options of the program: --input-type would refuse this file, --import would load the program's modules again.
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_SPACE_MB },
     })
@@ -77,13 +76,13 @@ export class Channel {
       channel.#hasExited = true
       setImmediate(() => channel.#lose(lost(undefined)))
     })
-    // Not at once: Node hands over one message after the other for as long as there are any, and while each answer leads to calls that are
-    // answered before it is worked through there always are. Answers of receivers waited for 100 ms meanwhile, in up to 2000 connections.
+    // Not directly: Node delivers messages as long as there are any, and each answer leads to calls that are answered before its work is
+    // done. Sockets waited for 100 ms meanwhile, in up to 2000 connections.
     worker.on("message", (message: FromThread) => setImmediate(() => channel.#receive(message)))
     return channel
   }
 
-  /** `receive` is given the answer as it comes in, before those of later calls, and makes the result of it. */
+  /** `receive` turns the answer into the result. It runs before the answers of later calls are received. */
   call<T = unknown>(
     name: OperationName,
     args: readonly unknown[],
@@ -98,7 +97,7 @@ export class Channel {
     }) as Promise<T>
   }
 
-  /** Each message has a price of its own: while the thread has enough to do, calls of several ticks go together. */
+  /** A message has a fixed cost: while the thread is busy, calls of several ticks are sent together. */
   flushUnlessBusy(): void {
     if (this.#unanswered < ENOUGH_MESSAGES) this.#flush()
   }
@@ -115,7 +114,7 @@ export class Channel {
       this.#unanswered++
       for (const { waiting } of batch) this.#waiting.push(waiting)
     } catch (cause) {
-      // An argument that cannot be copied to the thread, such as a function: only the call that has it is refused.
+      // An argument such as a function cannot be copied to the thread: only its call is refused.
       if (batch.length > 1) for (const one of batch) this.#send([one])
       else
         batch[0]?.waiting.reject(
@@ -131,7 +130,7 @@ export class Channel {
   #receive(message: FromThread): void {
     if (message === "closed" || message === "finished" || message === "failed") return this.#onStep?.(message)
     if (typeof message === "object" && "lost" in message) return this.#lose(toError(message.lost))
-    // What was refused when the store was lost may be answered all the same.
+    // Calls that were rejected when the store was lost may still be answered.
     if (typeof message !== "object" || !("answers" in message)) return
     const answered = this.#waiting.splice(0, message.answers.length)
     this.#unanswered = 0
@@ -156,12 +155,12 @@ export class Channel {
   }
 
   /**
-   * After every call that was made before. `beforeLast` is called when they are done and the file has not failed, before the connection
-   * closes. Resolves with whether that was so.
+   * Waits for all earlier calls. If the file has not failed then, calls `beforeLast` before the connection closes. Resolves with whether the
+   * file is sound.
    */
   async close(beforeLast: () => void = () => {}): Promise<boolean> {
     if (this.#ended !== null) {
-      // The thread may still be ending: the log's guard must not close before its connection.
+      // The thread may still be ending: the log guard must not close before its connection.
       await this.#worker.terminate()
       return false
     }
@@ -174,19 +173,19 @@ export class Channel {
     return isSound
   }
 
-  /** Resolves with what the thread says to it, or when the thread has ended. */
+  /** Resolves with the thread's answer, or when the thread has ended. */
   #step(step: "finish" | "close"): Promise<"closed" | "finished" | "failed" | "exited"> {
     return new Promise((resolve) => {
       this.#onStep = resolve
       this.#post(step)
-      // Behind the answers that came before it.
+      // After the answers that arrived before.
       const exited = () => setImmediate(resolve, "exited")
       if (this.#hasExited) exited()
       else this.#worker.once("exit", exited)
     })
   }
 
-  /** Ends the thread as a crash would. What it has not answered is rejected with the error. */
+  /** Ends the thread as a crash would. Rejects unanswered calls with the error. */
   async end(error: PosthornError): Promise<void> {
     this.#ended ??= error
     for (const { reject } of [...this.#waiting, ...this.#outbox.map(({ waiting }) => waiting)]) reject(error)
@@ -202,7 +201,6 @@ function toError({ code, message, field, cause }: Failure): PosthornError {
   return new PosthornError(code, message, { field, cause })
 }
 
-/** What went wrong at the start, with the file that it went wrong with. */
 function cannotOpen(path: string, failure: Failure): PosthornError {
   const { code, cause } = failure
   if (code !== "store_failed" && code !== "store_unavailable") return toError(failure)

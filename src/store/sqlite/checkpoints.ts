@@ -1,12 +1,10 @@
 /**
- * Brings the log into the file beside the writing. SQLite does it inside a commit, every 32 MB: 30 ms for which every send and every
- * outcome waited, and a fifth of the writing thread's time. Here the thread that looks things up copies, and the writer only the rest that
- * came meanwhile, with the sync of the file: that is what lets it begin the log anew.
+ * Copies the write-ahead log into the file on the lookup thread. SQLite would do it inside a commit, every 32 MB: every call waited 30 ms,
+ * and it took a fifth of the writer's time. The writer copies only the pages that were written meanwhile and syncs the file, which lets the
+ * log start over. A thread of its own would take 11 MB.
  *
- *   writer    … commit, commit (log is long) ──► commit, commit, commit ──► commit (copied) ► the rest ──► commit (log begins anew) …
- *   copier                     └─ copies what there was ────────────────────┘
- *
- * A thread for it alone would take 11 MB.
+ *   writer    … commit, commit (log is long) ──► commit, commit, commit ──► commit (copied) ► the rest ──► commit (log starts over) …
+ *   copier                     └─ copies the log so far ────────────────────┘
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads"
 import type { Connection } from "./connection.ts"
@@ -14,16 +12,13 @@ import type { Copied } from "./copier.ts"
 import { fileFailed, toPosthornError } from "./errors.ts"
 import { hasFailedSync } from "./failed-sync.ts"
 
-/**
- * 32 MB: a page that is changed often is then written back once (a delivery took the writing thread 94 µs with 16 MB, with SQLite's 4 MB
- * 112 to 207).
- */
+/** 32 MB: a page that changes often is copied once (a delivery took the writer 94 µs with 16 MB, and 112 to 207 with SQLite's 4 MB). */
 const LONG_LOG_PAGES = 8000
-/** No more than this is left to the writer; more goes to the other thread once more. */
+/** The writer copies no more than this; a longer rest goes to the copier again. */
 const SMALL_REST_PAGES = 400
-/** A reader that looks at an old state keeps all behind it from being copied. */
+/** A reader of an old snapshot keeps later pages from being copied. */
 const MOST_ROUNDS = 3
-/** Of what is a long log: then the writer does not wait for the copier any more. */
+/** Multiple of a long log from which on the writer does not wait for the copier. */
 const TOO_LONG = 4
 
 export class Checkpoints {
@@ -31,9 +26,9 @@ export class Checkpoints {
   readonly #copier: MessagePort
   readonly #longLogPages: number
   #isCopying = false
-  /** How often the copier was asked for this log. */
+  /** Rounds of the copier for this log. */
   #rounds = 0
-  /** How long the log was when all that could be copied was. */
+  /** Length of the log when it was last copied. */
   #donePages = 0
 
   /** `copier` is the other end of a `Copier`'s port. */
@@ -44,8 +39,8 @@ export class Checkpoints {
   }
 
   /**
-   * Between two transactions. Throws when the file has failed: the system forgets then what it could not write, and a later sync that
-   * succeeds would let the log begin anew without it. What there is no room or no turn for is tried again when the log has grown.
+   * Called between transactions. Throws when the file has failed: the system then drops pages that it could not write, and a later sync that
+   * succeeds would let the log start over without them. A copy that was refused (busy, disk full) is tried again when the log has grown.
    */
   committed(): void {
     if (this.#isCopying) this.#hear(receiveMessageOnPort(this.#copier)?.message)
@@ -69,7 +64,7 @@ export class Checkpoints {
     const pages = log - this.#donePages
     if (this.#isCopying && pages < TOO_LONG * this.#longLogPages) return
     if (this.#rounds === 0 && pages < this.#longLogPages) return
-    // The log must stay as it is then, whichever process met the failure.
+    // After a failed sync in any process the log must stay as it is.
     if (hasFailedSync(this.#connection.path)) throw fileFailed("a sync failed in another process", undefined)
     const isSmall = this.#rounds > 0 && log - checkpointed <= SMALL_REST_PAGES
     if (!this.#isCopying && !isSmall && this.#rounds < MOST_ROUNDS) return this.#copy()
@@ -78,7 +73,7 @@ export class Checkpoints {
     this.#ask("PASSIVE")
   }
 
-  /** NOOP only tells how many pages the log has, and how many of them are copied. */
+  /** NOOP only counts the pages of the log and those that are copied. */
   #ask(mode: "NOOP" | "PASSIVE"): { readonly log: number; readonly checkpointed: number } {
     const row = this.#connection.sql(`PRAGMA wal_checkpoint(${mode})`).get()
     return row as { log: number; checkpointed: number }

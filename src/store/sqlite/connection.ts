@@ -13,18 +13,18 @@ const REWRITTEN_AT_ONCE = 1 << 20
 
 export interface ConnectionOptions {
   readonly readOnly?: boolean
-  /** Opens only while no other connection to the file is open, and lets none in. Reads the log from its beginning. */
+  /** Fails while another connection to the file is open, and keeps others out. Reads the log from its beginning. */
   readonly alone?: boolean
 }
 
 export class Connection {
   readonly path: string
   readonly db: DatabaseSync
-  /** Some texts have a number in them, such as how many are fetched. */
+  /** Bounded: some texts contain a number, such as a limit. */
   readonly #statements = new BoundedCache<string, StatementSync>(MOST_STATEMENTS)
-  /** A descriptor of the log, where `commit` syncs it. */
+  /** Descriptor of the log that `commit` syncs. */
   #log: number | null = null
-  /** What had been written, here and by others, when it was last synced. */
+  /** State of the database at the last sync. */
   #synced: string | null = null
 
   constructor(path: string, { readOnly = false, alone = false }: ConnectionOptions = {}) {
@@ -32,22 +32,22 @@ export class Connection {
     this.path = path
     if (!readOnly) createPrivately(path)
     this.db = new DatabaseSync(path, { timeout: alone ? 0 : BUSY_TIMEOUT_MS, readOnly })
-    // Before the first read, so that SQLite builds an index of the log of its own instead of the one that others left in the `-shm` file.
+    // Before the first read, so that SQLite builds its own index of the log instead of using the `-shm` file.
     if (alone) this.db.exec("PRAGMA locking_mode = EXCLUSIVE")
     if (!readOnly) {
       this.#waitForWal()
-      // FULL syncs every commit, until `syncItself`: a send that resolved survives a power cut. `Checkpoints` copies the log: inside a
-      // commit SQLite would keep to itself that the file could not be synced.
+      // FULL syncs every commit, until `syncItself`: a send that resolved survives a power cut. `Checkpoints` copies the log, since SQLite
+      // does not report a failed sync of the file inside a commit.
       this.db.exec(
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864",
       )
     }
-    // Larger ones are no faster: what they lack is in the system's own cache. A reader that goes through a backlog fills all that it may.
+    // Larger caches are no faster: the system caches the file. A reader of a backlog fills its whole cache.
     this.db.exec(`PRAGMA cache_size = ${readOnly ? -2048 : -4096}`)
     this.db.exec("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF")
   }
 
-  /** On a new file that another process opens at the same moment, SQLite answers "busy" to this at once, whatever the timeout. */
+  /** On a new file that two processes open at once, SQLite ignores the timeout and answers "busy". */
   #waitForWal(): void {
     for (let waitedMs = 0; ; waitedMs += 5) {
       try {
@@ -63,11 +63,11 @@ export class Connection {
   }
 
   /**
-   * Writes the log that was found once more, as it is, and syncs it. After a failed sync the system marks pages as written that are not on
-   * the disk, and reads them from its cache: commits behind such a page would be synced, and lost with it at the next power cut.
+   * Writes the existing log once more and syncs it. After a failed sync the system marks pages as written that are only in its cache:
+   * commits behind such a page would be synced, and lost with it at the next power cut.
    */
   rewriteLog(): void {
-    // With the write lock nobody else appends to the log or begins it anew.
+    // The write lock keeps others from appending to the log or starting it over.
     this.db.exec("BEGIN IMMEDIATE")
     try {
       const file = this.#path()
@@ -91,25 +91,24 @@ export class Connection {
     }
   }
 
-  /** As SQLite has it, behind links and URIs; empty for a database in memory. */
+  /** After links and URIs are resolved; empty for a database in memory. */
   #path(): string {
     return this.sql("SELECT file FROM pragma_database_list WHERE name = 'main'").get()!.file as string
   }
 
   /**
-   * From now on `commit` syncs the log, and SQLite does not. Node's SQLite syncs with fsync, which on ext4 waits for the file system's own
-   * journal as well, and with it for whatever else is on its way to the disk: single commits took 45 to 68 ms. The log has its
-   * blocks already, so fdatasync waits for its data alone.
+   * From now on `commit` syncs the log instead of SQLite. Node's SQLite uses fsync, which on ext4 also waits for the file system's journal
+   * and for all other writes to the disk: single commits took 45 to 68 ms. fdatasync waits for the log's data alone.
    */
   syncItself(): void {
     const file = this.#path()
     if (file === "") return
-    // SQLite holds no lock on the log that closing a second descriptor of it would take away.
+    // Closing this descriptor releases no lock: SQLite has none on the log.
     this.#log = openSync(`${file}-wal`, "r+")
     this.db.exec("PRAGMA synchronous = NORMAL")
   }
 
-  /** When this returns, the transaction is on the disk, and so is whatever of others it has seen. */
+  /** Returns when the transaction, and every commit that it has seen, is on the disk. */
   commit(): void {
     this.sql("COMMIT").run()
     if (this.#log === null) return
@@ -123,7 +122,7 @@ export class Connection {
     this.#synced = seen
   }
 
-  /** What was written, here and by others; null where that cannot be told. What was committed is not to be refused for it. */
+  /** State of the database; null when it cannot be read, which must not reject a committed transaction. */
   #seen(): string | null {
     try {
       return `${this.totalChanges()} ${this.dataVersion()}`
@@ -142,7 +141,7 @@ export class Connection {
     return statement
   }
 
-  /** For texts that a filter has put together: there are too many of them to keep each. */
+  /** For texts that depend on a filter: there are too many to cache. */
   once(text: string): StatementSync {
     return this.db.prepare(text)
   }
@@ -152,7 +151,7 @@ export class Connection {
     return (this.sql("PRAGMA data_version").get() as { data_version: number }).data_version
   }
 
-  /** How many rows this connection has written so far, also those that were taken back. */
+  /** Rows that this connection has written, including those that were rolled back. */
   totalChanges(): number {
     return (this.sql("SELECT total_changes() AS rows").get() as { rows: number }).rows
   }
@@ -164,7 +163,7 @@ export class Connection {
   }
 }
 
-/** Before 3.51.3 a WAL file could be reset wrongly under load and lose commits. */
+/** Before 3.51.3 SQLite could reset the log wrongly under load and lose commits. */
 export function refuseOldSqlite(version: string): void {
   const parts = version.split(".").map(Number)
   for (const [i, least] of OLDEST_SQLITE.entries()) {

@@ -1,4 +1,4 @@
-/** What the operations share on the store's thread, and what they keep between transactions. */
+/** State of the store's thread that operations share, within a transaction and between transactions. */
 import { BoundedCache } from "../../core/bounded-cache.ts"
 import type { Ids } from "../../core/ids.ts"
 import { NEW_ATTEMPT, NEW_DELIVERY, NEW_MESSAGE } from "../columns.ts"
@@ -19,7 +19,7 @@ export type Operation<N extends keyof Store> = Store[N] extends (...args: infer 
 export class Context {
   readonly connection: Connection
   readonly ids: Ids
-  /** What accepting, fetching and settling add, until `flush`. */
+  /** Rows of accepting, fetching and settling, until `flush`. */
   readonly messages: Inserts
   readonly deliveries: Inserts
   readonly claims: Inserts
@@ -34,7 +34,7 @@ export class Context {
   readonly #onOthers: () => void
   #dataVersion: number
   #changedByOthers = false
-  /** It was told in this transaction that they did. */
+  /** `takeChangedByOthers` returned true in this transaction. */
   #told = false
 
   /** `onOthers` is called in a transaction that finds a commit of another connection. If it throws, the next transaction calls it again. */
@@ -42,8 +42,8 @@ export class Context {
     this.connection = connection
     this.#onOthers = onOthers
     this.ids = ids
-    // Not the usual ABORT, for which SQLite keeps a copy of each page that the statement changes, to take back that statement alone.
-    // Here whatever fails takes back the call, or the transaction.
+    // FAIL instead of the default ABORT, for which SQLite copies each page that a statement changes, to undo that statement alone. Here a
+    // failure rolls back the call or the transaction.
     this.messages = new Inserts(connection, "INSERT OR FAIL INTO messages", NEW_MESSAGE, "payload")
     const delivery = `seq, ${NEW_DELIVERY}, handed`
     this.deliveries = new Inserts(connection, "INSERT OR FAIL INTO webhook_deliveries", delivery)
@@ -54,8 +54,8 @@ export class Context {
   }
 
   /**
-   * Called inside every transaction, before its operations: a commit by any other connection shows in the data version,
-   * so an endpoint that another process created is never missed.
+   * Called in every transaction, before its operations. A commit of another connection changes the data version, so that an endpoint that
+   * another process created is never missed.
    */
   noticeOthers(): void {
     this.#told = false
@@ -67,7 +67,7 @@ export class Context {
     this.forget()
   }
 
-  /** Whether others committed anything since the last call. */
+  /** Whether another connection committed since the last call. */
   takeChangedByOthers(): boolean {
     const changed = this.#changedByOthers
     this.#told ||= changed
@@ -75,7 +75,7 @@ export class Context {
     return changed
   }
 
-  /** Given out before the row is written, to be told of with it. */
+  /** Number of a row that is written later. */
   takeDeliverySeq(): number {
     this.#nextDeliverySeq ??= this.#lastDeliverySeq() + 1
     return this.#nextDeliverySeq++
@@ -86,19 +86,19 @@ export class Context {
     return row!.seq as number
   }
 
-  /** Writes what was gathered: before anything reads it, and before it is committed. */
+  /** Writes the batched rows: before an operation reads them, and before the commit. */
   flush(): void {
     for (const inserts of this.#gathered) inserts.flush()
-    // Others than those that are gathered take the number that comes next.
+    // Rows that are not batched take the next number.
     this.#nextDeliverySeq = null
   }
 
-  /** Whether anything is left to be written. */
+  /** Whether batched rows are not written yet. */
   get isGathering(): boolean {
     return this.#gathered.some(({ isEmpty }) => !isEmpty)
   }
 
-  /** Whatever was learned in a transaction that was taken back is not so; what was told in it was not told, what was gathered goes. */
+  /** Undoes the state that came from a transaction which was rolled back. */
   rolledBack(): void {
     for (const inserts of this.#gathered) inserts.drop()
     this.#nextDeliverySeq = null

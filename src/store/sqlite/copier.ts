@@ -1,10 +1,10 @@
-/** Copies the log into the file when the writer asks for it, on a connection of its own. See `checkpoints.ts`. */
+/** Copies the log into the file when the writer asks, on a connection of its own. See `checkpoints.ts`. */
 import { DatabaseSync } from "node:sqlite"
 import type { MessagePort } from "node:worker_threads"
 import { toPosthornError } from "./errors.ts"
 import { markFailedSync } from "./failed-sync.ts"
 
-/** What the writer is told: null, or that the file has failed. */
+/** Answer to the writer; null unless the file has failed. */
 export type Copied = { readonly failed: string } | null
 
 export class Copier {
@@ -18,7 +18,6 @@ export class Copier {
     this.#path = path
     this.#writer = writer
     writer.on("message", () => writer.postMessage(this.#copy()))
-    // It keeps no thread alive.
     writer.unref()
   }
 
@@ -29,7 +28,7 @@ export class Copier {
       this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)")
       return null
     } catch (error) {
-      // Passing trouble: the log has everything, and the writer copies what is left.
+      // A transient error: the log still has everything, and the writer copies the rest.
       if (toPosthornError(error).code !== "store_failed") return null
       this.hasFailed = true
       markFailedSync(this.#path)
@@ -37,7 +36,6 @@ export class Copier {
     }
   }
 
-  /** Whatever is still asked for is not done. */
   close(): void {
     this.#writer.close()
     this.#db?.close()

@@ -1,4 +1,4 @@
-/** Tells SQLite's failures apart: the caller's mistake, a passing trouble, and a file that can no longer be trusted. */
+/** Classifies SQLite's errors: the caller's mistake, transient, or a file that has failed. */
 import { PosthornError } from "../../core/errors.ts"
 
 const BUSY = 5
@@ -6,9 +6,9 @@ const IOERR = 10
 const CORRUPT = 11
 const FULL = 13
 const NOTADB = 26
-/** The shared-memory index could not grow: a full disk by another name. */
+/** The shared-memory index could not grow: the disk is full. */
 const IOERR_SHMSIZE = 4874
-/** A row with this id, or one with this uid. */
+/** Primary key and unique index. */
 const CONSTRAINTS = [1555, 2067]
 
 export function isBusy(error: unknown): boolean {
@@ -28,7 +28,7 @@ export function orRefuse<T>(refusal: () => PosthornError, write: () => T): T {
   }
 }
 
-/** Whether the file or its lock is the matter, so that nothing else of the same transaction can be trusted to be written. */
+/** Whether the error is one of the file or its lock, which fails the whole transaction. */
 export function isFileTrouble(error: unknown): boolean {
   return [BUSY, IOERR, CORRUPT, FULL, NOTADB].includes(sqliteCode(error) & 0xff)
 }
@@ -51,7 +51,7 @@ export function toPosthornError(error: unknown): PosthornError {
       { cause: error },
     )
   }
-  // After a failed sync nobody knows what is on the disk; only a restart, which reads the file anew, can tell.
+  // After a failed sync the state on the disk is unknown until a restart reads the file again.
   if (primary === IOERR || primary === CORRUPT || primary === NOTADB)
     return fileFailed(`${(error as Error).message}, code ${extended}`, error)
   return new PosthornError("store_unavailable", `the database refused: ${(error as Error).message}`, {

@@ -1,4 +1,4 @@
-/** Runs batches of operations on one connection: a batch is one transaction, one sync, one answer. */
+/** Runs batches of operations on one connection: one transaction, one sync, one answer. */
 import { getRandomValues } from "node:crypto"
 import type { MessagePort } from "node:worker_threads"
 import { describe, type ErrorCode, type PosthornError } from "../../core/errors.ts"
@@ -18,17 +18,17 @@ export interface ExecutorOptions {
   readonly path: string
   /** `owner` delivers and is alone; `guest` reads and writes beside it; `reader` only reads. */
   readonly role: "owner" | "guest" | "reader"
-  /** Between a writer and the reader that copies its log into the file. */
+  /** Port between the writer and the reader that copies its log. */
   readonly copying?: MessagePort
   /** Opens a file that was moved to PostgreSQL all the same. */
   readonly openMoved?: boolean
-  /** From how many pages on a writer has its log copied. */
+  /** Length of the log from which on it is copied. */
   readonly longLogPages?: number | undefined
 }
 
 export type Call = readonly [name: OperationName, args: readonly unknown[]]
 
-/** Errors cross the thread as data: a class does not survive the copy. */
+/** Errors cross the threads as data: the copy has no class. */
 export interface Failure {
   readonly code: ErrorCode
   readonly message: string
@@ -39,15 +39,15 @@ export type Answer =
   | { readonly value: unknown }
   | { readonly failure: Failure; readonly fileTrouble: boolean }
 
-/** After a call that failed, so many have a savepoint for each call. */
+/** Transactions with a savepoint for each call, after a call that failed. */
 const WARY_TRANSACTIONS = 100
 
 export class Executor {
   readonly #options: ExecutorOptions
-  /** Of a reader. */
+  /** Only a reader has one. */
   readonly #copier: Copier | null
   #wary = 0
-  /** The file has failed: nothing is done any more. */
+  /** Set when the file has failed: every call is refused. */
   #lost: Failure | null = null
   #open: {
     readonly connection: Connection
@@ -60,7 +60,7 @@ export class Executor {
     this.#options = options
     const { role, path, copying } = options
     this.#copier = role === "reader" && copying !== undefined ? new Copier(path, copying) : null
-    // A reader is started beside the writer, and opens the file when it is first asked: by then the writer has made it.
+    // A reader opens the file with its first call: by then the writer has created it.
     if (role !== "reader") this.#ready()
   }
 
@@ -69,7 +69,7 @@ export class Executor {
     return this.#open
   }
 
-  /** One transaction with what `take` has, until it has no more. */
+  /** One transaction with the calls that `take` returns, until it returns none. */
   run(take: () => Call | undefined): Answer[] {
     const calls: Call[] = []
     const next = () => {
@@ -85,15 +85,15 @@ export class Executor {
         : this.#transact(connection, context, calls, next)
     } catch (error) {
       const failure = isFailure(error) ? error : toFailure(toPosthornError(error))
-      // A sync that fails is told of once: one that succeeds after it would say nothing of what was lost.
+      // The system reports a failed sync once: a later sync that succeeds does not mean that the data is on the disk.
       if (failure.code === "store_failed" && this.#lost === null) this.#lose(failure)
-      // Those that it did not get to would have met the same.
+      // The remaining calls would fail in the same way.
       while (next() !== undefined) {}
       return calls.map(() => ({ failure, fileTrouble: true }))
     }
   }
 
-  /** After what was answered; the failure if the file has failed meanwhile. */
+  /** Runs after the answers were sent. Returns a failure if the file has failed. */
   tidy(): Failure | null {
     if (this.#lost !== null) return null
     try {
@@ -111,8 +111,8 @@ export class Executor {
   }
 
   /**
-   * A bad call fails alone, and trouble with the file fails them all; nothing is half-written. A savepoint for each call takes a fifth
-   * of this thread's time: they are made only for a while after a call has failed, beginning with those that were begun with it.
+   * A bad call fails alone; an error of the file fails all calls. Nothing is half-written. A savepoint for each call takes a fifth of this
+   * thread's time, so they are used only for some time after a failure, beginning with a second run of the transaction that failed.
    */
   #transact(
     connection: Connection,
@@ -131,7 +131,7 @@ export class Executor {
     return inTransaction(connection, context, () => calls.map(alone))
   }
 
-  /** Whether the file can be trusted, now that nothing is left to do. */
+  /** Whether the file is sound after the last call. */
   finish(): boolean {
     this.tidy()
     if (this.#lost !== null || this.#copier?.hasFailed === true) return false
@@ -153,7 +153,7 @@ function openFile({ path, role, copying, openMoved = false, longLogPages }: Exec
     const onOthers = () => {
       if (!openMoved) refuseMoved(path, connection)
     }
-    // Before the first check: a move that is finished after it shows as a commit of another connection.
+    // Before the first check: a move that finishes later shows as a commit of another connection.
     const ids = createIds((into) => getRandomValues(into))
     const context = new Context(connection, ids, onOthers)
     if (role !== "reader") onOthers()
@@ -182,7 +182,7 @@ function each(next: () => Call | undefined, answer: (call: Call) => Answer): Ans
   return answers
 }
 
-/** Null when a call has failed, and all that were begun must be done again. */
+/** Null when a call has failed: all calls have to run again. */
 function attemptAll(context: Context, next: () => Call | undefined): Answer[] | null {
   const answers: Answer[] = []
   const isDone = (answer: Answer): boolean => {
@@ -197,7 +197,7 @@ function attemptAll(context: Context, next: () => Call | undefined): Answer[] | 
   return isDone(answerOf(() => context.flush())) ? answers : null
 }
 
-/** Commits what `work` answers; null takes it back. */
+/** Commits, unless `work` returns null. */
 function inTransaction<A extends Answer[] | null>(
   connection: Connection,
   context: Context,
@@ -229,7 +229,7 @@ function attemptAlone(connection: Connection, context: Context, call: Call): Ans
   })
   if ("failure" in answer) {
     if (answer.fileTrouble || !connection.db.isTransaction) throw answer.failure
-    // Most that are refused have written nothing, and have nothing to be written: then all that is remembered is still so.
+    // Most refused calls have written nothing: then the context is still valid.
     if (connection.totalChanges() !== written || context.isGathering) context.rolledBack()
     connection.sql("ROLLBACK TO call").run()
   }
@@ -241,7 +241,7 @@ function attempt(context: Context, call: Call): Answer {
   return answerOf(() => perform(context, call))
 }
 
-/** These leave rows to be written with those of others, and read none that such a call may have left. */
+/** These batch their rows with those of other calls, and read no batched rows. */
 const GATHERING: ReadonlySet<OperationName> = new Set(["accept", "settle"])
 
 function perform(context: Context, [name, args]: Call): unknown {
@@ -262,7 +262,7 @@ function rollBack({ db }: Connection): void {
   try {
     if (db.isTransaction) db.exec("ROLLBACK")
   } catch {
-    // The failure that led here is the one to report; a transaction that cannot be rolled back ends with the connection.
+    // Report the first failure. A transaction that cannot be rolled back ends with the connection.
   }
 }
 

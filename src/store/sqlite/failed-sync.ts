@@ -1,7 +1,7 @@
 /**
- * A file beside the database says that a sync failed. Pages that SQLite counts as copied may then be in the log alone. The count is in the
- * `-shm` file, which lives for as long as any process has the database open. So the next opening needs the database to itself: it counts
- * from zero and copies the whole log again. The mark must outlive the process, not a power cut, which ends every process.
+ * A file beside the database marks a failed sync. Pages that SQLite counts as copied may then be in the log alone. The count is in the `-shm`
+ * file, which exists while any process has the database open. So the next opening needs the database to itself, counts from zero and
+ * copies the whole log again. The mark need not survive a power cut, which ends every process.
  */
 import { closeSync, existsSync, openSync, rmSync } from "node:fs"
 import { PosthornError } from "../../core/errors.ts"
@@ -14,7 +14,7 @@ export function markFailedSync(path: string): void {
   try {
     closeSync(openSync(markOf(path), "w", 0o600))
   } catch {
-    // The failure of the database itself is the one to report.
+    // Report the failure of the database.
   }
 }
 
@@ -22,7 +22,7 @@ export function hasFailedSync(path: string): boolean {
   return path !== ":memory:" && existsSync(markOf(path))
 }
 
-/** Before a connection that writes is opened. Throws while another process has the database open. */
+/** Runs before a connection for writes opens. Throws while another process has the database open. */
 export function recoverFromFailedSync(path: string): void {
   if (!hasFailedSync(path)) return
   const connection = openAlone(path)
@@ -37,7 +37,7 @@ export function recoverFromFailedSync(path: string): void {
   }
 }
 
-/** Null when another process has recovered the file meanwhile, and has it open. */
+/** Null when another process has recovered the file and has it open. */
 function openAlone(path: string): Connection | null {
   try {
     return new Connection(path, { alone: true })

@@ -38,7 +38,7 @@ export function rememberKey(
     .run(key, appId, use.messageId, use.digest)
 }
 
-/** Drops the generations that have had their time. */
+/** Drops generations that are too old to be honoured. */
 export function forgetOldKeys(context: Context, now: number): void {
   for (const number of generations(context)) {
     if (number > generationAt(now) - KEPT_GENERATIONS) continue

@@ -1,13 +1,13 @@
 /**
- * Rows of one table, gathered in a transaction and written in statements of many rows: most of what a statement with one row takes is the
- * opening of the table and each of its indexes. A delivery's four rows take this thread 15 µs instead of 24.
+ * Rows of one table, batched in a transaction and written by multi-row statements: a statement with one row spends most of its time
+ * opening the table and its indexes. A delivery's four rows take 15 µs instead of 24.
  */
 import type { SQLInputValue } from "node:sqlite"
 import type { Connection } from "./connection.ts"
 
-/** How many rows a statement has: the most that fit, again and again. */
+/** Rows in a statement, largest first. */
 const SIZES = [16, 4, 1]
-/** With so many values they are written, though more may come: a batch to many endpoints has millions. */
+/** From this number on values are written early: a batch to many endpoints has millions. */
 const MOST_VALUES = 16_384
 
 export class Inserts {
@@ -16,7 +16,7 @@ export class Inserts {
   readonly #statements: readonly { readonly text: string; readonly values: number }[]
   #values: SQLInputValue[] = []
 
-  /** `into` is the beginning of the statement; the columns are separated by commas. What is given for `blob` may be a text. */
+  /** `into` is the beginning of the statement. The value of the column `blob` may be a text. */
   constructor(connection: Connection, into: string, columns: string, blob?: string) {
     this.#connection = connection
     const names = columns.split(", ")
@@ -33,14 +33,13 @@ export class Inserts {
     return this.#values.length === 0
   }
 
-  /** A value for each column. */
   add(...row: readonly SQLInputValue[]): void {
     if (row.length !== this.#width) throw new RangeError(`${row.length} values for ${this.#width} columns`)
     this.#values.push(...row)
     if (this.#values.length >= MOST_VALUES) this.flush()
   }
 
-  /** When it fails they are still there, until they are dropped. */
+  /** After a failure the rows are kept until `drop`. */
   flush(): void {
     const values = this.#values
     if (values.length === 0) return
@@ -51,7 +50,7 @@ export class Inserts {
     this.#values = []
   }
 
-  /** They are not written: what they belonged to is taken back. */
+  /** For a transaction that is rolled back. */
   drop(): void {
     this.#values = []
   }

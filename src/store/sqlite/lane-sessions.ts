@@ -1,6 +1,6 @@
 /**
- * Lane sessions on the caller's side of the store's thread. The thread claims deliveries for open lanes; its answers come in the order of its
- * transactions, so a session knows every handoff that was committed before the answer to its own call.
+ * Lane sessions on the main thread. The store's thread claims deliveries for open lanes and answers in the order of its transactions, so
+ * that a session has received every handoff that was committed before the answer to its own call.
  */
 import type { Moment } from "../../core/clock.ts"
 import { type FetchedLane, fenceGiveBack, fenceSettlement } from "../fence.ts"
@@ -55,7 +55,7 @@ export class LaneSessions {
     return { ...accepted, lanes: wakes }
   }
 
-  /** False when the session has ended without its lane being closed: the delivery goes back, for the lane's next owner. */
+  /** False when the session ended while its lane was open: the delivery is given back for the lane's next owner. */
   #handTo(endpointId: string, token: number, delivery: ClaimedDelivery): boolean {
     const session = this.#byEndpoint.get(endpointId)
     if (session?.claim.token === token) {
@@ -76,10 +76,10 @@ class Session implements LaneSession {
   #knownVersion: number | null
   #inHand = 0
   #isOpen = false
-  /** Whether the thread may have the lane open. */
+  /** Whether the lane may be open on the thread. */
   #wasOpened = false
   #isRecalled = false
-  /** A fetch that was asked for before a recall does not open the lane. */
+  /** A fetch that began before a recall does not open the lane. */
   #recalls = 0
 
   constructor(

@@ -6,7 +6,7 @@ import type { Operation } from "./context.ts"
 import { readPage } from "./page.ts"
 import { IN_BOTH_PARTS, LIVE } from "./schema.ts"
 
-/** One probe of the index for each endpoint, so that a lane with a million rows is passed over as fast as one with none. */
+/** One probe of the index for each endpoint, regardless of the length of its lane. */
 const HAS_LIVE = `EXISTS (
   SELECT 1 FROM webhook_deliveries INDEXED BY deliveries_live WHERE ${LIVE} AND ${IN_BOTH_PARTS} AND webhook_id = e.id)`
 

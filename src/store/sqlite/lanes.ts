@@ -1,4 +1,4 @@
-/** Lanes: which endpoints have something to do, and what each of them sends next. */
+/** Lanes: which endpoints have waiting deliveries, and which of these are sent next. */
 
 import { type Moment, steadyTimeOf } from "../../core/clock.ts"
 import { closedBy } from "../../core/gate.ts"
@@ -12,14 +12,14 @@ import { readEndpoint } from "./endpoints.ts"
 import { LIVE } from "./schema.ts"
 
 const DUE = "coalesce(next_retry_at, 0)"
-/** Of the index `deliveries_live`: what waits, and what was handed over as it was accepted, which a crash may have left there. */
+/** Parts of the index `deliveries_live`: waiting rows, and rows that were handed over, which a crash may have left there. */
 const PARTS = [0, 1]
 
 const ORDERED_LINE = 0
-/** Rows that wait to join the line or the queues: for a date, or, if they are ordered, for the end of a delay. */
+/** Rows that join the ordered line or the queues later: at a date, or, if ordered, after a delay. */
 const JOINING = 1
 
-/** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
+/** Skips from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 export function scanLanes(context: Context, after: string | null, limit: number, at?: Moment): LaneWake[] {
   const next = context.connection.sql(`
     SELECT webhook_id, app_id FROM webhook_deliveries INDEXED BY deliveries_live
@@ -46,7 +46,7 @@ function earliestDue(context: Context, endpointId: string, at: Moment | undefine
 
 export function fetch(context: Context, lane: LaneFetch, inHand: number, at: Moment): FetchedLane {
   const fetched = fetchLane(context, lane, inHand, at)
-  // A later fetch must not give them again, and a settle by an older claim must find that it no longer stands.
+  // So that a later fetch does not return them again, and a settle under an older token is stale.
   context.claims.flush()
   return fetched
 }
@@ -63,7 +63,7 @@ function fetchLane(context: Context, lane: LaneFetch, inHand: number, at: Moment
   const gate = toLoadedGate(state ?? MISSING)
   const idle = {
     endpoint: null,
-    // A file has one owner, whose claims cannot be lost.
+    // The file's only owner cannot lose a claim.
     lost: false,
     gate,
     deliveries: [],
@@ -98,7 +98,7 @@ function fetchLane(context: Context, lane: LaneFetch, inHand: number, at: Moment
   return { ...idle, endpoint, open, ...found }
 }
 
-/** A lane that a later claim has opened stays open. */
+/** A lane that a later claim opened stays open. */
 export function closeLane({ openLanes }: Context, endpointId: string, token: number): void {
   openLanes.closeIfToken(endpointId, token)
 }
@@ -113,13 +113,13 @@ interface Found {
 }
 
 interface Queue {
-  /** Of the index, in which it has rows. */
+  /** Parts of the index that have rows. */
   readonly parts: readonly number[]
   readonly rank: number
   readonly dueAt: number
 }
 
-/** The queues in which anything waits, by rank, each with its earliest due time: one probe for each. */
+/** Queues with waiting rows, by rank, with their earliest due time: one probe for each. */
 function queues({ connection }: Context, endpointId: string): Queue[] {
   const next = connection.sql(`
     SELECT rank, ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
@@ -150,7 +150,7 @@ function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Que
   for (const queue of due) if (isRetryRank(queue.rank)) look(queue, lane.retryShare)
   for (const queue of due) look(queue, lane.limit)
   const deliveries: ClaimedDelivery[] = []
-  // By rank, as they are started but for each fifth: those that are sent at once are written down as such.
+  // By rank, roughly the order in which they start: the first ones are recorded as started.
   for (const row of due.flatMap((queue) => found.get(queue) ?? [])) {
     const claimed = claimRow(context, row, lane.token, now, deliveries.length < lane.starting)
     if (claimed !== null) deliveries.push(claimed)
@@ -163,28 +163,28 @@ function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Que
   return { deliveries, nextDueAt: earliest(next) }
 }
 
-/** Odd ranks from 3 on have been tried before; see the generated column. */
+/** Odd ranks from 3 on; see the generated column. */
 function isRetryRank(rank: number): boolean {
   return rank % 2 === 1
 }
 
-/** The head of the line is the unfinished delivery with the lowest number. */
+/** Only the unfinished delivery with the lowest number is sent. */
 function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
   const head = lineHead(context, lane.endpointId)
   if (head === undefined || dueOf(head) > now)
     return { deliveries: [], nextDueAt: head === undefined ? null : dueOf(head) }
-  // Under way: whoever settles it asks again.
+  // In hand: its settle is followed by another fetch.
   if (head.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
   const claimed = claimRow(context, head, lane.token, now, true)
   return claimed === null ? fetchOrdered(context, lane, now) : { deliveries: [claimed], nextDueAt: now }
 }
 
-/** The due rows join the line or the queues. By that the head of a line is one probe away, however many rows wait to join. */
+/** Moves due rows into the ordered line or the queues, so that the head of the line is one probe away. */
 function join({ connection }: Context, endpointId: string, { now, wall }: Moment): void {
   const due = connection.sql(`
     UPDATE webhook_deliveries
        SET deferred = 0, dated = 0, ordered = (SELECT ordered FROM endpoints WHERE id = ?1), next_retry_at = NULL,
-           -- The date was one of the wall clock; the age runs on the steady one.
+           -- From the wall clock to the steady clock.
            age_from = age_from + iif(dated, ?2 - ?3, 0)
      WHERE seq IN (
        SELECT seq FROM webhook_deliveries INDEXED BY deliveries_live
@@ -194,7 +194,7 @@ function join({ connection }: Context, endpointId: string, { now, wall }: Moment
   for (const part of PARTS) due.run(endpointId, now, wall, part)
 }
 
-/** When the next row joins, on the steady clock. */
+/** On the steady clock. */
 function nextJoin({ connection }: Context, endpointId: string, at: Moment): number | null {
   const first = connection.sql(`
     SELECT ${DUE} AS due FROM webhook_deliveries INDEXED BY deliveries_live
@@ -205,7 +205,7 @@ function nextJoin({ connection }: Context, endpointId: string, at: Moment): numb
   return earliest([dueAt(0), date === null ? null : steadyTimeOf(date, at)])
 }
 
-/** What a request needs, for the deliveries that `found` names. */
+/** Data of the requests for the deliveries that `found` selects. */
 const claimable = (found: string, order: string) => `
   SELECT d.seq, d.id, d.message_id, d.session_id, d.event_type, d.target_url, d.status, d.attempt_count, d.max_attempts, d.next_retry_at,
          d.last_attempted_at, d.received_at, d.error_detail, d.age_from, d.stalls, d.manual, d.priority, m.payload, m.content_type,
@@ -222,8 +222,8 @@ const LINE_HEAD = claimable(
   "found.seq",
 )
 
-// Rows under way are passed over within the index and in_flight alone: a busy lane is asked often, and has many of them.
-// The limit is written into the text: with "LIMIT ?" SQLite prepares the statement anew at every call (50 µs against 6).
+// Rows in hand are skipped by the index and in_flight alone: a busy lane fetches often and has many of them.
+// The limit is part of the text: with "LIMIT ?" SQLite prepares the statement at every call (50 µs against 6).
 const dueRowsSql = (most: number) =>
   claimable(
     `SELECT w.seq, coalesce(w.next_retry_at, 0) AS due FROM webhook_deliveries w INDEXED BY deliveries_live
@@ -264,7 +264,7 @@ function firstDueAfter(
   return earliest(parts.map((part) => (next.get(part, endpointId, rank, now)?.due as number) ?? null))
 }
 
-/** Writes down that the delivery is about to be sent. What an earlier claim left there was an attempt of unknown outcome. */
+/** Records the claim. A claim of an earlier token becomes an attempt of unknown outcome. */
 function claimRow(
   context: Context,
   row: Row,
@@ -277,15 +277,14 @@ function claimRow(
   return delivery
 }
 
-/** With the others of this moment. */
 export function claim({ claims }: Context, seq: number, token: number, now: number, starts: boolean): void {
   claims.add(seq, token, starts ? now : -now)
 }
 
-/** Null when it was under way at several crashes: it waits a while before it is sent again. */
+/** Null for a delivery that was in hand at several crashes: it waits before its next attempt. */
 function takeOver(context: Context, row: Row, now: number): ClaimedDelivery | null {
   const delivery = toClaimed(row)
-  // One that was claimed to wait for its turn may have been sent since, so the log has it; but it is not counted as the cause.
+  // A delivery that was claimed without being started may have been sent since: it is logged, but does not count as a stall.
   const claimedAt = row.claimed_at as number
   const stalls = delivery.stalls + (claimedAt > 0 ? 1 : 0)
   const waitMs = claimedAt > 0 ? (STALL_WAITS_MS[stalls] ?? 0) : 0

@@ -1,4 +1,4 @@
-/** Retention: removes what has had its time. */
+/** Retention: removes rows whose time has come. */
 import { EXPUNGED } from "../statements.ts"
 import type { Context } from "./context.ts"
 import { forgetOldKeys } from "./idempotency.ts"

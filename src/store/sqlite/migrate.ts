@@ -5,7 +5,7 @@ import { MIGRATIONS } from "./schema.ts"
 
 /** Safe with two processes at once: the version is read again under the write lock. */
 export function migrate({ db }: Connection): void {
-  if (userVersion(db) === MIGRATIONS.length) return tellOfEras(db)
+  if (userVersion(db) === MIGRATIONS.length) return writeEraStatistics(db)
   db.exec("BEGIN IMMEDIATE")
   try {
     const version = userVersion(db)
@@ -14,7 +14,7 @@ export function migrate({ db }: Connection): void {
       throw new PosthornError("store_incompatible", text)
     }
     for (const sql of MIGRATIONS.slice(version)) db.exec(sql)
-    tellOfEras(db)
+    writeEraStatistics(db)
     db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
     db.exec("COMMIT")
   } catch (error) {
@@ -30,14 +30,14 @@ function userVersion(db: Connection["db"]): number {
 const ERAS = "4000000 2048 20 1"
 
 /**
- * SQLite jumps from era to era only where it was told that an era has many rows. Told at every start: an operator's ANALYZE of a file that is
- * nearly empty counts few, and takes what was told away.
+ * SQLite skips from era to era only if its statistics say that an era has many rows. They are written at every start, since an operator's
+ * ANALYZE of a nearly empty file overwrites them.
  */
-function tellOfEras(db: Connection["db"]): void {
-  const { told } = db
-    .prepare("SELECT count(*) AS told FROM sqlite_stat1 WHERE idx IN (?, ?) AND stat = ?")
-    .get("deliveries_endpoint", "attempts_endpoint", ERAS) as { told: number }
-  if (told === 2) return
+function writeEraStatistics(db: Connection["db"]): void {
+  const { current } = db
+    .prepare("SELECT count(*) AS current FROM sqlite_stat1 WHERE idx IN (?, ?) AND stat = ?")
+    .get("deliveries_endpoint", "attempts_endpoint", ERAS) as { current: number }
+  if (current === 2) return
   db.exec(`
     DELETE FROM sqlite_stat1 WHERE idx IN ('deliveries_endpoint', 'attempts_endpoint');
     INSERT INTO sqlite_stat1 VALUES

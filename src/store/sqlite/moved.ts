@@ -1,6 +1,6 @@
 /**
- * The mark of a file that was moved to PostgreSQL. What waits in it waits there too and would be sent twice; what is sent into it
- * would never be seen there. So nothing opens it unless told.
+ * Marks a file that was moved to PostgreSQL. Its waiting deliveries are in both stores and would be sent twice; new messages would be missing
+ * in PostgreSQL. So the file opens only on demand.
  */
 import { PosthornError } from "../../core/errors.ts"
 import type { Connection } from "./connection.ts"

@@ -1,4 +1,4 @@
-/** The open lanes, as the store's thread knows them. Anything that could make a handoff wrong closes the lane, and its session fetches again. */
+/** Open lanes on the store's thread. A change that could make a handoff wrong closes the lane, and its session fetches again. */
 import { LentPlaces, OpenLane, type OpenLaneInput } from "../open-lane.ts"
 
 export interface Handoff {
@@ -9,7 +9,7 @@ export interface Handoff {
 export class OpenLanes {
   readonly #pool = new LentPlaces()
   readonly #open = new Map<string, OpenLane>()
-  /** Closed lanes whose sessions still hold lent places. */
+  /** Closed lanes whose sessions still have borrowed places. */
   readonly #indebted = new Map<string, OpenLane>()
 
   open(endpointId: string, input: OpenLaneInput): void {
@@ -33,7 +33,7 @@ export class OpenLanes {
     for (const endpointId of this.#open.keys()) this.close(endpointId)
   }
 
-  /** Null when the delivery has to be fetched. Then the lane is closed, so that later deliveries do not overtake this one. */
+  /** Null when the delivery has to be fetched: the lane is then closed, so that later deliveries do not overtake it. */
   take(endpointId: string, payloadBytes: number): Handoff | null {
     const lane = this.#open.get(endpointId)
     if (lane === undefined) return null

@@ -19,7 +19,7 @@ import * as settling from "./settle.ts"
 import * as tasks from "./tasks.ts"
 import { listWorkers } from "./workers.ts"
 
-/** Reads of what is named: they run on a second thread, so that they hold up no send. */
+/** Reads by id or name, on a second thread, so that they delay no send. */
 const LOOKUPS = {
   getApplication: applications.getApplication,
   getEndpoint: endpoints.getEndpoint,
@@ -36,7 +36,7 @@ const LOOKUPS = {
   listRunningTasks: tasks.listRunningTasks,
 }
 
-/** Reads that may have to go through many rows: on a third, so that a long list holds up nothing but other lists. */
+/** Reads of many rows, on a third thread, so that a long list delays only other lists. */
 export const LISTS = {
   listApplications: applications.listApplications,
   listEndpoints: endpoints.listEndpoints,
@@ -93,7 +93,7 @@ export const WRITES = {
 
 export type OperationName = keyof typeof READS | keyof typeof WRITES
 
-/** Methods that the store makes of operations of the thread. */
+/** Methods that the store composes of operations. */
 export type OutsideThread = "acceptMany" | "openLane" | "close"
 
 type Contract = { [name in Exclude<keyof Store, OutsideThread>]: Operation<name> }

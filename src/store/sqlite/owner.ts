@@ -1,6 +1,6 @@
 /**
- * One process owns the file: an exclusive lock on a file beside it, which the operating system drops when the process ends, however
- * it ends. The database itself stays open to readers and operators.
+ * One process owns the file: it holds an exclusive lock on a file beside it, which the operating system releases when the process ends. The
+ * database itself stays open to readers and operators.
  */
 import { existsSync } from "node:fs"
 import { hostname } from "node:os"
@@ -18,7 +18,7 @@ export function selfName(): string {
   return `process ${process.pid} on ${hostname()}`
 }
 
-/** Whether a process has the file now: while one does, nobody can read the file beside it. */
+/** Whether a process owns the file: then the file beside it cannot be read. */
 export function isOwned(path: string): boolean {
   let lock: DatabaseSync | null = null
   try {
@@ -34,7 +34,7 @@ export function isOwned(path: string): boolean {
   }
 }
 
-/** A look by `isOwned` takes microseconds; a start in that moment waits for its end. */
+/** `isOwned` holds the lock for microseconds; a start at that moment waits. */
 const PATIENCE_MS = 50
 
 export function takeOwnership(path: string, connection: Connection): Ownership {
@@ -46,7 +46,7 @@ export function takeOwnership(path: string, connection: Connection): Ownership {
   return ownership
 }
 
-/** Keeps every process that would deliver from the file away from it, without writing into it. */
+/** Keeps other processes from owning the file, without writing to it. */
 export function lockOut(path: string, connection: Connection): Ownership {
   createPrivately(`${path}-owner`)
   const lock = new DatabaseSync(`${path}-owner`, { timeout: PATIENCE_MS })

@@ -4,15 +4,15 @@
  */
 
 /**
- * Rows by endpoint are indexed in eras of 2048: what one transaction writes then lands on a few pages, where an index by endpoint alone
- * has another page for each. To 100 endpoints a delivery adds 1.3 pages to the log instead of 3.2, and takes this thread 50 µs instead
- * of 67. The rows of one endpoint are found by jumping from era to era, which grows with the file: 1 ms for two million rows.
+ * Indexes by endpoint begin with an era of 2048 rows, so that a transaction changes a few of their pages and not one for each endpoint. With
+ * 100 endpoints a delivery adds 1.3 pages to the log instead of 3.2, and takes 50 µs instead of 67. Reading the rows of an endpoint skips
+ * from era to era: 1 ms for two million rows.
  */
 export const eraOf = (seq: string) => `${seq} >> 11`
 
-/** In the words of the partial indexes: SQLite only uses one when a query says the same. */
+/** The condition of the partial indexes: SQLite uses one only when the query has the same text. */
 export const LIVE = "status IN ('pending', 'failed')"
-/** Of the index `deliveries_live`, whose first column it is: to be said by whoever looks for what waits. */
+/** The first column of the index `deliveries_live`: every query of waiting deliveries needs it. */
 export const IN_BOTH_PARTS = "handed IN (0, 1)"
 
 const TABLES = `
@@ -57,7 +57,7 @@ CREATE TABLE endpoints (
   updated_at   INTEGER NOT NULL,
   deleted_at   INTEGER
 ) STRICT;
--- With the deleted ones, behind the others: what waits for those is called off with their application.
+-- Deleted endpoints included: deleting their application cancels what still waits for them.
 CREATE INDEX endpoints_app ON endpoints (app_id, deleted_at, id);
 CREATE UNIQUE INDEX endpoints_uid ON endpoints (app_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 
@@ -69,7 +69,7 @@ CREATE TABLE policies (
   PRIMARY KEY (org_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- Small documents of a tenant. The name comes before the tenant in the key: whoever shows a key does not say whose it is.
+-- Small documents of a tenant. The name precedes the tenant in the key: an API key is looked up without its tenant.
 CREATE TABLE entries (
   kind       TEXT NOT NULL,
   org_id     TEXT NOT NULL,
@@ -86,7 +86,7 @@ CREATE INDEX entries_org ON entries (kind, org_id, name);
 CREATE INDEX entries_owner ON entries (kind, org_id, owner, name) WHERE owner IS NOT NULL;
 CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
 
--- The payload stands last: SQLite reads through whatever comes before a column, and lists leave the payload out.
+-- The payload is the last column: SQLite reads all columns before the one it needs, and lists do not need the payload.
 CREATE TABLE messages (
   seq           INTEGER PRIMARY KEY,
   id            TEXT NOT NULL UNIQUE,
@@ -113,8 +113,8 @@ CREATE UNIQUE INDEX messages_event_id ON messages (app_id, event_id) WHERE event
 CREATE INDEX messages_purge ON messages (purge_at) WHERE purge_at IS NOT NULL;
 CREATE INDEX messages_payload_until ON messages (payload_until) WHERE payload_until IS NOT NULL;
 
--- The row that is retried. Its rank says in which of an endpoint's queues it stands: 0 an ordered line, 1 an ordered row that waits
--- for its deliver_at, from 2 on priority and then first attempt before retry. It is generated, so that a reset typed as SQL moves the row too.
+-- The rank is the row's queue within the lane: 0 the ordered line, 1 an ordered row that waits for its deliver_at, from 2 on by priority and
+-- then first attempts before retries. It is generated, so that a reset typed as SQL moves the row too.
 CREATE TABLE webhook_deliveries (
   seq               INTEGER PRIMARY KEY,
   id                TEXT NOT NULL UNIQUE,
@@ -145,9 +145,9 @@ CREATE TABLE webhook_deliveries (
     CASE ordered WHEN 1 THEN deferred = 1 AND attempt_count = 0 ELSE 2 + priority * 2 + (attempt_count > 0) END
   ) VIRTUAL
 ) STRICT;
--- What waits, by lane: finished rows are not in it, so a million of them cost nothing. No next_retry_at is due now.
+-- Waiting rows by lane, without finished ones, so a million of these cost nothing. No next_retry_at means due now.
 CREATE INDEX deliveries_live ON webhook_deliveries (webhook_id, rank, coalesce(next_retry_at, 0), seq) WHERE status IN ('pending', 'failed');
--- Not "rank = 0": SQLite would prepare every "rank = ?" anew at each binding, to see whether this index fits (200 µs each).
+-- Not "rank = 0": SQLite would prepare every "rank = ?" again at each binding, to see whether this index fits (200 µs each).
 CREATE INDEX deliveries_line ON webhook_deliveries (webhook_id, seq) WHERE status IN ('pending', 'failed') AND rank < 1;
 CREATE INDEX deliveries_endpoint ON webhook_deliveries (${eraOf("seq")}, webhook_id, seq);
 CREATE INDEX deliveries_message ON webhook_deliveries (message_id);
@@ -155,8 +155,8 @@ CREATE INDEX deliveries_dead ON webhook_deliveries (app_id, seq) WHERE status = 
 CREATE INDEX deliveries_dead_seq ON webhook_deliveries (seq) WHERE status = 'dead';
 CREATE INDEX deliveries_purge ON webhook_deliveries (purge_at) WHERE purge_at IS NOT NULL;
 
--- The seeds' reset, typed by an operator: whatever the finished life left behind goes, and its age starts anew. Posthorn's own retry sets
--- age_from itself and is not touched.
+-- An operator's typed reset clears the columns of the finished row, and its age starts again. Posthorn's own retry sets age_from, which
+-- excludes it here.
 CREATE TRIGGER deliveries_revived AFTER UPDATE OF status ON webhook_deliveries
 WHEN OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed') AND NEW.age_from IS OLD.age_from
 BEGIN
@@ -165,14 +165,14 @@ BEGIN
    WHERE seq = NEW.seq;
 END;
 
--- However it comes back to life, it stands where its endpoint has it now: an endpoint may have become ordered meanwhile, or ceased to be.
+-- A revived row takes the order of its endpoint, which may have changed since.
 CREATE TRIGGER deliveries_rejoin AFTER UPDATE OF status ON webhook_deliveries
 WHEN OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed')
 BEGIN
   UPDATE webhook_deliveries SET ordered = coalesce((SELECT ordered FROM endpoints WHERE id = NEW.webhook_id), ordered) WHERE seq = NEW.seq;
 END;
 
--- What is claimed, and with which claim. A negative started_at: claimed at that time, to wait for its turn. A row that outlives its claim is an attempt whose outcome nobody knows.
+-- Claimed deliveries and the token of their claim. A negative started_at: claimed at that time, and not started. A row with an older token is an attempt of unknown outcome.
 CREATE TABLE in_flight (seq INTEGER PRIMARY KEY, token INTEGER NOT NULL, started_at INTEGER NOT NULL) STRICT;
 
 CREATE TABLE attempts (
@@ -215,11 +215,11 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_org ON tasks (org_id, seq);
 CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
 
--- Makes the table in which SQLite is told of the eras.
+-- Creates the table of statistics that migrate.ts writes.
 ANALYZE meta;
 `
 
-/** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
+/** Views with the names and shapes of seed 004, so that its debug queries run as typed; and readable times. */
 const jobsView = (moreColumns: string) => `
 CREATE VIEW jobs AS
 SELECT d.id,
@@ -283,16 +283,16 @@ SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, 
 `
 
 /**
- * What is accepted for an open lane is settled a moment later. By endpoint its place in the index was another page for each, written twice,
- * where much waits: with a million rows 0.9 pages of the log for each delivery. Now all of these have one place, at the end of the index.
- * It says nothing but where the row is to be looked for: whoever looks for rows looks in both.
+ * Deliveries that are handed over are settled a moment later. Indexed by endpoint, each changed another page of the index twice (0.9 pages of
+ * the log for each delivery, with a million waiting rows). With `handed` = 1 they share the end of the index. The column only says where
+ * the row is in the index: queries read both parts.
  */
 const HANDED = `
 ALTER TABLE webhook_deliveries ADD COLUMN handed INTEGER NOT NULL DEFAULT 0 CHECK (handed IN (0, 1));
 DROP INDEX deliveries_live;
 CREATE INDEX deliveries_live ON webhook_deliveries (handed, webhook_id, rank, coalesce(next_retry_at, 0), seq) WHERE ${LIVE};
 
--- What comes back to life waits again.
+-- A revived row is not handed over.
 DROP TRIGGER deliveries_rejoin;
 CREATE TRIGGER deliveries_rejoin AFTER UPDATE OF status ON webhook_deliveries
 WHEN OLD.status IN ('dead', 'delivered') AND NEW.status IN ('pending', 'failed')
@@ -303,10 +303,10 @@ BEGIN
 END;
 `
 
-/** An age that ended before this time, while the endpoint was paused or disabled, gives its delivery an attempt first. */
+/** A delivery whose age ended before this time, while the endpoint was paused or disabled, gets an attempt first. */
 const RESUMED = "ALTER TABLE endpoints ADD COLUMN resumed_at INTEGER"
 
-/** A reset may say when the delivery is due; and a finished job has its result. */
+/** A reset may set the due time; and a finished job has a result. */
 const RESET_AND_RESULT = `
 DROP TRIGGER deliveries_revived;
 CREATE TRIGGER deliveries_revived AFTER UPDATE OF status ON webhook_deliveries
@@ -327,16 +327,16 @@ ${jobsView(`,
            FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1
        ) END AS result_json`)}`
 
-/** Svix's `version` of an endpoint: kept for its clients, and without an effect. */
+/** Svix's `version` of an endpoint: stored for its clients, without an effect. */
 const API_VERSION = "ALTER TABLE endpoints ADD COLUMN api_version INTEGER NOT NULL DEFAULT 1"
 
 /**
- * next_retry_at of a dated row is a date that somebody gave, and due by the wall clock. Until then the row has ordered = 1 and deferred = 1,
- * whatever its endpoint: so its rank is 1, apart from the rows whose times are of the steady clock. A fetch that finds it due lets it join them.
+ * next_retry_at of a dated row is the caller's date, on the wall clock. Until then the row has ordered = 1 and deferred = 1, also for an
+ * unordered endpoint, so that its rank is 1, apart from rows with times of the steady clock. The fetch that finds it due moves it.
  */
 const DATES = "ALTER TABLE webhook_deliveries ADD COLUMN dated INTEGER NOT NULL DEFAULT 0"
 
-/** In the words of `core/wait.ts`, and when the next attempt can start at the earliest; SQL knows the wall clock alone. */
+/** The reasons of `core/wait.ts`, and the earliest start of the next attempt; SQL knows only the wall clock. */
 const VIEW_OF_WAITS = `
 DROP VIEW webhook_deliveries_readable;
 CREATE VIEW webhook_deliveries_readable AS

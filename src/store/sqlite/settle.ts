@@ -1,4 +1,4 @@
-/** Settling: the outcomes of attempts, fenced by the claim they were made under. */
+/** Settling: writes the outcomes of attempts, fenced by the token of their claim. */
 import type { GateUpdate } from "../../core/gate.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
 import type { SettleResult } from "../store.ts"
@@ -26,7 +26,7 @@ function settleOne(context: Context, settlement: FencedSettlement): SettleResult
   return applied ? "applied" : "superseded"
 }
 
-/** The answer came after the delivery was finished: an attempt all the same. One that an operator revived begins at 0, without it. */
+/** An outcome for a delivery that is finished counts as an attempt. A delivery that an operator revived starts at 0 without it. */
 function countLate({ connection }: Context, seq: number, lastAttemptedAt: number | null): void {
   connection
     .sql(
@@ -37,7 +37,7 @@ function countLate({ connection }: Context, seq: number, lastAttemptedAt: number
 
 export function giveBack(context: Context, claims: readonly FencedGiveBack[]): void {
   for (const { seq, token, endpointId, attempt } of claims) {
-    // The delivery is due again, and goes before new ones.
+    // The delivery is due again, before new ones.
     context.openLanes.close(endpointId)
     context.openLanes.free(endpointId, token)
     if (dropClaim(context, seq, token) && attempt !== null) insertAttempt(context, seq, attempt)

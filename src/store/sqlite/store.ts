@@ -1,4 +1,4 @@
-/** The SQLite store: the contract over three threads, one that writes, one that looks up and one that lists. */
+/** The SQLite store: the contract over three threads, for writes, lookups and lists. */
 import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import { MessageChannel } from "node:worker_threads"
@@ -13,17 +13,17 @@ import { LISTS, OPERATIONS, type OperationName, type OutsideThread, READS } from
 
 export interface SqliteStoreOptions {
   readonly path: string
-  /** False opens the file beside the process that owns it, for reading and operators' actions. */
+  /** False: another process may own the file; for reading and operators' actions. */
   readonly own: boolean
   /** Opens a file that was moved to PostgreSQL all the same. */
   readonly openMoved?: boolean
   readonly longLogPages?: number | undefined
-  /** Told once, when the file can no longer be trusted. */
+  /** Called once, when the file has failed. */
   onLost(error: PosthornError): void
 }
 
 export interface SqliteStore extends Store {
-  /** A number above every token that was ever given out for this file. */
+  /** A number above every token that this file has given out. */
   openTokens(): Promise<number>
   /** For tests: the threads end as in a crash. */
   kill(): Promise<void>
@@ -46,7 +46,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     channels.push(channel)
     return channel
   }
-  /** Every thread ends as in a crash. The guard closes after them, so that the log stays as it is. */
+  /** Every thread ends as in a crash. The guard closes last, so that the log stays as it is. */
   const end = async (error: PosthornError): Promise<void> => {
     closed = true
     const opened = (await Promise.allSettled(channels)).filter((one) => one.status === "fulfilled")
@@ -63,7 +63,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     throw toPosthornError(error)
   }
   let opened: Promise<Channel> | null = null
-  /** Started with the first list: most programs that send need none. */
+  /** Started with the first list: most programs never list. */
   const lister = async (): Promise<Channel> => {
     if (path === ":memory:" || closed) return reader!
     opened ??= open({ path, role: "reader" })
@@ -86,7 +86,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
       closed = true
       await (await opened)?.close()
       const isSound = await reader!.close()
-      // The writer last, and without the guard: SQLite then brings the rest of the log into the file.
+      // The writer closes last, after the guard: SQLite then copies the rest of the log into the file.
       await writer!.close(() => isSound && guard?.close())
       guard?.close()
     },
@@ -97,7 +97,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   }
 }
 
-/** A database in memory belongs to its connection: everything runs on the one thread there. */
+/** A database in memory belongs to one connection, so it has one thread. */
 function openWriterAndReader(
   writing: ExecutorOptions,
   open: (thread: ExecutorOptions) => Promise<Channel>,

@@ -60,7 +60,7 @@ export const readTask: Operation<"readTask"> = (context, id, limit) => {
     : rangeOfDeliveries(context, filter, cursor, upTo, limit)
 }
 
-/** All that waits for an endpoint or an application, and not some of it. */
+/** Whether the filter selects everything that waits for an endpoint or an application. */
 function isOfWholeLanes({ live, appId, endpointId, ...narrower }: DeliveryFilter): boolean {
   return live === true && (endpointId ?? appId) !== undefined && Object.keys(narrower).length === 0
 }

@@ -1,4 +1,4 @@
-/** The worker thread that SQLite runs on: batches in, answers out. A sync never holds up the sending of requests. */
+/** The worker thread that SQLite runs on, so that a sync does not block the sending of requests. */
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
 import { toPosthornError } from "./errors.ts"
 import {
@@ -15,19 +15,19 @@ import { wireOf } from "./wire.ts"
 export type ToThread = { readonly calls: readonly Call[] } | "finish" | "close"
 export type FromThread =
   | "open"
-  /** Of so many calls, in the order of the calls. */
+  /** In the order of the calls. */
   | { readonly answers: readonly Answer[] }
   | { readonly openFailed: Failure }
-  /** The file has failed, whatever was answered before. */
+  /** The file has failed after earlier answers. */
   | { readonly lost: Failure }
-  /** To "finish": every call before it is done, and whether the file can be trusted then. */
+  /** Answers to "finish": every earlier call is done, and the file is sound or has failed. */
   | "finished"
   | "failed"
   | "closed"
 
 /**
- * While one transaction is written, the answers of the one before are worked on, and what they lead to comes in: without an end to it
- * all callers would wait for each other and go round as a herd, each thread idle for a third of the time.
+ * While a transaction is written, the main thread works on the answers of the one before. Without a limit both threads would take turns
+ * and be idle for a third of the time.
  */
 const MOST_IN_A_TRANSACTION = 128
 
@@ -54,7 +54,7 @@ try {
     }
     return taken < calls.length
   }
-  /** What comes in while a transaction is worked on goes into it: one sync less. */
+  /** Calls that arrive during the transaction join it, which saves a sync. */
   const transact = (): void => {
     const names: OperationName[] = []
     const take = (): Call | undefined => {

@@ -2,7 +2,7 @@
 import type { Operation } from "./context.ts"
 import { isOwned, selfName } from "./owner.ts"
 
-/** What a process that is gone had in hand is still there: its successor finds it. */
+/** Deliveries in hand of a process that has ended are still counted, until its successor finds them. */
 const HELD = `
   SELECT count(*) AS in_hand, count(DISTINCT d.webhook_id) AS lanes
     FROM in_flight f
