@@ -4,6 +4,7 @@ import type { Random } from "./core/backoff.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { encryptionKeyFor, givenEncryptionKey } from "./key-file.ts"
 import type { EventSink } from "./observe/event-stream.ts"
+import type { Instruments } from "./observe/instruments.ts"
 import type { Logger } from "./observe/log.ts"
 import { noProcessChannel, type ProcessChannel } from "./observe/process-channel.ts"
 import { MemorySchedule } from "./schedule/memory.ts"
@@ -23,6 +24,7 @@ export interface BackendOptions {
   readonly encryptionKey: string | undefined
   readonly random: Random
   readonly logger: Logger
+  readonly instruments: Instruments
   /** The lease of a worker that shares its store; by default the schedule's own. */
   readonly leaseMs: number | undefined
   /** The length of SQLite's log from which it is copied into the file; by default the store's own. */
@@ -88,6 +90,7 @@ async function openSqlite(options: BackendOptions, given: string): Promise<Backe
     own: options.deliver,
     openMoved: options.openMoved,
     longLogPages: options.longLogPages,
+    instruments: options.instruments,
     onLost: options.onLost,
   })
   const open = filesOpenToOthers(path)
@@ -107,7 +110,8 @@ async function openPostgres(options: BackendOptions, url: string, schedule?: str
   const { openPostgresStore } = await import("./store/postgres/store.ts")
   const { PostgresProcessChannel } = await import("./store/postgres/process-channel.ts")
   const name = `posthorn ${process.pid}`
-  const store = await openPostgresStore({ url, schema: parseSchema(options.schema), name })
+  const { instruments } = options
+  const store = await openPostgresStore({ url, schema: parseSchema(options.schema), name, instruments })
   try {
     const { database } = store
     const encryptionKey =

@@ -13,6 +13,7 @@ import { EventBus, type Listener } from "./observe/event-bus.ts"
 import { EventLog } from "./observe/event-log.ts"
 import { EventRelay } from "./observe/event-relay.ts"
 import { EventStream } from "./observe/event-stream.ts"
+import { type Instruments, NO_INSTRUMENTS } from "./observe/instruments.ts"
 import type { Logger } from "./observe/log.ts"
 import type { Note, ProcessChannel } from "./observe/process-channel.ts"
 import type { EventMap } from "./observe/public-events.ts"
@@ -32,6 +33,7 @@ export interface Replacements {
   readonly clock?: Clock
   readonly random?: Random
   readonly transport?: Transport
+  readonly instruments?: Instruments
   /** Wraps the store, to make it fail. */
   readonly wrapStore?: (store: Store) => Store
   /** How long a worker that shares its store has after its last sign of life. */
@@ -65,6 +67,7 @@ export async function openPosthorn(
   await warnOfUnknownVariables(logger)
   const clock = replacements.clock ?? systemClock()
   const random = replacements.random ?? Math.random
+  const instruments = replacements.instruments ?? NO_INSTRUMENTS
   const guard = new Guard(settings.egress, clock, random)
   const router = new TransportRouter([new HttpTransport(clock, guard)])
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
@@ -83,6 +86,7 @@ export async function openPosthorn(
     schema,
     encryptionKey,
     random,
+    instruments,
     leaseMs: replacements.leaseMs,
     longLogPages: replacements.longLogPages,
     onLost,
@@ -102,7 +106,7 @@ export async function openPosthorn(
     const eventRelay = new EventRelay(bus, processChannel)
     const events = new EventStream(logger, [bus, new EventLog(logger), tenantWebhooks, eventRelay])
     const ids = createIds(randomBytes)
-    const shared = { store, clock, ids, vault, events, defaultPolicy: settings.retry }
+    const shared = { store, clock, ids, vault, events, instruments, defaultPolicy: settings.retry }
     engine = settings.deliver
       ? new Engine(
           {

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type FastifyReply, type FastifyRequest, LogController } from "fastify"
+import type { Instruments } from "../observe/instruments.ts"
 import type { Caller } from "./caller.ts"
 import type { Api } from "./context.ts"
 
@@ -30,8 +31,11 @@ export function requestFields({ method, url, caller }: LoggedRequest, status: nu
 }
 
 export class RequestLog extends LogController {
-  constructor() {
+  readonly #instruments: Instruments
+
+  constructor(instruments: Instruments) {
     super({ requestIdLogLabel: "requestId" })
+    this.#instruments = instruments
   }
 
   override incomingRequest(): void {}
@@ -39,6 +43,8 @@ export class RequestLog extends LogController {
   override routeNotFound(): void {}
 
   override requestCompleted(error: Error | null, request: FastifyRequest, reply: FastifyReply): void {
+    const { method, routeOptions } = request
+    this.#instruments.requestAnswered(method, routeOptions.url ?? null, reply.statusCode, reply.elapsedTime)
     const about = requestFields(request, reply.statusCode, reply.elapsedTime)
     if (error) reply.log.warn({ ...about, err: error }, "request broken off")
     else reply.log.info(about, "request")

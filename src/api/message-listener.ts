@@ -38,6 +38,8 @@ interface RequestState extends RequestParts {
   slot: RequestSlot | null
 }
 
+/** As Fastify names it. */
+const ROUTE = `${PREFIX}/app/:app_id/msg`
 const PATH = new RegExp(`^${PREFIX}/app/([\\w.-]{1,256})/msg$`)
 const validate = validatorCompiler({ schema: jsonSchema(MessageIn) })
 const JSON_BODY = /^application\/json(?:; ?charset=utf-8)?$/i
@@ -98,7 +100,9 @@ async function answer(
     headers.push("content-length", `${Buffer.byteLength(body)}`)
     if (dependencies.isClosing()) headers.push("connection", "close")
     response.writeHead(status, headers).end(body)
-    const { logger } = dependencies
+    const { logger, posthorn } = dependencies
+    const { instruments } = posthorn.context
+    instruments.requestAnswered("POST", ROUTE, status, instruments.now() - startedAt)
     if (!logger.isLevelEnabled("info")) return
     const { method, url } = request
     const about = requestFields({ method, url, caller: state.caller }, status, performance.now() - startedAt)

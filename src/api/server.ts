@@ -50,7 +50,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   const app: Api = fastify({
     ...connectionOptions(timeouts),
     loggerInstance: settings.logger as FastifyBaseLogger,
-    logController: new RequestLog(),
+    logController: new RequestLog(posthorn.context.instruments),
     genReqId: requestId,
     bodyLimit,
     // Its own answer at that moment is not in our shape.

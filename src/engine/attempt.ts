@@ -2,6 +2,7 @@
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
+import type { AttemptSpan } from "../observe/instruments.ts"
 import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement } from "../store/store.ts"
 import type { TransportResult } from "../transport/transport.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
@@ -25,21 +26,26 @@ export async function attempt(
 ): Promise<Tried> {
   const startedAt = context.clock.now()
   const { target } = lane
+  let span: AttemptSpan | null = null
+  let result: TransportResult | null = null
   try {
     const unsent = whyNotSent(lane, delivery, startedAt, context.uptime.since)
     if (unsent !== null) return { outcome: unsent, result: null, target, startedAt }
     const { oauth, endpoint, policy } = target!
+    span = context.instruments.attemptStarted(delivery, endpoint.id)
     let timeoutMs = policy.timeout * 1000
     let token: string | null = null
     if (oauth !== null) {
       const answer = await context.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
-      if ("outcome" in answer)
-        return { outcome: answer.outcome, result: noResponse(answer), target, startedAt }
+      if ("outcome" in answer) {
+        result = noResponse(answer)
+        return { outcome: answer.outcome, result, target, startedAt }
+      }
       token = answer.token
       // The token is fetched within the attempt's one deadline.
       timeoutMs = Math.max(1, timeoutMs - (context.clock.now() - startedAt))
     }
-    const result = await send(context, target!, delivery, token, timeoutMs)
+    result = await send(context, target!, delivery, token, timeoutMs, span)
     if (oauth !== null && result.responseStatus === 401) context.tokens.forget(endpoint.id)
     return { outcome: result.outcome, result, target, startedAt }
   } catch (error) {
@@ -48,6 +54,8 @@ export async function attempt(
       "Posthorn failed on a delivery; it is set back",
     )
     return { outcome: { kind: "fault", detail: describe(error) }, result: null, target, startedAt }
+  } finally {
+    span?.ended(result)
   }
 }
 
@@ -58,8 +66,9 @@ function send(
   delivery: ClaimedDelivery,
   token: string | null,
   timeoutMs: number,
+  span: AttemptSpan | null,
 ): Promise<TransportResult> {
-  return transport.send(target.request(delivery, delivery.payload!, clock, token, timeoutMs))
+  return transport.send(target.request(delivery, delivery.payload!, clock, token, timeoutMs), span)
 }
 
 /** The outcome of a delivery that ends without a request; null: send it. */

@@ -1,6 +1,7 @@
 /** Claims due lanes: after a wake or a hint of the schedule, when a place is free, and when the next lane comes due. */
 import type { Backoff } from "../core/backoff.ts"
 import type { Clock, Timer } from "../core/clock.ts"
+import type { Instruments } from "../observe/instruments.ts"
 import type { Trouble } from "../observe/trouble.ts"
 import type { Schedule } from "../schedule/schedule.ts"
 import type { LaneClaim } from "../store/store.ts"
@@ -13,6 +14,7 @@ export interface ClaimerParts {
   readonly backoff: Backoff
   readonly uptime: Uptime
   readonly trouble: Trouble
+  readonly instruments: Instruments
   isRunning(): boolean
   /** The number of lanes that may be claimed now. */
   room(): number
@@ -60,10 +62,12 @@ export class Claimer {
   }
 
   async #claim(): Promise<void> {
-    const { schedule, clock, backoff, uptime, trouble, isRunning, room, claimed } = this.#parts
+    const { schedule, clock, backoff, uptime, trouble, instruments, isRunning, room, claimed } = this.#parts
     if (!isRunning()) return
     // Also without room: the claim carries releases, and returns wakes for lanes that this worker owns.
+    const startedAt = instruments.now()
     const claims = await schedule.claim(room(), clock.now())
+    instruments.lanesClaimed(claims.length, instruments.now() - startedAt)
     uptime.reached(clock.now())
     trouble.passed()
     backoff.reset()

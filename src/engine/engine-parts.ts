@@ -5,6 +5,7 @@ import type { Ids } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
 import type { EventSink } from "../observe/event-stream.ts"
+import type { Instruments } from "../observe/instruments.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Schedule } from "../schedule/schedule.ts"
 import type { Store } from "../store/store.ts"
@@ -28,6 +29,7 @@ export interface EngineParts {
   readonly ids: Ids
   readonly vault: Vault
   readonly events: EventSink
+  readonly instruments: Instruments
   readonly logger: Logger
   readonly defaultPolicy: Policy
 }

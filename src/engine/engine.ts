@@ -57,7 +57,7 @@ export class Engine {
       changed: () => this.#tellIfIdle(),
     })
     const backoff = new Backoff({ firstMs: RETRY_MS, longestMs: RETRY_MS, random })
-    const slots = new Slots(options.maxInFlight, clock)
+    const slots = new Slots(options.maxInFlight, clock, parts.instruments)
     this.#deps = {
       ...parts,
       tokens: new OAuthTokens(transport, clock),

@@ -4,6 +4,7 @@ import type { Clock } from "../core/clock.ts"
 import type { Ids } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
 import type { EventSink } from "../observe/event-stream.ts"
+import type { Instruments } from "../observe/instruments.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Endpoint } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
@@ -26,6 +27,7 @@ export interface LaneDependencies {
   readonly tokens: OAuthTokens
   readonly settlements: SettlementQueue
   readonly events: EventSink
+  readonly instruments: Instruments
   readonly slots: Slots
   readonly load: Load
   readonly budget: PollBudget

@@ -14,7 +14,7 @@ export async function readLane(
   wanted: number,
   limit: number,
 ): Promise<LaneWork | null> {
-  const { clock, budget, uptime, logger } = deps
+  const { clock, budget, uptime, logger, instruments } = deps
   const hadWork = queue.length + sending.size > 0
   const want = {
     ...lane.nextShare(limit),
@@ -22,8 +22,10 @@ export async function readLane(
     handoffPlaces: budget.isLimited ? 0 : lane.handoffPlaces(deps),
   }
   try {
+    const startedAt = instruments.now()
     const work = await session.fetch(want, { now: clock.now(), wall: clock.wallNow() })
     const found = work.deliveries.length
+    instruments.deliveriesFetched(found, instruments.now() - startedAt)
     uptime.reached(clock.now())
     budget.giveBack(limit - found)
     lane.fetched(payloadBytes(work), hadWork && found === wanted && queue.length === 0)

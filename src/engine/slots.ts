@@ -3,6 +3,7 @@
  * cannot keep up slows sending down.
  */
 import type { Clock, Timer } from "../core/clock.ts"
+import { type Instruments, NO_INSTRUMENTS } from "../observe/instruments.ts"
 
 /** A lane may take a fifth of the free slots, so that many slow receivers together cannot take all of them. */
 const SHARE = 5
@@ -29,15 +30,17 @@ export interface Slot {
 export class Slots {
   readonly #most: number
   readonly #clock: Clock
+  readonly #instruments: Instruments
   readonly #waiting = new Set<() => void>()
   #taken = 0
   #suspect: Timer | null = null
   #newest: Generation = { since: Number.NEGATIVE_INFINITY, taken: 0, peak: 0 }
   #before = this.#newest
 
-  constructor(most: number, clock: Clock) {
+  constructor(most: number, clock: Clock, instruments = NO_INSTRUMENTS) {
     this.#most = most
     this.#clock = clock
+    this.#instruments = instruments
   }
 
   /**
@@ -67,6 +70,7 @@ export class Slots {
       return null
     }
     this.#taken++
+    this.#instruments.slotsChanged(this.#taken, this.#most - this.#taken)
     const generation = this.#generation()
     generation.taken++
     generation.peak = Math.max(generation.peak, generation.taken + this.#before.taken)
@@ -75,6 +79,7 @@ export class Slots {
 
   release({ generation, gate }: Slot): void {
     this.#taken--
+    this.#instruments.slotsChanged(this.#taken, this.#most - this.#taken)
     generation.taken--
     if (gate !== null && this.#suspect === gate) this.#openGate()
     this.offer()

@@ -63,7 +63,7 @@ export class Messages {
 
   async send(app: string, input: MessageInput, options: SendOptions = {}): Promise<SendResult> {
     const messages = [parseMessage(this.#context, app, input)]
-    return this.#accepted(await this.#write(messages, options), messages, options)[0]!
+    return (await this.#accept(messages, options))[0]!
   }
 
   /** Sends to this endpoint only, whatever it subscribes to. */
@@ -75,7 +75,7 @@ export class Messages {
     if (before !== null) return showAccepted({ ...before, messageId: before.id, duplicate: true })
     if (disabled) throw new PosthornError("conflict", `endpoint "${endpoint}" is disabled; enable it first`)
     const messages = [{ ...message, to: id }]
-    return this.#accepted(await this.#write(messages, {}), messages, {})[0]!
+    return (await this.#accept(messages, {}))[0]!
   }
 
   /** All or none, in this order. */
@@ -92,23 +92,19 @@ export class Messages {
     }
     const parsed = inputs.map((input, i) => parseMessage(this.#context, app, input, `messages[${i}]`))
     const messages = idempotencyKey === undefined ? parsed : bindBatch(parsed, inputs, idempotencyKey)
-    return this.#accepted(await this.#write(messages, sending), messages, sending)
+    return this.#accept(messages, sending)
   }
 
-  /** Not async: `send` awaits the store's promise and no second one. */
-  #write(messages: readonly NewMessage[], options: SendOptions): Promise<Accepted[]> {
+  /** The one way in: single messages and batches, in a transaction, to one endpoint, by HTTP, and tenant webhooks. */
+  async #accept(messages: readonly NewMessage[], options: SendOptions): Promise<SendResult[]> {
     requireObject(options, "options")
     refuseUnknown(options, ["tx"], "options")
     const { tx } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
-    return this.#context.store.acceptMany(messages, tx)
-  }
-
-  #accepted(
-    accepted: readonly Accepted[],
-    messages: readonly NewMessage[],
-    { tx }: SendOptions,
-  ): SendResult[] {
+    const { store, instruments } = this.#context
+    const startedAt = instruments.now()
+    const accepted = await store.acceptMany(messages, tx)
+    instruments.messagesAccepted(accepted, instruments.now() - startedAt)
     const lanes = accepted.flatMap((one, i) =>
       one.lanes.map((lane) => ({ ...lane, priority: messages[i]!.priority })),
     )

@@ -7,6 +7,7 @@ import type { Vault } from "../core/vault.ts"
 import type { Woken } from "../engine/engine.ts"
 import { policyOf } from "../engine/target.ts"
 import type { EventSink } from "../observe/event-stream.ts"
+import type { Instruments } from "../observe/instruments.ts"
 import type { Application, Delivery, Endpoint, Store } from "../store/store.ts"
 import type { TransportRouter } from "../transport/router.ts"
 
@@ -19,6 +20,7 @@ export interface ResourceContext {
   readonly vault: Vault
   readonly randomBytes: RandomBytes
   readonly events: EventSink
+  readonly instruments: Instruments
   readonly defaultPolicy: Policy
   readonly maxPayloadBytes: number
   /** Checks the URLs of endpoints, also in a process that does not deliver. */

@@ -1,5 +1,6 @@
 /** The transport for `http:` and `https:`: one POST, one absolute deadline, a bounded response, no redirects. */
 import type { Clock } from "../core/clock.ts"
+import type { AttemptPhase, AttemptSpan } from "../observe/instruments.ts"
 import { type Deadlined, Deadlines } from "./deadlines.ts"
 import { guardedOpener } from "./egress/connect.ts"
 import type { Guard } from "./egress/guard.ts"
@@ -30,7 +31,7 @@ export class HttpTransport implements SchemeTransport {
     return this.#guard.urlProblem(url)
   }
 
-  send(request: OutboundRequest): Promise<TransportResult> {
+  send(request: OutboundRequest, span: AttemptSpan | null = null): Promise<TransportResult> {
     const target = this.#guard.target(request.url)
     if (target === null) return Promise.resolve(forbidden(request.url))
     const head = this.#heads.of(request, target)
@@ -44,7 +45,7 @@ export class HttpTransport implements SchemeTransport {
     if (this.#isClosed) return Promise.resolve(withoutResponse({ kind: "interrupted" }, "closed"))
     const connection = this.#pools.borrow(request, target.origin)
     const { promise, resolve } = Promise.withResolvers<TransportResult>()
-    const inFlight = new RequestInFlight(request.timeoutMs, this.#deadlines, connection, resolve)
+    const inFlight = new RequestInFlight(request.timeoutMs, this.#deadlines, connection, span, resolve)
     connection.request(head, request.body, inFlight)
     return promise
   }
@@ -70,6 +71,7 @@ export class HttpTransport implements SchemeTransport {
 class RequestInFlight implements Deadlined, RequestOwner {
   readonly timeoutMs: number
   readonly #deadlines: Deadlines<RequestInFlight>
+  readonly #span: AttemptSpan | null
   readonly #resolve: (result: TransportResult) => void
   #connection: Connection
   #isOver = false
@@ -78,17 +80,23 @@ class RequestInFlight implements Deadlined, RequestOwner {
     timeoutMs: number,
     deadlines: Deadlines<RequestInFlight>,
     connection: Connection,
+    span: AttemptSpan | null,
     resolve: (result: TransportResult) => void,
   ) {
     this.timeoutMs = timeoutMs
     this.#deadlines = deadlines
     this.#connection = connection
+    this.#span = span
     this.#resolve = resolve
     deadlines.add(this)
   }
 
   cut(reason: Error): void {
     this.#connection.cut(reason)
+  }
+
+  reached(phase: AttemptPhase): void {
+    this.#span?.mark(phase)
   }
 
   moved(to: Connection): void {

@@ -1,5 +1,6 @@
 /** Chooses the transport by the scheme of the URL. A new kind of transport is registered in `posthorn.ts` and nowhere else. */
 import { fullAddress } from "../core/input.ts"
+import type { AttemptSpan } from "../observe/instruments.ts"
 import { forbidden } from "./result.ts"
 import type { OutboundRequest, SchemeTransport, Transport, TransportResult } from "./transport.ts"
 
@@ -23,8 +24,8 @@ export class TransportRouter implements Transport {
     return transport === undefined ? fullAddress(this.schemes) : transport.urlProblem(url)
   }
 
-  send(request: OutboundRequest): Promise<TransportResult> {
-    return this.#transportFor(request.url)?.send(request) ?? Promise.resolve(forbidden(request.url))
+  send(request: OutboundRequest, span?: AttemptSpan | null): Promise<TransportResult> {
+    return this.#transportFor(request.url)?.send(request, span) ?? Promise.resolve(forbidden(request.url))
   }
 
   /** All transports: an endpoint whose URL changed may have connections of its former scheme. */

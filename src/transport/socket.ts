@@ -4,12 +4,16 @@
  */
 import type { Socket } from "node:net"
 import type { ClientTls } from "../core/auth.ts"
+import type { AttemptPhase } from "../observe/instruments.ts"
 
 /** Takes the first `length` bytes of a buffer. The buffer is reused afterwards, for other sockets too. */
 export type OnBytes = (buffer: Buffer, length: number) => void
 
+/** Told while the socket is being opened. */
+export type OnPhase = (phase: AttemptPhase) => void
+
 /** Opens one socket. It rejects with a TransportError or with the system's error. */
-export type OpenSocket = (onBytes: OnBytes) => Promise<Socket>
+export type OpenSocket = (onBytes: OnBytes, onPhase: OnPhase) => Promise<Socket>
 
 export interface SocketOptions {
   readonly endpointId: string

@@ -2,6 +2,7 @@
 import type { ClientTls } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
+import type { AttemptSpan } from "../observe/instruments.ts"
 
 export interface OutboundRequest {
   readonly endpointId: string
@@ -41,8 +42,8 @@ export interface TransportResult {
 
 /** What the engine uses. */
 export interface Transport {
-  /** Never rejects because of a receiver; a rejection is a fault of our own. */
-  send(request: OutboundRequest): Promise<TransportResult>
+  /** Never rejects because of a receiver; a rejection is a fault of our own. `span` is told of the request's phases. */
+  send(request: OutboundRequest, span?: AttemptSpan | null): Promise<TransportResult>
   /** Drops the connections of an endpoint that was changed or deleted. */
   forget(endpointId: string): void
   /** Cuts off the requests in flight and returns their number; their sends end as `interrupted`. */

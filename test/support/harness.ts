@@ -75,6 +75,7 @@ export class Harness {
       random,
       transport,
       wrapStore,
+      instruments,
       ...options
     } = this.#options
     this.#posthorn = await openPosthorn(
@@ -90,6 +91,7 @@ export class Harness {
         clock: this.clock,
         ...(random === undefined ? {} : { random }),
         ...(transport === undefined ? {} : { transport }),
+        ...(instruments === undefined ? {} : { instruments }),
         wrapStore: (store) => this.#calls.watch(wrapStore?.(store) ?? store),
       },
     )

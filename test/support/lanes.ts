@@ -2,16 +2,19 @@
 import { onTestFinished } from "vitest"
 import { EventLog } from "../../src/observe/event-log.ts"
 import { EventStream } from "../../src/observe/event-stream.ts"
+import type { Instruments } from "../../src/observe/instruments.ts"
 import type { Logger } from "../../src/observe/log.ts"
 import { PostgresSchedule, type PostgresScheduleOptions } from "../../src/schedule/postgres/postgres.ts"
 import type { Schedule } from "../../src/schedule/schedule.ts"
 import { Database } from "../../src/store/postgres/connection.ts"
 import { migrate } from "../../src/store/postgres/migrate.ts"
+import { PgSchema } from "../../src/store/postgres/pg-schema.ts"
 import type { Row } from "../../src/store/rows.ts"
 import type { LaneClaim, LaneWake } from "../../src/store/store.ts"
 import { FaultProxy } from "./fault-proxy.ts"
 import { LogLines } from "./log-lines.ts"
 import { migratedDatabase } from "./migrated-database.ts"
+import { Recorder } from "./recorder.ts"
 
 export type OpenSchedule = (
   options: PostgresScheduleOptions & { logger: Logger },
@@ -27,6 +30,8 @@ export class LaneWorld {
   waiting: LaneWake[] = []
   /** What the workers log. */
   readonly log = new LogLines()
+  /** Their measurements. */
+  readonly instruments = new Recorder()
 
   private constructor(url: string, open: OpenSchedule) {
     this.url = url
@@ -57,7 +62,7 @@ export class LaneWorld {
 
   /** A worker as in a process of its own. */
   async worker({ url = this.url, leaseMs, name = "test" }: WorkerInput = {}): Promise<Worker> {
-    const database = connectTo(url)
+    const database = connectTo(url, this.instruments)
     const store = {
       scanLanes: async (after: string | null, limit: number) =>
         this.waiting.filter(({ endpointId }) => endpointId > (after ?? "")).slice(0, limit),
@@ -129,8 +134,8 @@ export async function proxied(url: string): Promise<{ proxy: FaultProxy; url: st
   return { proxy, url: proxy.through(url) }
 }
 
-function connectTo(url: string): Database {
-  const database = new Database(url, "posthorn test")
+function connectTo(url: string, instruments?: Instruments): Database {
+  const database = new Database(url, "posthorn test", new PgSchema(), instruments)
   onTestFinished(() => database.close())
   return database
 }

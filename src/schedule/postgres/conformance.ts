@@ -151,6 +151,8 @@ export function sharedScheduleConformance(
       // By then each of the others has had its chance to log it.
       await expect.poll(() => world.sql("SELECT FROM workers WHERE name = 'posthorn 4711'")).toEqual([])
       expect(world.log.all).toHaveLength(1)
+      expect(world.instruments.of("lanesTakenOver")).toEqual([[20]])
+      expect(world.instruments.of("leaseRenewed").length).toBeGreaterThan(3)
     })
 
     test("a worker that stops is not logged as a takeover", async () => {

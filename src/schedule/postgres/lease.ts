@@ -131,6 +131,7 @@ export class Lease {
     const before = this.#worker
     const sentAt = performance.now()
     const [row] = await database.run(RENEW, [before, name, leaseMs])
+    database.instruments.leaseRenewed(performance.now() - sentAt)
     this.#worker = row!.worker as number
     this.#renewedAt = sentAt
     this.#others = row!.others as number

@@ -60,7 +60,10 @@ export class PostgresSchedule implements Schedule {
       leaseMs,
       lost: () => this.#lost(),
       reaped: (dead) => {
-        for (const worker of dead) events.emit({ type: "worker.taken_over", ...worker })
+        for (const worker of dead) {
+          database.instruments.lanesTakenOver(worker.lanes)
+          events.emit({ type: "worker.taken_over", ...worker })
+        }
         this.#due.send()
       },
     })

@@ -4,6 +4,7 @@
  */
 import type { Redis } from "ioredis"
 import { PosthornError } from "../../core/errors.ts"
+import type { Instruments } from "../../observe/instruments.ts"
 import type { Logger } from "../../observe/log.ts"
 import { Trouble } from "../../observe/trouble.ts"
 import type { Database } from "../../store/postgres/connection.ts"
@@ -30,6 +31,7 @@ export interface RedisProposerOptions {
   readonly database: Database
   readonly keys: Keys
   readonly logger: Logger
+  readonly instruments: Instruments
   /** The URL, for messages. */
   readonly where: string
   readonly hasOthers: () => boolean
@@ -42,6 +44,7 @@ export class RedisProposer implements Proposer {
   readonly #where: string
   readonly #hasOthers: () => boolean
   readonly #trouble: Trouble
+  readonly #instruments: Instruments
   /** The reason: a call on a lost connection only says that the connection is lost. */
   #connectionError: Error | null = null
   /** Without a success in between. */
@@ -57,7 +60,8 @@ export class RedisProposer implements Proposer {
   #timer: NodeJS.Timeout | null = null
   #ended = false
 
-  constructor({ redis, database, keys, logger, where, hasOthers }: RedisProposerOptions) {
+  constructor({ redis, database, keys, logger, instruments, where, hasOthers }: RedisProposerOptions) {
+    this.#instruments = instruments
     this.#redis = redis as Redis & Scripts
     this.#database = database
     this.#keys = keys
@@ -106,7 +110,8 @@ export class RedisProposer implements Proposer {
       const members = await this.#redis.posthornPropose(this.#keys.lanes, now, most, putOffUntil)
       this.#putOffUntil = putOffUntil
       return { lanes: members.map(endpointOf), behindMs: BEHIND_MS }
-    } catch {
+    } catch (error) {
+      this.#record(error as Error)
       this.#isComplete = false
       return { lanes: [], behindMs: 0 }
     }
@@ -125,7 +130,8 @@ export class RedisProposer implements Proposer {
     const wakes = this.#hasOthers() ? MOST_WAKES : 0
     this.#redis
       .posthornLearn(this.#keys.lanes, this.#keys.wake, now, this.#putOffUntil, wakes, ...news)
-      .catch(() => {
+      .catch((error) => {
+        this.#record(error)
         this.#isComplete = false
         this.#hasGap = true
       })
@@ -147,9 +153,14 @@ export class RedisProposer implements Proposer {
     if (!this.#ended) this.#timer = setTimeout(() => void this.#check(), CHECK_MS)
   }
 
+  #record(error: Error): void {
+    if (!this.#ended) this.#instruments.redisFailed(error)
+  }
+
   #failed(error: Error): void {
     // The rebuild also reads PostgreSQL, whose failures are not Redis's.
     if (this.#ended || error instanceof PosthornError) return
+    this.#record(error)
     // One failure may mean that our own event loop was blocked for a moment.
     if (++this.#failedChecks === 1) return
     const reason = this.#redis.status === "ready" ? error : (this.#connectionError ?? error)

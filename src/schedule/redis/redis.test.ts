@@ -6,6 +6,7 @@ import { LaneCrew } from "../../../test/support/lane-crew.ts"
 import { LaneWorld, type OpenSchedule, proxied } from "../../../test/support/lanes.ts"
 import { LogLines } from "../../../test/support/log-lines.ts"
 import { ownRedis } from "../../../test/support/servers/redis.ts"
+import { NO_INSTRUMENTS } from "../../observe/instruments.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import { lane, scheduleConformance } from "../conformance.ts"
 import { sharedScheduleConformance } from "../postgres/conformance.ts"
@@ -199,13 +200,26 @@ describe("the schedule in Redis", () => {
     })
     const proposer = new RedisProposer({
       ...{ redis: redis as unknown as Redis, database: null as unknown as Database, keys: keysFor("x") },
-      ...{ logger: log.logger, where: "redis://a", hasOthers: () => false },
+      ...{ logger: log.logger, instruments: NO_INSTRUMENTS, where: "redis://a", hasOthers: () => false },
     })
     proposer.start()
     onTestFinished(() => proposer.end())
     await log.told("Redis is back")
     expect(lines).toEqual([0, 0, 0, 0, 0, 1])
     expect(log.all).toMatchObject([{ err: { message: "Command timed out" } }, {}])
+  })
+
+  test("failed commands are counted", async () => {
+    const { world, redis, isComplete } = await worldWithOwnRedis()
+    const { schedule } = await world.worker()
+    await isComplete()
+    expect(world.instruments.of("redisFailed")).toEqual([])
+    await redis.config("SET", "maxmemory", "1")
+    await world.wake([lane("a", 70)])
+    await schedule.claim(1, 1)
+    await expect
+      .poll(() => world.instruments.of("redisFailed"))
+      .toContainEqual([expect.objectContaining({ message: expect.stringContaining("OOM") })])
   })
 
   test("closing the connection is no loss of Redis", async () => {

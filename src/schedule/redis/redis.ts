@@ -34,6 +34,7 @@ export async function openRedisSchedule(options: RedisScheduleOptions): Promise<
     const keys = keysFor(await databaseId(options.database))
     const proposer = new RedisProposer({
       ...{ redis, keys, database: options.database, logger: options.logger },
+      instruments: options.database.instruments,
       where: withoutPassword(options.url),
       hasOthers: () => schedule.hasOthers,
     })
@@ -52,7 +53,13 @@ class RedisSchedule extends PostgresSchedule {
   constructor(options: RedisScheduleOptions, proposer: RedisProposer, keys: Keys) {
     super({ ...options, proposer })
     this.#proposer = proposer
-    this.#waker = new Waker(options.url, keys.wake, () => this.hint())
+    const { instruments } = options.database
+    this.#waker = new Waker(
+      options.url,
+      keys.wake,
+      () => this.hint(),
+      (error) => instruments.redisFailed(error),
+    )
   }
 
   override async start(listener: ScheduleListener): Promise<void> {

@@ -11,13 +11,15 @@ export class Waker {
   readonly #redis: Redis
   readonly #key: string
   readonly #wake: () => void
+  readonly #failed: (error: Error) => void
   #ended = false
 
-  constructor(url: string, key: string, wake: () => void) {
+  constructor(url: string, key: string, wake: () => void, failed: (error: Error) => void) {
     // A connection of its own, since BLPOP blocks it.
     this.#redis = makeRedis(url)
     this.#key = key
     this.#wake = wake
+    this.#failed = failed
   }
 
   async start(): Promise<void> {
@@ -27,8 +29,10 @@ export class Waker {
       try {
         if ((await this.#redis.blpop(this.#key, SLEEP_SECONDS)) !== null) this.#wake()
         backoff.reset()
-      } catch {
-        if (!this.#ended) await delay(backoff.nextMs())
+      } catch (error) {
+        if (this.#ended) return
+        this.#failed(error as Error)
+        await delay(backoff.nextMs())
       }
     }
   }

@@ -4,10 +4,12 @@
  */
 import type pg from "pg"
 import { PosthornError } from "../../core/errors.ts"
+import { type Instruments, NO_INSTRUMENTS, recordStoreError } from "../../observe/instruments.ts"
 import type { Row } from "../rows.ts"
 import { Clients, disconnect, GOODBYE_MS, isDoneWithin, TIMEOUT_MS } from "./client.ts"
 import {
   isConnectionTrouble,
+  isConstraintViolation,
   isPoolExhausted,
   isStalePlan,
   isTimeout,
@@ -54,6 +56,7 @@ export interface Runner {
 
 export class Database implements Runner {
   readonly schema: PgSchema
+  readonly instruments: Instruments
   readonly #clients: Clients
   /** What deliveries wait for: a few connections that no list or count can take. */
   readonly #hot: pg.Pool
@@ -67,8 +70,9 @@ export class Database implements Runner {
   /** The disk was full when something was last written; a small write says nothing of large ones then. */
   wasFull = false
 
-  constructor(url: string, applicationName: string, schema = new PgSchema()) {
+  constructor(url: string, applicationName: string, schema = new PgSchema(), instruments = NO_INSTRUMENTS) {
     this.schema = schema
+    this.instruments = instruments
     this.#clients = new Clients(url, applicationName)
     this.#hot = this.#clients.pool(HOT_CONNECTIONS, TIMEOUT_MS, HOT_SETTINGS)
     this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS, NO_JIT)
@@ -156,7 +160,7 @@ export class Database implements Runner {
 
   async #try<T>(work: () => Promise<T>, calm: boolean): Promise<T> {
     if (this.#closed) throw closedError()
-    if (this.#outage.trouble !== null) throw toPosthornError(this.#outage.trouble)
+    if (this.#outage.trouble !== null) throw this.#failed(this.#outage.trouble)
     for (let left = TRIES; ; left--) {
       try {
         return await work()
@@ -165,11 +169,16 @@ export class Database implements Runner {
         // One that may take long and took too long says nothing about the server, nor does one that others kept waiting.
         const isBusy = isPoolExhausted(error) || (calm && isTimeout(error))
         if (isConnectionTrouble(error) && !isBusy) this.#outage.begin(error)
-        const told = toPosthornError(error)
-        if (told !== error && told.code === "store_full") this.wasFull = true
-        throw told
+        throw this.#failed(error)
       }
     }
+  }
+
+  #failed(error: unknown): PosthornError {
+    const told = toPosthornError(error)
+    if (told !== error && told.code === "store_full") this.wasFull = true
+    if (!isConstraintViolation(error)) recordStoreError(this.instruments, told)
+    return told
   }
 
   async #query(pool: pg.Pool, statement: Statement, values: readonly unknown[]): Promise<Row[]> {

@@ -75,6 +75,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === UNIQUE_VIOLATION
 }
 
+/** A unique index or a missing partition, among others: callers answer with a conflict, or mend it and try again. */
+export function isConstraintViolation(error: unknown): boolean {
+  return codeOf(error).startsWith("23")
+}
+
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === LOCK_TIMEOUT
 }

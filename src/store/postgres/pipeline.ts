@@ -32,7 +32,7 @@ export class Pipelines {
   readonly #delivered: Batcher<EndedSettlement, SettleResult>
 
   constructor(context: Context) {
-    this.#delivered = new Batcher((ended) => settle(context, ended), BATCHES)
+    this.#delivered = new Batcher((ended) => settleMeasured(context, ended), BATCHES)
     this.#pipelines = Array.from(
       { length: PIPELINES },
       () => new Batcher((jobs) => work(context, jobs), BATCHES),
@@ -63,6 +63,14 @@ export class Pipelines {
   }
 }
 
+async function settleMeasured(context: Context, ended: readonly EndedSettlement[]): Promise<SettleResult[]> {
+  const { instruments } = context.database
+  const startedAt = instruments.now()
+  const results = await settle(context, ended)
+  instruments.outcomesSettled(ended.length, instruments.now() - startedAt)
+  return results
+}
+
 /** Each kind succeeds or fails for itself; the answer is given, or thrown, to its caller. */
 async function work(context: Context, jobs: readonly Job[]): Promise<(() => Done)[]> {
   const answers = new Map<Job, () => Done>()
@@ -87,7 +95,7 @@ async function work(context: Context, jobs: readonly Job[]): Promise<(() => Done
     }
   }
   const endedOf = <E>(of: readonly { readonly ended: E }[]) => of.map(({ ended }) => ended)
-  await run("settle", (of) => settle(context, endedOf(of)))
+  await run("settle", (of) => settleMeasured(context, endedOf(of)))
   await run("give-back", async (of) => {
     await giveBack(context, endedOf(of))
     return []

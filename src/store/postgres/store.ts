@@ -5,6 +5,7 @@ import { BoundedCache } from "../../core/bounded-cache.ts"
 import { invalid, PosthornError } from "../../core/errors.ts"
 import { createIds } from "../../core/ids.ts"
 import { withoutPassword } from "../../core/location.ts"
+import type { Instruments } from "../../observe/instruments.ts"
 import type { Store } from "../store.ts"
 import { Acceptor } from "./acceptor.ts"
 import { Database } from "./connection.ts"
@@ -25,6 +26,7 @@ export interface PostgresStoreOptions {
   readonly schema?: string | null
   /** What the server shows as the name of our connections. */
   readonly name: string
+  readonly instruments?: Instruments
 }
 
 export interface PostgresStore extends Store {
@@ -67,12 +69,13 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-async function openDatabase({ url, name, schema = null }: PostgresStoreOptions): Promise<Database> {
+async function openDatabase(options: PostgresStoreOptions): Promise<Database> {
+  const { url, name, schema = null, instruments } = options
   refuseNoUrl(url)
   const where = withoutPassword(url)
   let database: Database | null = null
   try {
-    database = new Database(url, name, new PgSchema((await locate(url, schema)).schema))
+    database = new Database(url, name, new PgSchema((await locate(url, schema)).schema), instruments)
     await migrate(database)
     return database
   } catch (error) {

@@ -5,6 +5,7 @@
 import { Worker } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
 import { EndOfTick } from "../../end-of-tick.ts"
+import { type Instruments, NO_INSTRUMENTS, recordStoreError } from "../../observe/instruments.ts"
 import type { Answer, Call, ExecutorOptions, Failure } from "./executor.ts"
 import type { OperationName } from "./operations.ts"
 import type { FromThread, ToThread } from "./thread.ts"
@@ -12,6 +13,8 @@ import { wireOf } from "./wire.ts"
 
 interface Waiting {
   readonly name: OperationName
+  /** By the clock of the instruments. */
+  readonly madeAt: number
   receive(value: unknown): unknown
   resolve(value: unknown): void
   reject(error: Error): void
@@ -35,6 +38,7 @@ const UNSENT = new EndOfTick<Channel>((channel) => channel.flushUnlessBusy())
 export class Channel {
   readonly #worker: Worker
   readonly #onLost: (error: PosthornError) => void
+  readonly #instruments: Instruments
   /** Calls in flight, in the order of their answers. */
   #waiting: Waiting[] = []
   #outbox: Unsent[] = []
@@ -45,13 +49,18 @@ export class Channel {
   /** Called for each step of the thread's end. */
   #onStep: ((step: "closed" | "finished" | "failed") => void) | null = null
 
-  private constructor(worker: Worker, onLost: (error: PosthornError) => void) {
+  private constructor(worker: Worker, onLost: (error: PosthornError) => void, instruments: Instruments) {
     this.#worker = worker
     this.#onLost = onLost
+    this.#instruments = instruments
   }
 
   /** Resolves when the thread has opened the file. `onLost` is called when the store can no longer be used. */
-  static async open(options: ExecutorOptions, onLost: (error: PosthornError) => void): Promise<Channel> {
+  static async open(
+    options: ExecutorOptions,
+    onLost: (error: PosthornError) => void,
+    instruments = NO_INSTRUMENTS,
+  ): Promise<Channel> {
     const file = import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js"
     const worker = new Worker(new URL(file, import.meta.url), {
       workerData: options,
@@ -61,7 +70,7 @@ export class Channel {
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_SPACE_MB },
     })
-    const channel = new Channel(worker, onLost)
+    const channel = new Channel(worker, onLost, instruments)
     await new Promise<void>((resolve, reject) => {
       worker.once("error", reject)
       worker.once("message", (message: FromThread) => {
@@ -90,7 +99,7 @@ export class Channel {
   ): Promise<T> {
     if (this.#ended !== null) return Promise.reject(this.#ended)
     return new Promise<unknown>((resolve, reject) => {
-      const waiting = { name, receive, resolve, reject }
+      const waiting = { name, madeAt: this.#instruments.now(), receive, resolve, reject }
       this.#outbox.push({ call: [name, wireOf(name).pack(args)], waiting })
       if (this.#outbox.length >= ENOUGH_TO_SEND) this.#flush()
       else UNSENT.add(this)
@@ -135,7 +144,16 @@ export class Channel {
     const answered = this.#waiting.splice(0, message.answers.length)
     this.#unanswered = 0
     this.#flush()
+    if (answered[0]!.madeAt > 0) this.#measure(answered)
     for (const [i, one] of answered.entries()) this.#answer(one, message.answers[i]!)
+  }
+
+  /** The answers of one message are those of one transaction. */
+  #measure(answered: readonly Waiting[]): void {
+    const settles = answered.filter(({ name }) => name === "settle")
+    const [first] = settles
+    if (first !== undefined)
+      this.#instruments.outcomesSettled(settles.length, this.#instruments.now() - first.madeAt)
   }
 
   #answer(waiting: Waiting, answer: Answer): void {
@@ -145,6 +163,7 @@ export class Channel {
     }
     const error = toError(answer.failure)
     waiting.reject(error)
+    recordStoreError(this.#instruments, error)
     if (error.code === "store_failed") this.#lose(error)
   }
 

@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import { MessageChannel } from "node:worker_threads"
 import { PosthornError } from "../../core/errors.ts"
+import type { Instruments } from "../../observe/instruments.ts"
 import type { Store } from "../store.ts"
 import { Channel } from "./channel.ts"
 import { toPosthornError } from "./errors.ts"
@@ -18,6 +19,7 @@ export interface SqliteStoreOptions {
   /** Opens a file that was moved to PostgreSQL all the same. */
   readonly openMoved?: boolean
   readonly longLogPages?: number | undefined
+  readonly instruments?: Instruments
   /** Called once, when the file has failed. */
   onLost(error: PosthornError): void
 }
@@ -30,19 +32,20 @@ export interface SqliteStore extends Store {
 }
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  const { path, own, openMoved = false, longLogPages, onLost } = options
+  const { path, own, openMoved = false, longLogPages, instruments, onLost } = options
   if (path !== ":memory:") makeFolder(path)
   let told = false
   let closed = false
   let guard: LogGuard | null = null
   const channels: Promise<Channel>[] = []
   const open = (thread: ExecutorOptions): Promise<Channel> => {
-    const channel = Channel.open(thread, (error) => {
+    const lost = (error: PosthornError) => {
       if (told) return
       told = true
       void end(error)
       onLost(error)
-    })
+    }
+    const channel = Channel.open(thread, lost, instruments)
     channels.push(channel)
     return channel
   }

@@ -36,7 +36,12 @@ describe("a forbidden target gets no connection", () => {
         tls: {},
         signal: new AbortController().signal,
       })
-      await expect(open(() => {})).rejects.toMatchObject({ failure: "target_forbidden" })
+      await expect(
+        open(
+          () => {},
+          () => {},
+        ),
+      ).rejects.toMatchObject({ failure: "target_forbidden" })
       await expect(guard().vet(url, "ep_1")).rejects.toMatchObject({ failure: "target_forbidden" })
     }
   })

@@ -4,7 +4,7 @@ import { connect as connectTls } from "node:tls"
 import type { ClientTls } from "../../core/auth.ts"
 import type { Clock } from "../../core/clock.ts"
 import { TransportError } from "../error.ts"
-import type { OnBytes, OpenSocket, SocketOptions } from "../socket.ts"
+import type { OnBytes, OnPhase, OpenSocket, SocketOptions } from "../socket.ts"
 import type { Guard } from "./guard.ts"
 import { openTunnel, type Tunnel } from "./proxy.ts"
 import { race } from "./race.ts"
@@ -24,39 +24,49 @@ export function guardedOpener(guard: Guard, clock: Clock, options: SocketOptions
   /** The latest TLS session. The next connection resumes it. */
   let session: Buffer | undefined
 
-  const begin = (address: string, onBytes: OnBytes, tunnel?: Socket): Socket => {
+  const begin = (address: string, onBytes: OnBytes, onPhase: OnPhase, tunnel?: Socket): Socket => {
     const host = { host: address, port, noDelay: true, keepAlive: true }
     const direct = { ...host, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread: intoReadBuffer(onBytes) }
-    if (secure === null) return connect(direct)
+    const connected = () => onPhase("connected")
+    if (secure === null) return connect(direct).once("connect", connected)
     const carrier = tunnel === undefined ? direct : { ...host, socket: tunnel }
     const socket = connectTls({ ...carrier, ...secure, ...(session === undefined ? {} : { session }) })
+    if (tunnel === undefined) socket.once("connect", connected)
+    socket.once("secureConnect", () => onPhase("secured"))
     return socket.on("session", (latest) => {
       session = latest
     })
   }
 
-  return async (onBytes) => {
+  return async (onBytes, onPhase) => {
     const addresses = await guard.vet(url, endpointId)
+    onPhase("resolved")
     signal.throwIfAborted()
     if (proxy === null)
       return race({
         ...{ addresses, ready, timeoutMs, clock, signal },
-        begin: (address) => begin(address, onBytes),
+        begin: (address) => begin(address, onBytes, onPhase),
         problem: (socket) => addressProblem(guard, socket),
       })
     const endsAtMs = clock.elapsedMs() + timeoutMs
     const tunnel = await openTunnel({ proxy, addresses, port, endsAtMs, clock, signal })
-    const socket = isSecure ? await secured(tunnel, onBytes, endsAtMs) : tunnel.socket
+    onPhase("connected")
+    const socket = isSecure ? await secured(tunnel, onBytes, onPhase, endsAtMs) : tunnel.socket
     // The option `onread` is only for a new socket, and the tunnel's socket exists already.
     return socket.on("data", (bytes: Buffer) => onBytes(bytes, bytes.length)).resume()
   }
 
-  async function secured({ address, socket }: Tunnel, onBytes: OnBytes, endsAtMs: number): Promise<Socket> {
+  async function secured(
+    { address, socket }: Tunnel,
+    onBytes: OnBytes,
+    onPhase: OnPhase,
+    endsAtMs: number,
+  ): Promise<Socket> {
     try {
       return await race({
         ...{ addresses: [address], ready, clock, signal },
         timeoutMs: Math.ceil(endsAtMs - clock.elapsedMs()),
-        begin: () => begin(address, onBytes, socket),
+        begin: () => begin(address, onBytes, onPhase, socket),
         problem: () => null,
       })
     } catch (error) {

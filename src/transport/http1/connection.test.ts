@@ -39,6 +39,7 @@ async function open() {
   }, owner)
   const requestOwner = {
     ended: (_response: unknown, error: Error | null) => void told.push(error?.message ?? "completed"),
+    reached: () => {},
     moved: (to: Connection) => void told.push(to === other ? "moved" : "moved elsewhere"),
   }
   const request = () => connection.request("HEAD", "BODY", requestOwner)

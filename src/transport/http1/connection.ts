@@ -2,6 +2,7 @@
 import type { Socket } from "node:net"
 import type { Bytes } from "../../core/bytes.ts"
 import { EndOfTick } from "../../end-of-tick.ts"
+import type { AttemptPhase } from "../../observe/instruments.ts"
 import { TransportError } from "../error.ts"
 import type { OpenSocket } from "../socket.ts"
 import { ResponseReader } from "./response.ts"
@@ -16,6 +17,7 @@ const NOT_NEEDED = new Error("the connection is not needed any more")
 export interface RequestOwner {
   /** Called once, at the end of the request, with what was read of the response, and with an error if the response is not complete. */
   ended(response: ResponseReader, error: Error | null): void
+  reached(phase: AttemptPhase): void
   /** The request was moved to another connection. */
   moved(to: Connection): void
 }
@@ -55,7 +57,10 @@ export class Connection {
 
   constructor(open: OpenSocket, owner: ConnectionOwner) {
     this.#owner = owner
-    open((buffer, length) => this.#read(buffer, length)).then(
+    open(
+      (buffer, length) => this.#read(buffer, length),
+      (phase) => this.#requestOwner?.reached(phase),
+    ).then(
       (socket) => this.#opened(socket),
       (error) => this.#end(error),
     )
@@ -114,7 +119,10 @@ export class Connection {
     if (this.#requestOwner === null || this.#unsent !== null)
       return this.#receiverEnded(new TransportError("invalid_response", "bytes without a request"))
     this.#resendable = null
-    this.#response ??= new ResponseReader()
+    if (this.#response === null) {
+      this.#response = new ResponseReader()
+      this.#requestOwner.reached("first_byte")
+    }
     try {
       if (this.#response.take(buffer, length)) this.#responded(this.#response)
     } catch (error) {

@@ -50,11 +50,13 @@ export class ApiServer {
   }
 
   static async start(given: ApiServerOptions = {}): Promise<ApiServer> {
-    const { options = {}, clock, random, transport, wrapStore, ...settings } = given
+    const { options = {}, clock, random, transport, wrapStore, instruments, ...settings } = given
     const ground = await freshGround({ migrated: true })
     const posthorn = await openPosthorn(
       { ...ground.options, logger: "silent", egress: LOOPBACK, closeTimeoutMs: 0, ...options },
-      Object.fromEntries(Object.entries({ clock, random, transport, wrapStore }).filter(([, one]) => one)),
+      Object.fromEntries(
+        Object.entries({ clock, random, transport, wrapStore, instruments }).filter(([, one]) => one),
+      ),
     )
     const app = createServer(posthorn, {
       logger: createLogger("silent"),

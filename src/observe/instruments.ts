@@ -1,0 +1,54 @@
+/** Measurements: counters, timers and spans of engine, stores, schedules and API. An exporter implements this interface. */
+import type { PosthornError } from "../core/errors.ts"
+
+/** No method may throw. */
+export interface Instruments {
+  /** `performance.now()`, for the durations below. Without a recorder it is 0, and no clock is read. */
+  now(): number
+  /** Messages of one call, by whichever way they came in. They are committed, or part of the caller's transaction. */
+  messagesAccepted(messages: readonly { matched: number; duplicate: boolean }[], tookMs: number): void
+  lanesClaimed(lanes: number, tookMs: number): void
+  deliveriesFetched(deliveries: number, tookMs: number): void
+  /** One batch: outcomes that were written in one transaction. */
+  outcomesSettled(outcomes: number, tookMs: number): void
+  leaseRenewed(tookMs: number): void
+  lanesTakenOver(lanes: number): void
+  /** A call that the store could not carry out. Refusals, such as a conflict, are none. */
+  storeFailed(error: PosthornError): void
+  redisFailed(error: Error): void
+  /** `route` is the pattern, such as `/api/v1/app/:app_id/msg`; null when none matched. */
+  requestAnswered(method: string, route: string | null, status: number, tookMs: number): void
+  /** Requests in flight of the process, their outcomes not yet written included, and how many more may start. */
+  slotsChanged(used: number, free: number): void
+  /** Null: nobody traces this attempt. */
+  attemptStarted(delivery: { id: string; messageId: string }, endpointId: string): AttemptSpan | null
+}
+
+/** The first three are of a new connection. A request on a reused connection has none of them. */
+export type AttemptPhase = "resolved" | "connected" | "secured" | "first_byte"
+
+export interface AttemptSpan {
+  mark(phase: AttemptPhase): void
+  /** Null: a fault of Posthorn's own. */
+  ended(result: { responseStatus: number | null; detail: string | null } | null): void
+}
+
+export const NO_INSTRUMENTS: Instruments = {
+  now: () => 0,
+  messagesAccepted() {},
+  lanesClaimed() {},
+  deliveriesFetched() {},
+  outcomesSettled() {},
+  leaseRenewed() {},
+  lanesTakenOver() {},
+  storeFailed() {},
+  redisFailed() {},
+  requestAnswered() {},
+  slotsChanged() {},
+  attemptStarted: () => null,
+}
+
+/** Counts an error of the store, unless it is a refusal. */
+export function recordStoreError(instruments: Instruments, error: PosthornError): void {
+  if (error.code.startsWith("store_")) instruments.storeFailed(error)
+}
