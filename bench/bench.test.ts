@@ -1,4 +1,4 @@
-/** The benchmark's own arithmetic and books: a figure is worth what they are. */
+/** Tests of the benchmark itself: statistics, ledger, receiver and report. */
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Pool } from "undici"
@@ -33,7 +33,7 @@ function startBench(args: readonly string[], under: readonly string[] = []): Pro
   return Program.start(new URL("./main.ts", import.meta.url), args, { under, nodeOptions: NODE_OPTIONS })
 }
 
-/** Sends a body to a path of the receiver and gives the status of its answer. */
+/** Posts a body to a path of the receiver and returns the status of the response. */
 function posting(receiver: Receiver): (ordinal: number, path?: string) => Promise<number> {
   const pool = new Pool(receiver.origin)
   onTestFinished(() => pool.destroy())
@@ -64,17 +64,17 @@ test("a median is the middle, or between the two in the middle", () => {
   expect(median([4, 1, 3, 2])).toBe(2.5)
 })
 
-test("a percentile is a value that was measured, and the highest is the hundredth", () => {
+test("a percentile is a measured value, and the hundredth is the highest", () => {
   const hundred = Array.from({ length: 100 }, (_, i) => 100 - i)
   expect([50, 99, 100].map((percent) => percentile(hundred, percent))).toEqual([50, 99, 100])
   expect(percentile([7], 99)).toBe(7)
 })
 
-test("a disturbance that reaches both neighbours leaves their ratio as it is", () => {
+test("a disturbance of both neighbours does not change their ratio", () => {
   expect(medianRatio([10, 1, 10], [20, 2, 20])).toBe(0.5)
 })
 
-test("contenders take turns, each is first in its turn, and what warms up is not counted", async () => {
+test("contenders alternate, each is first in turn, and warm-up rounds are not counted", async () => {
   const order: string[] = []
   const contender = (name: string) => async () => order.push(name)
   const results = await byTurns(
@@ -85,7 +85,7 @@ test("contenders take turns, each is first in its turn, and what warms up is not
   expect(results).toEqual({ a: [3, 6], b: [4, 5] })
 })
 
-test("a payload has a kilobyte and carries its number, also one that was written over", () => {
+test("a payload has a kilobyte and its number, also when the number is replaced", () => {
   const body = bodyOf(12)
   expect(body).toHaveLength(PAYLOAD_BYTES)
   expect(readOrdinal(body, 0)).toBe(12)
@@ -94,7 +94,7 @@ test("a payload has a kilobyte and carries its number, also one that was written
   expect(readOrdinal(Buffer.from("something of another shape"), 0)).toBeNaN()
 })
 
-test("every message with an idempotency key has another one, as from an SDK", () => {
+test("every message has an idempotency key of its own, as from an SDK", () => {
   const posts = { origin: "http://127.0.0.1:1", path: "/", key: "key", endpoints: 1 }
   const { request, write } = prepareMessage({ ...posts, hasIdempotencyKey: true })
   const keys = [1, 2].map((ordinal) => {
@@ -108,7 +108,7 @@ test("every message with an idempotency key has another one, as from an SDK", ()
   expect(prepareMessage(posts).request.toString()).not.toContain("idempotency-key")
 })
 
-test("the ledger knows what is missing, what came again and what is of another time", () => {
+test("the ledger counts missing and repeated messages and those of another round", () => {
   const ledger = new Ledger()
   ledger.expect({ from: 10, to: 13, arrivals: 3, timed: true })
   expect([10, 12, 10, 99].map((ordinal, at) => ledger.arrived(ordinal, at))).toEqual(Array(4).fill(false))
@@ -119,7 +119,7 @@ test("the ledger knows what is missing, what came again and what is of another t
   expect(ledger.arrived(11, 5)).toBe(true)
 })
 
-test("what comes after the books were read is in the next ones, as of another time", () => {
+test("a message that comes after the books were read counts as one of another round", () => {
   const ledger = new Ledger()
   ledger.expect({ from: 0, to: 1, arrivals: 1, timed: false })
   ledger.arrived(0, 0)
@@ -133,7 +133,7 @@ test("what comes after the books were read is in the next ones, as of another ti
   expect(mistakeIn(ledger.tally())).toBe(null)
 })
 
-test("the receiver's process waits for all, and a run in which one came twice is void", async () => {
+test("the receiver's process waits for all messages, and a repeated message voids the run", async () => {
   const receiver = await startReceiver()
   const post = posting(receiver)
   const good = await receiver.expect(2, { timed: true })
@@ -146,7 +146,7 @@ test("the receiver's process waits for all, and a run in which one came twice is
   await expect(bad.complete()).rejects.toThrow("1 came again")
 })
 
-test("a message that comes again after its books were read is found when everything has ended", async () => {
+test("a message that comes again after its books were read is found at the end", async () => {
   const receiver = await startReceiver()
   const post = posting(receiver)
   const expected = await receiver.expect(1)
@@ -157,7 +157,7 @@ test("a message that comes again after its books were read is found when everyth
   await expect(receiver.checkNothingCame()).rejects.toThrow("1 requests were of another time")
 })
 
-test("a bare round near the most that the receiver takes is void, unless that was measured in a slow moment", async () => {
+test("a bare round near the receiver's ceiling is void, unless the ceiling was measured in a slow moment", async () => {
   const receiver = await startReceiver()
   let now = 1
   const loop = new BareLoop(receiver, 1, async () => now)
@@ -168,12 +168,12 @@ test("a bare round near the most that the receiver takes is void, unless that wa
   expect([loop.ceilingPerSecond, loop.measuredAgain]).toEqual([now, 2])
 })
 
-test("the receiver's ceiling is found by requests that are in its books", async () => {
+test("the receiver's ceiling is measured with requests that are in its books", async () => {
   const receiver = await startReceiver()
   expect(await measureCeiling(receiver)).toBeGreaterThan(0)
 })
 
-test("the receiver fails and hangs where it is told to", async () => {
+test("the receiver fails and hangs on the paths for that", async () => {
   const receiver = await startReceiver()
   const post = posting(receiver)
   const expected = await receiver.expect(2, { arrivals: 1 })
@@ -185,7 +185,7 @@ test("the receiver fails and hangs where it is told to", async () => {
   expect(await hanging).toBe("cut off")
 })
 
-test("a send that holds up the loop makes those behind it late, and shifts none", async () => {
+test("a send that blocks the loop makes the next ones late and moves no due time", async () => {
   const sentAt: number[] = []
   const scheduled = await openLoop({
     perSecond: 1000,
@@ -211,12 +211,12 @@ test("a send that fails ends the loop with its error", async () => {
   expect(sent.length).toBeLessThan(100)
 })
 
-test("nothing to send is sent at once", async () => {
+test("a loop without messages ends at once", async () => {
   const send = () => Promise.reject(new Error("none was asked for"))
   expect(await openLoop({ perSecond: 100, count: 0, send })).toHaveLength(0)
 })
 
-test("a file is filled with copies that the engine takes for its own", async () => {
+test("the engine delivers the copies in a filled file", async () => {
   const receiver = await startReceiver()
   const folder = temporaryFolder()
   const store = `sqlite:${join(folder, "filled.db")}`
@@ -239,7 +239,7 @@ test("a file is filled with copies that the engine takes for its own", async () 
   await after.close()
 })
 
-test("every figure is measured by one part, and found by its name or how that begins", () => {
+test("every figure is measured by one part, and found by its name or a prefix", () => {
   expect(PARTS.flatMap(({ names }) => names).sort()).toEqual(FIGURES.map(({ name }) => name).sort())
   expect(isWithin("deliver.sqlite.ratio", "deliver")).toBe(true)
   expect(isWithin("deliver.sqlite.ratio", "del")).toBe(false)
@@ -256,7 +256,7 @@ const report: Report = {
   problems: [{ name: "peers.bullmq.ratio", kind: "void", reason: "1 came again" }],
 }
 
-test("what others took of the processors is told for the time of the run alone", () => {
+test("steal time is reported for the time of the run only", () => {
   const from = { all: 1000, stolen: 900 }
   expect(stolenShare(from, { all: 1200, stolen: 910 })).toBe(0.05)
   expect(stolenShare(null, from)).toBeNull()
@@ -264,7 +264,7 @@ test("what others took of the processors is told for the time of the run alone",
   expect(now === null || (now.all > now.stolen && now.stolen >= 0)).toBe(true)
 })
 
-test("for programs the names are nested, and a void figure is null", () => {
+test("in JSON the names are nested, and a void figure is null", () => {
   expect(toJson(report)).toMatchObject({
     quick: true,
     deliver: { sqlite: { ratio: 0.39, one: { perSecond: 12_346 } } },
@@ -272,7 +272,7 @@ test("for programs the names are nested, and a void figure is null", () => {
   })
 })
 
-test("for people the table says whether a floor is met, and why a figure is void", () => {
+test("the table says whether a floor is met, and why a figure is void", () => {
   const figures = FIGURES.filter(({ name }) => /^(deliver\.sqlite|peers\.bullmq)/.test(name))
   const text = toTable(report, figures)
   expect(text).toContain("on a machine, of which others took 5.7 %;")
@@ -281,7 +281,7 @@ test("for people the table says whether a floor is met, and why a figure is void
   expect(text).toContain("peers.bullmq.ratio void: 1 came again")
 })
 
-test("a figure that there is not is refused, with the names of those that there are", async () => {
+test("an unknown figure is refused with the names of all figures", async () => {
   const program = startBench(["--only", "speed"])
   expect(await program.ended).toMatchObject({ code: 2 })
   for (const { name } of FIGURES) expect(program.stderr).toContain(name)

@@ -1,4 +1,4 @@
-/** `npm run bench`: every figure in one run, side by side, since machines differ. `docs/benchmarks.md` says how each is taken. */
+/** `npm run bench`: all figures in one run, because machines differ. `docs/benchmarks.md` says how each is measured. */
 import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -77,7 +77,7 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
         error instanceof VoidRun ? "void" : error instanceof NotMeasured ? "not measured" : "failed"
       if (kind === "failed") console.error(error)
       for (const name of names) problems.push({ name, kind, reason: (error as Error).message })
-      // What of it still comes is not the next part's fault.
+      // Late requests of a part that failed must not count against the next part.
       await bench.receiver.checkNothingCame().catch(() => {})
     }
     const tookSeconds = (performance.now() - partStartedAt) / 1000
@@ -101,7 +101,7 @@ async function measure(quick: boolean, parts: readonly Part[]): Promise<Report> 
   }
 }
 
-/** What the part before has written is on the disk before the next one waits for it. Where there is no such program, it is as it is. */
+/** Syncs the writes of a part to the disk, so that the next part does not wait for them. A machine without `sync` goes on. */
 function settleDisk(): void {
   spawnSync("sync", { stdio: "ignore" })
 }

@@ -1,11 +1,11 @@
-/** The examples run as a newcomer runs them: each in a process of its own, to its end. */
+/** Runs each example as a user does, in a process of its own. */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { expect, test } from "vitest"
 
 const PATIENCE_MS = 120_000
 
-/** Rejects when the exit code is not 0. */
+/** Rejects if the exit code is not 0. */
 async function run(example: string): Promise<string[]> {
   const file = new URL(example, import.meta.url).pathname
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [file])
@@ -24,7 +24,7 @@ test("send.ts: a send is accepted once, retried and delivered", { timeout: PATIE
   expect(lines.at(-1)).toBe("delivered 1, waiting 0, dead 0")
 })
 
-test("receive.ts: a forged request is refused and a repeated one is not taken twice", {
+test("receive.ts: a forged request is refused and a repeated one is not processed twice", {
   timeout: PATIENCE_MS,
 }, async () => {
   expect(await run("receive.ts")).toEqual([

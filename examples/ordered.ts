@@ -1,4 +1,4 @@
-/** An ordered endpoint keeps its order although the receiver fails. Run it: node examples/ordered.ts */
+/** An ordered endpoint keeps its order when the receiver fails. Run it: node examples/ordered.ts */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -8,7 +8,7 @@ import { openPosthorn } from "../src/index.ts"
 
 const STEPS = ["created", "sent", "paid", "archived"]
 
-// A ledger that must never see an invoice paid before it was sent. It fails twice on the second step.
+// A ledger that must get "sent" before "paid". It fails twice on the second step.
 const taken: string[] = []
 let failures = 0
 const ledger = createServer(async (request, response) => {
@@ -24,7 +24,7 @@ const posthorn = await openPosthorn({ store: "sqlite::memory:", egress: { allow:
 await posthorn.applications.create({ uid: "acme", name: "Acme" })
 await posthorn.endpoints.create("acme", {
   url: `http://127.0.0.1:${(ledger.address() as AddressInfo).port}/ledger`,
-  // The next one is not sent before the one ahead of it is delivered, or given up.
+  // A message is sent only after the one before it is delivered or dead.
   ordered: true,
   retry: { delays: [0.2, 0.4], maxAttempts: 5 },
 })
@@ -34,7 +34,7 @@ const finished = new Promise<void>((resolve) => {
   posthorn.on("delivery.delivered", () => --waiting === 0 && resolve())
 })
 
-// Each send is on disk before the next is made: that is the order.
+// Each send is on disk before the next one: that is the order.
 for (const step of STEPS) {
   await posthorn.send("acme", { eventType: `invoice.${step}`, payload: { invoice: "INV-2041", step } })
 }

@@ -1,4 +1,4 @@
-/** A receiver that verifies over the raw body and takes each event once. Run it: node examples/receive.ts */
+/** A receiver that verifies the raw body and processes each event once. Run it: node examples/receive.ts */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -9,11 +9,11 @@ import { openPosthorn, verifySignature } from "../src/index.ts"
 // The secret that the sender shows you for your endpoint.
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-/** In a program of yours: a table with a unique webhook_id, written in the transaction that does the work. */
+/** Your program has a table with a unique webhook_id instead, written in the same transaction as the work. */
 const seen = new Set<string>()
 
 const server = createServer(async (request, response) => {
-  // The exact bytes that were signed: parse the body only after it has been verified.
+  // The signature covers the exact bytes: parse the body after it is verified.
   const body = await buffer(request)
   try {
     verifySignature(SECRET, request.headers, body)
@@ -21,7 +21,7 @@ const server = createServer(async (request, response) => {
     console.log(`refused: ${(error as Error).message}`)
     return response.writeHead(401).end()
   }
-  // A retry has the same id. At least once from the sender, and this check, make exactly once.
+  // A retry has the same id. The sender delivers at least once; with this check, the event is processed exactly once.
   const id = String(request.headers["webhook-id"])
   if (seen.has(id)) {
     console.log("known already, not taken again")
@@ -30,13 +30,13 @@ const server = createServer(async (request, response) => {
   seen.add(id)
   const { invoice } = JSON.parse(body.toString()) as { invoice: string }
   console.log(`taken: ${invoice}`)
-  // As if the answer got lost after the work was done, so that the sender has to ask again.
+  // As if the response were lost after the work was done: the sender tries again.
   response.writeHead(500).end()
 })
 await once(server.listen(0, "127.0.0.1"), "listening")
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`
 
-// From here on: somebody who has not got the secret, and then the real sender.
+// A request without the secret, and then the real sender.
 const headers = {
   "webhook-id": "msg_forged",
   "webhook-timestamp": String(Math.floor(Date.now() / 1000)),

@@ -8,7 +8,7 @@ import { join } from "node:path"
 // An installed program writes: from "posthorn"
 import { openPosthorn } from "../src/index.ts"
 
-// Stands in for the customer's server, which is out of order for the first request.
+// The customer's server, which fails on the first request.
 let requests = 0
 const customer = createServer((request, response) => {
   request.resume().on("end", () => response.writeHead(++requests === 1 ? 503 : 200).end())
@@ -16,11 +16,11 @@ const customer = createServer((request, response) => {
 await once(customer.listen(0, "127.0.0.1"), "listening")
 const url = `http://127.0.0.1:${(customer.address() as AddressInfo).port}/webhooks`
 
-// A program of yours keeps its file: store: "sqlite:posthorn.db".
+// Your program keeps its file: store: "sqlite:posthorn.db".
 const folder = mkdtempSync(join(tmpdir(), "posthorn-send-"))
 const posthorn = await openPosthorn({
   store: `sqlite:${join(folder, "posthorn.db")}`,
-  // The receiver of this example is on this machine; webhooks go to public addresses only, unless a range is opened.
+  // The receiver of this example is on this machine. By default webhooks go to public addresses only.
   egress: { allow: ["127.0.0.0/8"] },
 })
 
@@ -42,11 +42,11 @@ const message = {
   payload: { invoice: "INV-2041", total: 12_900, currency: "EUR" },
   idempotencyKey: "INV-2041-paid",
 }
-// Resolves when it is on disk: from here on it is Posthorn's business that it arrives.
+// Resolves when the message is on disk. Posthorn then delivers it, also after a restart.
 const { id, matched } = await posthorn.send("acme", message)
 console.log(`accepted for ${matched} endpoint`)
 
-// Not sure whether a send went through? Send it again: the same key is the same message.
+// Not sure whether a send succeeded? Send it again: the same key is the same message.
 const again = await posthorn.send("acme", message)
 console.log(`sent twice, accepted once: ${again.duplicate && again.id === id}`)
 

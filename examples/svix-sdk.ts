@@ -19,7 +19,7 @@ const receiver = createHttpServer(async (request, response) => {
 receiver.listen(0, "127.0.0.1")
 await once(receiver, "listening")
 
-// `posthorn serve` does this for you, and prints a key at its first start.
+// `posthorn serve` does this for you and prints a key at its first start.
 const logger = createLogger("warn")
 const egress = { allow: ["127.0.0.0/8"], ports: "any" } as const
 const posthorn = await openPosthorn({ store: "sqlite::memory:", egress, logger })

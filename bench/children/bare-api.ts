@@ -1,4 +1,4 @@
-/** The route that takes messages, without anything behind it: the same limit, the same shape in and out, nothing checked or kept. */
+/** A Fastify server with the route that accepts messages: the same limits and the same shapes, but no checks and no store. */
 import fastify from "fastify"
 
 interface Message {

@@ -1,6 +1,6 @@
 /**
- * The receiver, in a process of its own: a bare `net` server that reads of a request its length and its number and keeps the
- * ledger. `/hang/…` is never answered, `/fail/…` gets 500, `/slow/MS/…` waits so long, everything else gets 200 at once.
+ * The receiver, in a process of its own: a bare `net` server that parses only the length and the number of a request and keeps the
+ * ledger. `/hang/…` never gets a response, `/fail/…` gets 500, `/slow/MS/…` gets it after a delay, other paths get 200 at once.
  */
 import { createServer, type Socket } from "node:net"
 import { sharedNow } from "../harness/clock.ts"
@@ -17,7 +17,7 @@ const END_OF_HEAD = Buffer.from("\r\n\r\n")
 const LENGTH = Buffer.from("content-length: ")
 const EMPTY = Buffer.alloc(0)
 const CARRIAGE_RETURN = 13
-/** Where the first letter of the path is, after "POST /". */
+/** The position of the path's first letter, after "POST /". */
 const KIND_AT = 6
 const [HANG, FAIL, SLOW] = Buffer.from("hfs")
 

@@ -1,4 +1,4 @@
-/** The servers that the API is measured with: Posthorn as `posthorn serve` starts it, and a Fastify that keeps nothing. */
+/** The servers of the API's figures: Posthorn as `posthorn serve` starts it, and a Fastify server that stores nothing. */
 import { once } from "node:events"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
@@ -13,7 +13,7 @@ const LISTENS = /"msg":"server \d+ listens on (http:\/\/[^,]+),/
 const FILE = "bench.db"
 const KEY = "a-key-for-the-benchmark-alone"
 
-/** As the raw client posts to it. */
+/** The request of the raw client. */
 export interface ApiServer {
   readonly origin: string
   readonly key: string

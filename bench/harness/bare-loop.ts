@@ -1,4 +1,4 @@
-/** What everything is compared with: as many requests as undici sends over 64 connections, of which nothing is kept. */
+/** The bare loop, with which everything is compared: undici sends requests over 64 connections and stores nothing. */
 import { Pool } from "undici"
 import { measureCeiling } from "./ceiling.ts"
 import { bodyOf, writeOrdinal } from "./payload.ts"
@@ -7,7 +7,7 @@ import { type Round, timed } from "./rounds.ts"
 import { CONNECTIONS } from "./settings.ts"
 import { VoidRun } from "./void.ts"
 
-/** Of the receiver's ceiling: nearer to it, and it is the receiver that was measured. */
+/** The largest share of the receiver's ceiling. Above it, the receiver would be measured instead of the loop. */
 const MOST_OF_CEILING = 0.9
 
 export class BareLoop {
@@ -28,12 +28,12 @@ export class BareLoop {
     this.#pool = new Pool(receiver.origin, { connections: CONNECTIONS, pipelining: 1 })
   }
 
-  /** The most requests per second that the receiver takes. */
+  /** The receiver's ceiling, in requests per second. */
   get ceilingPerSecond(): number {
     return this.#ceilingPerSecond
   }
 
-  /** How often a round came near the ceiling. */
+  /** Rounds that came near the ceiling. */
   get measuredAgain(): number {
     return this.#measuredAgain
   }
@@ -54,7 +54,7 @@ export class BareLoop {
     return round
   }
 
-  /** On a machine that others use too, the ceiling may have been measured in a slow moment: what it is at this one counts. */
+  /** On a shared machine the ceiling may have been measured in a slow moment: it is measured again before a round is void. */
   async #checkCeiling({ perSecond }: Round): Promise<void> {
     const isNear = () => perSecond > MOST_OF_CEILING * this.#ceilingPerSecond
     if (!isNear()) return
@@ -64,7 +64,7 @@ export class BareLoop {
       throw new VoidRun("the receiver was the limit: the bare loop came near the most that it takes")
   }
 
-  /** One request as the loop makes it; the workers of the peers make the same. */
+  /** One request of the loop. The workers of the peers send the same one. */
   async request(body: Buffer | string): Promise<void> {
     const response = await this.#pool.request({
       path: "/ok",

@@ -1,4 +1,4 @@
-/** What every part is given: how much to measure, a receiver, the bare loop and servers. */
+/** The context of every part: the size of the run, a receiver, the bare loop and servers. */
 import { BareLoop } from "./bare-loop.ts"
 import { measureCeiling } from "./ceiling.ts"
 import { Library } from "./library.ts"
@@ -6,13 +6,13 @@ import { Receiver } from "./receiver.ts"
 import type { RaceTurns } from "./rounds.ts"
 import { Servers } from "./servers.ts"
 
-/** Numbers by dotted names: the figures, and what they were made from. */
+/** Numbers by dotted names: the figures, and the values from which they are computed. */
 export type Values = { readonly [name: string]: number }
 
 export interface Part {
-  /** Of the figures that it measures, each a beginning of their names. */
+  /** Prefixes of the names of the figures that the part measures. */
   readonly names: readonly string[]
-  /** Left out of a quick run of everything: it tells of our own choices, and has no place in a comparison with others. */
+  /** Left out of a quick run of all parts: it compares design choices of Posthorn, not Posthorn with other systems. */
   readonly isAside?: boolean
   run(bench: Bench): Promise<Values>
 }
@@ -33,13 +33,13 @@ export class Bench {
   static async open(quick: boolean): Promise<Bench> {
     const receiver = await Receiver.start()
     const bench = new Bench(quick, receiver, await measureCeiling(receiver))
-    // The first rounds of each are half as fast as those after a second.
+    // In the first second, rounds are half as fast.
     await bench.bare.run(bench.size(10_000, 5000))
     await warmUp(receiver, bench.size(10_000, 3000))
     return bench
   }
 
-  /** A size for a full run, or for a quick one. */
+  /** The size in a full or a quick run. */
   size(full: number, quick: number): number {
     return this.quick ? quick : full
   }
@@ -56,7 +56,7 @@ export class Bench {
   }
 }
 
-/** What of Posthorn every part needs, on this thread; the store's own thread begins anew with each file. */
+/** Compiles the code of Posthorn that all parts use on this thread. The store's thread starts anew with each file. */
 async function warmUp(receiver: Receiver, messages: number): Promise<void> {
   const library = await Library.open(receiver)
   try {

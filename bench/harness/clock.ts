@@ -1,11 +1,11 @@
-/** One clock for all the processes of a machine: Node's high-resolution time counts from a moment that they share. */
+/** One clock for all processes of a machine, from Node's high-resolution time. */
 
 const offsetMs = () => Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
-/** The largest of a few: the system may hold up the process between the two readings, which makes it smaller. */
+/** The largest of several offsets: a pause of the process between the two readings makes an offset smaller. */
 const OFFSET_MS = Math.max(...Array.from({ length: 20 }, offsetMs))
 
-/** Milliseconds; `performance.now` is read, which costs a tenth of reading the shared clock itself. */
+/** Milliseconds, from `performance.now`, which costs a tenth of reading the shared clock. */
 export function sharedNow(): number {
   return performance.now() + OFFSET_MS
 }

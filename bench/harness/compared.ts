@@ -1,9 +1,9 @@
-/** Two contenders in numbers: a ratio, and what it was made from. */
+/** The numbers of two contenders: their ratio, and the values from which it is computed. */
 import type { Values } from "./bench.ts"
 import { perSecond, type Round } from "./rounds.ts"
 import { median, medianRatio } from "./statistics.ts"
 
-/** As `name.ratio`, `name.perSecond` and, for the one that it is compared with, such as `bare`, `name.barePerSecond`. */
+/** `name.ratio`, `name.perSecond` and, for a comparison with `bare`, `name.barePerSecond`. */
 export function compared(
   name: string,
   ours: readonly Round[],

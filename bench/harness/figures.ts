@@ -1,11 +1,11 @@
-/** The figures: where each must be, and under which conditions it is taken. */
+/** The figures: their limits, and the conditions under which they are measured. */
 
 export interface Figure {
   readonly name: string
-  /** Neither, where it is only reported. */
+  /** Without a floor or a ceiling, the figure is only reported. */
   readonly atLeast?: number
   readonly atMost?: number
-  /** Told where there is no floor that tells it. */
+  /** For a figure without a limit. */
   readonly lessIsBetter?: boolean
   readonly condition: string
 }
@@ -73,12 +73,12 @@ export function figuresOf(quick: boolean): readonly Figure[] {
   ]
 }
 
-/** Whether `only` is a figure's name or a beginning of it that ends where a word does. */
+/** Whether `only` is a figure's name, or whole words from its start. */
 export function isWithin(name: string, only: string): boolean {
   return name === only || name.startsWith(`${only}.`)
 }
 
-/** In words. */
+/** As text. */
 export function floorOf({ atLeast, atMost }: Figure): string {
   if (atLeast !== undefined) return `≥ ${atLeast}`
   return atMost === undefined ? "reported" : `≤ ${atMost}`
@@ -88,7 +88,7 @@ export function isLessBetter({ atMost, lessIsBetter = atMost !== undefined }: Fi
   return lessIsBetter
 }
 
-/** Null where there is nothing to be met. */
+/** Null: the figure has no limit. */
 export function isMet({ atLeast, atMost }: Figure, value: number): boolean | null {
   if (atLeast !== undefined) return value >= atLeast
   return atMost === undefined ? null : value <= atMost

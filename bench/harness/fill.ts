@@ -1,19 +1,19 @@
 /**
- * Makes a SQLite file with a million rows in seconds: what the library wrote once for each endpoint is copied with SQL, while
- * the file is closed. Columns are read from the file, so that a new one is copied like the others.
+ * Fills a SQLite file with a million rows in seconds: SQL copies the rows that the library wrote once for each endpoint, while the file
+ * is closed. The columns are read from the file, so that new ones are copied too.
  */
 import { closeSync, fsyncSync, openSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 
-/** A column, and the expression that takes the place of what is copied. `t` is the row that is copied, `n` the number of the copy. */
+/** A column and the expression for its copies. `t` is the row that is copied, `n` the number of the copy. */
 type Changes = { readonly [column: string]: string }
 
-/** How the copies of a message that waits, or was delivered, come to differ from it. */
+/** The differences of the copies of a waiting or delivered message. */
 export interface Copies {
   readonly of: "waiting" | "delivered"
-  /** In all, over all endpoints. */
+  /** The total over all endpoints. */
   readonly count: number
-  /** The number of the first, written into the payloads. */
+  /** The number of the first message, which is written into the payloads. */
   readonly firstOrdinal: number
   readonly message?: Changes
   readonly delivery?: Changes
@@ -21,13 +21,13 @@ export interface Copies {
 
 const STATUS = { waiting: "pending", delivered: "delivered" } as const
 const ORDINAL = "printf('%08d', n)"
-/** As long as real ones; they sort, as real ones do by time. */
+/** As long as real ids, and they sort as real ids do by time. */
 const id = (prefix: string) => `'${prefix}_' || printf('%027d', n)`
 const IDS = { message_id: id("msg"), delivery_id: id("dlv") }
 
 export function fill(path: string, copies: readonly Copies[]): void {
   const db = new DatabaseSync(path)
-  // Nothing else has it open, and a file that is half made is of no use to anybody.
+  // No other process has the file open, and a half-filled file is never used.
   db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")
   for (const each of copies)
     db.exec(`CREATE TEMP TABLE ${each.of} AS
@@ -40,7 +40,7 @@ export function fill(path: string, copies: readonly Copies[]): void {
   syncFile(path)
 }
 
-/** A gigabyte that is on its way to the disk would hold up the syncs of whatever is measured next. It stays in the system's cache. */
+/** Unwritten gigabytes would delay the syncs of the next measurement. The file stays in the system's cache. */
 function syncFile(path: string): void {
   const file = openSync(path, "r+")
   fsyncSync(file)
@@ -50,7 +50,7 @@ function syncFile(path: string): void {
 function copy(db: DatabaseSync, { of, count, firstOrdinal, message = {}, delivery = {} }: Copies): void {
   const { endpoints } = db.prepare(`SELECT count(*) AS endpoints FROM ${of}`).get() as { endpoints: number }
   const numbers = { endpoints, rows: count / endpoints, firstOrdinal }
-  // The number stands at the same place in every payload.
+  // The number is at the same position in every payload.
   const payload = `CAST(substr(t.payload, 1, 6) || ${ORDINAL} || substr(t.payload, 15) AS BLOB)`
   insert(db, "messages", `t.id = o.message_id`, of, numbers, { id: IDS.message_id, payload, ...message })
   insert(db, "webhook_deliveries", "t.seq = o.seq", of, numbers, {

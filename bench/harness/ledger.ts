@@ -1,41 +1,41 @@
-/** The receiver's books: which of the numbered messages came, how often, and when. */
+/** The receiver's ledger: which numbered messages arrived, how often, and when. */
 import { MOST_ORDINALS } from "./payload.ts"
 
 export interface Expectation {
   /** The first number, and one more than the last. */
   readonly from: number
   readonly to: number
-  /** How many of them will come, each once. */
+  /** The number of messages that will arrive, each once. */
   readonly arrivals: number
-  /** Whether the moment of each arrival is kept. */
+  /** Whether arrival times are stored. */
   readonly timed: boolean
 }
 
 export interface Tally {
   readonly expected: number
-  /** As counted at the sockets, whatever they carried. */
+  /** All requests, counted at the sockets. */
   readonly requests: number
   readonly distinct: number
   readonly duplicates: number
-  /** Of another time, or not ours. */
+  /** Requests of another round, or without a number of ours. */
   readonly strays: number
-  /** Taken and never answered; in none of the counts above. */
+  /** Requests that never get a response; in none of the counts above. */
   readonly hung: number
-  /** On the clock that the processes share; NaN if none came. */
+  /** On the shared clock; NaN: no request. */
   readonly firstAt: number
   readonly lastAt: number
-  /** By number from `from` on; NaN where none came. Null unless they were asked for. */
+  /** By number, starting at `from`; NaN: no request. Null: arrival times were not requested. */
   readonly times: Float64Array | null
 }
 
 const NOTHING: Expectation = { from: 0, to: 0, arrivals: Number.POSITIVE_INFINITY, timed: false }
 
 export class Ledger {
-  /** One bit each, over the whole life of the receiver: what comes again much later is known, too. */
+  /** One bit for each number, for the whole life of the receiver, so that late repeats are found. */
   readonly #seen = new Uint8Array(MOST_ORDINALS / 8)
   #expectation = NOTHING
   #requests = 0
-  /** How many requests the books told of when they were last read; null if they were not. */
+  /** The number of requests when the books were last read; null: not yet read. */
   #told: number | null = null
   #distinct = 0
   #duplicates = 0
@@ -45,7 +45,7 @@ export class Ledger {
   #lastAt = Number.NaN
   #times: Float64Array | null = null
 
-  /** What came since the books were read is in none of them: it is of another time in the next. */
+  /** Requests that came after the books were read count as requests of another round in the next books. */
   expect(expectation: Expectation): void {
     this.#expectation = expectation
     this.#requests = this.#strays = this.#requests - (this.#told ?? this.#requests)
@@ -56,7 +56,7 @@ export class Ledger {
     this.#times = timed ? new Float64Array(to - from).fill(Number.NaN) : null
   }
 
-  /** True for the arrival that completes what was expected. */
+  /** True for the last expected arrival. */
   arrived(ordinal: number, at: number): boolean {
     this.#requests++
     const { from, to, arrivals } = this.#expectation
@@ -96,7 +96,7 @@ export class Ledger {
   }
 }
 
-/** Why the books do not add up, or null: every message came, and came once. */
+/** Why the books are wrong, or null: every message came once. */
 export function mistakeIn({ expected, requests, distinct, duplicates, strays }: Tally): string | null {
   const problems = [
     ...(distinct === expected ? [] : [`${expected - distinct} of ${expected} messages are missing`]),

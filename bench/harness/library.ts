@@ -1,4 +1,4 @@
-/** Posthorn as a program uses it: opened, given endpoints, sent to, and waited for until everything is settled. */
+/** Posthorn as a library: opens it, creates endpoints, sends, and waits until all deliveries are settled. */
 import { mkdtempSync, rmSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -13,18 +13,18 @@ import { inTime } from "./void.ts"
 
 const TMPFS = 0x01021994
 
-/** Why a commit would wait for no real sync in temporary folders, or null. */
+/** Why commits in temporary folders are not really synced, or null. */
 export function problemOfTemporaryFolders(): string | null {
   if (statfsSync(tmpdir()).type !== TMPFS) return null
   return `${tmpdir()} is in memory, where a commit waits for no disk; set TMPDIR to a folder on a disk`
 }
 
-/** A folder of its own, in which a run keeps its files. */
+/** A new folder for the files of a run. */
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "posthorn-bench-"))
 }
 
-/** What an endpoint has beside the address that answers at once. */
+/** Fields of an endpoint beside the URL. */
 export type EndpointPlan = (index: number) => Partial<EndpointInput>
 
 export class Library {
@@ -38,7 +38,7 @@ export class Library {
     this.#folder = folder
   }
 
-  /** On a SQLite file of its own unless told. */
+  /** By default on a new SQLite file. */
   static async open(
     receiver: Receiver,
     options: Partial<PosthornOptions> = {},
@@ -54,7 +54,7 @@ export class Library {
     return new Library(await openPosthorn(settings, replacements), receiver, folder)
   }
 
-  /** An application with so many endpoints, each for an event type of its own. One that is there already is used as it is. */
+  /** Creates an application whose endpoints each have an event type of their own, or uses an existing one. */
   async traffic(uid: string, endpoints: number, input: EndpointPlan = () => ({})): Promise<Traffic> {
     const { applications, endpoints: all } = this.posthorn
     const exists = await applications.get(uid).then(
@@ -76,7 +76,7 @@ export class Library {
   }
 }
 
-/** Of a fixed length, so that it can be changed inside a request that is sent again. */
+/** Of fixed length, so that it can be replaced in a prepared request. */
 export function eventType(endpoint: number): string {
   return `type-${String(endpoint).padStart(2, "0")}`
 }
@@ -94,7 +94,7 @@ export class Traffic {
     this.#endpoints = endpoints
   }
 
-  /** To the endpoints by turns: by the message's own number, unless told. */
+  /** Round robin over the endpoints, by default by the message's number. */
   send(ordinal: number, turn = ordinal): Promise<SendResult> {
     return this.#posthorn.send(this.#app, this.message(ordinal, turn))
   }
@@ -103,7 +103,7 @@ export class Traffic {
     return { eventType: eventType(turn % this.#endpoints), payload: payloadOf(ordinal) }
   }
 
-  /** From the first send until the last is settled; so many messages in each call. */
+  /** From the first send until the last delivery is settled, with `batch` messages in each call. */
   async run(count: number, batch = 1): Promise<Round> {
     const expected = await this.#receiver.expect(count)
     const settled = this.#settled(count)

@@ -1,4 +1,4 @@
-/** What the figures were taken on, and of which code. */
+/** The machine and the commit of the figures. */
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { cpus, totalmem } from "node:os"
@@ -8,9 +8,9 @@ import type { Servers } from "./servers.ts"
 
 export interface Machine {
   readonly machine: string
-  /** With a plus sign when files were changed since. */
+  /** With a plus sign if files have changed since. */
   readonly commit: string | null
-  /** Null for a server that no part needed. */
+  /** Null: no part used the server. */
   readonly versions: { readonly [program: string]: string | null }
 }
 
@@ -31,15 +31,15 @@ export function describeMachine(servers: Servers): Machine {
 
 interface ProcessorTime {
   readonly all: number
-  /** What a virtual machine was not given while it had something to do. */
+  /** Steal time: the host gave the processor to others while this machine had work. */
   readonly stolen: number
 }
 
-/** Since the system was started; null where it does not tell. */
+/** Since the start of the system; null: unknown. */
 export function processorTime(): ProcessorTime | null {
   try {
     const [, ...fields] = readFileSync("/proc/stat", "utf8").split("\n", 1)[0]!.trim().split(/\s+/)
-    // The eighth is what was stolen; those behind it are counted in the first.
+    // The eighth value is steal time. Those behind it are included in the first.
     const times = fields.slice(0, 8).map(Number)
     return { all: times.reduce((sum, time) => sum + time, 0), stolen: times[7] ?? 0 }
   } catch {

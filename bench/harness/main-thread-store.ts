@@ -1,4 +1,4 @@
-/** What a thread of its own for SQLite is worth: the same engine with the store's operations on the main thread, by turns. */
+/** The gain of SQLite's own thread, against the same engine with the store on the main thread. */
 
 import { type Call, Executor } from "../../src/store/sqlite/executor.ts"
 import { OPERATIONS, type OperationName } from "../../src/store/sqlite/operations.ts"
@@ -10,7 +10,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Calls of the same turn of the event loop share a transaction, as on the thread. */
+/** Calls of one event loop tick share a transaction, as on the thread. */
 export function storeOnMainThread(path: string): Store {
   const executor = new Executor({ path, role: "owner" })
   let waiting: Waiting[] = []

@@ -1,4 +1,4 @@
-/** What is sent: 1 kB of JSON that begins with its number, so that a receiver knows it without reading the rest. */
+/** The payload: 1 kB of JSON that begins with its number, so that the receiver need not parse the rest. */
 
 export const PAYLOAD_BYTES = 1024
 const DIGITS = 8
@@ -17,7 +17,7 @@ export function bodyOf(ordinal: number): Buffer {
   return Buffer.from(JSON.stringify(payloadOf(ordinal)))
 }
 
-/** Into a body that is used again: a new one for each request would be the bare loop's largest cost after the request. */
+/** Writes into a reused body: allocating bodies would be the bare loop's largest cost after the request. */
 export function writeOrdinal(bytes: Uint8Array, ordinal: number, bodyAt = 0): void {
   for (let i = bodyAt + OPENING.length + DIGITS - 1, rest = ordinal; i >= bodyAt + OPENING.length; i--) {
     bytes[i] = ZERO + (rest % 10)
@@ -25,7 +25,7 @@ export function writeOrdinal(bytes: Uint8Array, ordinal: number, bodyAt = 0): vo
   }
 }
 
-/** NaN for a body that is none of ours. */
+/** NaN: not a payload of ours. */
 export function readOrdinal(bytes: Uint8Array, bodyAt: number): number {
   let ordinal = 0
   for (let i = bodyAt + OPENING.length; i < bodyAt + OPENING.length + DIGITS; i++) {

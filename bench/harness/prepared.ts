@@ -8,7 +8,7 @@ export interface Posts {
   readonly origin: string
   readonly path: string
   readonly key: string
-  /** How many event types take turns. */
+  /** The number of event types. */
   readonly endpoints: number
   /** Gives every message an idempotency key, as SDKs do. */
   readonly hasIdempotencyKey?: boolean

@@ -1,13 +1,13 @@
-/** An HTTP client that is not the limit: sockets that write the same bytes again with another number in them, and read for the end. */
+/** A fast HTTP client: its sockets write a prepared request with another number, and search responses only for their end. */
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { CONNECTIONS } from "./settings.ts"
 
-/** A request that is written again and again. */
+/** A prepared request. */
 export interface Prepared {
   readonly origin: string
   readonly request: Buffer
-  /** Puts a message's number into it. */
+  /** Writes a message's number into the request. */
   write(request: Buffer, ordinal: number): void
 }
 
@@ -16,7 +16,7 @@ const LENGTH = Buffer.from("content-length: ")
 const SUCCESS = "HTTP/1.1 2"
 const NOTHING = Buffer.alloc(0)
 
-/** 64 connections, each with one request under way. */
+/** 64 connections, each with one request in flight. */
 export class RawClient {
   readonly #connections: readonly Connection[]
 
@@ -29,7 +29,7 @@ export class RawClient {
     return new RawClient(await Promise.all(connections))
   }
 
-  /** Posts messages with the numbers from `from` on; resolves when all are answered with success. */
+  /** Posts messages with numbers from `from` on. Resolves when all responses are successful. */
   async post(from: number, count: number): Promise<void> {
     let next = from
     const poster = async (connection: Connection) => {

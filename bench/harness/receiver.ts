@@ -1,4 +1,4 @@
-/** The receiver's process as the benchmark sees it: told what to expect, waited for, and asked for its books. */
+/** Controls the receiver's process: tells it what to expect, waits for it, and reads its books. */
 import { Program } from "../../test/support/process.ts"
 import type { Question } from "../children/receiver.ts"
 import { sharedNow } from "./clock.ts"
@@ -11,7 +11,7 @@ type Answer =
   | { readonly kind: "reached" }
   | ({ readonly kind: "books" } & Books)
 
-/** How much of a core the receiver used: near all of one, and it is the receiver that was measured. */
+/** The share of a core that the receiver used. Near 1, the receiver limited the measurement. */
 interface Books {
   readonly tally: Tally
   readonly busyShare: number
@@ -20,23 +20,23 @@ interface Books {
 export interface Expected {
   /** The number of the first message. */
   readonly from: number
-  /** Resolves when all have come, with books that add up; throws `VoidRun` otherwise. */
+  /** Resolves with correct books when all messages have come; otherwise throws `VoidRun`. */
   complete(): Promise<Books>
   /** The books as they are now. */
   books(): Promise<Books>
 }
 
 export interface ExpectOptions {
-  /** Of numbers that were given out before; new ones, unless told. */
+  /** Numbers that were reserved before; by default new ones. */
   readonly from?: number
-  /** How many of them arrive; all, unless told. */
+  /** The number of messages that arrive; by default all. */
   readonly arrivals?: number
-  /** Keeps the moment of each. */
+  /** Stores arrival times. */
   readonly timed?: boolean
 }
 
 const BUSIEST = 0.9
-/** The receiver reads its clock between our question and its answer. */
+/** The receiver reads its clock between our request and its response. */
 const MOST_CLOCK_ERROR_MS = 0.5
 
 export class Receiver {
@@ -65,7 +65,7 @@ export class Receiver {
     return this.#origin
   }
 
-  /** The largest share of a core that it used in a round. */
+  /** The largest share of a core in a round. */
   get busiest(): number {
     return this.#busiest
   }
@@ -90,7 +90,7 @@ export class Receiver {
     }
   }
 
-  /** After everything that sent has ended: throws `VoidRun` if something came that no books told of. */
+  /** After all senders have ended: throws `VoidRun` if a request came that is in no books. */
   async checkNothingCame(): Promise<void> {
     const { books } = await this.expect(0)
     checkTally((await books()).tally)

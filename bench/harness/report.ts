@@ -1,4 +1,4 @@
-/** What a run found, for programs and for people. */
+/** The report of a run, as JSON and as a table. */
 import { type Figure, floorOf, isMet } from "./figures.ts"
 import type { Machine } from "./machine.ts"
 
@@ -11,14 +11,14 @@ export interface Problem {
 export interface Report extends Machine {
   readonly quick: boolean
   readonly seconds: number
-  /** Of the processors' time, what the host gave to others; null where the system does not tell. */
+  /** Steal time as a share of the processors' time; null: unknown. */
   readonly stolenShare: number | null
   /** By dotted names. */
   readonly values: { readonly [name: string]: number }
   readonly problems: readonly Problem[]
 }
 
-/** One object, nested as the names are; a figure without a value is null. */
+/** One object, nested by the words of the names. A figure without a value is null. */
 export function toJson({ values, problems, ...rest }: Report): object {
   const nested: { [name: string]: unknown } = { ...rest, problems }
   const all = [...problems.map(({ name }) => [name, null] as const), ...Object.entries(values)]
@@ -54,7 +54,7 @@ export function aligned(rows: readonly (readonly string[])[]): string[] {
   return rows.map((cells) => line(cells).trimEnd())
 }
 
-/** With everything that a figure was made from beside it. */
+/** With the values from which a figure is computed. */
 export function toMarkdown(report: Report, figures: readonly Figure[]): string {
   const head = [...HEAD, "measured"]
   const rows = figures.map((figure) => {

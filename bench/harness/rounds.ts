@@ -1,12 +1,12 @@
-/** Comparison by turns: short rounds of each contender one after the other, so that all see the same machine. */
+/** A/B runs: short rounds of the contenders alternate, so that disturbances of the machine reach all of them. */
 
 export interface Round {
   readonly perSecond: number
-  /** Of this process, all its threads, for each. */
+  /** Processor time of this process with all threads, for each operation. */
   readonly cpuMsEach: number
 }
 
-/** A round of so many, however they are done. */
+/** Runs a round of this number of operations. */
 export async function timed(count: number, run: () => Promise<unknown>): Promise<Round> {
   const before = process.cpuUsage()
   const startedAt = performance.now()
@@ -17,10 +17,10 @@ export async function timed(count: number, run: () => Promise<unknown>): Promise
 }
 
 export interface Turns {
-  /** Rounds before those that count: code is compiled and connections are opened in them. */
+  /** Warm-up rounds, in which code is compiled and connections are opened. */
   readonly warmups: number
   readonly rounds: number
-  /** After this time there are no more rounds than it takes: the machine is slower than was thought. */
+  /** After this time only the minimum of rounds is run: the machine is slower than expected. */
   readonly mostMs: number
 }
 
@@ -28,7 +28,7 @@ const LEAST_ROUNDS = 3
 
 type Results<N extends string, T> = { readonly [name in N]: T[] }
 
-/** The results of each contender, round by round. Each is first in its turn. */
+/** The results of each contender by round. Which contender is first alternates. */
 export async function byTurns<N extends string, T>(
   contenders: { readonly [name in N]: () => Promise<T> },
   { warmups, rounds, mostMs }: Turns,
@@ -48,14 +48,14 @@ export async function byTurns<N extends string, T>(
 }
 
 export interface RaceTurns extends Turns {
-  /** About how long a round takes: how many that are is seen in the rounds that warm up. */
+  /** The approximate time of a round. The warm-up rounds show how many operations that are. */
   readonly roundMs: number
 }
 
 const FIRST_COUNT = 200
 const LEAST_COUNT = 200
 
-/** Contenders that are given a number to do, as many as each does in the time of a round. */
+/** Contenders with the number of operations that each can do in the time of a round. */
 export async function race<N extends string, R extends Round>(
   contenders: { readonly [name in N]: (count: number) => Promise<R> },
   turns: RaceTurns,

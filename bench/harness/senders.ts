@@ -1,7 +1,7 @@
-/** Many senders at once, each of which makes its next call when its last is answered. */
+/** Concurrent senders: each makes its next call when the last one has resolved. */
 import { SENDERS } from "./settings.ts"
 
-/** Numbers from `from` on, so many in each call; resolves when all calls are answered. */
+/** Sends numbers from `from` on, `batch` in each call. Resolves when all calls have resolved. */
 export async function sendAll(
   from: number,
   count: number,

@@ -1,4 +1,4 @@
-/** The database servers, started when a part first asks and shared by those that follow. */
+/** The database servers: started at first use, and shared by all parts. */
 import { rmSync } from "node:fs"
 import { Redis } from "ioredis"
 import { Client } from "pg"
@@ -13,12 +13,12 @@ export class Servers {
   readonly #closings: (() => Promise<void>)[] = []
   #postgres: Promise<PostgresServer> | null = null
 
-  /** `logMegabytes`: how much of PostgreSQL's log is written before anything is measured. */
+  /** `logMegabytes`: the size of PostgreSQL's log that is written before the first measurement. */
   constructor(logMegabytes: number) {
     this.#logMegabytes = logMegabytes
   }
 
-  /** An empty database on a PostgreSQL as in production: on the disk, and synced. */
+  /** An empty database on a PostgreSQL with production settings: on the disk, and synced. */
   async database(name: string): Promise<string> {
     this.#postgres ??= this.#start(() => this.#startPostgres())
     const { url } = await this.#postgres
@@ -31,10 +31,7 @@ export class Servers {
     return url.replace(/[^/]*$/, name)
   }
 
-  /**
-   * One that has been at work for a while: it writes its log into files that it has used before. A new one fills every file with
-   * zeros first, which took a tenth of its processor time, whoever wrote.
-   */
+  /** Warmed up, so that the log is written to recycled files. A new server fills each file with zeros: a tenth of its processor time. */
   async #startPostgres(): Promise<PostgresServer> {
     const server = await PostgresServer.start({ durable: true })
     const client = new Client(server.url)
@@ -46,12 +43,12 @@ export class Servers {
     return server
   }
 
-  /** A Redis that keeps nothing, which is all that Posthorn asks of one. */
+  /** A Redis without persistence, which Posthorn does not need. */
   redis(): Promise<string> {
     return this.#redis([])
   }
 
-  /** A Redis that writes everything down and syncs it every second, on the disk. */
+  /** A Redis that writes to the disk and syncs every second. */
   keepingRedis(): Promise<string> {
     const folder = temporaryFolder()
     this.#closings.push(async () => rmSync(folder, { recursive: true, force: true }))
@@ -76,7 +73,7 @@ export class Servers {
     }
   }
 
-  /** The last first: a server before its folder. */
+  /** In reverse order: a server before its folder. */
   async close(): Promise<void> {
     for (const close of this.#closings.reverse()) await close()
   }

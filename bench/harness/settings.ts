@@ -1,12 +1,12 @@
-/** What is the same on both sides of every comparison. */
+/** Settings of both sides of every comparison. */
 
-/** Of Node, as `npm start` and the image run it: of the benchmark itself, in `package.json`, and of the programs that it starts. */
+/** Node's options in `npm start`, the image, the benchmark's script in `package.json`, and the programs that it starts. */
 export const NODE_OPTIONS = ["--max-semi-space-size=16"]
 
-/** Connections of the bare loop and of every client and worker that is compared with it; requests at once to one endpoint of Posthorn. */
+/** Connections of the bare loop and of every client and peer, and the concurrency of an endpoint of Posthorn. */
 export const CONNECTIONS = 64
 
-/** Sends under way at once: enough that a commit carries many. */
+/** Concurrent sends: enough that a commit has many. */
 export const SENDERS = 256
 
 /** The receiver is on this machine. */

@@ -1,4 +1,4 @@
-/** The few numbers that many are boiled down to. */
+/** Median, percentiles and ratios. */
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other)
@@ -11,7 +11,7 @@ export function percentile(values: Iterable<number>, percent: number): number {
   return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN
 }
 
-/** The median of the ratios of neighbours: a disturbance of the machine reaches both, or spoils one pair of many. */
+/** The median of the ratios of neighbouring rounds: a disturbance of the machine reaches both, or only one pair of many. */
 export function medianRatio(ones: readonly number[], others: readonly number[]): number {
   return median(ones.map((one, round) => one / others[round]!))
 }

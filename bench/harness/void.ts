@@ -1,15 +1,15 @@
 /** Why a figure has no value. */
 import { setTimeout as delay } from "node:timers/promises"
 
-/** It was measured, and something shows that the measurement cannot be trusted. */
+/** The measurement cannot be trusted. */
 export class VoidRun extends Error {}
 
-/** Something that it needs is not on this machine. */
+/** This machine lacks a program or server that the figure needs. */
 export class NotMeasured extends Error {}
 
 const LONGEST_WAIT_MS = 30_000
 
-/** What does not come in this time does not come. */
+/** Rejects with a `VoidRun` after 30 s. */
 export async function inTime<T>(
   promise: Promise<T>,
   whatIsMissing: () => Promise<string> | string,

@@ -1,8 +1,4 @@
-/**
- * Every part, in the order in which they run: what measures latencies before what makes large files, and those that need a database server
- * last. A server that has something to tidy up, and a disk that is told to forget a gigabyte, take their time from whatever is measured
- * meanwhile.
- */
+/** All parts in their order: latencies before large files, and database servers last, because their background work disturbs others. */
 import type { Part } from "../harness/bench.ts"
 import { apiOnPostgres, apiPart } from "./api.ts"
 import { backlogPart } from "./backlog.ts"

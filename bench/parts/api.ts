@@ -1,6 +1,6 @@
 /**
- * The HTTP API: messages accepted per second against a Fastify that keeps nothing, and from POST to receipt against the bare loop, on SQLite
- * and on PostgreSQL.
+ * The HTTP API: accepted messages per second against a Fastify server that stores nothing, and from POST to receipt against the bare loop,
+ * on SQLite and on PostgreSQL.
  */
 import { type ApiServer, PosthornServer, startBareApi } from "../harness/api-servers.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
@@ -11,7 +11,7 @@ import { type Round, race, timed } from "../harness/rounds.ts"
 import { VoidRun } from "../harness/void.ts"
 
 const ENDPOINTS = 100
-/** Of a core. */
+/** A share of a core. */
 const BUSIEST = 0.9
 
 async function measure(bench: Bench): Promise<Values> {
@@ -50,7 +50,7 @@ interface Measured {
   readonly values: Values
 }
 
-/** No endpoint wants these: only the accepting is measured. */
+/** No endpoint subscribes to these messages: only accepting them is measured. */
 async function measureAccepting(bench: Bench, posthorn: ApiServer, bare: ApiServer): Promise<Measured> {
   const clients = [await openClient(posthorn, "quiet", 1), await openClient(bare, "quiet", 1)] as const
   let sent = 0

@@ -1,4 +1,4 @@
-/** What rows that wait and rows that are done cost those that can go: the same traffic on a full file and on an empty one. */
+/** The cost of waiting and finished rows: the same traffic on a full file and on an empty one. */
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import type { Bench, Part, Values } from "../harness/bench.ts"
@@ -19,7 +19,7 @@ async function measure(bench: Bench): Promise<Values> {
   const full = await Library.open(bench.receiver, { store: `sqlite:${path}` })
   const empty = await Library.open(bench.receiver)
   try {
-    // The same endpoints that the rows wait for.
+    // The endpoints of the waiting rows.
     const [onFull, onEmpty] = [await full.traffic("app", ENDPOINTS), await empty.traffic("app", ENDPOINTS)]
     const rounds = await race(
       { full: (count) => onFull.run(count), empty: (count) => onEmpty.run(count) },

@@ -1,4 +1,4 @@
-/** Durable deliveries per second from `send` to settled, of each store, against the bare loop. */
+/** Durable deliveries per second from `send` to settled on each store, against the bare loop. */
 import type { PosthornOptions } from "../../src/index.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
@@ -7,7 +7,7 @@ import { race } from "../harness/rounds.ts"
 
 type Where = Pick<PosthornOptions, "store" | "schedule">
 
-/** One endpoint takes all that can be sent to one; a hundred are a hundred lanes. The smaller ratio is the figure. */
+/** One endpoint is one lane; a hundred are a hundred lanes. The smaller ratio is the figure. */
 async function measure(bench: Bench, name: string, where: Partial<Where>): Promise<Values> {
   const library = await Library.open(bench.receiver, where)
   try {

@@ -1,6 +1,6 @@
 /**
- * What the egress guard costs: deliveries per second through it, and through the same transport with a guard that lets
- * everything through. Both go to an address written out; looking a name up is the network's time, and kept in a cache.
+ * The cost of the egress guard: deliveries per second with it, and with a guard that allows everything. Both use a URL with an IP address:
+ * a lookup is the network's time, and its result is cached.
  */
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
@@ -20,7 +20,7 @@ async function measure(bench: Bench): Promise<Values> {
     )
     return {
       ...compared("guard", rounds.guarded, "plain", rounds.plain),
-      // The same of the processor's time, which a busy machine disturbs less.
+      // The same in processor time, which a busy machine disturbs less.
       "guard.cpuRatio": medianRatio(cpuMsEach(rounds.plain), cpuMsEach(rounds.guarded)),
     }
   } finally {

@@ -1,4 +1,4 @@
-/** What one endpoint that never answers costs 99 that do: their latency beside it, and where the hundredth answers too. */
+/** The effect of one endpoint that hangs on 99 others: their latency with it, and with a hundredth that responds. */
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { eventType, Library, type Traffic } from "../harness/library.ts"
 import { openLoop } from "../harness/open-loop.ts"
@@ -41,7 +41,7 @@ async function measure(bench: Bench): Promise<Values> {
   }
 }
 
-/** It hangs, with more waiting behind, before the first window. */
+/** The endpoint hangs, with deliveries queued, before the first window. */
 async function beginToHang(bench: Bench, { posthorn }: Library): Promise<void> {
   const expected = await bench.receiver.expect(0)
   for (let i = 0; i < FIRST_FOR_HUNG; i++)

@@ -1,4 +1,4 @@
-/** How long from `send` to the receiver, at a fixed rate from the moment at which each was to be sent: idle, and half loaded. */
+/** Latency from the due time of a send to the receiver at a fixed rate: idle, and at half of the capacity. */
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { Library, type Traffic } from "../harness/library.ts"
 import { openLoop } from "../harness/open-loop.ts"
@@ -7,9 +7,8 @@ import { median, percentile } from "../harness/statistics.ts"
 
 export const IDLE_PER_SECOND = 20
 /**
- * Of a full run at half of the capacity. A virtual machine is stopped now and then, for 27 to 45 ms on the one of the results, as a process of
- * the highest priority sees that does nothing else; what piles up meanwhile makes a tenth of a second late, and that is all of the slowest
- * hundredth of ten seconds.
+ * The time of a full run at half of the capacity. The virtual machine of the results stops now and then for 27 to 45 ms, which makes a tenth
+ * of a second late: in a run of ten seconds, that is the whole slowest hundredth.
  */
 export const HALF_SECONDS = 30
 
@@ -35,13 +34,13 @@ async function measure(bench: Bench): Promise<Values> {
   }
 }
 
-/** As many as are delivered per second when senders wait for nothing but being accepted. */
+/** Deliveries per second of senders that wait only for `send`. */
 export async function measureCapacity(bench: Bench, traffic: Traffic): Promise<number> {
   const { rounds } = await race({ rounds: (count) => traffic.run(count) }, bench.turns)
   return median(perSecond(rounds))
 }
 
-/** Each goes to an endpoint of its own, whose lane nobody has opened: one that was used stays open for 10 s. */
+/** Each message goes to an endpoint of its own, whose lane is not open: a used lane stays open for 10 s. */
 async function quietLatencies(bench: Bench, library: Library): Promise<Float64Array> {
   const seconds = bench.size(10, 0.4)
   return latencies(bench, await library.traffic("quiet", IDLE_PER_SECOND * seconds), IDLE_PER_SECOND, seconds)

@@ -1,4 +1,4 @@
-/** Posthorn against queues that people build webhooks on: the same payloads, the same requests, each with its own store. */
+/** Posthorn against job queues that are used for webhooks: the same payloads and requests, each with its own store. */
 import type { PosthornOptions } from "../../src/index.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
@@ -8,7 +8,7 @@ import { openBullMq } from "../peers/bullmq.ts"
 import type { Peer } from "../peers/peer.ts"
 import { openPgBoss } from "../peers/pgboss.ts"
 
-/** Messages in one call, where many are given at once: in a full run, beside the figure, in which every call has one. */
+/** Messages in each call of the batch values, which a full run reports beside the figure with one message in each call. */
 const BULK = 100
 
 async function measure(
@@ -21,7 +21,7 @@ async function measure(
   const library = await Library.open(bench.receiver, where)
   try {
     const traffic = await library.traffic("hundred", 100)
-    // As Posthorn has been when it comes to this.
+    // Warmed up, as Posthorn is at this point.
     await peer.run(bench.size(5000, 500), 1)
     const comparison = async (figure: string, batch: number) => {
       const { posthorn, other } = await race(

@@ -1,4 +1,4 @@
-/** How long a failing response waits until its retry is written, while the engine is half loaded. */
+/** The time from a failing response until its retry is written, at half of the capacity. */
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
 import { Library, type Traffic } from "../harness/library.ts"
@@ -8,9 +8,9 @@ import { inTime, VoidRun } from "../harness/void.ts"
 import { HALF_SECONDS, measureCapacity } from "./latency.ts"
 
 const FAILING_ENDPOINTS = 20
-/** One message in so many goes to an endpoint that answers 500. */
+/** One message in this number goes to an endpoint that responds with 500. */
 const FAILING_SHARE = 10
-/** A second attempt comes long after the measurement. */
+/** The second attempt is due long after the measurement. */
 const RETRY = { delays: [3600], maxAttempts: 2 }
 
 async function measure(bench: Bench): Promise<Values> {
@@ -21,7 +21,7 @@ async function measure(bench: Bench): Promise<Values> {
     const failing = await library.traffic("failing", FAILING_ENDPOINTS, () => ({ url, retry: RETRY }))
     const perSecond = (await measureCapacity(bench, healthy)) / 2
     const run = (seconds: number) => fail(bench, library, { healthy, failing, perSecond, seconds })
-    // What a failure leads to is compiled in the first second, as the rest was while the capacity was measured.
+    // The code of failures is compiled in the first second; the rest was compiled while the capacity was measured.
     await run(bench.size(1, 0.2))
     const tookMs = await run(bench.size(HALF_SECONDS, 1))
     return {
@@ -42,19 +42,19 @@ interface Load {
   readonly seconds: number
 }
 
-/** How long each failure took until it was written. */
+/** The time until each failure was written. */
 async function fail(bench: Bench, library: Library, load: Load): Promise<number[]> {
   const { healthy, failing, perSecond } = load
   const count = Math.round((perSecond * load.seconds) / FAILING_SHARE) * FAILING_SHARE
   const isFailing = (i: number) => i % FAILING_SHARE === 0
-  /** Of those that fail. */
+  /** The ids of the failing messages. */
   const ids: string[] = []
   const written = collectWritten(library, count / FAILING_SHARE)
   const expected = await bench.receiver.expect(count, { timed: true })
   await openLoop({
     perSecond,
     count,
-    // Each of the failing endpoints gets its share: the ordinal alone would choose only some of them.
+    // Spreads messages over all failing endpoints: the ordinal alone would choose only some of them.
     send: async (i) => {
       const traffic = isFailing(i) ? failing : healthy
       const { id } = await traffic.send(expected.from + i, isFailing(i) ? i / FAILING_SHARE : i)
@@ -68,7 +68,7 @@ async function fail(bench: Bench, library: Library, load: Load): Promise<number[
   return tookMs
 }
 
-/** When the store had committed each failure, by message: the event is published after that. */
+/** The time at which each failure was committed, by message: the event is published after the commit. */
 function collectWritten({ posthorn }: Library, failures: number): Promise<Map<string, number>> {
   const writtenAt = new Map<string, number>()
   return new Promise((resolve) => {

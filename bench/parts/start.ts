@@ -1,4 +1,4 @@
-/** A start with a million overdue deliveries: how soon the first arrives, and how much memory the process takes while it drains. */
+/** A start with a million overdue deliveries: the time to the first delivery, and the memory while they are delivered. */
 import { once } from "node:events"
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -18,9 +18,9 @@ const ENDPOINTS = 100
 const YEAR_MS = 365 * 86_400_000
 const CHILD = new URL("../children/drain.js", import.meta.url)
 
-/** What the program tells. */
+/** The output of the program. */
 interface Drained {
-  /** When `openPosthorn` was called, on the clock that processes share. */
+  /** The time of the call of `openPosthorn`, on the shared clock. */
   readonly openedAt: number
   readonly delivered: number
   readonly peakRssMb: number
@@ -45,7 +45,7 @@ async function measure(bench: Bench): Promise<Values> {
   const folder = temporaryFolder()
   try {
     const path = join(folder, "overdue.db")
-    // Only the last goes on for long; the first also leaves its compiled code behind, as an installed package has it.
+    // Only the last run is long. The first fills Node's compile cache, as in an installed package.
     const drainsMs = bench.quick ? [0, 1000] : [1000, 1000, 1000, 10_000]
     const first = await makeOverdue(bench, path, rows)
     const overdue = { index, path, first, rows }

@@ -1,4 +1,4 @@
-/** What a thread of its own for SQLite is worth: the same engine with the store's operations on the main thread, by turns. */
+/** The gain of SQLite's own thread, against the same engine with the store on the main thread. */
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { monitorEventLoopDelay } from "node:perf_hooks"
@@ -47,7 +47,7 @@ async function watched(traffic: Traffic, count: number): Promise<Turn> {
 
 const loopP99Ms = (turn: Turn) => turn.loopP99Ms
 
-/** The store that was opened stays idle, and is closed with the other. */
+/** The first store stays idle, and is closed with the other one. */
 function inPlaceOf(opened: Store, path: string): Store {
   const store = storeOnMainThread(path)
   return {

@@ -1,4 +1,4 @@
-/** One, two and four worker processes on one PostgreSQL: how much more they deliver, and that nothing is delivered twice. */
+/** One, two and four worker processes on one PostgreSQL: their throughput, and that no message is delivered twice. */
 import { Program } from "../../test/support/process.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { sharedNow } from "../harness/clock.ts"
@@ -34,7 +34,7 @@ async function measure(bench: Bench): Promise<Values> {
     await library.close()
   }
   const scaling = values["workers.four.perSecond"]! / values["workers.one.perSecond"]!
-  // A lease that ran out is sent again by another worker after the last message has come.
+  // After an expired lease, another worker sends a message again, perhaps after the last one has come.
   const { requests, distinct } = (await last!.books()).tally
   return { "workers.scaling": scaling, "workers.duplicates": requests - distinct, ...values }
 }
@@ -44,14 +44,14 @@ function startWorker(main: URL, store: string): Program {
   return Program.start(main, ["worker", "--store", store, ...limits], { nodeOptions: NODE_OPTIONS })
 }
 
-/** Deliveries per second, all of which were accepted before they come due at one moment. */
+/** Deliveries per second. All were accepted before, and become due at the same time. */
 async function drain(bench: Bench, library: Library): Promise<{ perSecond: number; expected: Expected }> {
   const warmedAt = sharedNow()
   const first = await sendAll(bench, library, BATCH, 0)
   const batchMs = sharedNow() - warmedAt
   await first.complete()
   const total = bench.size(20_000, 1000)
-  // Half more than the time that it will take, going by the first ones.
+  // 1.5 times the expected time, by the speed of the first messages.
   const dueInMs = 200 + 1.5 * batchMs * (total / BATCH)
   const dueAt = sharedNow() + dueInMs
   const expected = await sendAll(bench, library, total, dueInMs)

@@ -25,7 +25,7 @@ interface BullMq {
   ) => { on(event: "completed", listener: () => void): void; close(): Promise<void> }
 }
 
-/** What is done is removed, which is the faster way; adds of the same moment share a write to the socket. */
+/** Finished jobs are removed, which is faster. Concurrent adds share a write to the socket. */
 const JOB = { name: "message", opts: { removeOnComplete: true } }
 
 export async function openBullMq(bench: Bench): Promise<Peer> {

@@ -1,4 +1,4 @@
-/** The peers' packages, from a `package.json` of their own: installed when they are first asked for. */
+/** The peers' packages, from a `package.json` of their own: installed at first use. */
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -6,14 +6,14 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { NotMeasured } from "../harness/void.ts"
 
-/** npm adds its whole manual to an error. */
+/** npm appends its usage text to an error. */
 const MOST_LINES = 5
 const FOLDER = fileURLToPath(new URL("..", import.meta.url))
 
 const { dependencies } = JSON.parse(readFileSync(join(FOLDER, "package.json"), "utf8"))
 const loaded: { [name: string]: string } = {}
 
-/** Typed by the caller: the types are not there before the packages are. */
+/** The caller gives the type: the packages' types do not exist before the installation. */
 export function loadPeer<T>(name: string): T {
   try {
     if (installedVersion(name) !== dependencies[name]) install()
@@ -25,7 +25,7 @@ export function loadPeer<T>(name: string): T {
   }
 }
 
-/** Of those that were asked for. */
+/** Of the packages that were loaded. */
 export function peerVersions(): { readonly [name: string]: string } {
   return loaded
 }
@@ -40,7 +40,7 @@ function installedVersion(name: string): string | null {
 
 function install(): void {
   console.error("installing the peers from bench/package-lock.json")
-  // The npm that runs this, if it does: the one on the path may belong to another Node.
+  // The npm that started this process, if any: the one on the path may belong to another Node.
   const cli = process.env.npm_execpath
   const [command, ...prefix] = cli?.endsWith(".js") ? [process.execPath, cli] : ["npm"]
   execFileSync(command!, [...prefix, "ci", "--no-audit", "--no-fund", "--loglevel=error"], {

@@ -1,4 +1,4 @@
-/** Another queue under the same load as Posthorn: the same senders, payloads and receiver, from enqueued to completed. */
+/** Another queue with the same load as Posthorn: the same senders, payloads and receiver, from enqueue to completion. */
 import type { Bench } from "../harness/bench.ts"
 import { payloadOf } from "../harness/payload.ts"
 import { type Round, timed } from "../harness/rounds.ts"
@@ -6,7 +6,7 @@ import { sendAll } from "../harness/senders.ts"
 import { inTime } from "../harness/void.ts"
 
 export interface Peer {
-  /** So many jobs, each call with so many of them. */
+  /** Runs this number of jobs, with `batch` in each call. */
   run(count: number, batch: number): Promise<Round>
   close(): Promise<void>
 }
@@ -14,7 +14,7 @@ export interface Peer {
 export interface PeerQueue {
   /** One call; resolves when its jobs are accepted. */
   add(payloads: readonly object[]): Promise<unknown>
-  /** The listener is called for each job that is completed. */
+  /** Calls the listener for each completed job. */
   onCompleted(listener: () => void): void
 }
 

@@ -26,7 +26,7 @@ interface PgBoss {
 }
 
 const QUEUE = "bench"
-/** Of its own loop, since its workers wait half a second between polls at least: with these it was fastest. */
+/** Settings of a fetch loop of our own, because pg-boss's workers wait at least 0.5 s between polls. These were the fastest. */
 const FETCHERS = 2
 const BATCH = 64
 const EMPTY_QUEUE_MS = 2
@@ -50,7 +50,7 @@ export async function openPgBoss(bench: Bench): Promise<Peer> {
   }
 }
 
-/** It asks for work only in its own rounds: the others would pay for it. */
+/** Fetches jobs only in its own rounds, so that it does not disturb those of others. */
 async function run(bench: Bench, boss: Boss, count: number, batch: number): Promise<Round> {
   let completed = () => {}
   let over = false
