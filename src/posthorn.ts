@@ -15,7 +15,7 @@ import { EventRelay } from "./observe/event-relay.ts"
 import { EventStream } from "./observe/event-stream.ts"
 import { type Instruments, NO_INSTRUMENTS } from "./observe/instruments.ts"
 import type { Logger } from "./observe/log.ts"
-import type { Note, ProcessChannel } from "./observe/process-channel.ts"
+import type { Note } from "./observe/process-channel.ts"
 import type { EventMap } from "./observe/public-events.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
 import type { ResourceContext } from "./resources/resource-context.ts"
@@ -36,20 +36,20 @@ export interface Replacements {
   readonly instruments?: Instruments
   /** Wraps the store, to make it fail. */
   readonly wrapStore?: (store: Store) => Store
-  /** How long a worker that shares its store has after its last sign of life. */
+  /** The lease of a worker that shares its store. */
   readonly leaseMs?: number | undefined
-  /** From how many pages on SQLite's log is copied into the file. */
+  /** The length of SQLite's log from which it is copied into the file. */
   readonly longLogPages?: number | undefined
 }
 
 export interface Health {
   /** Whether a send would be accepted now. */
   readonly ready: boolean
-  /** What is wrong, in a sentence. While `ready` is true, sending and delivering go on without it: the schedule's Redis is away. */
+  /** A sentence for operators. While `ready` is true it is about the schedule's Redis, without which delivery goes on. */
   readonly problem: string | null
 }
 
-/** Of those that the library reads. The table of all settings is loaded only where there is one to look up. */
+/** The table of settings is loaded only when a variable has to be looked up. */
 async function warnOfUnknownVariables(logger: Logger): Promise<void> {
   if (!Object.keys(process.env).some((name) => name.startsWith("POSTHORN_"))) return
   const { unknownVariables } = await import("./config/table.ts")
@@ -143,10 +143,9 @@ export async function openPosthorn(
         processChannel.post({ kind: "tasks" })
       },
     }
-    posthorn = new Posthorn(context, engine, bus, tenantWebhooks, {
-      ...settings,
-      ...{ backend, processChannel, eventRelay, guard },
-    })
+    const { closeTimeoutMs } = settings
+    const parts = { engine, bus, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs }
+    posthorn = new Posthorn(context, parts)
     await processChannel.start((note) => hear(note, engine, eventRelay))
     eventRelay.start()
     await engine?.start()
@@ -159,7 +158,6 @@ export async function openPosthorn(
   }
 }
 
-/** What another process has to say. */
 function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {
   switch (note.kind) {
     case "due":
@@ -177,43 +175,37 @@ function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {
   }
 }
 
-interface Surroundings {
-  readonly closeTimeoutMs: number
-  readonly backend: Backend
-  readonly processChannel: ProcessChannel
+interface PosthornParts {
+  readonly engine: Engine | null
+  readonly bus: EventBus
+  readonly tenantWebhooks: TenantWebhooks
   readonly eventRelay: EventRelay
+  readonly backend: Backend
   readonly guard: Guard
+  readonly closeTimeoutMs: number
 }
 
 const MOST_TENANTS = 1000
 
-/** An open Posthorn, and the default tenant's things. Every method rejects with a `PosthornError`. */
+/** An open Posthorn, which is also the default tenant. Every method rejects with a `PosthornError`. */
 export class Posthorn extends Tenant {
-  /** @internal Used by the server. */
-  readonly tenantWebhooks: TenantWebhooks
-  readonly #engine: Engine | null
-  readonly #bus: EventBus
-  readonly #around: Surroundings
-  /** Of late: the server asks for one with each request. */
+  readonly #parts: PosthornParts
+  /** The server needs one for each request. */
   readonly #tenants = new BoundedCache<string, Tenant>(MOST_TENANTS)
   #closing: Promise<void> | null = null
 
   /** Use `openPosthorn`. */
-  constructor(
-    context: ResourceContext,
-    engine: Engine | null,
-    bus: EventBus,
-    tenantWebhooks: TenantWebhooks,
-    around: Surroundings,
-  ) {
+  constructor(context: ResourceContext, parts: PosthornParts) {
     super(context)
-    this.tenantWebhooks = tenantWebhooks
-    this.#engine = engine
-    this.#bus = bus
-    this.#around = around
+    this.#parts = parts
   }
 
-  /** Another tenant, `org_…`: a world of its own, with nothing to be made before it is used. */
+  /** @internal Used by the server. */
+  get tenantWebhooks(): TenantWebhooks {
+    return this.#parts.tenantWebhooks
+  }
+
+  /** Another tenant, `org_…`. Its data are apart from all others; it needs no creation. */
   tenant(orgId: string, { ids }: { readonly ids?: Ids } = {}): Tenant {
     if (ids !== undefined) return new Tenant({ ...this.context, orgId: requireOrg(orgId), ids })
     const known = this.#tenants.get(orgId)
@@ -223,17 +215,17 @@ export class Posthorn extends Tenant {
     return tenant
   }
 
-  /** Listens; the function that comes back stops it. `gateway:webhooks` gets everything. */
+  /** Returns a function that ends the subscription. `gateway:webhooks` gets all events. */
   on<N extends keyof EventMap>(name: N, listener: Listener<EventMap[N]>): () => void {
-    return this.#bus.on(name, listener)
+    return this.#parts.bus.on(name, listener)
   }
 
-  /** Whether a send would be accepted now, for which the store is asked to write, and whether the schedule has all that it uses. */
+  /** Checks the store with a write, and the schedule. */
   async health(): Promise<Health> {
     try {
       await this.context.store.check()
-      const problem =
-        this.#engine === null ? await this.#around.backend.checkSchedule() : this.#engine.scheduleProblem
+      const { engine, backend } = this.#parts
+      const problem = engine === null ? await backend.checkSchedule() : engine.scheduleProblem
       return { ready: true, problem }
     } catch (error) {
       return { ready: false, problem: (error as Error).message }
@@ -242,29 +234,31 @@ export class Posthorn extends Tenant {
 
   /** @internal Tests drive its parts by hand. */
   get engine(): Engine | null {
-    return this.#engine
+    return this.#parts.engine
   }
 
-  /** Takes nothing more, finishes what is under way up to the deadline, writes it down, closes the file. */
+  /** Starts no more requests, waits for those in flight up to `closeTimeoutMs`, writes their outcomes and closes the store. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
   }
 
   async #close(): Promise<void> {
-    await this.#engine?.stop(this.#around.closeTimeoutMs)
-    await this.#engine?.transport.close()
-    await this.tenantWebhooks.settled()
-    this.#around.eventRelay.close()
-    await this.#around.processChannel.close()
-    this.#around.guard.close()
+    const { engine, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs } = this.#parts
+    await engine?.stop(closeTimeoutMs)
+    await engine?.transport.close()
+    await tenantWebhooks.settled()
+    eventRelay.close()
+    await backend.processChannel.close()
+    guard.close()
     await this.context.store.close()
   }
 
   /** @internal The store is lost. */
   abandon(): void {
-    this.#engine?.abandon()
-    this.#around.eventRelay.close()
-    void this.#around.processChannel.close()
+    const { engine, eventRelay, backend } = this.#parts
+    engine?.abandon()
+    eventRelay.close()
+    void backend.processChannel.close()
   }
 }

@@ -1,4 +1,4 @@
-/** Everything that one tenant owns, and what can be done with it. */
+/** A tenant: its resources, and `send`. */
 import { Applications } from "./resources/applications.ts"
 import { Attempts } from "./resources/attempts.ts"
 import { DeadLetters } from "./resources/dead-letters.ts"
@@ -70,7 +70,7 @@ export class Tenant {
     return this.messages.sendBatch(app, messages, options)
   }
 
-  /** How many deliveries there are in each state, in all or of one application; of the messages received in a span, if it is given. */
+  /** Deliveries by status: of the tenant or one application, and of messages received in a span. */
   async stats(app?: string, span: SpanQuery = {}): Promise<StatusCounts> {
     const { store, orgId } = this.context
     const received = parseSpan(span)

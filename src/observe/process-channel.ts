@@ -1,37 +1,34 @@
-/**
- * What the processes that share a store tell each other. Everything here is a hint: one that is lost costs a poll's time, never a
- * delivery.
- */
+/** Notes between the processes that share a store. Each is a hint: a lost note delays a delivery until the next poll. */
 import type { WebhookEvent } from "./public-events.ts"
 
 export type Note =
-  /** Lanes have something to do. */
+  /** Lanes may be due. */
   | { readonly kind: "due" }
-  /** An endpoint was changed: what was fetched for it before is out of date. */
+  /** An endpoint was changed: deliveries that were fetched for it are out of date. */
   | { readonly kind: "changed"; readonly endpointId: string; readonly appId: string }
   | { readonly kind: "recall"; readonly endpointId?: string; readonly appId?: string }
   | { readonly kind: "tasks" }
-  /** Somebody has just started: who listens to events says so at once. */
+  /** The sender has just started: processes that listen to events answer `listening`. */
   | { readonly kind: "asking" }
-  /** Somebody listens to events: for some seconds they are passed on. */
+  /** The sender listens to events: the others pass theirs on for some seconds. */
   | { readonly kind: "listening" }
   | { readonly kind: "events"; readonly events: readonly WebhookEvent[] }
 
 export interface ProcessChannel {
-  /** From here on the other processes' notes are read. */
+  /** Resolves when notes of other processes are heard. */
   start(read: (note: Note) => void): Promise<void>
   post(note: Note): void
   close(): Promise<void>
 }
 
-/** A process that shares its store with none, or is found by polling. */
+/** For a store that only one process uses. */
 export const noProcessChannel: ProcessChannel = {
   async start() {},
   post() {},
   async close() {},
 }
 
-/** Null for what is none: it came from outside, perhaps from another version of the program. */
+/** Null: not a note. Other programs and other versions of Posthorn can write to the channel. */
 export function toNote(value: unknown): Note | null {
   const note = value as Partial<Record<string, unknown>> | null
   const isId = (id: unknown) => typeof id === "string"

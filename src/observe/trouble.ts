@@ -1,4 +1,4 @@
-/** Trouble that lasts, such as a server that is away: a log line when it begins, one a minute while it lasts, and one when it has ended. */
+/** Logs a failure that lasts, such as a server that is down: when it begins, once a minute, and when it ends. */
 import type { Logger } from "./log.ts"
 
 const QUIET_MS = 60_000
@@ -24,7 +24,7 @@ export class Trouble {
     this.#elapsedMs = elapsedMs
   }
 
-  /** The latest failure, or null when all is well. */
+  /** The latest failure; null when there is none. */
   get reason(): Error | null {
     return this.#reason
   }
@@ -38,11 +38,11 @@ export class Trouble {
     this.#logger.warn({ ...this.#fields, err: error, lasted_ms: this.#lastedMs() }, this.#texts.begins)
   }
 
-  /** Logged as a warning too: the end must be seen by everyone who saw the beginning. */
+  /** The end has the level of the beginning, so that every reader of the one sees the other. */
   passed(): void {
     if (this.#reason === null) return
     this.#reason = null
-    // The beginning of one that comes and goes was not told.
+    // A failure within a minute of the last line was not logged, so its end is not logged either.
     if (this.#toldAt < this.#beganAt) return
     this.#logger.warn({ ...this.#fields, lasted_ms: this.#lastedMs() }, this.#texts.ends)
   }

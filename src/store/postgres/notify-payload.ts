@@ -1,24 +1,24 @@
-/** What NOTIFY carries: many notes of one process in as few payloads as they fit into, and how they are read again. */
+/** Payloads of NOTIFY: packs the notes of one process into as few as possible, and reads them again. */
 
 import { type Note, toNote } from "../../observe/process-channel.ts"
 import type { WebhookEvent } from "../../observe/public-events.ts"
 
-/** PostgreSQL takes less than 8000 bytes. */
+/** PostgreSQL's limit is 8000. */
 const MOST_BYTES = 7500
-/** What is around the notes. */
+/** JSON around the notes. */
 const OVERHEAD_BYTES = 150
-/** A statement with so many carries some 1600 events. */
+/** For one statement: about 1600 events. */
 const MOST_PAYLOADS = 100
 const LONGEST_ERROR = 500
-/** Notes that come faster than they can be sent are kept up to this number; older ones are dropped. */
+/** Notes that wait for the next statement. Beyond this number the oldest are dropped. */
 const MOST_WAITING = 10_000
 
 export class OutgoingNotes {
   readonly #from: string
-  /** As JSON, in order: to say the same twice is to say it once. */
+  /** As JSON, in order. A set drops repeated notes. */
   readonly #notes = new Set<string>()
   readonly #events = new Set<string>()
-  /** How many were dropped. */
+  /** The number of dropped notes. */
   dropped = 0
 
   constructor(from: string) {
@@ -34,7 +34,7 @@ export class OutgoingNotes {
     else for (const event of note.events) this.#keep(this.#events, brief(event))
   }
 
-  /** Takes what one statement may carry; one payload without notes when there are none. */
+  /** The payloads of one statement; an empty payload when there are no notes. */
   take(): string[] {
     const payloads: string[] = []
     while (payloads.length < MOST_PAYLOADS && this.#notes.size > 0)
@@ -59,7 +59,7 @@ export class OutgoingNotes {
   }
 }
 
-/** Null for what is not from us: anybody may NOTIFY on any channel. */
+/** Null: not written by Posthorn. Every user of the database may NOTIFY on any channel. */
 export function readNotifyPayload(payload: string): { from: string; notes: Note[] } | null {
   try {
     const { from, notes } = JSON.parse(payload)
@@ -70,7 +70,7 @@ export function readNotifyPayload(payload: string): { from: string; notes: Note[
   }
 }
 
-/** Takes the first ones, as many as fit into a payload. */
+/** Removes the first entries, as many as fit into a payload. */
 function fill(among: Set<string>): string {
   const taken: string[] = []
   let bytes = OVERHEAD_BYTES
@@ -83,7 +83,7 @@ function fill(among: Set<string>): string {
   return taken.join()
 }
 
-/** An error may quote a long answer: another process gets its beginning. */
+/** Cuts errors short: they may quote a long response. */
 function brief(event: WebhookEvent): WebhookEvent {
   switch (event.type) {
     case "delivery.dead":

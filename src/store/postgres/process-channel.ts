@@ -1,4 +1,4 @@
-/** Notes between processes by LISTEN and NOTIFY: gathered for some milliseconds, and never inside a send's transaction. */
+/** The process channel over LISTEN and NOTIFY. Notes are sent in batches, never in the transaction of a send. */
 import { randomUUID } from "node:crypto"
 import pg from "pg"
 import { Backoff } from "../../core/backoff.ts"
@@ -10,15 +10,15 @@ import { toPosthornError } from "./errors.ts"
 import { OutgoingNotes, readNotifyPayload } from "./notify-payload.ts"
 import type { Statement } from "./statement.ts"
 
-/** The first note goes at once; those that follow it wait for so long. */
+/** The first note is sent at once, later ones in a batch after this time. */
 const GATHER_MS = 20
-/** A connection that hears nothing may have nothing to hear or be dead: a process also listens to itself, and looks so often. */
+/** A silent connection may be dead. A process hears its own notes too, and checks this often that it does. */
 const CHECK_MS = 5000
-/** One that has said nothing by itself says something after so many checks, to hear it. */
+/** After this many checks without a note of its own, a process sends an empty one. */
 const CHECKS_IN_SILENCE = 6
 const COMPLAIN_EVERY_MS = 60_000
 
-/** Of the tables' schema: two installations in one database have nothing to tell each other. */
+/** One channel for each schema, so that two installations in one database do not hear each other. */
 const CHANNEL = "'posthorn_' || (SELECT relnamespace FROM pg_class WHERE oid = 'lanes'::regclass)"
 const NOTIFY: Statement = {
   name: "process_channel.notify",
@@ -32,9 +32,9 @@ export class PostgresProcessChannel implements ProcessChannel {
   readonly #outgoing = new OutgoingNotes(this.#self)
   #read: (note: Note) => void = () => {}
   #client: pg.Client | null = null
-  /** Whether the connection has ever heard anything: one through a pooler by transactions never does, and a new one would not either. */
+  /** Whether the connection has heard a note. Through a pooler in transaction mode it never does, and a new one would not either. */
   #hears = false
-  /** A note of our own that is on its way; a second check that finds it still there takes the connection for dead. */
+  /** Our own latest note. If two checks in a row find it not heard, the connection is dead. */
   #echo: "heard" | "awaited" | "late" = "heard"
   #silentChecks = 0
   readonly #backoff = new Backoff({ firstMs: 200, longestMs: 5000, random: Math.random })
@@ -56,7 +56,7 @@ export class PostgresProcessChannel implements ProcessChannel {
     await this.#listen().catch((error) => {
       throw toPosthornError(error)
     })
-    // The connection may have been lost with the others, and not know it.
+    // The outage may have broken this connection too, without an error on it.
     this.#forgetUp = this.#database.onUp(() => this.#renew())
     this.#checks = setInterval(() => this.#check(), CHECK_MS).unref()
   }
@@ -87,7 +87,7 @@ export class PostgresProcessChannel implements ProcessChannel {
     try {
       await this.#database.run(NOTIFY, [this.#outgoing.take()])
     } catch {
-      // Only a hint; whoever missed it looks by itself.
+      // Notes are hints: the other processes poll.
       this.#echo = "heard"
     }
     this.#sending = false
@@ -109,7 +109,7 @@ export class PostgresProcessChannel implements ProcessChannel {
 
   async #listen(): Promise<void> {
     let client: pg.Client | null = null
-    // Called while it is still connecting, too.
+    // The callback also runs while the client is still connecting.
     client = await this.#database.connect(() => this.#lost(client), TIMEOUT_MS)
     try {
       client.on("notification", ({ payload }) => this.#hear(payload ?? ""))
@@ -137,7 +137,7 @@ export class PostgresProcessChannel implements ProcessChannel {
     }
   }
 
-  /** Twice, because a process that was itself held up hears what has come in after its timers. */
+  /** Two checks, because after a blocked event loop timers run before the notes that came meanwhile. */
   #check(): void {
     if (this.#echo === "late") return this.#hears ? this.#lost(this.#client) : undefined
     if (this.#echo === "awaited") this.#echo = "late"
@@ -161,7 +161,7 @@ export class PostgresProcessChannel implements ProcessChannel {
     this.#retry = setTimeout(
       () =>
         this.#listen().then(
-          // Whatever was said meanwhile was missed.
+          // Notes of the time without a connection are lost.
           () => this.#read({ kind: "due" }),
           () => this.#listenAgain(this.#backoff.nextMs()),
         ),
