@@ -113,6 +113,7 @@ export async function openPosthorn(
             ...shared,
             schedule: await backend.openSchedule(store, events),
             transport: replacements.transport ?? router,
+            kinds: router.kinds,
             random,
             logger,
           },

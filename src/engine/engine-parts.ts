@@ -24,6 +24,8 @@ export interface EngineParts {
   readonly store: Store
   readonly schedule: Schedule
   readonly transport: Transport
+  /** The kinds of lanes that the transport can serve. */
+  readonly kinds: readonly string[]
   readonly clock: Clock
   readonly random: Random
   readonly ids: Ids

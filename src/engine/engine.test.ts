@@ -17,6 +17,7 @@ test("a lease that ran out is logged", async () => {
       listRunningTasks: async () => [],
     },
     schedule: {
+      serve: () => {},
       start: async (given: ScheduleListener) => {
         listener = given
       },

@@ -110,6 +110,7 @@ export class Engine {
 
   /** Recovery writes no row: the first poll, at once, finds the waiting lanes. */
   async start(): Promise<void> {
+    this.#parts.schedule.serve({ transports: this.#parts.kinds, endpoints: [] })
     await this.#parts.schedule.start({ due: () => void this.#claimer.run(), lost: () => this.#lose() })
     this.#state = "running"
     this.#poller.start()

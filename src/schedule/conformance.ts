@@ -1,7 +1,7 @@
 /** The conformance suite of schedules: the same tests over every implementation. */
 import { describe, expect, test } from "vitest"
 import type { LaneClaim, LaneWake } from "../store/store.ts"
-import type { Schedule } from "./schedule.ts"
+import type { Schedule, ServedLanes } from "./schedule.ts"
 
 export interface ScheduleUnderTest {
   readonly schedule: Schedule
@@ -9,9 +9,16 @@ export interface ScheduleUnderTest {
   wake(lanes: readonly LaneWake[]): Promise<void>
   /** Sets the lanes that the store finds, by endpoint id. */
   waiting(lanes: readonly LaneWake[]): void
+  /** Changes the URL of an endpoint of the application "app", which wakes its lane. */
+  changeUrl(endpointId: string, url: string): Promise<void>
 }
 
-export const lane = (endpointId: string, dueAt = 0, appId = "app") => ({ endpointId, appId, dueAt })
+/** The lanes that a schedule under test serves, until a test says otherwise. */
+export const HTTP: ServedLanes = { transports: ["http"], endpoints: [] }
+
+export const lane = (endpointId: string, dueAt = 0, appId = "app", transport = "http") => ({
+  ...{ endpointId, appId, dueAt, transport },
+})
 /** Of seven applications. */
 export const manyLanes = (count: number) =>
   Array.from({ length: count }, (_, i) => lane(`ep-${1000 + i}`, 0, `app-${i % 7}`))
@@ -143,6 +150,70 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(new Set([...ids(first), ...ids(await claimAll(schedule, 10))]).size).toBe(1000)
       await schedule.sweep(true)
       expect(await claimAll(schedule, 10)).toHaveLength(700)
+    })
+
+    test("offers lanes of the transports that it serves, and reports no others as waiting", async () => {
+      const { schedule, wake } = await make()
+      await wake([lane("a", 5, "app", "sqs"), lane("b", 70), lane("c", 5)])
+      expect(ids(await schedule.claim(9, 10))).toEqual(["c"])
+      await wake([lane("d", 20, "app", "sqs")])
+      expect([schedule.nextDueAt(), schedule.hasWaiting(69)]).toEqual([70, false])
+      schedule.serve({ transports: ["sqs", "http"], endpoints: [] })
+      expect(ids(await schedule.claim(9, 10))).toEqual(["a"])
+      expect(schedule.nextDueAt()).toBe(20)
+      expect(ids(await schedule.claim(9, 70))).toEqual(["b", "d"])
+    })
+
+    test("lanes that it does not serve stand in no other lane's way", async () => {
+      const { schedule, wake } = await make()
+      await wake(manyLanes(1500).map((one) => ({ ...one, transport: "sqs" })))
+      await wake([lane("a", 1), lane("b", 1, "app-1")])
+      expect(ids(await schedule.claim(2, 1))).toEqual(["a", "b"])
+      expect([schedule.nextDueAt(), schedule.hasWaiting(1)]).toEqual([null, false])
+      schedule.serve({ transports: ["sqs"], endpoints: [] })
+      expect(await claimAll(schedule, 1)).toHaveLength(1500)
+    })
+
+    test("offers the endpoints that it serves by name, whatever their transport", async () => {
+      const { schedule, wake } = await make()
+      await wake([lane("a", 5, "app", "sqs"), lane("b", 5, "app", "sqs"), lane("c", 5)])
+      schedule.serve({ transports: ["http"], endpoints: ["b", "none"] })
+      const claims = await schedule.claim(9, 5)
+      expect(ids(claims)).toEqual(["b", "c"])
+      await schedule.release(claims.find(({ endpointId }) => endpointId === "b")!, 50, 5)
+      expect(await schedule.claim(9, 49)).toEqual([])
+      expect([schedule.nextDueAt(), schedule.hasWaiting(49)]).toEqual([50, false])
+      schedule.serve(HTTP)
+      expect(await schedule.claim(9, 50)).toEqual([])
+      expect(schedule.nextDueAt()).toBeNull()
+      schedule.serve({ transports: [], endpoints: ["a", "b"] })
+      expect(ids(await schedule.claim(9, 50))).toEqual(["a", "b"])
+    })
+
+    test("a lane follows its endpoint's URL to another transport", async () => {
+      const { schedule, wake, changeUrl } = await make()
+      await wake([lane("later", 500), lane("due")])
+      await changeUrl("later", "https://one.example")
+      await changeUrl("later", "sqs://queue")
+      await changeUrl("due", "sqs://queue")
+      expect(await schedule.claim(9, 600)).toEqual([])
+      expect(schedule.nextDueAt()).toBeNull()
+      await changeUrl("later", "http://one.example")
+      expect(ids(await schedule.claim(9, 600))).toEqual(["later"])
+      schedule.serve({ transports: ["sqs"], endpoints: [] })
+      expect(ids(await schedule.claim(9, 600))).toEqual(["due"])
+    })
+
+    test("a lane whose endpoint changes its transport during a claim is offered as such once it is released", async () => {
+      const { schedule, wake, changeUrl } = await make()
+      await wake([lane("a")])
+      const [claim] = await schedule.claim(1, 1)
+      await changeUrl("a", "sqs://queue")
+      await schedule.claim(1, 2)
+      await schedule.release(claim!, 0, 3)
+      expect(await schedule.claim(1, 4)).toEqual([])
+      schedule.serve({ transports: ["sqs"], endpoints: [] })
+      expect(ids(await schedule.claim(1, 4))).toEqual(["a"])
     })
 
     test("holds its claims until it stops", async () => {

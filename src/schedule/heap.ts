@@ -15,6 +15,11 @@ export class Heap<T extends Timed> {
     return this.#entries[0]
   }
 
+  /** Drops all other entries. */
+  retain(keep: (entry: T) => boolean): void {
+    for (const entry of this.#entries.splice(0).filter(keep)) this.push(entry)
+  }
+
   push(entry: T): void {
     const entries = this.#entries
     let i = entries.length

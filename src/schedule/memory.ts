@@ -1,16 +1,19 @@
 /** The schedule of a single process: lanes in memory, rebuilt from the store at start. */
 import type { Moment } from "../core/clock.ts"
+import { transportOf } from "../core/transport-kind.ts"
 import type { LaneClaim, LaneWake, Store } from "../store/store.ts"
 import { Heap } from "./heap.ts"
 import { Pages } from "./pages.ts"
-import type { Schedule } from "./schedule.ts"
+import type { Schedule, ServedLanes } from "./schedule.ts"
 
 interface Lane {
   readonly endpointId: string
   readonly appId: string
+  transport: string
   /** When it next has something to do, as far as is known. */
   dueAt: number
-  state: "later" | "ready" | "claimed"
+  /** Replaced: another object stands for the lane; heaps may still have this one. */
+  state: "later" | "ready" | "claimed" | "replaced"
 }
 
 interface Alarm {
@@ -18,21 +21,44 @@ interface Alarm {
   readonly lane: Lane
 }
 
+type LaneSource = Pick<Store, "scanLanes" | "getEndpoints">
+
 const SPARE_ALARMS = 1000
+/** The queue of the endpoints that are served by name. No transport has this name. */
+const NAMED = ""
 
 export class MemorySchedule implements Schedule {
+  readonly #store: LaneSource
   readonly #lanes = new Map<string, Lane>()
-  /** Lanes whose time has not come. An alarm whose time is no longer the lane's is ignored when it comes up. */
-  #alarms = new Heap<Alarm>()
-  /** Lanes whose time has come: for each application a line, and the applications in turn. */
+  /** By transport: lanes that are not due, or not served. An alarm that is not current is ignored. */
+  readonly #alarms = new Map<string, Heap<Alarm>>()
+  /** Due lanes that are served, by application; the applications take turns. */
   readonly #ready = new Map<string, Lane[]>()
   readonly #turns: string[] = []
+  /** Wakes without a transport, until the next claim has read it. */
+  readonly #unplaced = new Map<string, LaneWake>()
   readonly #pages: Pages
+  #transports: readonly string[] = []
+  #named: ReadonlySet<string> = new Set()
   #lastToken: number
 
-  constructor(store: Pick<Store, "scanLanes">, firstToken: number) {
+  constructor(store: LaneSource, firstToken: number) {
+    this.#store = store
     this.#pages = new Pages(store)
     this.#lastToken = firstToken
+  }
+
+  serve({ transports, endpoints }: ServedLanes): void {
+    const ready = [...this.#ready.values()].flat().map(({ endpointId }) => endpointId)
+    const changed = new Set([...this.#named, ...endpoints, ...ready])
+    this.#transports = transports
+    this.#named = new Set(endpoints)
+    this.#ready.clear()
+    this.#turns.length = 0
+    for (const endpointId of changed) {
+      const lane = this.#lanes.get(endpointId)
+      if (lane !== undefined && lane.state !== "claimed") this.#replace(lane, lane.transport)
+    }
   }
 
   async start(): Promise<void> {}
@@ -42,31 +68,46 @@ export class MemorySchedule implements Schedule {
 
   wake(lanes: readonly LaneWake[]): void {
     for (const wake of lanes) {
-      const lane = this.#lanes.get(wake.endpointId)
-      if (lane === undefined) {
-        this.#add({ endpointId: wake.endpointId, appId: wake.appId, dueAt: wake.dueAt, state: "later" })
-      } else if (wake.dueAt < lane.dueAt) {
-        lane.dueAt = wake.dueAt
-        if (lane.state === "later") this.#alarms.push({ at: lane.dueAt, lane })
-      }
+      const { endpointId, dueAt, transport } = wake
+      if (transport !== undefined) this.#wake(wake, transport)
+      else if (dueAt < (this.#unplaced.get(endpointId)?.dueAt ?? Number.POSITIVE_INFINITY))
+        this.#unplaced.set(endpointId, wake)
     }
+  }
+
+  #wake({ endpointId, appId, dueAt }: LaneWake, transport: string): void {
+    const lane = this.#lanes.get(endpointId)
+    if (lane === undefined) return this.#add({ endpointId, appId, transport, dueAt, state: "later" })
+    const isEarlier = dueAt < lane.dueAt
+    if (isEarlier) lane.dueAt = dueAt
+    if (lane.state === "claimed") lane.transport = transport
+    else if (lane.transport !== transport) this.#replace(lane, transport)
+    else if (isEarlier && lane.state === "later") this.#setAlarm(lane)
+  }
+
+  /** Puts a lane that waits into the queue that it belongs to now. */
+  #replace(lane: Lane, transport: string): void {
+    lane.state = "replaced"
+    this.#add({ ...lane, transport, state: "later" })
   }
 
   #add(lane: Lane): void {
     this.#lanes.set(lane.endpointId, lane)
-    this.#alarms.push({ at: lane.dueAt, lane })
-    if (this.#alarms.size > 2 * this.#lanes.size + SPARE_ALARMS) this.#dropStaleAlarms()
+    this.#setAlarm(lane)
   }
 
-  /** A busy lane with a retry tomorrow leaves an alarm for tomorrow behind at every turn. */
-  #dropStaleAlarms(): void {
-    this.#alarms = new Heap<Alarm>()
-    for (const lane of this.#lanes.values())
-      if (lane.state === "later") this.#alarms.push({ at: lane.dueAt, lane })
+  #setAlarm(lane: Lane): void {
+    const queue = this.#named.has(lane.endpointId) ? NAMED : lane.transport
+    const alarms = this.#alarms.get(queue) ?? new Heap<Alarm>()
+    this.#alarms.set(queue, alarms)
+    alarms.push({ at: lane.dueAt, lane })
+    // A busy lane with a retry tomorrow leaves an alarm for tomorrow behind at every release.
+    if (alarms.size > 2 * this.#lanes.size + SPARE_ALARMS) alarms.retain(isCurrent)
   }
 
   async claim(most: number, now: number): Promise<LaneClaim[]> {
-    this.#promote(now)
+    if (this.#unplaced.size > 0) await this.#place()
+    for (const alarms of this.#served()) this.#promote(alarms, now)
     const claims: LaneClaim[] = []
     while (claims.length < most) {
       const lane = this.#takeTurn()
@@ -78,34 +119,47 @@ export class MemorySchedule implements Schedule {
     return claims
   }
 
+  async #place(): Promise<void> {
+    const wakes = [...this.#unplaced.values()]
+    const endpoints = await this.#store.getEndpoints(wakes.map(({ endpointId }) => endpointId))
+    const urls = new Map(endpoints.map(({ id, url }) => [id, url]))
+    for (const wake of wakes) {
+      const { endpointId } = wake
+      this.#wake(wake, transportOf(urls.get(endpointId) ?? ""))
+      if (this.#unplaced.get(endpointId) === wake) this.#unplaced.delete(endpointId)
+    }
+  }
+
+  *#served(): Iterable<Heap<Alarm>> {
+    for (const queue of [NAMED, ...this.#transports]) {
+      const alarms = this.#alarms.get(queue)
+      if (alarms !== undefined) yield alarms
+    }
+  }
+
   /** The next application's first lane; the application then goes to the end. */
   #takeTurn(): Lane | undefined {
     const appId = this.#turns.shift()
     if (appId === undefined) return undefined
-    const line = this.#ready.get(appId)!
-    const lane = line.shift()!
-    if (line.length > 0) this.#turns.push(appId)
+    const lanes = this.#ready.get(appId)!
+    const lane = lanes.shift()!
+    if (lanes.length > 0) this.#turns.push(appId)
     else this.#ready.delete(appId)
     return lane
   }
 
-  #promote(now: number): void {
-    for (
-      let alarm = this.#alarms.peek();
-      alarm !== undefined && alarm.at <= now;
-      alarm = this.#alarms.peek()
-    ) {
-      this.#alarms.pop()
+  #promote(alarms: Heap<Alarm>, now: number): void {
+    for (let alarm = alarms.peek(); alarm !== undefined && alarm.at <= now; alarm = alarms.peek()) {
+      alarms.pop()
+      if (!isCurrent(alarm)) continue
       const { lane } = alarm
-      if (lane.state !== "later" || lane.dueAt !== alarm.at || this.#lanes.get(lane.endpointId) !== lane)
-        continue
       lane.state = "ready"
-      const line = this.#ready.get(lane.appId)
-      if (line === undefined) {
+      const lanes = this.#ready.get(lane.appId)
+      if (lanes === undefined) {
         this.#ready.set(lane.appId, [lane])
         this.#turns.push(lane.appId)
       } else {
-        line.push(lane)
+        lanes.push(lane)
       }
     }
   }
@@ -116,31 +170,31 @@ export class MemorySchedule implements Schedule {
     const dueAt = Math.min(lane.dueAt, nextDueAt ?? Number.POSITIVE_INFINITY)
     this.#lanes.delete(lane.endpointId)
     if (dueAt === Number.POSITIVE_INFINITY) return
-    // Not its head's due time but now at the earliest: "oldest first" let one backlog keep every turn.
+    // Not its head's due time but now at the earliest: "oldest first" let one backlogged lane take every claim.
     this.#add({ ...lane, dueAt: Math.max(dueAt, now), state: "later" })
   }
 
   nextDueAt(): number | null {
     if (this.#turns.length > 0) return 0
-    for (let alarm = this.#alarms.peek(); alarm !== undefined; alarm = this.#alarms.peek()) {
-      const { lane } = alarm
-      if (lane.state === "later" && lane.dueAt === alarm.at && this.#lanes.get(lane.endpointId) === lane)
-        return alarm.at
-      this.#alarms.pop()
+    let nextAt = Number.POSITIVE_INFINITY
+    for (const { dueAt } of this.#unplaced.values()) nextAt = Math.min(nextAt, dueAt)
+    for (const alarms of this.#served()) {
+      while (alarms.size > 0 && !isCurrent(alarms.peek()!)) alarms.pop()
+      nextAt = Math.min(nextAt, alarms.peek()?.at ?? nextAt)
     }
-    return null
+    return nextAt === Number.POSITIVE_INFINITY ? null : nextAt
   }
 
-  /** How many alarms are set, stale ones too; they must not pile up. */
+  /** How many alarms are set, stale ones too; for tests. */
   get alarms(): number {
-    return this.#alarms.size
+    return [...this.#alarms.values()].reduce((sum, { size }) => sum + size, 0)
   }
 
   hasWaiting(now: number): boolean {
     return (this.nextDueAt() ?? Number.POSITIVE_INFINITY) <= now
   }
 
-  /** There is no other process that could take them over. */
+  /** There is no other process that could take lanes over. */
   holds(): boolean {
     return true
   }
@@ -159,4 +213,8 @@ export class MemorySchedule implements Schedule {
   async stop(): Promise<void> {}
 
   abandon(): void {}
+}
+
+function isCurrent({ at, lane }: Alarm): boolean {
+  return lane.state === "later" && lane.dueAt === at
 }

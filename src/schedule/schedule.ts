@@ -16,14 +16,24 @@ export interface ScheduleListener {
   lost(): void
 }
 
+/** The lanes that a worker can serve. A lane that no worker can serve waits, and costs the claims of other lanes nothing. */
+export interface ServedLanes {
+  /** Lanes of these transports, as `transportOf` names them. */
+  readonly transports: readonly string[]
+  /** And these endpoints, whatever their transport. */
+  readonly endpoints: readonly string[]
+}
+
 export interface Schedule {
+  /** Which lanes this worker claims from now on: none before the first call. Lanes that it has already stay with it. */
+  serve(lanes: ServedLanes): void
   start(listener: ScheduleListener): Promise<void>
   /** A hint that the lanes have something to do at these times, which the store has already. An earlier known time stays. */
   wake(lanes: readonly LaneWake[]): void
   /** Another process says that lanes may be due. */
   hint(): void
   /**
-   * Takes at most `most` due lanes. A lane that this worker has already, and that another process woke meanwhile, is given again with its
+   * Takes at most `most` due lanes that this worker serves. A lane that this worker has already, and that another process woke meanwhile, is given again with its
    * token. Rejects when the schedule cannot be reached: ask again later.
    */
   claim(most: number, now: number): Promise<LaneClaim[]>
@@ -32,9 +42,9 @@ export interface Schedule {
    * when it is written, or when the claim was lost.
    */
   release(claim: LaneClaim, nextDueAt: number | null, now: number): Promise<void>
-  /** When the next unclaimed lane is due, as far as this process knows; null when none waits. */
+  /** When the next unclaimed lane that this worker serves is due, as far as this process knows; null when none waits. */
   nextDueAt(): number | null
-  /** Whether an unclaimed lane is due; workers should then release their lanes in good time. */
+  /** Whether such a lane is due; workers should then release their lanes in good time. */
   hasWaiting(now: number): boolean
   /** Whether the claims still stand, by this process's own clock. Nothing is sent when they do not. */
   holds(): boolean

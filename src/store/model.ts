@@ -149,6 +149,8 @@ export interface LaneWake {
   readonly endpointId: string
   readonly appId: string
   readonly dueAt: number
+  /** `transportOf` the endpoint's URL. Left out, the schedule reads it from the store. */
+  readonly transport?: string
 }
 
 /** A worker's right to send for one lane, until a claim with a higher token is made. */

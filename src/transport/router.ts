@@ -1,5 +1,6 @@
 /** Chooses the transport by the scheme of the URL. A new kind of transport is registered in `posthorn.ts` and nowhere else. */
 import { fullAddress } from "../core/input.ts"
+import { transportOf } from "../core/transport-kind.ts"
 import type { AttemptSpan } from "../observe/instruments.ts"
 import { forbidden } from "./result.ts"
 import type { OutboundRequest, SchemeTransport, Transport, TransportResult } from "./transport.ts"
@@ -7,6 +8,8 @@ import type { OutboundRequest, SchemeTransport, Transport, TransportResult } fro
 export class TransportRouter implements Transport {
   /** Of all transports: the schemes that the URL of an endpoint may have. */
   readonly schemes: readonly string[]
+  /** The same, as `transportOf` names them: the lanes that a worker with this router can serve. */
+  readonly kinds: readonly string[]
   readonly #transports: readonly SchemeTransport[]
   readonly #byScheme: ReadonlyMap<string, SchemeTransport>
 
@@ -16,6 +19,7 @@ export class TransportRouter implements Transport {
       transports.flatMap((transport) => transport.schemes.map((scheme) => [scheme, transport] as const)),
     )
     this.schemes = [...this.#byScheme.keys()]
+    this.kinds = [...new Set(this.schemes.map(transportOf))]
   }
 
   /** Why requests cannot go to this URL, as a sentence that follows the name of the field, or null. */

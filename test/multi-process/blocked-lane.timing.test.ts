@@ -53,7 +53,7 @@ async function countRows(client: pg.Client, endpointId: string): Promise<{ claim
     )
     const before = (await client.query(TOUCHED)).rows[0].rows as number
     const { rows } = await client.query(
-      "SELECT * FROM posthorn_turn($1, 0, $2, 10, '{}', '{}', '{}', '{}', 0)",
+      "SELECT * FROM posthorn_claim_round($1, 0, $2, 10, '{}', '{}', '{}', '{}', 0, '{http}', '{}')",
       [workers[0].worker, Date.now()],
     )
     expect(rows[0].claimed).toEqual([endpointId])

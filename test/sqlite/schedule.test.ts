@@ -5,14 +5,16 @@ import type { Store } from "../../src/store/store.ts"
 import { Harness } from "../support/harness.ts"
 
 test("a busy lane with a retry far ahead does not pile up alarms", async () => {
-  const schedule = new MemorySchedule({ scanLanes: async () => [] }, 0)
+  const schedule = new MemorySchedule({ scanLanes: async () => [], getEndpoints: async () => [] }, 0)
+  schedule.serve({ transports: ["http"], endpoints: [] })
   const tomorrow = 86_400_000
-  schedule.wake([{ endpointId: "a", appId: "app", dueAt: 0 }])
+  const lane = { endpointId: "a", appId: "app", transport: "http" }
+  schedule.wake([{ ...lane, dueAt: 0 }])
   for (let i = 0; i < 20_000; i++) {
     const [claim] = await schedule.claim(1, i)
-    schedule.wake([{ endpointId: "a", appId: "app", dueAt: i }])
+    schedule.wake([{ ...lane, dueAt: i }])
     await schedule.release(claim!, tomorrow, i)
-    if (i % 2 === 0) schedule.wake([{ endpointId: "a", appId: "app", dueAt: tomorrow - i }])
+    if (i % 2 === 0) schedule.wake([{ ...lane, dueAt: tomorrow - i }])
   }
   expect(schedule.alarms).toBeLessThan(2000)
 })

@@ -51,9 +51,16 @@ export class LaneWorld {
       lanes.map(({ endpointId }) => endpointId),
       lanes.map(({ appId }) => appId),
       lanes.map(({ dueAt }) => dueAt),
+      lanes.map(({ transport }) => transport),
     ]
     await this.database.run(WAKE, columns)
     for (const schedule of told) schedule.wake(lanes)
+  }
+
+  /** As the store does it: a change of the endpoint wakes its lane. */
+  async changeUrl(endpointId: string, url: string, ...told: Schedule[]): Promise<void> {
+    await this.database.run(CHANGE_URL, [endpointId, url])
+    for (const schedule of told) schedule.wake([{ endpointId, appId: "app", dueAt: 0 }])
   }
 
   async sql(text: string, ...values: unknown[]): Promise<Row[]> {
@@ -71,6 +78,7 @@ export class LaneWorld {
     const events = new EventStream(logger, [new EventLog(logger)])
     const parts = { database, store, random: Math.random, name, leaseMs, logger, events }
     const schedule = await this.#open(parts)
+    schedule.serve({ transports: ["http"], endpoints: [] })
     const worker = new Worker(schedule, database)
     onTestFinished(() => schedule.stop())
     await schedule.start({ due: () => worker.onDue(), lost: () => worker.onLost() })
@@ -140,10 +148,19 @@ function connectTo(url: string, instruments?: Instruments): Database {
   return database
 }
 
+const CHANGE_URL = {
+  name: "",
+  text: `
+    WITH woken AS (INSERT INTO lane_wakes (lane_id, due_at) VALUES ($1, 0))
+    INSERT INTO endpoints (id, url, org_id, app_id, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at,
+      updated_at)
+    VALUES ($1, $2, 'org', 'app', '', '', '', false, false, false, '', 1, 0, 0)
+    ON CONFLICT (id) DO UPDATE SET url = excluded.url`,
+}
 const WAKE = {
   name: "",
   text: `
-    WITH w AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) AS w(id, app_id, due_at)),
-         made AS (INSERT INTO lanes (id, app_id) SELECT DISTINCT id, app_id FROM w ON CONFLICT DO NOTHING)
+    WITH w AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS w(id, app_id, due_at, transport)),
+         made AS (INSERT INTO lanes (id, app_id, transport) SELECT DISTINCT id, app_id, transport FROM w ON CONFLICT DO NOTHING)
     INSERT INTO lane_wakes (lane_id, due_at) SELECT id, due_at FROM w`,
 }

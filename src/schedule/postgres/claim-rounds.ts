@@ -9,14 +9,15 @@ import { NEVER } from "../../store/postgres/lane-functions.ts"
 import type { Statement } from "../../store/postgres/statement.ts"
 import type { Row } from "../../store/rows.ts"
 import type { LaneClaim } from "../../store/store.ts"
+import type { ServedLanes } from "../schedule.ts"
 import { Claims, type Release } from "./claims.ts"
 import { DebouncedSignal } from "./debounced-signal.ts"
 import type { Lease } from "./lease.ts"
 import { type LaneTime, NO_PROPOSAL, type Proposal, type Proposer } from "./proposer.ts"
 
 const ROUND: Statement = {
-  name: "lanes.turn",
-  text: "SELECT * FROM posthorn_turn($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+  name: "lanes.claim-round",
+  text: "SELECT * FROM posthorn_claim_round($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
 }
 const RECOUNT: Statement = { name: "lanes.recount", text: "SELECT * FROM posthorn_recount($1)" }
 
@@ -50,6 +51,7 @@ export class ClaimRounds {
   readonly #lease: Lease
   readonly #proposer: Proposer | null
   readonly #claims = new Claims()
+  served: ServedLanes = { transports: [], endpoints: [] }
   /** Retries releases of locked lanes. */
   readonly #lockedReleases = new DebouncedSignal(() => void this.flush())
   #last: Promise<unknown> = Promise.resolve()
@@ -139,6 +141,7 @@ export class ClaimRounds {
     const dues = releases.map(({ dueAt }) => dueAt ?? NEVER)
     try {
       const values = [worker, this.#epoch, now, most, given, tokens, dues, proposal.lanes, proposal.behindMs]
+      values.push(this.served.transports, this.served.endpoints)
       return (await this.#database.run(ROUND, values))[0]!
     } catch (error) {
       this.#resultLost = true
@@ -196,11 +199,16 @@ function toClaims({ claimed, apps, tokens }: Row): LaneClaim[] {
   }))
 }
 
-function toTimes({ told, told_apps, told_times }: Row, granted: readonly LaneClaim[]): LaneTime[] {
+function toTimes(row: Row, granted: readonly LaneClaim[]): LaneTime[] {
   const ours = new Set(granted.map(({ endpointId }) => endpointId))
-  return (told as string[]).map((endpointId, i) => {
-    const appId = (told_apps as string[])[i]!
-    const time = (told_times as (string | null)[])[i]!
-    return { endpointId, appId, dueAt: time === null ? null : Number(time), isOurs: ours.has(endpointId) }
+  return (row.told as string[]).map((endpointId, i) => {
+    const time = (row.told_times as (string | null)[])[i]!
+    return {
+      endpointId,
+      appId: (row.told_apps as string[])[i]!,
+      transport: (row.told_transports as string[])[i]!,
+      dueAt: time === null ? null : Number(time),
+      isOurs: ours.has(endpointId),
+    }
   })
 }

@@ -12,7 +12,7 @@ const SHORT_LEASE_MS = 800
 /** Longer than it takes to notice that a server is back. */
 const OUTAGE_LEASE_MS = 2500
 
-const isClaimRound = (bytes: Buffer) => bytes.includes("lanes.turn")
+const isClaimRound = (bytes: Buffer) => bytes.includes("lanes.claim-round")
 
 export function sharedScheduleConformance(
   name: string,
@@ -219,7 +219,8 @@ export function sharedScheduleConformance(
       await sprung
       expect(await worker.claimed(1, 1)).toHaveLength(1)
       await world.wake([lane("b")])
-      const late = "posthorn_turn((SELECT id FROM workers), 0, 1, 1, '{}', '{}', '{}', '{}', 0)"
+      const late =
+        "posthorn_claim_round((SELECT id FROM workers), 0, 1, 1, '{}', '{}', '{}', '{}', 0, '{http}', '{}')"
       expect(await world.sql(`SELECT alive, claimed FROM ${late}`)).toEqual([{ alive: false, claimed: null }])
       expect(ids(await worker.schedule.claim(1, 1))).toEqual(["b"])
     })
@@ -246,14 +247,15 @@ export function sharedScheduleConformance(
       expect(await world.sql("SELECT DISTINCT owner FROM lanes")).toEqual([{ owner: 0 }])
     })
 
-    test("a claim costs the same however many lanes wait", async () => {
+    test("a claim costs the same however many lanes wait, of its transport or of others", async () => {
       const world = await LaneWorld.create(open)
       const worker = await world.worker()
       await hasStarted(world)
       // Its plans are made now, while the table is empty.
       await worker.schedule.claim(10, 1)
       await world.sql(
-        "INSERT INTO lanes (id, app_id, ready_at) SELECT 'ep-' || i, 'app-' || i % 100, 0 FROM generate_series(1, 20000) i",
+        `INSERT INTO lanes (id, app_id, ready_at, transport)
+         SELECT transport || i, 'app-' || i % 100, 0, transport FROM generate_series(1, 20000) i, unnest(ARRAY['http', 'sqs']) AS transport`,
       )
       const claims: LaneClaim[] = []
       for (let now = 10_000; claims.length < 200; now++) {

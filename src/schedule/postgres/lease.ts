@@ -12,7 +12,7 @@ const RENEW: Statement = {
   text: "SELECT * FROM posthorn_renew($1, $2, $3 * interval '1 millisecond')",
 }
 // Dead workers are locked first: of two workers that reap at once only one frees the lanes and reports them. The subquery's aggregate is
-// complete before the function runs. Lanes are counted by the index lanes_ready.
+// complete before the function runs. Lanes are counted by the index lanes_owned.
 const REAP: Statement = {
   name: "workers.reap",
   text: `
@@ -23,7 +23,7 @@ WITH dead AS MATERIALIZED (
 SELECT posthorn_reap() AS all, found.dead
   FROM (
     SELECT coalesce(json_agg(json_build_object('worker', name, 'workerId', id, 'lanes', lanes)), '[]') AS dead
-      FROM dead, LATERAL (SELECT count(*) AS lanes FROM lanes WHERE owner = dead.id) AS held
+      FROM dead, LATERAL (SELECT count(*) AS lanes FROM lanes WHERE owner = dead.id AND owner <> 0) AS held
      WHERE is_first OR lanes > 0
   ) AS found`,
 }

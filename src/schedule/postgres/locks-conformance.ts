@@ -8,7 +8,8 @@ import { ids, lane, manyLanes } from "../conformance.ts"
 const SHORT_LEASE_MS = 800
 
 const LOCK = "SELECT FROM lanes WHERE id = $1 FOR UPDATE"
-const ROUND = "SELECT claimed FROM posthorn_turn($1, 0, 1, 9, '{}', '{}', '{}', '{}', 0)"
+const ROUND =
+  "SELECT claimed FROM posthorn_claim_round($1, 0, 1, 9, '{}', '{}', '{}', '{}', 0, '{http}', '{}')"
 const RECOUNT = "SELECT claimed FROM posthorn_recount($1)"
 /** How many statements wait for a lock. */
 export const WAITING = `

@@ -7,7 +7,7 @@ import type { Moment } from "../../core/clock.ts"
 import type { EventSink } from "../../observe/event-stream.ts"
 import type { Database } from "../../store/postgres/connection.ts"
 import type { LaneClaim, LaneWake, Store } from "../../store/store.ts"
-import type { Schedule, ScheduleListener } from "../schedule.ts"
+import type { Schedule, ScheduleListener, ServedLanes } from "../schedule.ts"
 import { type ClaimRound, ClaimRounds } from "./claim-rounds.ts"
 import { DebouncedSignal } from "./debounced-signal.ts"
 import { Lease } from "./lease.ts"
@@ -76,6 +76,11 @@ export class PostgresSchedule implements Schedule {
     return this.#lease.others > 0
   }
 
+  serve(lanes: ServedLanes): void {
+    this.#rounds.served = lanes
+    this.#options.proposer?.serve(lanes.transports)
+  }
+
   async start(listener: ScheduleListener): Promise<void> {
     const { database, random } = this.#options
     await this.#lease.start()
@@ -99,7 +104,10 @@ export class PostgresSchedule implements Schedule {
   }
 
   wake(lanes: readonly LaneWake[]): void {
-    for (const { dueAt } of lanes) this.#hintAt = Math.min(this.#hintAt, dueAt)
+    const { transports, endpoints } = this.#rounds.served
+    for (const { endpointId, transport, dueAt } of lanes)
+      if (transport === undefined || transports.includes(transport) || endpoints.includes(endpointId))
+        this.#hintAt = Math.min(this.#hintAt, dueAt)
   }
 
   async claim(most: number, now: number): Promise<LaneClaim[]> {

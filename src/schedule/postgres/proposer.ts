@@ -1,6 +1,8 @@
 /** An index of due lanes outside of the database, so that a claim round need not search for them. The database still grants. */
 
 export interface Proposer {
+  /** The transports whose lanes are proposed from now on. */
+  serve(transports: readonly string[]): void
   propose(most: number, now: number): Promise<Proposal>
   /** Lanes are due that were neither proposed nor granted, although there was room for them. */
   missed(): void
@@ -21,6 +23,7 @@ export const NO_PROPOSAL: Proposal = { lanes: null, behindMs: 0 }
 export interface LaneTime {
   readonly endpointId: string
   readonly appId: string
+  readonly transport: string
   /** Null when it is claimed or has nothing to do. */
   readonly dueAt: number | null
   /** Just granted to this worker: no other worker can know anything newer. */

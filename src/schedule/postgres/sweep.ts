@@ -19,7 +19,7 @@ WITH late AS (
    WHERE l.ready_at > greatest(d.due_at, e.hold_until, $3) AND (e.disabled OR e.paused) IS NOT TRUE
    ORDER BY l.id FOR NO KEY UPDATE OF l ${locked}
 )
-UPDATE lanes SET ready_at = late.due_at FROM late WHERE lanes.id = late.id RETURNING lanes.id, lanes.app_id, lanes.ready_at`,
+UPDATE lanes SET ready_at = late.due_at FROM late WHERE lanes.id = late.id RETURNING lanes.id, lanes.app_id, lanes.transport, lanes.ready_at`,
 })
 /** Leaves locked lanes to the next sweep. */
 const CORRECT_FREE = correct("lanes.correct", "SKIP LOCKED")
@@ -53,6 +53,12 @@ export class Sweep {
   }
 }
 
-function toLaneTime({ id, app_id, ready_at }: Row): LaneTime {
-  return { endpointId: id as string, appId: app_id as string, dueAt: ready_at as number, isOurs: false }
+function toLaneTime({ id, app_id, transport, ready_at }: Row): LaneTime {
+  return {
+    endpointId: id as string,
+    appId: app_id as string,
+    transport: transport as string,
+    dueAt: ready_at as number,
+    isOurs: false,
+  }
 }

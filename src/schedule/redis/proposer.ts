@@ -55,6 +55,7 @@ export class RedisProposer implements Proposer {
   /** More lanes were due than the set has: the next claim round searches the database. */
   #missed = false
   #putOffUntil: number | "" = ""
+  #transports: readonly string[] = []
   /** The server's run id: after a restart Redis may have old data. */
   #runId = ""
   #timer: NodeJS.Timeout | null = null
@@ -84,6 +85,12 @@ export class RedisProposer implements Proposer {
     return `Redis at ${this.#where} cannot be used (${reason.message}); PostgreSQL finds due lanes by itself, and delivery goes on`
   }
 
+  serve(transports: readonly string[]): void {
+    // The set of another transport may never have been built.
+    if (transports.some((transport) => !this.#transports.includes(transport))) this.#isComplete = false
+    this.#transports = transports
+  }
+
   start(): void {
     void this.#check()
   }
@@ -107,7 +114,8 @@ export class RedisProposer implements Proposer {
     if (most === 0) return { lanes: [], behindMs: BEHIND_MS }
     try {
       const putOffUntil = now + PUT_OFF_MS
-      const members = await this.#redis.posthornPropose(this.#keys.lanes, now, most, putOffUntil)
+      const sets = this.#transports.map(this.#keys.lanes)
+      const members = await this.#redis.posthornPropose(sets.length, ...sets, now, most, putOffUntil)
       this.#putOffUntil = putOffUntil
       return { lanes: members.map(endpointOf), behindMs: BEHIND_MS }
     } catch (error) {
@@ -123,26 +131,30 @@ export class RedisProposer implements Proposer {
 
   learn(lanes: readonly LaneTime[], now: number): void {
     if (lanes.length === 0) return
-    const news = lanes.flatMap(({ appId, endpointId, dueAt, isOurs }) => [
+    const { wake, lanes: keyOf } = this.#keys
+    const transports = [...new Set([...this.#transports, ...lanes.map(({ transport }) => transport)])]
+    const keys = [wake, ...transports.map(keyOf)]
+    const news = lanes.flatMap(({ appId, endpointId, transport, dueAt, isOurs }) => [
+      transports.indexOf(transport) + 2,
       memberFor(appId, endpointId),
       isOurs ? "ours" : (dueAt ?? ""),
     ])
     const wakes = this.#hasOthers() ? MOST_WAKES : 0
-    this.#redis
-      .posthornLearn(this.#keys.lanes, this.#keys.wake, now, this.#putOffUntil, wakes, ...news)
-      .catch((error) => {
-        this.#record(error)
-        this.#isComplete = false
-        this.#hasGap = true
-      })
+    const values = [now, this.#putOffUntil, wakes, this.#transports.length]
+    this.#redis.posthornLearn(keys.length, ...keys, ...values, ...news).catch((error) => {
+      this.#record(error)
+      this.#isComplete = false
+      this.#hasGap = true
+    })
   }
 
   async #check(): Promise<void> {
     try {
       if (this.#runId === "") this.#runId = infoValue(await this.#redis.info("server"), "run_id")
       const mark = `run ${this.#runId}`
-      const isMarked = (await this.#redis.zscore(this.#keys.lanes, mark)) !== null
-      this.#isComplete = isMarked && !this.#hasGap
+      const sets = this.#transports.map(this.#keys.lanes)
+      const marks = await Promise.all(sets.map((set) => this.#redis.zscore(set, mark)))
+      this.#isComplete = !marks.includes(null) && !this.#hasGap
       if (!this.#isComplete) await this.#rebuild(mark)
       this.#failedChecks = 0
       this.#trouble.passed()
@@ -173,7 +185,7 @@ export class RedisProposer implements Proposer {
     this.#hasGap = false
     let isRebuilt = false
     try {
-      isRebuilt = await rebuild(this.#redis, this.#database, this.#keys, mark)
+      isRebuilt = await rebuild(this.#redis, this.#database, this.#keys, this.#transports, mark)
     } finally {
       this.#hasGap ||= hadGap && !isRebuilt
     }

@@ -31,13 +31,13 @@ async function worldWithRedis(url: string, seenAs = url) {
   )) as [{ value: string }]
   const key = `{posthorn:${id}}:lanes`
   /** The lanes in the set, with their due times; null while it is incomplete. */
-  const lanes = async (): Promise<Record<string, number> | null> => {
-    const scored = await redis.zrange(key, "-inf", "+inf", "BYSCORE", "WITHSCORES")
+  const lanes = async (set = key): Promise<Record<string, number> | null> => {
+    const scored = await redis.zrange(set, "-inf", "+inf", "BYSCORE", "WITHSCORES")
     const pairs = scored.flatMap((member, i) => (i % 2 === 0 ? [[member, scored[i + 1]] as const] : []))
     if (pairs.pop()?.[1] !== "inf") return null
     return Object.fromEntries(pairs.map(([member, score]) => [member, Number(score)]))
   }
-  const isComplete = () => expect.poll(lanes, { timeout: 5000 }).not.toBeNull()
+  const isComplete = () => expect.poll(() => lanes(), { timeout: 5000 }).not.toBeNull()
   return { redis, world, key, lanes, isComplete }
 }
 
@@ -56,6 +56,7 @@ scheduleConformance("redis", async () => {
     waiting: (lanes) => {
       world.waiting = [...lanes]
     },
+    changeUrl: (id, url) => world.changeUrl(id, url, schedule),
   }
 })
 
@@ -77,11 +78,42 @@ describe("the schedule in Redis", () => {
     await isComplete()
     await world.wake([lane("a", 5), lane("b", 70), lane("c", 90)])
     const [claim] = await schedule.claim(9, 10)
-    await expect.poll(lanes).toEqual({ "app b": 70, "app c": 90 })
+    await expect.poll(() => lanes()).toEqual({ "app b": 70, "app c": 90 })
     await schedule.release(claim!, 300, 10)
-    await expect.poll(lanes).toEqual({ "app a": 300, "app b": 70, "app c": 90 })
+    await expect.poll(() => lanes()).toEqual({ "app a": 300, "app b": 70, "app c": 90 })
     expect(await schedule.claim(9, 100)).toHaveLength(2)
-    await expect.poll(lanes).toEqual({ "app a": 300 })
+    await expect.poll(() => lanes()).toEqual({ "app a": 300 })
+  })
+
+  test("has a set for each transport, which is rebuilt from PostgreSQL when it was lost", async () => {
+    const { world, redis, key, lanes, isComplete } = await worldWithOwnRedis()
+    const { schedule } = await world.worker()
+    await isComplete()
+    const sqs = key.replace(/lanes$/, "sqs:lanes")
+    await world.wake([lane("a", 5), lane("b", 50, "app", "sqs"), lane("c", 70)])
+    await schedule.claim(9, 10)
+    await expect.poll(() => redis.zrange(sqs, "0", "-1", "WITHSCORES")).toEqual(["app b", "50"])
+    schedule.serve({ transports: ["http", "sqs"], endpoints: [] })
+    await expect.poll(() => lanes(sqs), { timeout: 5000 }).toEqual({ "app b": 50 })
+    await redis.del(sqs)
+    await expect.poll(() => lanes(sqs), { timeout: 5000 }).toEqual({ "app b": 50 })
+    expect(await schedule.claim(9, 60)).toHaveLength(1)
+    await expect.poll(() => lanes(sqs)).toEqual({})
+    expect(await lanes()).toEqual({ "app c": 70 })
+  })
+
+  test("a lane that changes its transport moves to the other set", async () => {
+    const { world, redis, key, lanes, isComplete } = await worldWithOwnRedis()
+    const { schedule } = await world.worker()
+    await isComplete()
+    await world.wake([lane("a", 50)])
+    await schedule.claim(9, 10)
+    await expect.poll(() => lanes()).toEqual({ "app a": 50 })
+    await world.changeUrl("a", "sqs://queue")
+    await schedule.claim(9, 60)
+    await expect.poll(() => lanes()).toEqual({})
+    const sqs = key.replace(/lanes$/, "sqs:lanes")
+    expect(await redis.zrange(sqs, "0", "-1", "WITHSCORES")).toEqual(["app a", "0"])
   })
 
   test("proposes lanes: PostgreSQL does not search for lanes that are only a little overdue", async () => {
@@ -90,7 +122,7 @@ describe("the schedule in Redis", () => {
     await isComplete()
     await world.wake([lane("a", 50)])
     await schedule.claim(9, 1)
-    await expect.poll(lanes).toEqual({ "app a": 50 })
+    await expect.poll(() => lanes()).toEqual({ "app a": 50 })
     await redis.zrem(key, "app a")
     expect(await schedule.claim(9, 60)).toEqual([])
     // The first claim noticed that more is due than Redis knows of.
@@ -106,7 +138,7 @@ describe("the schedule in Redis", () => {
       if (claim.endpointId === "idle") await other.schedule.release(claim, null, 1)
     await redis.zadd(key, 1, "app claimed", 1, "app later", 1, "app idle")
     expect(await schedule.claim(9, 2)).toEqual([])
-    await expect.poll(lanes).toEqual({ "app later": 500 })
+    await expect.poll(() => lanes()).toEqual({ "app later": 500 })
   })
 
   test("a lane whose proposal was lost in a crash is proposed again", async () => {
@@ -160,7 +192,7 @@ describe("the schedule in Redis", () => {
     expect(schedule.nextDueAt()).toBe(70)
     expect(await schedule.claim(9, 49)).toEqual([])
     await server.start()
-    await expect.poll(lanes, { timeout: 10_000 }).toEqual({ "app a": 50, "app b": 70 })
+    await expect.poll(() => lanes(), { timeout: 10_000 }).toEqual({ "app a": 50, "app b": 70 })
   })
 
   test("the loss of Redis and its return are logged once each, and reported as a problem in between", async () => {
@@ -202,6 +234,7 @@ describe("the schedule in Redis", () => {
       ...{ redis: redis as unknown as Redis, database: null as unknown as Database, keys: keysFor("x") },
       ...{ logger: log.logger, instruments: NO_INSTRUMENTS, where: "redis://a", hasOthers: () => false },
     })
+    proposer.serve(["http"])
     proposer.start()
     onTestFinished(() => proposer.end())
     await log.told("Redis is back")
@@ -266,7 +299,7 @@ describe("the schedule in Redis", () => {
     expect(await worker.claimed(1, 1)).toMatchObject([{ endpointId: "a" }])
     proxy.reset()
     proxy.heal()
-    await expect.poll(lanes, { timeout: 10_000 }).toEqual({ "app b": 70 })
+    await expect.poll(() => lanes(), { timeout: 10_000 }).toEqual({ "app b": 70 })
   })
 
   test("under load, with Redis killed and emptied, no wake is lost", async () => {
@@ -303,7 +336,7 @@ describe("the schedule in Redis", () => {
     expect(await worker.claimed(1, 3)).toMatchObject([{ endpointId: "a" }])
     expect(schedule.nextDueAt()).toBe(70)
     await redis.config("SET", "maxmemory", "0")
-    await expect.poll(lanes, { timeout: 5000 }).toEqual({ "app b": 70 })
+    await expect.poll(() => lanes(), { timeout: 5000 }).toEqual({ "app b": 70 })
   })
 
   test("a Redis that evicts keys is refused, with the setting to change", async () => {

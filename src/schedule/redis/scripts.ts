@@ -1,4 +1,6 @@
-/** Scripts that run in Redis. The set has a member "application endpoint" for each free lane, scored by its due time. */
+/**
+ * Scripts that run in Redis. A transport's set has a member "application endpoint" for each of its free lanes, scored by its due time.
+ */
 
 /** Lanes considered beyond those asked for, from either end of the set; see `store/postgres/lane-functions.ts`. */
 const WIDTH = 100
@@ -9,11 +11,11 @@ const WIDTH = 100
  */
 const PROPOSE = `
 local now, most, put_off_until = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local rounds, seen, lanes_of = {}, {}, {}
-local function add(members)
+local rounds, key_of, lanes_of = {}, {}, {}
+local function add(key, members)
   for _, member in ipairs(members) do
-    if not seen[member] then
-      seen[member] = true
+    if not key_of[member] then
+      key_of[member] = key
       local app = string.match(member, '^%S+')
       local round = (lanes_of[app] or 0) + 1
       lanes_of[app] = round
@@ -22,13 +24,15 @@ local function add(members)
     end
   end
 end
-add(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, most + ${WIDTH}))
-add(redis.call('ZREVRANGEBYSCORE', KEYS[1], now, '-inf', 'LIMIT', 0, ${WIDTH}))
+for _, key in ipairs(KEYS) do
+  add(key, redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most + ${WIDTH}))
+  add(key, redis.call('ZREVRANGEBYSCORE', key, now, '-inf', 'LIMIT', 0, ${WIDTH}))
+end
 local chosen = {}
 for _, round in ipairs(rounds) do
   for _, member in ipairs(round) do
     if #chosen == most then return chosen end
-    redis.call('ZADD', KEYS[1], put_off_until, member)
+    redis.call('ZADD', key_of[member], put_off_until, member)
     table.insert(chosen, member)
   end
 end
@@ -37,37 +41,34 @@ return chosen`
 /**
  * Due times from PostgreSQL, lane by lane: a time, '' when it is claimed or has nothing to do, or 'ours'. A lane that this worker put off,
  * and that nobody has changed since, takes the new time. For other lanes only an earlier time counts, since the answer may be older than
- * the set; a lane with too early a time is proposed once, refused, and corrected.
+ * the set; a lane with too early a time is proposed once, refused, and corrected. KEYS: the list of wakes, the sets of the transports
+ * that this worker serves, further sets. A lane that has changed its transport is removed from the sets of the others.
  */
 const LEARN = `
-local now, put_off_until, wakes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local now, put_off_until, wakes, served = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local due = 0
-for i = 4, #ARGV, 2 do
-  local member, at = ARGV[i], ARGV[i + 1]
-  local is_put_off = put_off_until and tonumber(redis.call('ZSCORE', KEYS[1], member) or -1) == put_off_until
+for i = 5, #ARGV, 3 do
+  local key, member, at = KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
+  local is_put_off = put_off_until and tonumber(redis.call('ZSCORE', key, member) or -1) == put_off_until
   if at == 'ours' or (at == '' and is_put_off) then
-    redis.call('ZREM', KEYS[1], member)
+    redis.call('ZREM', key, member)
   elseif at ~= '' then
-    if is_put_off then redis.call('ZADD', KEYS[1], at, member) else redis.call('ZADD', KEYS[1], 'LT', at, member) end
+    if is_put_off then redis.call('ZADD', key, at, member) else redis.call('ZADD', key, 'LT', at, member) end
     if tonumber(at) <= now then due = due + 1 end
   end
+  for other = 2, served + 1 do
+    if KEYS[other] ~= key then redis.call('ZREM', KEYS[other], member) end
+  end
 end
-for _ = redis.call('LLEN', KEYS[2]) + 1, math.min(due, wakes) do redis.call('LPUSH', KEYS[2], '1') end`
+for _ = redis.call('LLEN', KEYS[1]) + 1, math.min(due, wakes) do redis.call('LPUSH', KEYS[1], '1') end`
 
 export const SCRIPTS = {
-  posthornPropose: { lua: PROPOSE, numberOfKeys: 1 },
-  posthornLearn: { lua: LEARN, numberOfKeys: 2 },
+  posthornPropose: { lua: PROPOSE },
+  posthornLearn: { lua: LEARN },
 }
 
-/** The commands that `SCRIPTS` adds to a connection. */
+/** The commands that `SCRIPTS` adds to a connection. The first argument says how many keys follow. */
 export interface Scripts {
-  posthornPropose(lanes: string, now: number, most: number, putOffUntil: number): Promise<string[]>
-  posthornLearn(
-    lanes: string,
-    wake: string,
-    now: number,
-    putOffUntil: number | "",
-    wakes: number,
-    ...news: (string | number)[]
-  ): Promise<null>
+  posthornPropose(...keysAndValues: (string | number)[]): Promise<string[]>
+  posthornLearn(...keysAndValues: (string | number)[]): Promise<null>
 }

@@ -48,7 +48,7 @@ export function additions(name: string, setUp: SetUp): void {
       const late = await lateEndpoint(stage)
       await store.addIfMissing([{ messageId, endpointId: late.id, manual: false }], LATER_AT)
       expect(await store.scanLanes(null, 9)).toEqual([
-        { endpointId: late.id, appId: application.id, dueAt: 0 },
+        { endpointId: late.id, appId: application.id, dueAt: 0, transport: "http" },
       ])
       const work = await lanesOf(store).fetch(laneFetch(late.id, 1), LATER)
       expect(work.deliveries).toMatchObject([{ messageId, manual: false }])

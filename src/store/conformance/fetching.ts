@@ -177,7 +177,7 @@ export function fetching(name: string, setUp: SetUp): void {
       // 90 s, of which the steady clock, which is ahead, may count only 95 %.
       expect(work).toMatchObject({ deliveries: [], nextDueAt: NOW + 85_500 })
       expect(await store.scanLanes(null, 9, { now: NOW, wall: back })).toEqual([
-        { endpointId: endpoint.id, appId: application.id, dueAt: NOW + 85_500 },
+        { endpointId: endpoint.id, appId: application.id, dueAt: NOW + 85_500, transport: "http" },
       ])
       expect(await store.scanLanes(null, 9, { now: NOW, wall: NOW + 40_000 })).toMatchObject([
         { dueAt: NOW + 10_000 },
@@ -206,7 +206,12 @@ export function fetching(name: string, setUp: SetUp): void {
       await send({ deliverAt: NOW + 9000 })
       await send({ deliverAt: NOW + 4000 })
       const [first] = await store.scanLanes(null, 1)
-      expect(first).toEqual({ endpointId: endpoint.id, appId: application.id, dueAt: NOW + 4000 })
+      expect(first).toEqual({
+        endpointId: endpoint.id,
+        appId: application.id,
+        dueAt: NOW + 4000,
+        transport: "http",
+      })
       expect(await store.scanLanes(first!.endpointId, 5)).toMatchObject([{ endpointId: second.id }])
     })
   })

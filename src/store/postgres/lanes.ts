@@ -1,6 +1,7 @@
 /** Lanes: which endpoints have something to do, and what each of them sends next. */
 
 import { type Moment, steadyTimeOf } from "../../core/clock.ts"
+import { transportOf } from "../../core/transport-kind.ts"
 import type { LaneFetch } from "../fence.ts"
 import { MISSING, type Row, toClaimed, toEndpoint, toLoadedGate } from "../rows.ts"
 import type { LaneWake, LaneWork } from "../store.ts"
@@ -60,7 +61,7 @@ WITH RECURSIVE found AS (
       SELECT webhook_id, app_id FROM webhook_deliveries_live WHERE webhook_id > f.webhook_id ORDER BY webhook_id LIMIT 1
     ) n
 )
-SELECT f.webhook_id, f.app_id, due.due_at, dates.date_at
+SELECT f.webhook_id, f.app_id, due.due_at, dates.date_at, (SELECT url FROM endpoints WHERE id = f.webhook_id) AS url
   FROM (SELECT * FROM found LIMIT $2) f
   CROSS JOIN LATERAL (${earliestDue("f.webhook_id")}) due
   CROSS JOIN LATERAL (${earliestDate("f.webhook_id")}) dates`,
@@ -77,6 +78,7 @@ export async function scanLanes(
     endpointId: row.webhook_id as string,
     appId: row.app_id as string,
     dueAt: nextOf(row.due_at as number | null, row.date_at as number | null, at)!,
+    transport: transportOf((row.url as string | null) ?? ""),
   }))
 }
 

@@ -23,8 +23,8 @@ test.each([
     'ALTER TABLE "a".attempts ATTACH PARTITION "a".attempts_7',
   ],
   [
-    "SELECT * FROM posthorn_turn(1), posthorn_id('x')",
-    'SELECT * FROM "a".posthorn_turn(1), "a".posthorn_id(\'x\')',
+    "SELECT * FROM posthorn_renew(1), posthorn_id('x')",
+    'SELECT * FROM "a".posthorn_renew(1), "a".posthorn_id(\'x\')',
   ],
   ["SELECT 'lanes'::regclass, 'lanes'", "SELECT '\"a\".lanes'::regclass, 'lanes'"],
   ["SELECT last_value FROM message_seq", 'SELECT last_value FROM "a".message_seq'],

@@ -8,7 +8,7 @@
  *   never touches it (64 senders to one endpoint: 1 014/s when it did, 4 462/s when it appends to `lane_wakes`).
  * - Ids sort by their bytes whatever the database's language: by time, as on SQLite, and faster than by a dictionary's rules.
  */
-import { LANE_FUNCTIONS, NEVER, turnFunction } from "./lane-functions.ts"
+import { LANE_FUNCTIONS, LANE_TRANSPORTS, NEVER, WORKER_EPOCHS } from "./lane-functions.ts"
 import { HANDING, VERSIONS } from "./schema-handoff.ts"
 import { SUBSCRIPTIONS } from "./schema-subscriptions.ts"
 import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./schema-views.ts"
@@ -278,8 +278,6 @@ CREATE TABLE lanes (
   sending       bigint[] NOT NULL DEFAULT '{}',
   since         bigint[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
--- "owner = 0", not NULL, and the time behind it: a claim reads the first rows of the index (0.5 ms at 100 000 due lanes, else 25-45).
-CREATE INDEX lanes_ready ON lanes (owner, ready_at);
 
 CREATE TABLE lane_wakes (
   id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -314,7 +312,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { sql: TABLES, additive: false },
   { sql: VIEWS, additive: true },
-  { sql: LANE_FUNCTIONS, additive: true },
+  { sql: WORKER_EPOCHS, additive: true },
   { sql: SUBSCRIPTIONS, additive: true },
   // What comes back to life is in nobody's hands.
   { sql: HANDING + revive("CREATE OR REPLACE", NOT_HANDED), additive: true },
@@ -327,10 +325,11 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: "", additive: true },
   // A dated row waits for a date by the wall clock, with the rank 1 of the rows that wait to join; see the SQLite store's schema.
   { sql: "ALTER TABLE webhook_deliveries ADD COLUMN dated boolean NOT NULL DEFAULT false", additive: true },
-  // A turn looks each lane up, also by a plan that was made while there were none.
-  { sql: turnFunction("CREATE OR REPLACE"), additive: true },
+  // Was a version of a function that LANE_FUNCTIONS replaced.
+  { sql: "", additive: true },
   { sql: VIEW_OF_WAITS, additive: true },
   // An open lane is handed deliveries only while its session knows the newest version, so a typed change raises it too.
   { sql: VERSIONS, additive: false },
   { sql: GATE_FENCE, additive: true },
+  { sql: LANE_TRANSPORTS + LANE_FUNCTIONS, additive: false },
 ]

@@ -2,7 +2,7 @@
 import { statement } from "../statements.ts"
 import type { Operation } from "./context.ts"
 
-/** Lanes by their owner, through the index lanes_ready. A reaped worker has a lease until '-infinity'. */
+/** Lanes by their owner, through the index lanes_owned. A reaped worker has a lease until '-infinity'. */
 const LIST = statement(
   "workers.list",
   `
@@ -13,7 +13,7 @@ const LIST = statement(
       CROSS JOIN LATERAL (
         SELECT count(*) AS lanes, coalesce(sum(cardinality(l.sending)), 0)::bigint AS in_hand
           FROM lanes l JOIN endpoints e ON e.id = l.id
-         WHERE l.owner = w.id AND e.org_id = $1
+         WHERE l.owner = w.id AND l.owner <> 0 AND e.org_id = $1
       ) held
      ORDER BY w.id`,
 )

@@ -1,5 +1,6 @@
 /** Accepting messages: the message, its deliveries and its idempotency key, in one transaction. */
 import { notFound, PosthornError } from "../../core/errors.ts"
+import { transportOf } from "../../core/transport-kind.ts"
 import { Recipients } from "../recipients.ts"
 import { eventIdTaken, idempotencyKeyTaken, priorityRefused } from "../refusals.ts"
 import { priorityNumber, toJson } from "../rows.ts"
@@ -15,7 +16,7 @@ export interface AcceptedOnThread extends Omit<Accepted, "lanes"> {
   readonly lanes: readonly LaneOnThread[]
 }
 
-export interface LaneOnThread extends LaneWake {
+export interface LaneOnThread extends Required<LaneWake> {
   readonly handed?: { readonly seq: number; readonly id: string; readonly token: number } | undefined
 }
 
@@ -78,7 +79,8 @@ function acceptOne(context: Context, message: NewMessage): AcceptedOnThread {
     )
     if (handoff !== null) claim(context, seq, handoff.token, receivedAt, handoff.starts)
     const handed = handoff === null ? undefined : { seq, id: deliveryId, token: handoff.token }
-    lanes.push({ endpointId: id, appId: recipients.appId, dueAt: wakeAt, handed })
+    const transport = transportOf(url)
+    lanes.push({ endpointId: id, appId: recipients.appId, dueAt: wakeAt, transport, handed })
   }
   return {
     messageId: message.id,

@@ -3,6 +3,7 @@
 import { type Moment, steadyTimeOf } from "../../core/clock.ts"
 import { closedBy } from "../../core/gate.ts"
 import { STALL_WAITS_MS } from "../../core/settle.ts"
+import { transportOf } from "../../core/transport-kind.ts"
 import type { FetchedLane, LaneFetch } from "../fence.ts"
 import { MISSING, type Row, toClaimed, toLoadedGate } from "../rows.ts"
 import type { ClaimedDelivery, LaneWake } from "../store.ts"
@@ -22,7 +23,8 @@ const JOINING = 1
 /** Skips from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 export function scanLanes(context: Context, after: string | null, limit: number, at?: Moment): LaneWake[] {
   const next = context.connection.sql(`
-    SELECT webhook_id, app_id FROM webhook_deliveries INDEXED BY deliveries_live
+    SELECT webhook_id, app_id, (SELECT url FROM endpoints WHERE id = webhook_id) AS url
+      FROM webhook_deliveries INDEXED BY deliveries_live
      WHERE ${LIVE} AND handed = ? AND webhook_id > ? ORDER BY webhook_id LIMIT 1`)
   const lanes: LaneWake[] = []
   let endpointId = after ?? ""
@@ -31,7 +33,12 @@ export function scanLanes(context: Context, after: string | null, limit: number,
     const [row] = found.sort((a, b) => (a.webhook_id! < b.webhook_id! ? -1 : 1))
     if (row === undefined) break
     endpointId = row.webhook_id as string
-    lanes.push({ endpointId, appId: row.app_id as string, dueAt: earliestDue(context, endpointId, at) })
+    lanes.push({
+      endpointId,
+      appId: row.app_id as string,
+      dueAt: earliestDue(context, endpointId, at),
+      transport: transportOf((row.url as string | null) ?? ""),
+    })
   }
   return lanes
 }

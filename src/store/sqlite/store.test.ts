@@ -13,6 +13,7 @@ import {
   settlement,
   storeConformance,
 } from "../conformance.ts"
+import type { LaneWake } from "../store.ts"
 import { refuseOldSqlite } from "./connection.ts"
 import { openSqliteStore } from "./store.ts"
 
@@ -239,4 +240,19 @@ test.each([
   ])
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"])
   expect(await store.listMessages({ appId: application.id }, newest(9), false)).toHaveLength(2)
+})
+
+test("a wake has the transport of its endpoint's URL, from an accept and from a scan", async () => {
+  const store = await open(temporaryFile())
+  const application = sample.application()
+  await store.createApplication(application)
+  const [http, sqs] = ["https://a.example", "sqs://queue"].map((url) =>
+    sample.endpoint(application.id, { url }),
+  )
+  for (const endpoint of [http!, sqs!]) await store.createEndpoint(endpoint)
+  const transports = (lanes: readonly LaneWake[]) =>
+    Object.fromEntries(lanes.map(({ endpointId, transport }) => [endpointId, transport]))
+  const [accepted] = await store.acceptMany([sample.message(application.id)])
+  expect(transports(accepted!.lanes)).toEqual({ [http!.id]: "http", [sqs!.id]: "sqs" })
+  expect(transports(await store.scanLanes(null, 9))).toEqual(transports(accepted!.lanes))
 })

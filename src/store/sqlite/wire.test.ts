@@ -87,7 +87,7 @@ const swapped: FencedSettlement = {
   attempt: { ...settlement.attempt!, manual: false, responseTruncated: true },
 }
 
-const lane = { endpointId: "ep_1", appId: "app_1", dueAt: 1 }
+const lane = { endpointId: "ep_1", appId: "app_1", dueAt: 1, transport: "http" }
 const accepted: AcceptedOnThread = {
   messageId: "msg_1",
   receivedAt: 2,

@@ -96,12 +96,12 @@ const unpackAccepted = ([messageId, receivedAt, deliverAt, matched, duplicate, l
   messageId, receivedAt, deliverAt, matched, duplicate, lanes: lanes.map(unpackLane),
 })
 
-const packLane = ({ endpointId, appId, dueAt, handed }: LaneOnThread) => [
-  endpointId, appId, dueAt, handed?.seq ?? null, handed?.id ?? null, handed?.token ?? null,
+const packLane = ({ endpointId, appId, dueAt, transport, handed }: LaneOnThread) => [
+  endpointId, appId, dueAt, transport, handed?.seq ?? null, handed?.id ?? null, handed?.token ?? null,
 ] as const
 
-const unpackLane = ([endpointId, appId, dueAt, seq, id, token]: PackedLane): LaneOnThread => ({
-  endpointId, appId, dueAt, handed: seq === null || id === null || token === null ? undefined : { seq, id, token },
+const unpackLane = ([endpointId, appId, dueAt, transport, seq, id, token]: PackedLane): LaneOnThread => ({
+  endpointId, appId, dueAt, transport, handed: seq === null || id === null || token === null ? undefined : { seq, id, token },
 })
 
 /** Up to this size `Buffer.from` uses Node's pool. */
