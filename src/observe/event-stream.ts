@@ -35,18 +35,8 @@ export interface DeliveryEvent {
 }
 
 export interface EndpointEvent {
-  readonly type:
-    | "endpoint.created"
-    | "endpoint.updated"
-    | "endpoint.deleted"
-    | "endpoint.enabled"
-    | "endpoint.disabled"
-  readonly endpoint: {
-    readonly id: string
-    readonly uid: string | null
-    readonly appId: string
-    readonly orgId: string
-  }
+  readonly type: `endpoint.${"created" | "updated" | "deleted" | "enabled" | "disabled"}`
+  readonly endpoint: Readonly<{ id: string; uid: string | null; appId: string; orgId: string }>
   /** `automatic`: the receiver answered 410. */
   readonly trigger: "manual" | "automatic"
   readonly at: number
@@ -54,25 +44,16 @@ export interface EndpointEvent {
 
 export interface TaskFinished {
   readonly type: "task.finished"
-  readonly task: { readonly id: string; readonly orgId: string; readonly type: string }
+  readonly task: Readonly<{ id: string; orgId: string; type: string }>
 }
 
 export type WorkerEvent =
   /** The lease of this worker ran out: other workers have its lanes. */
-  | { readonly type: "worker.lease_lost"; readonly lanes: number }
+  | Readonly<{ type: "worker.lease_lost"; lanes: number }>
   /** This worker freed the lanes of another one, which stopped renewing its lease. */
-  | {
-      readonly type: "worker.taken_over"
-      readonly worker: string
-      readonly workerId: number
-      readonly lanes: number
-    }
+  | Readonly<{ type: "worker.taken_over"; worker: string; workerId: number; lanes: number }>
   /** `deadlineMs` is that of the stop; null when the store was lost. */
-  | {
-      readonly type: "worker.requests_cut_off"
-      readonly requests: number
-      readonly deadlineMs: number | null
-    }
+  | Readonly<{ type: "worker.requests_cut_off"; requests: number; deadlineMs: number | null }>
 
 export type InternalEvent = DeliveryEvent | EndpointEvent | TaskFinished | WorkerEvent
 

@@ -53,7 +53,7 @@ export interface EventMap {
 
 /** The attempt first, then the delivery's end. Other events than those of deliveries are not public. */
 export function toPublicEvents(event: InternalEvent): WebhookEvent[] {
-  if (event.type !== "delivery.settled" && event.type !== "delivery.answered_late") return []
+  if (!("delivery" in event)) return []
   const { type, delivery, change, attempt } = event
   const common = commonFields(event)
   const events: WebhookEvent[] = []

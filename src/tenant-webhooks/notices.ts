@@ -29,28 +29,16 @@ const GIVEN_UP = new Set(["exhausted", "expired", "rejected", "gone"])
 
 /** Null: the tenant is not told. Otherwise rejects when the store cannot be read, and resolves with null when the endpoint is gone. */
 export function noticeOf(event: InternalEvent, store: Store): Promise<Notice | null> | null {
-  switch (event.type) {
-    case "delivery.settled":
-    case "delivery.answered_late": {
-      const type = typeOf(event)
-      return type && ofDelivery(type, event, store)
-    }
-    case "endpoint.created":
-    case "endpoint.updated":
-    case "endpoint.deleted":
-    case "endpoint.enabled":
-    case "endpoint.disabled":
-      return ofEndpoint(event, store)
-    case "task.finished": {
-      const { id, orgId, type: task } = event.task
-      // Svix's clients cannot read a task of another kind.
-      if (!isSvixTask(task)) return null
-      const data = async () => ({ taskId: id, task, status: "finished" })
-      return Promise.resolve({ type: "background_task.finished", orgId, data, idempotencyKey: null })
-    }
-    default:
-      return null
+  if ("delivery" in event) {
+    const type = typeOf(event)
+    return type && ofDelivery(type, event, store)
   }
+  if ("endpoint" in event) return ofEndpoint(event, store)
+  // Svix's clients cannot read a task of another kind.
+  if (event.type !== "task.finished" || !isSvixTask(event.task.type)) return null
+  const { id: taskId, orgId, type: task } = event.task
+  const data = async () => ({ taskId, task, status: "finished" })
+  return Promise.resolve({ type: "background_task.finished", orgId, data, idempotencyKey: null })
 }
 
 function typeOf({ type, change, attempt }: DeliveryEvent): Notice["type"] | null {

@@ -53,13 +53,7 @@ class RedisSchedule extends PostgresSchedule {
   constructor(options: RedisScheduleOptions, proposer: RedisProposer, keys: Keys) {
     super({ ...options, proposer })
     this.#proposer = proposer
-    const { instruments } = options.database
-    this.#waker = new Waker(
-      options.url,
-      keys.wake,
-      () => this.hint(),
-      (error) => instruments.redisFailed(error),
-    )
+    this.#waker = new Waker(options.url, keys.wake, options.database.instruments, () => this.hint())
   }
 
   override async start(listener: ScheduleListener): Promise<void> {

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { Redis } from "ioredis"
 import { Backoff } from "../../core/backoff.ts"
+import type { Instruments } from "../../observe/instruments.ts"
 import { makeRedis } from "./connection.ts"
 
 /** Shorter than the connection's socket timeout, which notices a lost server. */
@@ -11,15 +12,15 @@ export class Waker {
   readonly #redis: Redis
   readonly #key: string
   readonly #wake: () => void
-  readonly #failed: (error: Error) => void
+  readonly #instruments: Instruments
   #ended = false
 
-  constructor(url: string, key: string, wake: () => void, failed: (error: Error) => void) {
+  constructor(url: string, key: string, instruments: Instruments, wake: () => void) {
     // A connection of its own, since BLPOP blocks it.
     this.#redis = makeRedis(url)
     this.#key = key
     this.#wake = wake
-    this.#failed = failed
+    this.#instruments = instruments
   }
 
   async start(): Promise<void> {
@@ -31,7 +32,7 @@ export class Waker {
         backoff.reset()
       } catch (error) {
         if (this.#ended) return
-        this.#failed(error as Error)
+        this.#instruments.redisFailed(error as Error)
         await delay(backoff.nextMs())
       }
     }
