@@ -20,13 +20,23 @@ function on(name: "postgres" | "redis", ...include: string[]): TestProjectInline
 export default defineConfig({
   test: {
     globalSetup: "test/support/servers/global-setup.ts",
-    // Most tests wait for servers and processes: one at a time would leave a small machine idle.
-    maxWorkers: 3,
+    // Many tests wait for servers and processes: fewer would leave a small machine idle.
+    maxWorkers: 4,
     projects: [
       { plugins, test: { ...common, name: "behaviour", exclude } },
       on("postgres", ENGINE, LIBRARY, SERVER),
       on("redis", ENGINE),
-      { plugins, test: { ...common, name: "timing", include: [TIMING], fileParallelism: false } },
+      {
+        plugins,
+        // After all the others, and one file at a time.
+        test: {
+          ...common,
+          name: "timing",
+          include: [TIMING],
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 })

@@ -28,6 +28,8 @@ const STEPS: readonly Step[] = [
     test("kills and random lives", project, "test/kill", "test/model"),
   ),
   test("chaos with several workers", "behaviour", "test/multi-process/chaos", "test/multi-process/healthy"),
+  test("a lane that is blocked with a million rows", "timing", "test/multi-process/blocked-lane"),
+  test("PostgreSQL restarted again and again", "timing", "test/faults/08-postgres-restarts"),
   test("Redis killed again and again", "behaviour", "test/faults/12-redis-killed"),
   test("crash images", "behaviour", "test/crash"),
   { name: "crash images of random faults", args: [TORTURE, "--rounds", "20", "--images", "40"] },

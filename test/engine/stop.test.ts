@@ -96,8 +96,9 @@ test("a send made while it closes never hangs", async () => {
 
 test("a restart finds what is due in more lanes than one page of the scan", { timeout: 60_000 }, async () => {
   const harness = await Harness.start()
-  const paused = []
-  for (let i = 0; i < 1100; i++) paused.push(await harness.endpoint({}, "/many"))
+  await harness.endpoint({}, "/many")
+  const url = harness.receiver.url("/many")
+  await Promise.all(Array.from({ length: 1099 }, () => harness.posthorn.endpoints.create("acme", { url })))
   await harness.sql("UPDATE endpoints SET paused = true")
   await harness.send()
   await harness.close()

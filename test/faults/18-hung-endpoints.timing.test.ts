@@ -9,14 +9,13 @@ const ROUNDS = 8
 test("the healthy ones do not notice", { timeout: 120_000 }, async () => {
   const harness = await Harness.start({ retry: { delays: [3600], maxAttempts: 5 } })
   await harness.endpoint({ eventTypes: ["nothing"] })
-  for (let i = 0; i < ENDPOINTS; i++) {
+  const create = async (i: number) => {
     const group = i < HUNG ? "hung" : "healthy"
-    await harness.posthorn.endpoints.create("acme", {
-      url: harness.receiver.url(`/${group}/${i}`),
-      eventTypes: [group],
-    })
     if (i < HUNG) harness.receiver.always(`/hung/${i}`, () => {})
+    const url = harness.receiver.url(`/${group}/${i}`)
+    await harness.posthorn.endpoints.create("acme", { url, eventTypes: [group] })
   }
+  await Promise.all(Array.from({ length: ENDPOINTS }, (_, i) => create(i)))
   let delivered = 0
   const p99OfHealthy = async (): Promise<number> => {
     const before = harness.receiver.requests.length

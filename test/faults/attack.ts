@@ -1,4 +1,4 @@
-/** A hostile receiver and a transport that sends to it, for one test. */
+/** A hostile receiver, and a transport with requests to it, for one test. */
 import { onTestFinished } from "vitest"
 import { systemClock } from "../../src/core/clock.ts"
 import { HttpTransport } from "../../src/transport/http.ts"
@@ -17,3 +17,14 @@ export function transport(): HttpTransport {
   onTestFinished(() => made.close())
   return made
 }
+
+export const request = (url: string, endpointId = "ep_1", timeoutMs = 10_000) => ({
+  endpointId,
+  version: 1,
+  url,
+  headers: { "content-type": "text/plain" },
+  body: Buffer.from("hello"),
+  timeoutMs,
+  connectTimeoutMs: 10_000,
+  tls: {},
+})
