@@ -205,7 +205,7 @@ function securityTable(head: string): string[] {
   return rows.split("\n\n", 1)[0]!.split("\n").slice(2)
 }
 
-test("what the security page lists as refused is refused", () => {
+test("every URL that the security page lists as refused is refused", () => {
   const { rules } = parseEgress()
   const ports = securityTable("what | ports").flatMap((row) => row.match(/\d+/g) ?? [])
   const addresses = securityTable("IPv4, refused").flatMap((row) => row.match(/\d+\.\d+\.\d+\.\d+/g) ?? [])
@@ -271,7 +271,7 @@ test("every TypeScript example fits the types", async () => {
   expect(mistakes).toBe("")
 })
 
-/** What the examples take as given. */
+/** Names that the examples take as given. */
 const GIVEN = `
 declare const posthorn: import("posthorn").Posthorn
 declare const openPosthorn: typeof import("posthorn").openPosthorn

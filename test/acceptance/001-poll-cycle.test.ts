@@ -2,7 +2,7 @@
 import { expect, test } from "vitest"
 import { Harness } from "../support/harness.ts"
 
-/** Nobody is told of this: only a poll finds it. */
+/** Without a hint: only a poll finds it. */
 const DUE_NOW = "UPDATE webhook_deliveries SET next_retry_at = NULL WHERE status = 'failed'"
 
 /** How many requests have come once nothing more is going on. */

@@ -1,4 +1,4 @@
-/** Who may ask what: keys of every kind on routes of every kind. */
+/** Access control: keys of every kind on routes of every kind. */
 import { expect, test } from "vitest"
 import type { Routes } from "../../src/api/context.ts"
 import { NoContent } from "../../src/api/schema.ts"

@@ -31,7 +31,7 @@ test("a request under way is finished before the Posthorn closes", async () => {
   await expect(fetch(`${server.url}/api/v1/health`)).rejects.toThrow()
 })
 
-test("who comes while it stops is sent on at once", async () => {
+test("a request that comes while the server stops is refused at once, for another server to take", async () => {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
   const { promise: stopping, resolve: stop } = Promise.withResolvers<void>()
   const hold: Routes = (app) =>
@@ -54,7 +54,7 @@ test("who comes while it stops is sent on at once", async () => {
   await closed
 })
 
-test("who dawdles is cut off in the end", async () => {
+test("a client that is too slow is cut off in the end", async () => {
   const server = await ApiServer.start({ routes: [probeRoutes()], closeTimeoutMs: 50 })
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1")
   const { promise: hungUp, resolve } = Promise.withResolvers<void>()

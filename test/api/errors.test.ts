@@ -1,4 +1,4 @@
-/** What goes wrong is told in Svix's shapes, and nothing of ours leaks. */
+/** Errors have Svix's shapes, and no internals leak. */
 import { once } from "node:events"
 import { request } from "node:http"
 import { connect } from "node:net"
@@ -180,7 +180,7 @@ test("browsers anywhere may ask", async () => {
   expect(answer.headers.get("access-control-allow-origin")).toBe("*")
 })
 
-/** What comes back for bytes of our own making, until the server hangs up. */
+/** The answer to raw bytes, until the server closes the connection. */
 function sendRaw(server: ApiServer, ...parts: (string | Uint8Array)[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => {
@@ -243,7 +243,7 @@ test("clients that dawdle are told and cut off", async () => {
   expect(await server.call("GET", "/app")).toMatchObject({ status: 200 })
 })
 
-test("what is not HTTP, and headers without end", async () => {
+test("bytes that are not HTTP, and headers without end, are refused", async () => {
   const server = await start()
   expect(await sendRaw(server, "hello\r\n\r\n")).toMatch(/^HTTP\/1.1 400 Bad Request\r\n.*"generic_error"/s)
   expect(await sendRaw(server, `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(40_000)}\r\n\r\n`)).toMatch(
@@ -297,7 +297,7 @@ test("a missing field does not hide a misspelt one", async () => {
   expect(await problems("/app", { name: "A", ...many })).toHaveLength(20)
 })
 
-test("what is too large is told the limit and the setting, whether it is the body or the payload", async () => {
+test("a body or a payload that is too large is refused with the limit and its setting", async () => {
   const maxPayloadBytes = 1000
   const server = await ApiServer.start({ maxPayloadBytes, options: { deliver: false, maxPayloadBytes } })
   await server.posthorn.applications.create({ uid: "acme", name: "Acme" })

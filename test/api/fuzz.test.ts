@@ -44,7 +44,7 @@ async function send(server: ApiServer, { method, path, ...options }: FuzzRequest
   return answer
 }
 
-/** What writes, what reads that, and what takes it away: in each the deepest first. */
+/** Operations that write come first, then those that read, then those that delete; in each group the deepest path first. */
 function byTurn(a: Operation, b: Operation): number {
   return turn(a) - turn(b) || b.path.length - a.path.length
 }
@@ -54,7 +54,7 @@ function turn({ method, path }: Operation): number {
   return method === "GET" ? 1 : 0
 }
 
-test("whatever is asked of it, the server gives an answer that it has described", TIMEOUT, async () => {
+test("the server answers every request as its OpenAPI document describes", TIMEOUT, async () => {
   const { server, material, key, operations } = await start()
   const failures: string[] = []
   const fuzz = async (operation: Operation) => {

@@ -154,7 +154,7 @@ class WaitingClock extends TestClock {
   }
 }
 
-test("one that another process has begun is waited for, and taken over with the same ids when it has died", async () => {
+test("a request that another process has begun is waited for, and taken over with the same ids when that process has died", async () => {
   const clock = new WaitingClock()
   const server = await start({}, { clock, options: { deliver: false } })
   const first = await create(server, "Acme")

@@ -50,7 +50,7 @@ test("keys go on being keys", async () => {
   expect(await server.call("GET", "/app/acme")).toMatchObject({ status: 200 })
 })
 
-test("what is expired, not yet valid, unsigned, signed otherwise or names nobody is refused", async () => {
+test("a token that is expired, not yet valid, unsigned, signed otherwise or without a subject is refused", async () => {
   const { server, acme } = await start()
   const none = (claims: object) =>
     [{ alg: "none" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")

@@ -65,7 +65,7 @@ function makeAll(
   return Promise.all(requests.map((request) => answer(...request)))
 }
 
-/** What is there, by what tells the rounds apart. */
+/** Everything in the store, by the field that tells the rounds apart. */
 async function everything(address: string) {
   const list = async (path: string, field: string) => {
     const found: string[] = []

@@ -6,7 +6,7 @@ import { namesIn, type Operation } from "./support/operations.ts"
 import type { FullTenant } from "./support/tenant.ts"
 import { World } from "./support/world.ts"
 
-/** What the keys of one application reach, and what they need for it. Everything else is for keys of the whole tenant. */
+/** The operations that keys of one application may call, and the capability for each. All others need a key of the whole tenant. */
 const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.application.get": "ViewBase",
   "v1.endpoint.list": "ViewBase",
@@ -191,13 +191,13 @@ test("a tenant that uses the same names has its own, and can do everything with 
     const needed = PORTALS[operation.id]
     const portal = async () =>
       world.keyOf("org_twin", { scope: "application", appId: twin.appId, capabilities: [needed!] })
-    // What portals may is shown with a key that may nothing else.
+    // The key has no capability but this one.
     const key = needed === undefined ? twin.key : (await portal()).token
     await world.visit({
       who: "the twin",
       key,
       request: requestFor(operation, [twin.uids], twin.uids),
-      // What an operation before it has settled is a conflict; that it got so far is what counts.
+      // A conflict with an earlier operation is fine: access was granted.
       allowed: [...FINE, 409],
       hidden: everythingOf(world.first),
     })
@@ -210,7 +210,7 @@ interface Look {
   readonly key: string
   readonly hidden: readonly string[]
   readonly operation: Operation
-  /** What the visitor has, in the place of some of the names. */
+  /** The visitor's own names, in the place of some. */
   readonly own: Naming
 }
 

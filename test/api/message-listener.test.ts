@@ -69,7 +69,7 @@ class RawClient {
     }
   }
 
-  /** What came after the last answer, when the server has ended the connection. */
+  /** The bytes after the last answer, when the server has closed the connection. */
   async rest(): Promise<string> {
     if (!this.#hasEnded) await once(this.socket, "end")
     return this.#received
@@ -78,7 +78,7 @@ class RawClient {
 
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
-  // Whatever was read is then worked on.
+  // Everything that was read is worked on by then.
   await new Promise((resolve) => setImmediate(resolve))
 }
 
@@ -333,7 +333,7 @@ test.each<[string, string]>([
   expect(await payloads()).toEqual([])
 })
 
-test("what the store refuses is answered as by Fastify's route", async () => {
+test("a refusal of the store is answered as by Fastify's route", async () => {
   const { client, request, seenByFastify } = await start()
   const one = client()
   for (const [path, seen] of [

@@ -7,7 +7,7 @@ import { type Known, requestOf, sample } from "./support/sample.ts"
 import { ApiServer } from "./support/server.ts"
 import { fillTenant } from "./support/tenant.ts"
 
-/** What it takes to fill the objects inside bodies. */
+/** Values for the objects inside bodies. */
 const INSIDE: Known = {
   username: "me",
   password: "secret",

@@ -51,7 +51,7 @@ test("every route is in it, with its names, its errors and its key", async () =>
   expect(Object.keys(open.responses)).not.toContain("401")
 })
 
-test("it is at both places where clients look for it, as plain JSON", async () => {
+test("the document is at both places where clients look for it, as plain JSON", async () => {
   const server = await ApiServer.start({ routes: [probeRoutes()] })
   const texts = await Promise.all(
     ["/openapi.json", "/api/v1/openapi.json"].map(async (path) => {
@@ -63,7 +63,7 @@ test("it is at both places where clients look for it, as plain JSON", async () =
   expect(texts[0]).toBe(texts[1])
 })
 
-test("what it refers to is there, and nothing else is left over", async () => {
+test("every schema that the document refers to is in it, and no other", async () => {
   const server = await ApiServer.start()
   const document = await read(server)
   const text = JSON.stringify(document)

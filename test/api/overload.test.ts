@@ -63,7 +63,7 @@ test("health is answered all the same", async () => {
   expect(await fetch(`${server.url}/docs`)).toMatchObject({ status: 503 })
 })
 
-test("who goes away while the request is worked on makes no room before it is done", async () => {
+test("a client that goes away while its request is worked on makes no room before the work is done", async () => {
   const { wait, reached, open } = gate(1)
   const server = await ApiServer.start({ routes: [probeRoutes({ wait })], maxRequests: 1 })
   const connected = once(server.app.server, "connection") as Promise<[Socket]>
@@ -104,7 +104,7 @@ function stalling() {
 const post = (server: ApiServer, key: string) =>
   server.call("POST", "/app", { body: { name: "x" }, headers: { "idempotency-key": key } })
 
-test("who is told after a time to come again makes no room before the work is done", async () => {
+test("a client that is told to come again makes no room before the work on its request is done", async () => {
   const { state, wrapStore } = stalling()
   const { wait, reached, open } = gate(2)
   const routes = [probeRoutes({ wait, created: wait })]

@@ -1,4 +1,4 @@
-/** What a list is asked for and cannot be: said, and not answered with an empty page. */
+/** Invalid query parameters of lists are refused, not answered with an empty page. */
 import { expect, test } from "vitest"
 import { ApiServer } from "./support/server.ts"
 

@@ -1,4 +1,4 @@
-/** Whatever Svix's client can call has an answer in JSON: what Posthorn does not have says so. */
+/** Every call of Svix's client has an answer in JSON; calls that Posthorn does not support say so. */
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { expect, test } from "vitest"

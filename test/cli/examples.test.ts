@@ -32,7 +32,7 @@ function examplesInPage(): string[] {
   return blocks.flatMap((block) => block.replaceAll("\\\n", " ").trim().split("\n"))
 }
 
-/** What an example takes away is not there for those behind it: the application goes last. */
+/** Examples that delete something run after those that need it: the application goes last. */
 function lateness(example: string): number {
   if (/apps delete|--replace-all/.test(example)) return 2
   return / (delete|revoke|archive) /.test(example) ? 1 : 0
@@ -45,7 +45,7 @@ type Finds = (example: string, world: World) => Promise<string>
 const madeDelivery: Finds = (example, world) =>
   /cancel|reschedule/.test(example) ? world.waiting() : world.deadLetter()
 
-/** One that the examples before it made, in the state that this one is for. */
+/** A delivery that earlier examples made, in the state that this example is for. */
 const foundDelivery: Finds = async (example, { server: { posthorn } }) => {
   const { id, status } = (await posthorn.deliveries.list({ app: "acme", endpoint: "main" })).data[0]!
   if (example.includes("posthorn dead") && status !== "dead") await posthorn.deliveries.cancel(id)

@@ -108,7 +108,7 @@ async function createEndpoints(posthorn: Posthorn, receiver: Receiver): Promise<
   await create("north", { channels: ["north", "south"], disabled: true })
 }
 
-/** What the file and its log are, byte by byte. */
+/** The file and its log, byte by byte. */
 export function bytesOf(file: string): string[] {
   return [file, `${file}-wal`]
     .filter((name) => existsSync(name))

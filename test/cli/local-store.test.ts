@@ -16,7 +16,7 @@ const PATIENCE = { timeout: 120_000 }
 const DATABASE = join("data", "posthorn.db")
 const OPEN = { POSTHORN_EGRESS_ALLOW: "127.0.0.0/8", POSTHORN_EGRESS_PORTS: "any" }
 
-/** Somebody who has the desk's file open too. */
+/** Another process that has the desk's file open. */
 async function beside(desk: Desk, deliver: boolean): Promise<Posthorn> {
   const store = `sqlite:${join(desk.folder, DATABASE)}`
   const posthorn = await openPosthorn({
@@ -78,24 +78,28 @@ test("policies can be previewed where there is no store, and none is made", PATI
   expect(existsSync(join(desk.folder, "data"))).toBe(false)
 })
 
-test("what is sent beside a process that delivers is delivered by it, byte for byte", PATIENCE, async () => {
-  const desk = new Desk(OPEN)
-  const receiver = await Receiver.start()
-  onTestFinished(() => receiver.close())
-  expect((await desk.posthorn(["apps", "create", "Acme", "--uid", "acme"])).code).toBe(0)
-  const url = receiver.url("/hook")
-  const made = await desk.posthorn(["endpoints", "create", "acme", url, "--uid", "main", "--json"])
-  expect(JSON.parse(made.stdout)).toMatchObject({ url, uid: "main" })
-  await beside(desk, true)
+test(
+  "a message that is sent beside a process that delivers is delivered by that process, byte for byte",
+  PATIENCE,
+  async () => {
+    const desk = new Desk(OPEN)
+    const receiver = await Receiver.start()
+    onTestFinished(() => receiver.close())
+    expect((await desk.posthorn(["apps", "create", "Acme", "--uid", "acme"])).code).toBe(0)
+    const url = receiver.url("/hook")
+    const made = await desk.posthorn(["endpoints", "create", "acme", url, "--uid", "main", "--json"])
+    expect(JSON.parse(made.stdout)).toMatchObject({ url, uid: "main" })
+    await beside(desk, true)
 
-  const content = '{ "big": 12345678901234567890 }\n'
-  const sent = await desk.posthorn(["send", "acme", "-", "--type", "a", "--json"], { input: content })
-  expect({ code: sent.code, stderr: sent.stderr }).toEqual({ code: 0, stderr: "" })
-  const [arrived] = await receiver.arrived("/hook", 1)
-  expect(arrived!.body.toString()).toBe(content)
-  expect(arrived!.id).toBe(JSON.parse(sent.stdout).id)
-  expect(arrived!.headers["content-type"]).toBe("application/json")
-})
+    const content = '{ "big": 12345678901234567890 }\n'
+    const sent = await desk.posthorn(["send", "acme", "-", "--type", "a", "--json"], { input: content })
+    expect({ code: sent.code, stderr: sent.stderr }).toEqual({ code: 0, stderr: "" })
+    const [arrived] = await receiver.arrived("/hook", 1)
+    expect(arrived!.body.toString()).toBe(content)
+    expect(arrived!.id).toBe(JSON.parse(sent.stdout).id)
+    expect(arrived!.headers["content-type"]).toBe("application/json")
+  },
+)
 
 test(
   "--create-app makes the store and the application; the same idempotency key sends once",

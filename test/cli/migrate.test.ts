@@ -393,7 +393,7 @@ test("a file that was used again after its move began is refused, and so is anot
   })
 })
 
-test("it moves into the schema that it is told of", async () => {
+test("migrate moves into the schema that it is given", async () => {
   const file = await smallStore(3)
   const url = await freshDatabase()
   const to = `${url}?schema=red`

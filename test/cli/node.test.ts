@@ -119,7 +119,7 @@ test.each([
   })
 })
 
-test("what --import loads into the program is not loaded into the store's threads", async () => {
+test("a module that --import loads into the program is not loaded into the store's threads", async () => {
   const loaded = `--import=data:text/javascript,console.log("loaded")`
   const program = PROGRAM(join(temporaryFolder(), "posthorn.db"))
   const { stdout } = await run(process.execPath, [loaded, "--input-type=module", "--eval", program])

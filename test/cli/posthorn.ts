@@ -18,7 +18,7 @@ export interface Result {
 
 export interface Typing {
   readonly environment?: { readonly [name: string]: string }
-  /** What is on standard input. */
+  /** Standard input. */
   readonly input?: string
 }
 
@@ -72,7 +72,7 @@ export class Desk {
       child[stream].setEncoding("utf8").on("data", (text: string) => {
         texts[stream] += text
       })
-    // Whoever does not read it may close it.
+    // A program that does not read its input may close it.
     child.stdin.on("error", () => {}).end(input)
     return new Promise((resolve) => child.on("close", (code) => resolve({ code, ...texts })))
   }

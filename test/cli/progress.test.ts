@@ -3,7 +3,7 @@ import type { WriteStream } from "node:tty"
 import { expect, test } from "vitest"
 import { progressOn } from "../../src/cli/progress.ts"
 
-/** What is written to an output of this kind. */
+/** The text that is written to an output of this kind. */
 function output(kind: Partial<WriteStream>): { stream: WriteStream; written: string[] } {
   const written: string[] = []
   const write = (text: string) => written.push(text) > 0

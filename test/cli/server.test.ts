@@ -426,7 +426,7 @@ test("an endpoint is changed field by field, also to nothing", PATIENCE, async (
   expect((await headers()).body.headers).toEqual({})
 })
 
-test("whoever asks a server loads nothing of the engine, and no other command", PATIENCE, async () => {
+test("a command that asks a server loads nothing of the engine, and no other command", PATIENCE, async () => {
   const { desk } = await World.start()
   desk.write(
     "spy.mjs",

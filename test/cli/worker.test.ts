@@ -124,7 +124,7 @@ test("with Redis as the schedule it delivers, and names it", async () => {
   expect(await worker.ended).toEqual({ code: 0, signal: null })
 })
 
-test("it works in the schema that it is told of", async () => {
+test("the worker uses the schema that it is given", async () => {
   const store = await freshDatabase()
   const inSchema = `${store}?schema=red`
   const { posthorn, receiver } = await sender(inSchema)

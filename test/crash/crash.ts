@@ -71,7 +71,7 @@ export async function crash({ seed, failure, end, moments }: CrashOptions): Prom
   }
 }
 
-/** One that the seed chooses: every fourth is a kill, the others are failed syncs. */
+/** A fault that the seed chooses: every fourth is a kill, the others are failed syncs. */
 export function crashAtRandom(seed: number, moments: number): Promise<{ images: number }> {
   const random = seeded(seed)
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!

@@ -6,7 +6,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { ENDINGS, type FileEnding, type Step } from "./trace.ts"
 
-/** What becomes of writes that were not synced. */
+/** The fate of writes that were not synced. */
 export type Unsynced = "lost" | "kept" | "torn"
 
 const SECTOR_BYTES = 512

@@ -1,4 +1,4 @@
-/** What a program did to its database, as `recorder.c` wrote it down. */
+/** The file operations of a program on its database, as `recorder.c` recorded them. */
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -51,7 +51,7 @@ export class Recorder {
     ]
   }
 
-  /** What was recorded since `command`. */
+  /** The operations recorded since `command`. */
   steps(): Step[] {
     if (!existsSync(this.#trace)) return []
     const trace = readFileSync(this.#trace)

@@ -1,4 +1,4 @@
-/** Who an endpoint says it is: basic, bearer and OAuth 2.0 client credentials, kept out of sight. */
+/** Credentials of endpoints: basic, bearer and OAuth 2.0 client credentials, which are never shown. */
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
@@ -75,7 +75,7 @@ test("secrets are neither readable in the file nor shown again", async () => {
   for (const secret of hidden) expect(bytes).not.toContain(secret)
 })
 
-describe("what cannot be meant is refused with the name of the field", () => {
+describe("credentials that make no sense are refused with the name of the field", () => {
   const oauth = { type: "oauth2", tokenUrl: "https://127.0.0.1/token", clientId: "a", clientSecret: "b" }
   test.each<[string, string, unknown]>([
     ["no object", "auth", "Basic abc"],

@@ -98,7 +98,7 @@ describe("when an endpoint is created or changed", () => {
     for (const { error } of attempts) expect(error).toBe("target_forbidden")
   })
 
-  test("nobody waits for long for a name that hangs", async () => {
+  test("no delivery waits long for a name whose lookup hangs", async () => {
     const { dns, site, harness } = await world()
     dns.answer("tarpit.example.net", "tarpit")
     const created = harness.endpoint({ url: site.url("/", "tarpit.example.net") })

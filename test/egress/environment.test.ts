@@ -1,4 +1,4 @@
-/** What the environment may open, and what it may not change. */
+/** Settings of egress that the environment may open, and those that it may not change. */
 import { join } from "node:path"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { systemClock } from "../../src/core/clock.ts"

@@ -176,7 +176,7 @@ describe("a token endpoint that gives no token fails the attempt, which is tried
     expect(tokens(receiver)).toEqual(["Bearer token-1"])
   })
 
-  test("one that never answers does not hold the attempt beyond its deadline", async () => {
+  test("a token endpoint that never answers does not hold the attempt beyond its deadline", async () => {
     const { harness, receiver } = await withOauth({ retry: { delays: [10], maxAttempts: 2, timeout: 2 } })
     const release = receiver.hold("/token")
     await harness.send()
@@ -213,7 +213,7 @@ describe("the guard stands before the token endpoint too", () => {
     return { canary, site, harness }
   }
 
-  test("a closed one is refused when it is given, and nothing is written", async () => {
+  test("a token endpoint that is not allowed is refused when it is set, and nothing is written", async () => {
     const { canary, site, harness } = await guarded()
     const auth = { ...CLIENT, tokenUrl: canary.url() }
     const refusal = { code: "invalid_input", field: "auth.tokenUrl" }
@@ -223,7 +223,7 @@ describe("the guard stands before the token endpoint too", () => {
     expect(await harness.sql("SELECT version FROM endpoints")).toEqual([{ version: 1 }])
   })
 
-  test("one that was open when it was given is refused when it is used", async () => {
+  test("a token endpoint that was allowed when it was set is refused when it is used", async () => {
     const { canary, site, harness } = await guarded()
     await harness.restart({ egress: { allow: ["127.0.0.0/8"] } })
     await harness.endpoint({ url: site.url(), auth: { ...CLIENT, tokenUrl: canary.url() } })

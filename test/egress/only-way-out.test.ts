@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url))
 const EGRESS = "src/transport/egress/"
 const HTTP1 = "src/transport/http1/"
 
-/** What a file or folder outside the egress module may have all the same, and why. */
+/** Exceptions for files and folders outside the egress module, each with its reason. */
 const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } = {
   "src/api/server.ts": { fastify: "listens: the HTTP API" },
   "src/api/logging.ts": { fastify: "what its log lines are made by" },

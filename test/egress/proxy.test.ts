@@ -125,7 +125,7 @@ describe("a proxy that fails fails the attempt, and the next one is made anew", 
     "answers half and hangs up": (socket) => void socket.end("HTTP/1.1 200 OK\r\n"),
   }
 
-  test.each(Object.keys(FAILS))("one that %s", async (what) => {
+  test.each(Object.keys(FAILS))("a proxy that %s", async (what) => {
     const proxy = await TunnelProxy.start()
     const good = proxy.reply
     proxy.reply = FAILS[what]!
@@ -141,7 +141,7 @@ describe("a proxy that fails fails the attempt, and the next one is made anew", 
     expect(await harness.attemptAfter(1000)).toMatchObject({ error: null, response_status: 200 })
   })
 
-  test("one that cannot be reached", async () => {
+  test("a proxy that cannot be reached", async () => {
     const site = await Site.start()
     const harness = await behind("http://127.0.0.1:1")
     await harness.endpoint({ url: site.url() })
@@ -149,7 +149,7 @@ describe("a proxy that fails fails the attempt, and the next one is made anew", 
     expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: "network_error" }])
   })
 
-  test("one that hangs is cut at the attempt's deadline", async () => {
+  test("a proxy that hangs is cut at the attempt's deadline", async () => {
     const proxy = await TunnelProxy.start()
     proxy.reply = () => {}
     const site = await Site.start()
@@ -161,7 +161,7 @@ describe("a proxy that fails fails the attempt, and the next one is made anew", 
     expect(await harness.published("delivery.attempt", 1)).toMatchObject([{ error: "timeout" }])
   })
 
-  test("one that hangs is given up when the time for connecting is over", async () => {
+  test("a proxy that hangs is given up when the connect timeout is over", async () => {
     const proxy = await TunnelProxy.start()
     proxy.reply = () => {}
     const site = await Site.start()

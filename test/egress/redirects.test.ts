@@ -24,7 +24,7 @@ test.each([301, 302, 303, 307, 308])("a redirect (%i) is a failure and is not fo
   for (const row of await harness.rows()) expect(row).toMatchObject({ status: "failed", attempt_count: 1 })
 })
 
-test("what is recorded says where a redirect pointed", async () => {
+test("the recorded attempt says where a redirect pointed", async () => {
   const site = await Site.start()
   site.answer = (_visit, response) => void response.writeHead(302, { location: METADATA }).end()
   const harness = await guarded()

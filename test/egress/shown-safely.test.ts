@@ -1,4 +1,4 @@
-/** What a receiver says is kept as bytes and shown as text that cannot act; what a customer says cannot become a header. */
+/** Answers of receivers are kept as bytes and shown as harmless text; values of customers cannot become a header. */
 import pino from "pino"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { systemClock } from "../../src/core/clock.ts"
@@ -19,7 +19,7 @@ const NASTY: { readonly [name: string]: Buffer } = {
   "with private, tagged and lone characters": Buffer.from("a\u{e0041}\u{f0000}\ue000\uffff\u{10ffff}b"),
 }
 
-/** Whatever a terminal, a log viewer or a JSON reader would act on instead of showing. */
+/** Bytes that a terminal, a log viewer or a JSON reader would act on instead of showing. */
 const ACTS = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
 async function hostile(): Promise<Hostile> {

@@ -123,7 +123,7 @@ describe("a receiver that cannot be trusted is told nothing", () => {
     expect(site.visits).toEqual([])
   })
 
-  /** What comes of a delivery from a process of its own, to this site at its address. */
+  /** The outcome of a delivery from another process to this site's address. */
   async function outcomeWith(variable: string, site: Site, ca?: string): Promise<unknown> {
     const remote = Remote.start(["env", variable])
     const store = `sqlite:${temporaryFolder()}/posthorn.db`

@@ -66,7 +66,7 @@ export class TunnelProxy {
   }
 }
 
-/** What a proxy is for. */
+/** Connects the client to its target, as a proxy does after CONNECT. */
 function joinUp(socket: Socket, target: string): void {
   const { hostname, port } = new URL(`http://${target}`)
   const onward = connect(Number(port), hostname.replace(/^\[|\]$/g, ""), () => {

@@ -117,7 +117,7 @@ function declaredBy(node: Node): string[] {
   return [node.id, ...(node.params as unknown[])].flatMap(names)
 }
 
-/** What a pattern gives a name to. */
+/** The names that a pattern binds. */
 function names(pattern: unknown): string[] {
   if (!isNode(pattern)) return []
   if (pattern.type === "Identifier") return [pattern.name as string]

@@ -105,7 +105,7 @@ test("an application's rate limit holds over all its endpoints, and for what is 
   await expect.poll(() => harness.receiver.requests.length).toBeGreaterThan(20)
 })
 
-/** So many are under way at once before each of the first answers of an endpoint with a backlog. */
+/** Requests in flight before each of the first answers of an endpoint with a backlog. */
 async function expectUnderWay(harness: Harness, expected: readonly number[], answerMs = 0): Promise<void> {
   const waiting: (() => void)[] = []
   harness.receiver.always("/", (_request, response) => void waiting.push(() => void response.end()))

@@ -34,7 +34,7 @@ test("a dead letter from before an endpoint ceased to be ordered blocks nobody w
   expect((await harness.rows())[0]).toMatchObject({ status: "failed", ordered: 0 })
 })
 
-test("what only waited for its turn when the process died is not counted against it", async () => {
+test("a delivery that was only prefetched when the process died has no stall counted", async () => {
   const harness = await Harness.start()
   harness.receiver.always("/", () => {})
   await harness.endpoint({ rateLimit: 1 })
@@ -56,7 +56,7 @@ test("what only waited for its turn when the process died is not counted against
   ).toEqual([1, 0, 0])
 })
 
-test("close comes to an end though the store cannot be written; what was not written is sent again", async () => {
+test("close ends though the store cannot be written; deliveries that were not settled are sent again", async () => {
   let full = false
   const wrapStore = (store: Store) =>
     wrapLanes(store, (session) => ({
@@ -75,7 +75,7 @@ test("close comes to an end though the store cannot be written; what was not wri
   await harness.published("delivery.delivered", 1)
 })
 
-test("what could not be given back at first is sent soon after it was, without a poll", async () => {
+test("a delivery whose first giving back failed is sent soon after the second, without a poll", async () => {
   let timesGivenBack = 0
   const wrapStore = (store: Store) =>
     wrapLanes(store, (session) => ({
@@ -99,7 +99,7 @@ test("what could not be given back at first is sent soon after it was, without a
   expect((await harness.rows()).map(({ status }) => status)).toEqual(["delivered", "delivered"])
 })
 
-test("what was cancelled is not sent, also when a lane had it in hand", async () => {
+test("a cancelled delivery is not sent, also when a lane had fetched it", async () => {
   const harness = await Harness.start()
   const release = harness.receiver.hold("/")
   await harness.endpoint({ concurrency: 1 })
@@ -147,7 +147,7 @@ test("errors do not open more connections: concurrency grows with success only",
   expect(most).toBe(1)
 })
 
-test("any view of bytes is sent as its bytes, and copied before the caller goes on with it", async () => {
+test("any view of bytes is sent as its bytes, and copied before the call returns", async () => {
   const harness = await Harness.start()
   await harness.endpoint()
   const large = new Uint8Array(1000).fill(7)
@@ -166,7 +166,7 @@ test("any view of bytes is sent as its bytes, and copied before the caller goes 
   ])
 })
 
-test("a policy that is changed while a request is under way decides what becomes of it", async () => {
+test("a policy that is changed while a request is in flight decides the outcome of that request", async () => {
   const harness = await Harness.start()
   const release = harness.receiver.hold("/")
   const id = await harness.endpoint({ concurrency: 1, retry: { delays: [10], maxAttempts: 5 } })

@@ -17,7 +17,7 @@ test("close waits for what is under way and writes it down", async () => {
   expect((await harness.rows())[0]).toMatchObject({ status: "delivered", attempt_count: 1 })
 })
 
-test("what the deadline cuts off is not an attempt, stays due, and is sent again by the next start", async () => {
+test("a request that the deadline of a close cuts off is not an attempt; its delivery stays due and is sent by the next start", async () => {
   const harness = await Harness.start({ closeTimeoutMs: 0 })
   harness.receiver.queue("/", () => {})
   await harness.endpoint()

@@ -1,12 +1,12 @@
-/** Who goes next in a lane, whether it was fetched or handed over, and how much of it a worker takes in hand. */
+/** The order of deliveries in a lane, fetched and handed over, and how many a worker prefetches. */
 import { expect, test, vi } from "vitest"
 import type { EndpointInput } from "../../src/index.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
 
 interface Course extends HarnessOptions {
-  /** So many messages fail at first, 10 ms apart. */
+  /** Number of messages that fail at first, 10 ms apart. */
   readonly failing?: number
-  /** What the others are answered in the end. */
+  /** The final answer to the others. */
   readonly status?: number
 }
 
@@ -54,7 +54,7 @@ test("by priority, and those of one priority as they came, whatever came first",
   expect(await order(6)).toEqual(["first", "high 1", "high 2", "normal", "low 1", "low 2"])
 })
 
-test("those of high priority go next, however many come at once", async () => {
+test("messages of high priority go next, however many come at once", async () => {
   const { harness, order } = await start({ concurrency: 4 })
   await harness.send({ n: "first" })
   await harness.receiver.arrived("/", 1)
@@ -67,7 +67,7 @@ test("those of high priority go next, however many come at once", async () => {
   expect(await order(10)).not.toContain("low")
 })
 
-test("one of high priority goes next, however many are in hand", async () => {
+test("a message of high priority goes next, however many others are fetched", async () => {
   const { harness, order } = await start({ concurrency: 2 })
   for (let n = 1; n <= 20; n++) await harness.send({ n })
   await harness.receiver.arrived("/", 1)
@@ -144,7 +144,7 @@ test("however many come due while nothing is answered, a worker takes few of the
   expect(inHand.filter(({ sent }) => sent === 1)).toHaveLength(1)
 })
 
-test("what is fetched while others wait is not written down as being sent", async () => {
+test("a delivery that is fetched while others wait is not recorded as being sent", async () => {
   const { harness, order, isSent } = await start(
     { concurrency: 2, retry: { delays: [1], jitter: "none", maxAttempts: 3 } },
     { failing: 1 },
@@ -159,7 +159,7 @@ test("what is fetched while others wait is not written down as being sent", asyn
   expect((await isSent()).filter((seq) => !before.includes(seq))).toEqual([])
 })
 
-test("what is written down as being sent is what is sent, also where a fetch keeps places for retries", async () => {
+test("the deliveries recorded as being sent are those that are sent, also where a fetch keeps places for retries", async () => {
   const { harness, endpointId, isSent } = await start({ concurrency: 1, retry: RETRY }, { failing: 2 })
   await harness.posthorn.endpoints.pause("acme", endpointId)
   for (let n = 1; n <= 3; n++) await harness.send({ n })

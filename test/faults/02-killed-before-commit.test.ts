@@ -8,7 +8,7 @@ const LEASE_MS = 2000
 const LANES = ["plain", "ordered"]
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
-  test("what was answered and not written down is repeated once, with the same id, within the lease and five seconds", async () => {
+  test("a delivery that was answered and not settled is repeated once, with the same id, within the lease and five seconds", async () => {
     const site = await Site.open(await place())
     const endpoints = [await site.endpoint("plain"), await site.endpoint("ordered", { ordered: true })]
     const { proxy, place: through } = await proxied(site.place)
@@ -24,7 +24,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     await expect.poll(() => doomed.told.filter(({ word }) => word === "settles").length).toBe(LANES.length)
     await doomed.kill()
     const killedAt = performance.now()
-    // What it had written into its sockets is lost with it.
+    // Bytes that the worker had written into its sockets are lost with it.
     proxy.reset()
 
     const plain = await site.receiver.arrived("/plain", 2)

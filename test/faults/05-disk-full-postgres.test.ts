@@ -11,7 +11,7 @@ const FULL = {
   code: "store_full",
   message: "PostgreSQL's disk is full: nothing was written; free some space and try again",
 }
-/** What does not fit into a page that has room: a table must grow for it. */
+/** Too large for a page that has room: the table must grow. */
 const LARGE = "x".repeat(200_000)
 
 test("while the disk is full sends are refused as store_full; with room again everything goes on without a restart", async () => {

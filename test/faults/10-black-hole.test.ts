@@ -54,7 +54,7 @@ async function surviveHole(site: Site): Promise<void> {
   sent.push((await send()).id)
   await site.receiver.arrived("/a", 1)
   expect(performance.now() - healedAt).toBeLessThan(RECOVERED_MS)
-  // What was answered in the hole is written down, and everything that was accepted is delivered.
+  // Outcomes from the time of the black hole are written, and every accepted message is delivered.
   await expect
     .poll(() => site.sender.stats(), { timeout: 5000 })
     .toMatchObject({ pending: 0, failed: 0, dead: 0 })

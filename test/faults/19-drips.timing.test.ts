@@ -56,7 +56,7 @@ function expectAtDeadline(tookMs: number): void {
   expect(tookMs).toBeLessThan(DEADLINE_MS + LEEWAY_MS)
 }
 
-test.each(PATHS)("one that %s is cut at the deadline, and its connection closed", async (path) => {
+test.each(PATHS)("a receiver that %s is cut at the deadline, and its connection closed", async (path) => {
   const receiver = await hostile()
   const startedAt = performance.now()
   const { outcome } = await transport().send(request(receiver.url(path)))
@@ -66,7 +66,7 @@ test.each(PATHS)("one that %s is cut at the deadline, and its connection closed"
   await receiver.deserted()
 })
 
-test("one that never finishes the TLS handshake is cut at the deadline, and its connection closed soon", async () => {
+test("a receiver that never finishes the TLS handshake is cut at the deadline, and its connection closed soon", async () => {
   const receiver = await hostile()
   const posthorn = await library()
   await posthorn.endpoints.create("acme", { url: receiver.url("x").replace("http:", "https:") })

@@ -138,7 +138,7 @@ test.each([
   expect(flood).toBeLessThan(plain * 30)
 })
 
-test("one that pours after its answer, while nothing is asked of it, loses its connection", async () => {
+test("a receiver that sends more after its answer, while no request is open, loses its connection", async () => {
   const receiver = await hostile()
   const url = receiver.treat("afterwards", (socket) => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")

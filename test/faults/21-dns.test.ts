@@ -30,7 +30,7 @@ test("tarpits, SERVFAIL and NXDOMAIN leave healthy endpoints alone, and each has
   for (const name of healthy) await endpoint(name, "healthy")
   for (const kind of ["tarpit", "servfail", "nxdomain"] as const)
     for (const name of bad[kind]) dns.answer(name, kind)
-  // What was learnt when the endpoints were made is forgotten.
+  // Lookups from when the endpoints were made are forgotten.
   harness.clock.advance(3_600_000)
 
   const asked = dns.asked(".example.com", dns.queries.length + 2 * TARPITS)

@@ -24,7 +24,7 @@ async function giveUp(harness: Harness): Promise<void> {
   }
 }
 
-test("it is tried again a few times, then dead with the reason error, and is never an attempt", async () => {
+test("a delivery that crashes its worker is tried a few times, then dead with the reason error, and no try is an attempt", async () => {
   const clock = new TestClock()
   const harness = await Harness.start({
     clock,
@@ -68,7 +68,7 @@ test("a delivery that was under way at five crashes is set aside, one that was t
   await harness.send({ killer: true })
   await harness.send({ bystander: true })
   await harness.close()
-  // What the crashes would have left in the file: the claim of a worker that is gone.
+  // The state that the crashes would have left in the file: the claim of a worker that is gone.
   await harness.sql("UPDATE webhook_deliveries SET stalls = CASE seq WHEN 1 THEN 4 ELSE 1 END")
   await harness.sql("INSERT INTO in_flight SELECT seq, 1, received_at FROM webhook_deliveries")
   await harness.open()

@@ -1,4 +1,4 @@
-/** What the client must do with every server: the columns of the table. Each case returns its cell, or throws. */
+/** The cases that the client runs against every server: the columns of the table. Each returns its cell, or throws. */
 import { subscribe } from "node:diagnostics_channel"
 import { setTimeout as wait } from "node:timers/promises"
 import type { HttpTransport } from "../../src/transport/http.ts"

@@ -24,7 +24,7 @@ export class Campaign {
   readonly #folder = mkdtempSync(join(tmpdir(), "posthorn-kill-"))
   readonly ground: Ground
   readonly ledger: Ledger
-  /** What the program said it accepted, in its order. */
+  /** The messages that the program said it accepted, in its order. */
   readonly accepted = new Map<string, AcceptedMessage>()
   readonly refused: string[] = []
   readonly #next: number[] = new Array(SENDERS).fill(0)
@@ -85,7 +85,7 @@ export class Campaign {
       throw new Error(`the last start refused: ${this.refused.slice(refused)}`)
   }
 
-  /** What a crash left behind. Of a file a copy, so that it is the program's next life that recovers the file itself. */
+  /** Checks the data that a crash left behind. Of a file a copy, so that the program's next life recovers the file itself. */
   async checkCrashed(): Promise<void> {
     if (this.ground.kind !== "sqlite") return checkStore(this.ground, this.accepted)
     const copy = join(this.#folder, "copy.db")

@@ -22,7 +22,7 @@ const { values } = parseArgs({
     count: { type: "string", default: "Infinity" },
     /** From how many pages on SQLite's log is copied into the file. */
     "long-log": { type: "string" },
-    /** What the program does when its store is lost: `throw`, `exit`, or `close` and an ordinary end. */
+    /** The program's reaction to a lost store: `throw`, `exit`, or `close` and an ordinary end. */
     lost: { type: "string", default: "throw" },
   },
 })

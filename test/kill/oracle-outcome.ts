@@ -1,4 +1,4 @@
-/** What must hold of the store and the receiver's ledger after everything that waited has been worked off. */
+/** Invariants of the store and of the receiver's ledger after the last delivery is finished. */
 import assert from "node:assert/strict"
 import type { Ground } from "../support/ground.ts"
 import { type Entry, ORDERED } from "./ledger.ts"

@@ -1,4 +1,4 @@
-/** What must hold of the data that a crash leaves behind. */
+/** Invariants of the data that a crash leaves behind. */
 import assert from "node:assert/strict"
 import type { Ground, Row } from "../support/ground.ts"
 import { ORDERED, PLAIN } from "./ledger.ts"
@@ -8,7 +8,7 @@ export async function checkStore(
   ground: Ground,
   accepted: ReadonlyMap<string, AcceptedMessage>,
 ): Promise<void> {
-  // What a killed process writes itself; a server's files are the server's.
+  // Only a killed process's own file: a server's files are the server's.
   if (ground.kind === "sqlite")
     await expectNone(
       ground,

@@ -1,4 +1,4 @@
-/** What the oracles read from the store, over a connection of their own. */
+/** The rows that the oracles read from the store, over a connection of their own. */
 
 /** A message as its sender knows it. */
 export interface AcceptedMessage {

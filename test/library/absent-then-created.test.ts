@@ -24,7 +24,7 @@ interface Stage {
 }
 
 interface Case {
-  /** What has to be there before. */
+  /** Makes the things that have to exist before. */
   prepare?(stage: Stage): Promise<unknown>
   /** Whether the thing was found. */
   isFound(stage: Stage, n: number): Promise<boolean>

@@ -8,7 +8,7 @@ function tenTimes<T>(work: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(TEN.map(work))
 }
 
-test("an event type that ten put at once is made by one of them and replaced by the others", async () => {
+test("ten concurrent puts of an event type: one creates it, the others replace it", async () => {
   const { posthorn } = await Harness.start()
   const { eventTypes } = posthorn
   const put = () => tenTimes((i) => eventTypes.put("a", { description: String(i) }))
@@ -17,7 +17,7 @@ test("an event type that ten put at once is made by one of them and replaced by 
   expect(TEN.map(String)).toContain((await eventTypes.get("a")).description)
 })
 
-test("of ten changes to an event type at once each is in it, and it can be archived meanwhile", async () => {
+test("ten concurrent changes to an event type are all in it, and it can be archived meanwhile", async () => {
   const { posthorn } = await Harness.start()
   const { eventTypes } = posthorn
   await eventTypes.create({ name: "a", description: "" })
@@ -29,7 +29,7 @@ test("of ten changes to an event type at once each is in it, and it can be archi
   expect(await eventTypes.get("a")).toMatchObject({ ...Object.assign({}, ...changes), archived: true })
 })
 
-test("the same event types imported ten times at once are written once each", async () => {
+test("event types that are imported ten times at once are written once each", async () => {
   const { posthorn } = await Harness.start()
   const { eventTypes } = posthorn
   const types = ["a", "b", "c"].map((name) => ({ name, description: name }))
@@ -41,7 +41,7 @@ test("the same event types imported ten times at once are written once each", as
   expect(news).toEqual(TEN.map(() => ["a", "b", "c"]))
 })
 
-test("of ten changes to an endpoint at once none is lost, whatever of it is sealed", async () => {
+test("of ten changes to an endpoint at once none is lost, also where secrets are sealed", async () => {
   const harness = await Harness.start()
   const id = await harness.endpoint()
   const { endpoints } = harness.posthorn
@@ -56,7 +56,7 @@ test("of ten changes to an endpoint at once none is lost, whatever of it is seal
   expect(String(request!.headers["webhook-signature"]).split(" ")).toHaveLength(6)
 })
 
-test("a new secret and what is changed with it are there together, or neither is", async () => {
+test("a new secret and the fields changed with it are written together, or not at all", async () => {
   const harness = await Harness.start()
   const id = await harness.endpoint()
   await harness.endpoint({ uid: "taken" })

@@ -114,7 +114,7 @@ test("lists go by name, in both directions, past those that are left out", async
   expect(seen.data.map(({ name }) => name)).toEqual(["d", "e"])
 })
 
-test("what an event type cannot be is refused by name", async () => {
+test("an invalid event type is refused with the name of the field", async () => {
   const { posthorn } = await Harness.start()
   const { eventTypes } = posthorn
   const bad = (input: object, field: string) =>

@@ -34,7 +34,7 @@ test("lanes say what waits, why and since when", async () => {
 
 const MINUTE = 60_000
 
-/** What every way of asking says of a delivery's next attempt. */
+/** A delivery's next attempt, as each of the APIs shows it. */
 async function everywhere(harness: Harness, message: string) {
   const { deliveries, lanes } = harness.posthorn
   const [listed] = (await deliveries.list({ message })).data

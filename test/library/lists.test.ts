@@ -37,7 +37,7 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
   return { harness, lists }
 }
 
-test("what a list is iterated over is what its pages have, forwards and back", async () => {
+test("iterating over a list gives the rows of its pages, forwards and back", async () => {
   const { lists } = await start()
   for (const [name, list] of Object.entries(lists)) {
     const { data: all, done } = await list({ limit: 250 })

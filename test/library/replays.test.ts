@@ -77,7 +77,7 @@ test("a bulk replay takes what fits: by type, by status, by the class of the ans
   expect(harness.receiver.to("/hook")).toHaveLength(3 + 1 + 1 + 2 + 3)
 })
 
-test("what waits for an endpoint can be called off", async () => {
+test("the deliveries that wait for an endpoint can be cancelled", async () => {
   const harness = await Harness.start()
   const id = await harness.endpoint()
   for (let i = 0; i < 3; i++) await harness.send({ i }, { delaySeconds: 60 })

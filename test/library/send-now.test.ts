@@ -14,7 +14,7 @@ async function finished(harness: Harness, id: string) {
   return tasks.get(id)
 }
 
-test("all that waits for an endpoint is sent now, and no attempt is counted for it", async () => {
+test("every delivery that waits for an endpoint is sent now, and no attempt is counted for it", async () => {
   const harness = await Harness.start()
   const id = await harness.endpoint(HOUR, "/down")
   const { deliveries } = harness.posthorn
@@ -34,7 +34,7 @@ test("all that waits for an endpoint is sent now, and no attempt is counted for 
   expect(await deliveries.countWaiting(query)).toBe(0)
 })
 
-test("what still fails waits by its schedule again, and is tried once for each call", async () => {
+test("a delivery that still fails waits by its schedule again, and is tried once for each call", async () => {
   const harness = await Harness.start()
   await harness.endpoint(HOUR, "/down")
   const { deliveries } = harness.posthorn
@@ -90,7 +90,7 @@ test("an ordered endpoint keeps its order", async () => {
   expect(harness.receiver.to("/line").map((request) => request.id)).toEqual([sent[0], ...sent])
 })
 
-test("it takes what fits, and a first attempt that was set for later keeps its time", async () => {
+test("send now takes the deliveries of its filter, and a first attempt that was set for later keeps its time", async () => {
   const harness = await Harness.start()
   await harness.endpoint(HOUR, "/down")
   const { deliveries } = harness.posthorn
@@ -157,7 +157,7 @@ test("paused and disabled endpoints keep their deliveries, and these are neither
   )
 })
 
-test("what cannot be sent now says why", async () => {
+test("a delivery that cannot be sent now says why", async () => {
   const harness = await Harness.start()
   const id = await harness.endpoint()
   const { deliveries, endpoints } = harness.posthorn

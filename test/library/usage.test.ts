@@ -23,7 +23,7 @@ test("figures are kept as a task that is finished, and more than one page of end
   expect((await tasks.list({ status: "running" })).data).toEqual([])
 })
 
-test("what cannot be asked for is refused by name", async () => {
+test("an invalid query is refused with the name of the parameter", async () => {
   const { posthorn } = await Harness.start({ deliver: false })
   const { usage, tasks } = posthorn
   const bad = (query: object, field: string) =>

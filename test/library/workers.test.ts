@@ -1,4 +1,4 @@
-/** Who delivers: alive, and holding what. */
+/** The list of workers: which are alive, and which lanes they own. */
 import { expect, test } from "vitest"
 import { Harness } from "../support/harness.ts"
 
@@ -23,7 +23,7 @@ test("the process that delivers is listed with the lanes and deliveries that it 
   await harness.published("delivery.delivered", 1)
 })
 
-test("one that has stopped is not alive, and one that delivers nothing is none", async () => {
+test("a worker that has stopped is not alive, and a process that does not deliver is no worker", async () => {
   const harness = await Harness.start()
   await harness.close()
   const posthorn = await harness.open({ deliver: false })

@@ -1,4 +1,4 @@
-/** What can happen to a Posthorn, as commands that fast-check strings together. */
+/** Events in the life of a Posthorn, as commands that fast-check combines. */
 import fc from "fast-check"
 import type { Mood, World } from "./world.ts"
 

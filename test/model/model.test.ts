@@ -14,7 +14,7 @@ import { World } from "./world.ts"
 const RUNS = Number(process.env.POSTHORN_MODEL_RUNS ?? rounds(5, 60))
 const SEED = process.env.POSTHORN_MODEL_SEED
 
-test("nothing accepted is lost, whatever happens", { timeout: 16_000 * RUNS }, async () => {
+test("no accepted message is lost in any sequence of faults", { timeout: 16_000 * RUNS }, async () => {
   await fc.assert(
     fc.asyncProperty(allCommands, fc.boolean(), async (commands, retention) => {
       const world = new World(await freshGround({ migrated: true }))
@@ -102,7 +102,7 @@ async function examine(world: World, model: Model): Promise<void> {
         "what is delivered was received",
       ).toBe(true)
     if (row.dead_reason === "exhausted") expect(receipts.length).toBeGreaterThanOrEqual(3)
-    // One that was called off may have a request that still hangs.
+    // A cancelled delivery may have a request that still hangs.
     if (!model.touched.has(row.message_id as string) && row.dead_reason !== "cancelled")
       expect(receipts.length, "every request has its attempt").toBeLessThanOrEqual(
         attempts.get(row.id as string) ?? 0,

@@ -1,4 +1,4 @@
-/** What one process does reaches the others at once: events, and changes of endpoints. */
+/** Events and changes of endpoints in one process reach the others at once. */
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { WebhookEvent } from "../../src/observe/public-events.ts"
 import type { Posthorn } from "../../src/posthorn.ts"
@@ -78,7 +78,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     expect(events.filter(({ type }) => type === "delivery.attempt")).toHaveLength(500)
   })
 
-  test("what a worker does from its first moment on is heard by whoever listened before", async () => {
+  test("events of a worker's first moments reach processes that listened before it started", async () => {
     const site = await Site.open(await place())
     await site.endpoint("waiting")
     const { heard } = listen(site.sender)
@@ -98,7 +98,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     const inHand = async () => (await client.query("SELECT cardinality(sending) AS count FROM lanes")).rows
     await expect.poll(inHand).toEqual([{ count: 2 }])
     await site.sender.endpoints.pause("acme", "lane")
-    // What waits for its turn is given back; the one under way is not.
+    // Prefetched deliveries are given back; the request in flight is not.
     await expect.poll(inHand, { timeout: AT_ONCE_MS }).toEqual([{ count: 1 }])
     release(200)
     await expect.poll(() => site.sender.stats()).toMatchObject({ delivered: 1, pending: 19 })

@@ -35,7 +35,7 @@ function rowsRead(plan: Plan): number {
   return own + (plan.Plans ?? []).reduce((sum, part) => sum + rowsRead(part), 0)
 }
 
-/** What a turn's statements read is not shown by EXPLAIN, but counted in this transaction. */
+/** EXPLAIN does not show the rows that the function's statements read; this transaction's counters do. */
 const TOUCHED = `
   SELECT sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid))::int AS rows
     FROM pg_class WHERE relname ~ '^(lanes|lane_wakes|workers|webhook_deliveries_live|deliveries_live)'`
@@ -113,7 +113,7 @@ test("claim and fetch for another lane read the same rows and take the same time
     await store.close()
     return { rows, medianMs: times.sort((a, b) => a - b)[TIMES / 2]! }
   }
-  /** Somebody looks at the blocked lane, and gives it back: it waits for nothing then. */
+  /** A worker looks at the blocked lane and releases it: it has no due time then. */
   const block = async (rows: number) => {
     await client.query(FLOOD, [rows])
     await client.query(
@@ -123,7 +123,7 @@ test("claim and fetch for another lane read the same rows and take the same time
     await site.receiver.arrived("/other", sent)
     await worker.engine!.whenIdle()
     await worker.close()
-    // What autovacuum does by itself, though nobody knows when.
+    // As autovacuum does at a time of its own choice.
     await client.query("VACUUM ANALYZE")
   }
 

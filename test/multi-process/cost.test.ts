@@ -1,4 +1,4 @@
-/** What a worker and a message cost the database, counted in statements as they leave the processes. */
+/** The cost of a worker and of a message for the database, in statements that leave the processes. */
 import pg from "pg"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { ON_SHARED_SERVERS, Site } from "./site.ts"

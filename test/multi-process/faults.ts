@@ -1,4 +1,4 @@
-/** What goes wrong in the tests with many workers, and when: so that every repeat can be held against a cause. */
+/** The faults in the tests with several workers, and their times, so that every repeat has a cause. */
 
 import { setTimeout as pass } from "node:timers/promises"
 import { Redis } from "ioredis"
@@ -51,7 +51,7 @@ export class Crew {
     return crew
   }
 
-  /** One that starts while the database is away ends with an error that says so, and is started again, as by a supervisor. */
+  /** A worker that starts while the database is away ends with an error that says so, and is started again, as by a supervisor. */
   async #hire(): Promise<void> {
     const { leaseMs, maxInFlight } = this.#options
     const retry = { delays: [0.02, 0.05, 0.1], maxAttempts: 20 }

@@ -1,4 +1,4 @@
-/** What is written down may be known here later than what follows from it: a retry is then in hand before its failure is. */
+/** The answer of a settle may arrive later than its consequences: a retry is then fetched before its failure is known. */
 import type { ServerResponse } from "node:http"
 import { expect, onTestFinished, test } from "vitest"
 import { openPosthorn } from "../../src/posthorn.ts"

@@ -1,4 +1,4 @@
-/** What must hold after everything that went wrong: nothing lost, order kept, and no repeat without a cause. */
+/** Invariants after all faults: nothing lost, order kept, and no repeat without a cause. */
 import type pg from "pg"
 import { expect } from "vitest"
 import type { WorkerProcess } from "../support/workers.ts"

@@ -22,7 +22,7 @@ async function openShop(place: Place) {
 }
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
-  test("what is rolled back leaves nothing, and what is sent after it is all that arrives", async () => {
+  test("a send that is rolled back leaves nothing, and only the send after it arrives", async () => {
     const { site, client, count } = await openShop(await place())
     const rolledBack = await site.sender.send("acme", { ...MESSAGE, idempotencyKey: "1" }, { tx: client })
     expect(rolledBack).toMatchObject({ matched: 1, duplicate: false })
@@ -36,7 +36,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     expect(site.receiver.requests.map(({ id }) => id)).toEqual([sent.id])
   })
 
-  test("what is committed with the user's own rows is delivered within two seconds, and not before", async () => {
+  test("a send that is committed with the user's own rows is delivered within two seconds, and not before the commit", async () => {
     const { site, client, count } = await openShop(await place())
     const { id } = await site.sender.send("acme", MESSAGE, { tx: client })
     const batch = await site.sender.sendBatch("acme", [MESSAGE, MESSAGE], { tx: client })
@@ -86,7 +86,7 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     })
   })
 
-  test("what is no client is refused", async () => {
+  test("a transaction that is no pg client is refused", async () => {
     const { site } = await openShop(await place())
     for (const tx of [null, {}, "client"])
       await expect(site.sender.send("acme", MESSAGE, { tx })).rejects.toMatchObject({

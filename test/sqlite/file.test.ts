@@ -1,4 +1,4 @@
-/** What is true of SQLite's file alone: one process owns it, and it is all there is. */
+/** Properties of SQLite alone: one process owns the file, and the file has everything. */
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"

@@ -63,7 +63,7 @@ test("after ten seconds with nothing to do the lane is given back, and the next 
   expect(times("fetch")).toBe(2)
 })
 
-test("one that fails is retried as ever, beside what is handed over meanwhile", async () => {
+test("a delivery that fails is retried by its schedule, beside those that are handed over meanwhile", async () => {
   const { harness } = await start()
   await harness.endpoint({ retry: { delays: [0.5], maxAttempts: 3 } })
   await harness.send()
@@ -91,7 +91,7 @@ test("an endpoint that was paused a moment ago is sent nothing, and gets it when
   await harness.published("delivery.delivered", 2)
 })
 
-test("what is handed over while its endpoint is changed again and again goes out, with no time passing", async () => {
+test("a delivery that is handed over while its endpoint is changed again and again is sent, with no time passing", async () => {
   const { harness } = await start()
   const id = await harness.endpoint()
   const change = (n: number) => harness.posthorn.endpoints.update("acme", id, { description: `${n}` })

@@ -38,7 +38,7 @@ export async function freshGround({ migrated }: { readonly migrated: boolean }):
   return ground
 }
 
-/** What the test's schedule left in the run's shared Redis. */
+/** Deletes the keys of the test's schedule from the run's shared Redis. */
 async function forgetLanes(ground: Ground): Promise<void> {
   if (!(await ground.hasTables())) return
   const [row] = await ground.sql("SELECT value FROM meta WHERE key = 'database_id'")

@@ -14,7 +14,7 @@ export interface Query {
 export type Failure = "nxdomain" | "servfail" | "refused" | "empty" | "tarpit" | "garbage"
 
 export interface Records {
-  /** What is left out is empty. */
+  /** Missing fields are empty. */
   readonly a?: readonly string[] | Failure
   readonly aaaa?: readonly string[] | Failure
   /** Followed here, as a recursive server does, to what this server answers for that name. */

@@ -13,7 +13,7 @@ interface Trap {
   failed(error: Error): void
 }
 
-/** What all connections have in common. */
+/** State that all connections share. */
 export interface Network {
   latencyMs: number
   /** Nothing passes before this resolves. */

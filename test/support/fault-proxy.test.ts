@@ -106,7 +106,7 @@ test("a client that breaks off is broken off at the server", async () => {
   expect(await accepted[0]!.closed).toBe("ECONNRESET")
 })
 
-test("it gives the URL of what is behind it", async () => {
+test("the proxy gives the URL of the server behind it", async () => {
   const { proxy } = await start()
   expect(proxy.through("postgres://me@db.example:5432/shop?sslmode=disable")).toBe(
     `postgres://me@127.0.0.1:${proxy.port}/shop?sslmode=disable`,
@@ -178,7 +178,7 @@ test("the server's bytes get nowhere in a black hole either", async () => {
   expect(peer.received).toBe("Abye")
 })
 
-test("what a black hole held is lost when the connection is reset", async () => {
+test("bytes that a black hole held are lost when the connection is reset", async () => {
   const { proxy, dial, direct, accepted } = await start()
   const old = await dial()
   old.socket.write("a")

@@ -1,4 +1,4 @@
-/** What a test stands on: the URLs that a Posthorn opens, and an operator's own connection to the data behind them. */
+/** The data of a test: the URLs that a Posthorn opens, and an operator's own connection to the same data. */
 import { existsSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
@@ -15,7 +15,7 @@ export type Row = Record<string, unknown>
 export interface Ground {
   readonly kind: "sqlite" | "postgres"
   readonly options: Pick<PosthornOptions, "store" | "schedule">
-  /** What an operator types into the running system's data, with `?` for values. Rows look the same whatever the store. */
+  /** Runs SQL that an operator types, with `?` for values. Rows look the same on every store. */
   sql(text: string, ...values: Value[]): Promise<Row[]>
   /** The deliveries that a worker has taken, as it wrote them down: those being sent (1), and those that wait for their turn (0). */
   inHand(): Promise<Row[]>

@@ -185,7 +185,7 @@ export class Harness {
     return (await this.published("delivery.attempt", before + 1))[before]!
   }
 
-  /** What an operator types into the running system's data, over a connection of their own. */
+  /** Runs SQL that an operator types, over a connection of their own. */
   sql(text: string, ...values: Value[]): Promise<Row[]> {
     return this.ground.sql(text, ...values)
   }

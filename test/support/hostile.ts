@@ -47,7 +47,7 @@ export const FLOODS = {
     void socket.end(`${OK}x-large: ${"x".repeat(1_000_000)}\r\ncontent-length: 0\r\n\r\n`),
   "endless-headers": pour(OK, Buffer.from("x-a: b\r\n".repeat(1000))),
   "endless-trailers": pour(`${CHUNKED}1\r\nx\r\n0\r\n`, Buffer.from("x-a: b\r\n".repeat(1000))),
-  // What follows is neither a header nor a body, and has no limit but that of the whole answer.
+  // Line breaks are neither a header nor a body, and have no limit but that of the whole answer.
   "endless-reason": pour("HTTP/1.1 200 ", FILLER),
   "endless-line-breaks": pour("", Buffer.from("\r\n".repeat(0x8000))),
   "endless-chunk-size": pour(`${CHUNKED}0`, Buffer.alloc(0x1_0000, "0")),

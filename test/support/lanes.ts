@@ -26,9 +26,9 @@ export class LaneWorld {
   readonly url: string
   readonly database: Database
   readonly #open: OpenSchedule
-  /** What the store would find waiting. */
+  /** Lanes that the store would find waiting. */
   waiting: LaneWake[] = []
-  /** What the workers log. */
+  /** Log lines of the workers. */
   readonly log = new LogLines()
   /** Their measurements. */
   readonly instruments = new Recorder()

@@ -26,7 +26,7 @@ interface Waiting {
 
 export class Program {
   readonly process: ChildProcess
-  /** What it wrote on standard output, as whole lines. */
+  /** Standard output, as whole lines. */
   readonly lines: string[] = []
   /** Resolves when it has ended and everything that it wrote has been read. */
   readonly ended: Promise<Ending>

@@ -11,7 +11,7 @@ export interface WorkerOptions extends Omit<PosthornOptions, "logger" | "onFatal
   readonly tells?: boolean
 }
 
-/** What a worker is told over its channel. */
+/** Orders for a worker, over its channel. */
 export type WorkerOrder =
   | { readonly kind: "block"; readonly ms: number }
   | { readonly kind: "count"; readonly number: number }

@@ -1,4 +1,4 @@
-/** What is known of the file and the database that `make.ts` made. */
+/** Facts about the file and the database that `make.ts` made. */
 import type { PolicyInput } from "../../src/index.ts"
 
 export interface Facts {

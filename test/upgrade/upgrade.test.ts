@@ -1,4 +1,4 @@
-/** What the version before left behind, killed in the middle of a request, is all there after an upgrade, and is delivered. */
+/** Data of the previous version, killed in the middle of a request, is complete after an upgrade, and is delivered. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"

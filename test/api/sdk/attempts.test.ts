@@ -188,7 +188,7 @@ test("an endpoint that was deleted stays among the destinations of its messages"
   expect(await destinations()).toEqual(before)
 })
 
-test("one that was called off is canceled for those who know the word, and a success for the others", async () => {
+test("a cancelled delivery is canceled for clients that know the word, and a success for the others", async () => {
   const { svix, server } = await start()
   await svix.endpoint.patch("acme", "hook", {})
   const { id } = await svix.message.create("acme", {

@@ -40,7 +40,7 @@ test("a batch is sent in its order, with each payload in the bytes in which it c
   expect(without.body.data[0].payload).toEqual({})
 })
 
-test("all of a batch is accepted, or none, and the message at fault is named", async () => {
+test("a batch is accepted as a whole or not at all, and the message at fault is named", async () => {
   const { post, stored } = await start()
   const refused = async (second: object, ...loc: string[]) =>
     expect(await post({ messages: [message("a"), second] })).toMatchObject({

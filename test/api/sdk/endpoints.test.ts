@@ -59,7 +59,7 @@ test("an endpoint is created, read, replaced, changed and deleted", async () => 
   expect(await refusal(svix.endpoint.get("acme", made.id))).toMatchObject({ status: 404 })
 })
 
-test("what goes nowhere is refused with the reason, and so is what is not known", async () => {
+test("a URL that cannot be sent to is refused with the reason, and so is an unknown field", async () => {
   const { server, svix } = await start()
   for (const url of ["ftp://example.com/", "http://10.0.0.1/", "not a url", "http://[::]/"]) {
     expect(await refusal(svix.endpoint.create("acme", { url }))).toMatchObject({

@@ -28,7 +28,7 @@ async function filled() {
   return all
 }
 
-test("what one tenant exports another imports, with Svix's client", async () => {
+test("one tenant's export is imported by another, with Svix's client", async () => {
   const { svix, other, server } = await filled()
   const exported = await svix.environment.export()
   expect(exported).toMatchObject({
@@ -77,7 +77,7 @@ test("an import adds and replaces; what it does not name stays", async () => {
   ])
 })
 
-test("what is not fit to be imported leaves everything as it was", async () => {
+test("an import that is refused leaves everything as it was", async () => {
   const { server } = await start()
   const fresh = { name: "fresh", description: "" }
   for (const [body, ...loc] of [

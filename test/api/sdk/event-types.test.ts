@@ -121,7 +121,7 @@ test("a portal sees what has no flag, and what has one of its own", async () => 
   expect((await svixFor(server).eventType.list()).data).toHaveLength(3)
 })
 
-test("what an event type cannot be is refused by field", async () => {
+test("an invalid event type is refused with the field", async () => {
   const server = await ApiServer.start()
   for (const [body, ...loc] of [
     [{ name: "a" }, "body", "description"],

@@ -32,7 +32,7 @@ test("a key is created, opens what it is for, is listed without its token, and i
   expect((await server.call("GET", `/key/${id}`)).body.revokedAt).toBe(new Date(clock.now()).toISOString())
 })
 
-test("it can be revoked in a while, which can be shortened and not extended", async () => {
+test("a key can be revoked with a delay, which can be shortened and not extended", async () => {
   const clock = new TestClock()
   const server = await ApiServer.start({ clock })
   const { body } = await server.call("POST", "/key", { body: { name: "old", scope: "admin" } })
@@ -67,7 +67,7 @@ test("another tenant's keys are not there", async () => {
   expect((await server.call("GET", "/app", { key: other.token })).status).toBe(200)
 })
 
-test("what a key cannot be is refused by field", async () => {
+test("an invalid key is refused with the field", async () => {
   const server = await ApiServer.start()
   for (const [body, ...loc] of [
     [{ scope: "admin" }, "name"],

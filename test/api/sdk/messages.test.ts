@@ -21,7 +21,7 @@ async function start(): Promise<World> {
   return { server, svix, receiver }
 }
 
-test("what is sent arrives signed, and both libraries verify it", async () => {
+test("a message arrives signed, and both libraries verify it", async () => {
   const { svix, receiver } = await start()
   await svix.endpoint.create("acme", { url: receiver.url("/hook"), uid: "hook" })
   const message = await svix.message.create("acme", { eventType: "invoice.paid", payload: { invoice: 17 } })

@@ -79,7 +79,7 @@ test("its secret is shown and rotated, its headers are set, and credentials amon
   })
 })
 
-test("what happens is told, signed with the endpoint's secret, and only of the types that it asked for", async () => {
+test("operational webhooks are signed with the endpoint's secret, and only of the types that it asked for", async () => {
   const receiver = await Receiver.start()
   onTestFinished(() => receiver.close())
   const { svix, endpoint } = await start()

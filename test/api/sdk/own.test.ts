@@ -1,4 +1,4 @@
-/** What Svix has no word for: policies, deliveries, dead letters, lanes. */
+/** Resources that Svix does not have: policies, deliveries, dead letters, lanes. */
 import { expect, onTestFinished, test } from "vitest"
 import { Receiver } from "../../support/receiver.ts"
 import { ApiServer } from "../support/server.ts"
@@ -98,7 +98,7 @@ test("an attempt says why it failed beside the status of an answer that broke of
     })
 })
 
-test("what waits is counted and sent now: the receiver is back", async () => {
+test("deliveries that wait are counted, and sent now when the receiver is back", async () => {
   const { server, receiver, endpoint, send } = await start()
   receiver.queue("/hook", 500, 500)
   await endpoint("hook", { retry: RETRY })

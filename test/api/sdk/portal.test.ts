@@ -104,7 +104,7 @@ test("how its endpoints are tried is not for the portal to say, but for the orga
   ).toMatchObject({ status: 200, body: { retry: "relay", concurrency: 2, ordered: true } })
 })
 
-test("it is good for a week, or for as long as was said", async () => {
+test("a portal's key is good for a week, or for as long as the request says", async () => {
   const clock = new TestClock()
   const { portal } = await start({ clock })
   const [week, hour] = [await portal(), await portal({ expiry: 3600 })]
@@ -116,7 +116,7 @@ test("it is good for a week, or for as long as was said", async () => {
   expect(await refusal(week.endpoint.list("acme"))).toMatchObject({ status: 401 })
 })
 
-test("all of an application's keys, or those of some sessions, can be expired at once or in a while", async () => {
+test("the keys of an application, or of some sessions, can be expired at once or with a delay", async () => {
   const clock = new TestClock()
   const { server, svix, portal } = await start({ clock })
   const anna = await portal({ sessionId: "anna" })
@@ -203,7 +203,7 @@ test("a JWT is told the same, and that it cannot be logged out", async () => {
   })
 })
 
-test("what cannot be asked for is refused by field", async () => {
+test("an invalid request is refused with the field", async () => {
   const { server } = await start()
   for (const [body, ...loc] of [
     [{ expiry: 604_801 }, "expiry"],

@@ -25,7 +25,7 @@ async function start() {
   return { server, svix, apps }
 }
 
-test("what each application sent, and to how many endpoints", async () => {
+test("statistics say what each application sent, and to how many endpoints", async () => {
   const { svix, apps } = await start()
   const started = await svix.statistics.aggregateAppStats(all)
   expect(started).toMatchObject({ task: "application.stats", status: "finished", unresolvedAppIds: [] })

@@ -7,7 +7,7 @@ import { ApiServer } from "../support/server.ts"
 
 const SINCE = new Date(0)
 
-/** Nobody delivers, so that tasks stay as they are. */
+/** Without a worker, so that tasks stay as they are. */
 async function start() {
   const server = await ApiServer.start({ options: { deliver: false } })
   const svix = svixFor(server)

@@ -36,7 +36,7 @@ export class Contract {
     this.#ajv.addSchema(document as object, DOCUMENT)
     this.#document = document
     this.#patterns = Object.keys(document.paths)
-      // What is spelled out goes before what has a name in it.
+      // Literal paths go before those with parameters.
       .sort((a, b) => a.split("{").length - b.split("{").length)
       .map((path) => [new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`), path])
   }
@@ -76,7 +76,7 @@ export class Contract {
     return operation.operationId
   }
 
-  /** What is not described may only refuse, and in the usual words. */
+  /** A route that is not described may only refuse, with the usual error. */
   #checkBeside(method: string, path: string, where: string, answer: Answered): void {
     if (BESIDE.has(path) && answer.status < 400) return
     if (!ANYWHERE.has(answer.status)) throw new Error(`${where}, and the document has no such operation`)

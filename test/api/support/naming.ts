@@ -1,4 +1,4 @@
-/** What requests say of the things that they are about. */
+/** How requests name the resources that they are about. */
 import type { Operation } from "./operations.ts"
 import { type Known, type Names, type Request, requestOf } from "./sample.ts"
 
@@ -25,7 +25,7 @@ export interface Called {
 
 const HOUR_MS = 3_600_000
 
-/** What it takes besides to get through, and what would then be left behind. */
+/** Values for the other fields of a request: those that it needs to succeed, and whose traces would show that it did. */
 export const BESIDES: Known = {
   url: "http://127.0.0.1:9/changed",
   name: "changed",

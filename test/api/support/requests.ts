@@ -11,7 +11,7 @@ export interface FuzzRequest extends CallOptions {
 }
 
 export interface Material {
-  /** What is there, to be asked for now and then. */
+  /** Names that exist, to be asked for now and then. */
   readonly names: readonly Names[]
   readonly hints: Hints
   readonly keys: readonly string[]

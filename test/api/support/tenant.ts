@@ -14,7 +14,7 @@ export interface FullTenant {
   readonly ownIds: readonly string[]
   /** Others may have chosen the same. */
   readonly ownNames: readonly string[]
-  /** What not even everybody who belongs to it may see. */
+  /** Secrets that not even every key of the tenant may see. */
   readonly secrets: readonly string[]
   /** In every text of what belongs to the application. */
   readonly appMark: string
@@ -25,7 +25,7 @@ export interface FullTenant {
 export interface TenantInput {
   readonly orgId: string
   readonly mark: string
-  /** What its uids end with; two tenants may use the same. */
+  /** The end of its uids; two tenants may use the same. */
   readonly suffix: string
 }
 

@@ -75,7 +75,7 @@ export class World {
     return this.keyOf(FIRST_ORG, input)
   }
 
-  /** What was answered, or null where not even the contract holds. */
+  /** The answer, or null where it breaks the contract. */
   async visit({
     who,
     key,
@@ -131,7 +131,7 @@ function residents(keys: readonly { readonly name: string }[]): object[] {
   return keys.filter(({ name }) => name !== VISITOR)
 }
 
-/** What reads, then what changes, then what takes away and puts: the deepest first, and each away before it is put. */
+/** Operations that read come first, then those that change, then those that delete and put: the deepest path first, deletes before puts. */
 function gentlestFirst(a: Operation, b: Operation): number {
   const stage = ({ method }: Operation) =>
     ["GET", "HEAD"].includes(method) ? 0 : ["POST", "PATCH"].includes(method) ? 1 : 2

@@ -22,7 +22,7 @@ export type StopMode = "fast" | "immediate" | "kill"
 
 const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const
 
-/** What only a crash of the whole machine needs is off. */
+/** Settings that only protect against a crash of the whole machine are off. */
 const SETTINGS = {
   fsync: "off",
   full_page_writes: "off",

@@ -9,7 +9,7 @@ import type { Home } from "./home.ts"
 const START_MS = 30_000
 const PROBE_EVERY_MS = 10
 
-/** What a killed PostgreSQL's last processes, which end a moment after it, do to its successor. */
+/** Errors of a PostgreSQL that starts before the last processes of a killed one have ended. */
 const PREDECESSOR_STILL_ENDING = /pre-existing shared memory block|lock file ".*" already exists/
 
 export class ServerProcess {
