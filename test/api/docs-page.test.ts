@@ -59,13 +59,14 @@ test("each call has an example: a request that the server takes and an answer th
   onTestFinished(() => receiver.close())
   const { key, ids } = await fillTenant(server, receiver, { orgId: "org_docs", mark: "docs", suffix: "docs" })
   const html = await page()
+  const contract = await server.contract
   const takesAway = ({ method }: { readonly method: string }) => Number(method === "DELETE")
   for (const call of calls.toSorted((a, b) => takesAway(a) - takesAway(b))) {
     const { body } = exampleRequest(call, document)
     const { status, body: answer } = exampleAnswer(call, document)
     const path = filled(call.path, [ids.names])
     const text = answer === undefined ? "" : JSON.stringify(answer)
-    server.contract.check(call.method, path, { status, type: "application/json", text })
+    contract.check(call.method, path, { status, type: "application/json", text })
     const sent = body === undefined ? {} : { body }
     const got = await server.call(call.method, path.replace("/api/v1", ""), { key, ...sent })
     // The example may name things that this tenant does not have, or that calls before this one have taken away.

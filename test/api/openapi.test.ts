@@ -90,7 +90,7 @@ test("a policy is described field by field, and every policy that is given fits 
 })
 
 test("an answer that it does not describe fails the test that got it", async () => {
-  const { contract } = await ApiServer.start()
+  const contract = await (await ApiServer.start()).contract
   const answer = (status: number, body: unknown) => {
     return { status, type: "application/json", text: JSON.stringify(body) }
   }

@@ -5,7 +5,7 @@ import { ROUTES } from "../../../src/api/routes/all.ts"
 import { openPosthorn, type Posthorn } from "../../../src/posthorn.ts"
 import { Contract } from "./contract.ts"
 
-const contracts = new Map<readonly Routes[], Promise<Contract>>()
+const contracts = new WeakMap<readonly Routes[], Promise<Contract>>()
 
 /** Routes want a Posthorn to be made with; which one does not matter. */
 export function contractOf(posthorn: Posthorn, routes: readonly Routes[] = ROUTES): Promise<Contract> {
@@ -29,7 +29,7 @@ export async function apiContract(): Promise<Contract> {
 type Answered = (operation: string | null, status: number) => void
 
 export function fetchChecked(
-  contract: Contract,
+  contract: Contract | Promise<Contract>,
   onAnswer: Answered = () => {},
 ): (input: string | URL | Request, init?: RequestInit) => Promise<Response> {
   return async (input, init) => {
@@ -37,7 +37,10 @@ export function fetchChecked(
     const { status, headers, url } = response
     const text = await response.clone().text()
     const type = headers.get("content-type")
-    onAnswer(contract.check(init?.method ?? "GET", new URL(url).pathname, { status, type, text }), status)
+    onAnswer(
+      (await contract).check(init?.method ?? "GET", new URL(url).pathname, { status, type, text }),
+      status,
+    )
     return response
   }
 }

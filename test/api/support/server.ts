@@ -1,7 +1,7 @@
 /** A real server on a port of its own, on a store of its own, and a client that holds every answer to the OpenAPI document. */
 import type { AddressInfo } from "node:net"
 import { onTestFinished } from "vitest"
-import type { Api } from "../../../src/api/context.ts"
+import type { Api, Routes } from "../../../src/api/context.ts"
 import { createServer, type ServerSettings } from "../../../src/api/server.ts"
 import { createLogger } from "../../../src/observe/log.ts"
 import type { PosthornOptions } from "../../../src/options.ts"
@@ -39,14 +39,19 @@ export class ApiServer {
   readonly url: string
   /** An admin's. */
   readonly key: string
-  readonly contract: Contract
+  readonly #routes: readonly Routes[] | undefined
 
-  private constructor(app: Api, posthorn: Posthorn, url: string, key: string, contract: Contract) {
+  private constructor(app: Api, posthorn: Posthorn, url: string, key: string, routes?: readonly Routes[]) {
     this.app = app
     this.posthorn = posthorn
     this.url = url
     this.key = key
-    this.contract = contract
+    this.#routes = routes
+  }
+
+  /** Made when a test first asks for it: it takes as much CPU as the server. */
+  get contract(): Promise<Contract> {
+    return contractOf(this.posthorn, this.#routes)
   }
 
   static async start(given: ApiServerOptions = {}): Promise<ApiServer> {
@@ -69,8 +74,7 @@ export class ApiServer {
     await app.listen({ port: 0, host: "127.0.0.1" })
     const { token } = await posthorn.keys.create({ name: "test", scope: "admin" })
     const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-    const contract = await contractOf(posthorn, settings.routes)
-    return new ApiServer(app, posthorn, url, token, contract)
+    return new ApiServer(app, posthorn, url, token, settings.routes)
   }
 
   /** The path is below /api/v1. */
