@@ -1,11 +1,11 @@
-/** What a route needs and whether a caller has it. The one place that decides. */
+/** Access control: what a route requires, and whether a caller has it. */
 import type { FastifyContextConfig, FastifyRequest, RouteOptions } from "fastify"
 import type { Capability } from "../resources/keys.ts"
 import type { Caller } from "./caller.ts"
 import { ApiError } from "./errors.ts"
 
 /**
- * `org`: keys of the whole tenant. `app`: those, and keys of the application in the path. `read`: every key of the tenant.
+ * `org`: keys of the whole tenant. `app`: also keys of the application in the path. `read`: every key of the tenant.
  * `none`: anybody.
  */
 export type Need = "org" | "app" | "read" | "none"
@@ -13,21 +13,21 @@ export type Need = "org" | "app" | "read" | "none"
 declare module "fastify" {
   interface FastifyContextConfig {
     auth?: Need
-    /** What a key with a list of capabilities must have among them. */
+    /** Required of keys that have a list of capabilities. */
     capability?: Capability
   }
 }
 
-/** Anything else cannot be one, and is not asked of the store. */
+/** Other texts cannot name an application: the store is not asked. */
 const NAME = /^[\w.-]{1,256}$/
 
-/** A capability that is more than another. */
+/** The capabilities that imply another. */
 const INCLUDED_IN: { readonly [C in Capability]?: readonly Capability[] } = {
   ViewEndpointSecret: ["ManageEndpointSecret", "ManageEndpoint"],
   ManageEndpointSecret: ["ManageEndpoint"],
 }
 
-/** A route that does not say what it needs and what it takes must not start. */
+/** Throws for a route that does not declare its access and its parameters. */
 export function requireDeclared({ method, url, config, schema }: RouteOptions): void {
   const route = `${method} ${url}`
   if (config?.auth === undefined) throw new Error(`${route} does not declare what it needs: set config.auth`)
@@ -44,7 +44,7 @@ export function requireDeclared({ method, url, config, schema }: RouteOptions): 
     throw new Error(`${route} is not described: set schema.operationId, summary and response`)
 }
 
-/** Throws what the caller is told. Whether the path's application is theirs is asked of `idOf`, if it is named by a uid. */
+/** Throws the response for a caller without access. `idOf` resolves the uid of the path's application. */
 export function requireAccess(
   caller: Caller,
   request: FastifyRequest,
@@ -57,7 +57,7 @@ export function requireAccess(
   return app === caller.appId ? undefined : requireOwn(caller.appId, app, idOf)
 }
 
-/** All that can be said without the path. */
+/** The checks that do not depend on the path. */
 export function requireScope(
   caller: Caller,
   method: string,
@@ -78,7 +78,7 @@ async function requireOwn(
     throw ApiError.of(404, "not_found", `Entity not found: there is no application "${named}"`)
 }
 
-/** What weighs on everybody's deliveries is not for the customer whose endpoint it is. */
+/** These fields affect the deliveries of other customers: an application's key cannot set them. */
 const OPERATORS = ["retry", "concurrency", "ordered"] as const
 
 export function refuseOperatorFields({ appId }: Caller, body: object): void {

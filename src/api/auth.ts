@@ -1,4 +1,4 @@
-/** Every request is known by its key before anything of it is read. */
+/** Authentication: identifies the caller before the body is read. */
 import type { FastifyRequest } from "fastify"
 import type { Posthorn } from "../posthorn.ts"
 import { KeyRing } from "../resources/key-ring.ts"
@@ -11,12 +11,12 @@ import { unsupported } from "./unsupported.ts"
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Null where anybody may ask. */
+    /** Null on routes without authentication. */
     caller: Caller | null
   }
 }
 
-/** Whose key it is. It throws, or rejects, with what a stranger is told. */
+/** The caller of a request; throws or rejects with a 401. Synchronous when the key is cached. */
 export type Identify = (authorization: string | undefined) => Caller | Promise<Caller>
 
 export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReader | null): Identify {
@@ -29,7 +29,6 @@ export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReade
       return (await posthorn.tenant(caller.orgId).applications.get(key)).id
     })
   }
-  /** Undefined where nothing had to be waited for. */
   const admit = (request: FastifyRequest): undefined | Promise<void> => {
     const caller = identify(request.headers.authorization)
     return caller instanceof Promise ? caller.then((known) => enter(request, known)) : enter(request, caller)
@@ -40,7 +39,6 @@ export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReade
     const isNothing = request.is404 && unsupported(request) === null
     if (isNothing || request.routeOptions.config.auth === "none") return done()
     const admitted = admit(request)
-    // Given to the framework where it has to be waited for: it knows what to do with each way in which that ends.
     return admitted === undefined ? done() : withTimeout(request, admitted)
   })
   app.addHook("onClose", () => ring.close())

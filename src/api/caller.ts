@@ -1,4 +1,4 @@
-/** Who makes a request: a token becomes a tenant, perhaps one application of it, and what may be done there. */
+/** The caller of a request, from its token: a tenant, possibly limited to one application, and its rights. */
 import { PosthornError } from "../core/errors.ts"
 import { requireOrg } from "../core/org.ts"
 import type { KeyProblem, KeyRing, Verified } from "../resources/key-ring.ts"
@@ -8,14 +8,14 @@ import type { TokenReader } from "./jwt.ts"
 
 export interface Caller {
   readonly orgId: string
-  /** The one application that it reaches; null for all of the tenant. */
+  /** The only application that the caller can access; null for the whole tenant. */
   readonly appId: string | null
   readonly access: KeyScope
   /** Null for all. */
   readonly capabilities: readonly Capability[] | null
-  /** The flags whose event types it sees; null for all. */
+  /** Feature flags of the event types that are visible to the caller; null for all. */
   readonly featureFlags: readonly string[] | null
-  /** Null for a token that is no key of ours. */
+  /** Null for a JWT. */
   readonly keyId: string | null
 }
 
@@ -30,7 +30,7 @@ export function unauthenticated(detail: string): ApiError {
   return ApiError.of(401, "authentication_failed", detail)
 }
 
-/** `readToken` is null where no secret for Svix's tokens is set. */
+/** `readToken` is null when no JWT secret is configured. */
 export function callerOf(
   authorization: string | undefined,
   ring: KeyRing,
@@ -57,7 +57,7 @@ function callerBy(verified: Verified): Caller {
   }
 }
 
-/** What a Svix token says of its bearer: `sub` is an organization, or an application with its organization beside it. */
+/** In Svix's tokens `sub` is an organization, or an application whose organization is in `org`. */
 export function callerFromClaims(claims: { readonly [name: string]: unknown }): Caller {
   const { sub, org, feature_flags: flags } = claims
   const isApp = typeof sub === "string" && /^app_\w{1,64}$/.test(sub)

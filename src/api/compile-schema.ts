@@ -1,9 +1,9 @@
-/** Compiles schemas, and says what does not fit them and where. */
+/** Compiles schemas into checks that report every problem with its location. */
 import { Ajv, type ErrorObject } from "ajv"
 import { ApiError, type Problem } from "./errors.ts"
 import { FILTER, type JsonSchema, SHOWN } from "./schema.ts"
 
-/** Null when the value fits. What the schema has a default for is filled in. */
+/** Null when the value is valid. Fills in the schema's defaults. */
 export type Check = (value: unknown) => ApiError | null
 
 const PARTS: { readonly [part: string]: string } = {
@@ -15,17 +15,17 @@ const PARTS: { readonly [part: string]: string } = {
 
 const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
 
-/** RFC 3339, as far as a date that exists. */
+/** RFC 3339, and a date that exists. */
 function isTimestamp(text: string): boolean {
   const [, year, month, day] = TIMESTAMP.exec(text) ?? []
   if (day === undefined || Number.isNaN(Date.parse(text))) return false
-  // The 30th of February would be read as the 2nd of March.
+  // Date.parse reads the 30th of February as the 2nd of March.
   return Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
 }
 
 const ajv = new Ajv({
   useDefaults: true,
-  // The names of schemas are for the document; the same one is part of many.
+  // `$id` is a name in the OpenAPI document, and the same in many schemas.
   addUsedSchema: false,
   allowUnionTypes: true,
   verbose: true,
@@ -45,7 +45,7 @@ export function compileCheck(schema: JsonSchema, httpPart: string): Check {
   }
 }
 
-/** The validator stops at the first problem. Of names all are told, so that a missing field does not hide a misspelt one. */
+/** The validator stops at its first error; all missing and unknown names are listed, so that one does not hide another. */
 function problemsOf(
   { keyword, instancePath, params, parentSchema, message, data }: ErrorObject,
   part: string,
@@ -68,10 +68,10 @@ function problemsOf(
   }
 }
 
-/** As many wrong names as are told of: a body may have any number. */
+/** The most wrong names in a response. */
 const MOST_NAMES = 20
 
-/** The names that are missing or unknown in a value, at every depth. */
+/** The missing and unknown names in a value, at every depth. */
 function problemsWithin(schema: JsonSchema, data: unknown, loc: readonly string[]): Problem[] {
   if (typeof data !== "object" || data === null) return []
   const found: Problem[] = []

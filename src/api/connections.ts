@@ -1,19 +1,19 @@
-/** Clients that dawdle, and clients that do not speak HTTP. */
+/** Timeouts of connections, and responses to requests that Node cannot parse. */
 import type { Server } from "node:http"
 import type { FastifyHttpOptions } from "fastify"
 
 export interface Timeouts {
-  /** To the end of the headers. */
+  /** From the start of a request to the end of its headers. */
   readonly headersMs: number
-  /** To the end of the body. */
+  /** From the start of a request to the end of its body. */
   readonly requestMs: number
-  /** For each step of the work on it. */
+  /** For each step of its processing. */
   readonly handlerMs: number
 }
 
 export const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 30_000, handlerMs: 30_000 }
 
-/** How long a connection may rest between two requests. */
+/** Idle time of a connection between two requests. */
 const KEEP_ALIVE_MS = 72_000
 
 const ANSWERS: { readonly [code: string]: readonly [number, string, string, string] } = {

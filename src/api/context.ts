@@ -1,4 +1,4 @@
-/** What every route is given. */
+/** The context that routes are registered with. */
 
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox"
 import type {
@@ -20,16 +20,16 @@ export type Api = FastifyInstance<
   TypeBoxTypeProvider
 >
 
-/** Where Svix's clients look for it. */
+/** As in Svix's API. */
 export const PREFIX = "/api/v1"
 
 export interface Context {
   readonly posthorn: Posthorn
-  /** Where others reach the server; null when nobody said. */
+  /** The address under which clients reach the server; null when it is not configured. */
   readonly publicUrl: string | null
-  /** The tenant of the key that came with the request. Ids made through it are the same when the request is repeated. */
+  /** The caller's tenant. Its ids are the same when an idempotent request is repeated. */
   tenant(request: FastifyRequest): Tenant
 }
 
-/** One for each resource. */
+/** Registers the routes of one resource. */
 export type Routes = (app: Api, context: Context) => void

@@ -1,4 +1,4 @@
-/** Browsers anywhere may ask: keys travel in a header that no browser sends by itself, so there is nothing to borrow. */
+/** CORS for every origin: keys are sent in a header that browsers do not add by themselves. */
 import type { Api } from "./context.ts"
 
 export function allowBrowsers(app: Api): void {

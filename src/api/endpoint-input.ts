@@ -1,9 +1,9 @@
-/** Endpoints as they come over the wire, in the library's words; and their headers, without showing what is secret. */
+/** Translates endpoints from the API's fields to the library's; shows headers without their secrets. */
 import type { EndpointInput } from "../resources/endpoints.ts"
 import { eitherName } from "./query-params.ts"
 import type { EndpointIn } from "./schemas/endpoint.ts"
 
-/** Null takes a value away, or leaves the making of a secret to us. */
+/** Null removes a value; a null secret is generated. */
 export function endpointInput(body: Partial<EndpointIn>): Partial<EndpointInput> {
   const { throttleRate, rateLimit, eventTypes, filterTypes, version, secret, headers, ...rest } = body
   const rate = eitherName(throttleRate, rateLimit)
@@ -18,12 +18,12 @@ export function endpointInput(body: Partial<EndpointIn>): Partial<EndpointInput>
   }
 }
 
-/** Svix takes the base64 alone for an HMAC secret; it is shown with its prefix from then on. */
+/** Svix accepts an HMAC secret without its prefix. */
 export function prefixed(secret: string): string {
   return /^[a-zA-Z0-9+/=]{32,100}$/.test(secret) ? `whsec_${secret}` : secret
 }
 
-/** What a PUT that leaves them out sets back. */
+/** PUT resets the fields that it leaves out. */
 export const DEFAULTS = {
   description: "",
   uid: null,
@@ -35,7 +35,7 @@ export const DEFAULTS = {
   apiVersion: 1,
 } as const
 
-/** Whoever can read an endpoint cannot read what it authenticates with. */
+/** Headers that may contain credentials: their values are not shown. */
 const SENSITIVE = /^cookie$|auth|token|secret|password|api-?key/i
 
 export function headersOut(headers: { readonly [name: string]: string }) {

@@ -1,17 +1,16 @@
-/** What goes wrong, in Svix's shapes: `{code, detail}`, or a list of problems for input that does not fit. */
+/** Error responses in Svix's shapes: `{code, detail}`, or a list of problems for invalid input. */
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify"
 import { type ErrorCode, PosthornError } from "../core/errors.ts"
 import type { Logger } from "../observe/log.ts"
 
-/** One thing that does not fit. */
 export interface Problem {
-  /** Where: body, query, path or header, and then the way there. */
+  /** Begins with body, query, path or header. */
   readonly loc: readonly string[]
   readonly msg: string
   readonly type: string
 }
 
-/** An answer that is no success. */
+/** An error response. */
 export class ApiError extends Error {
   readonly status: number
   readonly body: { readonly code: string; readonly detail: string } | { readonly detail: readonly Problem[] }
@@ -37,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What an answer says of the request. */
+/** The parts of a request that its error response refers to. */
 export type RequestParts = Pick<FastifyRequest, "id" | "params" | "query" | "body">
 
 const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: RequestParts) => ApiError } = {
@@ -50,7 +49,7 @@ const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Req
   closed: () => ApiError.of(503, "closing", "the server is stopping; try again elsewhere, or later", 1),
   store_in_use: () => ApiError.of(503, "store_unavailable", "the store is in use; try again", 1),
   store_unavailable: () => ApiError.of(503, "store_unavailable", "the store cannot be reached; try again", 1),
-  // Where to is for the operator, in the log: a customer's key may ask too.
+  // Only the log has the new location: the caller may be a customer.
   store_moved: () =>
     ApiError.of(
       503,
@@ -68,10 +67,10 @@ const LIBRARY: { readonly [C in ErrorCode]?: (error: PosthornError, request: Req
   store_full: () => ApiError.of(503, "store_full", "the store is full; nothing was accepted", 30),
 }
 
-/** What a body may have around its payload. */
+/** Room in a body for the fields around its payload. */
 export const ENVELOPE_BYTES = 65_536
 
-/** The framework's own, by their codes. */
+/** Fastify's errors, by code. */
 const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: FastifyRequest) => ApiError } = {
   FST_ERR_CTP_BODY_TOO_LARGE: (_, { routeOptions: { bodyLimit = 0 } }) =>
     ApiError.of(
@@ -97,14 +96,14 @@ function toApiError(error: Error, request: FastifyRequest): ApiError {
   return isClients ? ApiError.of(statusCode, "generic_error", error.message) : errorResponse(error, request)
 }
 
-/** To what is no error of the framework's. */
+/** For errors that are not Fastify's. */
 export function errorResponse(error: unknown, request: RequestParts): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof PosthornError) return LIBRARY[error.code]?.(error, request) ?? internal(request)
   return internal(request)
 }
 
-/** Nothing of what it was leaves the house; the log has it. */
+/** The cause is only in the log. */
 function internal(request: RequestParts): ApiError {
   return ApiError.of(
     500,
@@ -116,7 +115,7 @@ function internal(request: RequestParts): ApiError {
 export function handleError(error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const answer = toApiError(error, request)
   logFailure(error, answer, request.log)
-  // The framework would hang up on the rest of the body, and who still sends would see that instead of the answer.
+  // Fastify would close the connection, and a client that still sends would not see the response.
   if ((error as FastifyError).code === "FST_ERR_CTP_BODY_TOO_LARGE") void reply.removeHeader("connection")
   return sendError(answer, reply)
 }
@@ -131,8 +130,7 @@ export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
   return reply.code(answer.status).send(answer.body)
 }
 
-/** The library names fields; the API says whether they came in the path, the query or the body. */
-/** What the API calls a field of the library. */
+/** Fields of the library that have another name in the API. */
 const ALIASES: { readonly [field: string]: readonly string[] } = { message: ["msg_id"], secret: ["key"] }
 
 function locationOf(field: string | undefined, request: RequestParts): string[] {
@@ -150,7 +148,7 @@ function locationOf(field: string | undefined, request: RequestParts): string[] 
     )
     if (field !== undefined) return [name, field, ...rest]
   }
-  // The body of a policy is the policy itself.
+  // The body of a policy's PUT is the policy.
   if (root === "policy" && request.body !== undefined) return ["body", ...rest]
   return [request.body === undefined ? "query" : "body", ...path]
 }

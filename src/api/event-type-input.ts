@@ -1,10 +1,10 @@
-/** Event types as they come over the wire, in the library's words; and who may see which. */
+/** Translates event types from the API's fields to the library's; says which callers see them. */
 import type { EventType, EventTypeInput } from "../resources/event-types.ts"
 import type { Caller } from "./caller.ts"
 import { eitherName } from "./query-params.ts"
 import type { EventTypeIn, EventTypePatch } from "./schemas/event-type.ts"
 
-/** One flag, as it was before there could be several, says the same as a list of it. */
+/** `featureFlag` is Svix's older field, for a single flag. */
 export function eventTypeInput(body: EventTypeIn): EventTypeInput
 export function eventTypeInput(body: EventTypePatch): Partial<EventTypeInput>
 export function eventTypeInput(body: EventTypePatch): Partial<EventTypeInput> {
@@ -14,7 +14,7 @@ export function eventTypeInput(body: EventTypePatch): Partial<EventTypeInput> {
   return { ...(rest as Partial<EventTypeInput>), ...(flags === undefined ? {} : { featureFlags: flags }) }
 }
 
-/** What has no flag is seen by all, the rest by those who have one of its flags. */
+/** Event types without a flag are visible to all callers, others to callers with one of their flags. */
 export function isVisibleTo({ featureFlags }: Caller, type: EventType): boolean {
   if (featureFlags === null || type.featureFlags === null) return true
   return type.featureFlags.some((flag) => featureFlags.includes(flag))

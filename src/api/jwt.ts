@@ -1,24 +1,24 @@
-/** Svix's tokens: JWTs signed with a secret that the operator has set. */
+/** Svix's tokens: JWTs signed with the operator's secret. */
 import type { JWTPayload } from "jose"
 import type { Clock } from "../core/clock.ts"
 import { describe, invalid } from "../core/errors.ts"
 import { type Caller, callerFromClaims, unauthenticated } from "./caller.ts"
 
 export interface JwtSettings {
-  /** For RS… and EdDSA the public key, in PEM. */
+  /** For RS… and EdDSA the public key as PEM. */
   readonly secret: string
   readonly algorithm: string
 }
 
 export type TokenReader = (token: string) => Promise<Caller>
 
-/** As long as the shortest hash: a shorter secret can be guessed from one token. */
+/** The length of the shortest hash: a shorter secret can be guessed from one token. */
 const LEAST_SECRET_BYTES = 32
 
-/** Clocks of two machines may differ by so much. */
+/** Allowed difference between the clocks of two machines. */
 const TOLERANCE_SECONDS = 5
 
-/** The package is loaded here, so that whoever does not use tokens does not wait for it. */
+/** Loads the package lazily: most servers use no tokens. */
 export async function tokenReader({ secret, algorithm }: JwtSettings, clock: Clock): Promise<TokenReader> {
   const jose = await import("jose")
   const key = algorithm.startsWith("HS")
@@ -43,7 +43,7 @@ export async function tokenReader({ secret, algorithm }: JwtSettings, clock: Clo
   }
 }
 
-/** Made once: from the bare secret, every token would take three times as long. */
+/** Imported once: verifying with the bare secret takes three times as long. */
 function sharedKey(secret: string, algorithm: string) {
   const bytes = new TextEncoder().encode(secret)
   if (bytes.length < LEAST_SECRET_BYTES)

@@ -1,4 +1,4 @@
-/** One line for each request, under an id that the caller may choose. */
+/** One log line for each request, with an id that the caller may choose. */
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type FastifyReply, type FastifyRequest, LogController } from "fastify"
@@ -6,7 +6,7 @@ import type { Instruments } from "../observe/instruments.ts"
 import type { Caller } from "./caller.ts"
 import type { Api } from "./context.ts"
 
-/** Svix's clients send one; what could break a log line is not taken. */
+/** Svix's clients send an id. Ids that could break a log line are replaced. */
 export function requestId({ headers }: IncomingMessage): string {
   const given = headers["svix-req-id"]
   return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID()
@@ -18,7 +18,6 @@ interface LoggedRequest {
   readonly caller: Caller | null
 }
 
-/** What the line of a request says beside its id. */
 export function requestFields({ method, url, caller }: LoggedRequest, status: number, elapsedMs: number) {
   return {
     method,

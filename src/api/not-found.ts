@@ -1,4 +1,4 @@
-/** What is not there, in JSON: SDKs parse every answer from 400 on. */
+/** Unknown routes and methods are answered in JSON, since SDKs parse every error response. */
 import type { RouteOptions } from "fastify"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"

@@ -1,7 +1,7 @@
-/** Clients of several languages write null for a field that has no value: such a field is as if it were left out. */
+/** Clients in several languages send null for a field without a value: it counts as absent. */
 import { FILTER, type JsonSchema, SHOWN } from "./schema.ts"
 
-/** Takes null out of the value's optional fields, in place, unless the schema gives null a meaning there. A filter keeps its nulls, and the check refuses them. */
+/** Deletes null fields that are optional and not nullable. A filter keeps its nulls, and the check refuses them. */
 export function dropNulls(schema: JsonSchema, value: unknown): void {
   if (typeof value !== "object" || value === null || schema[FILTER]) return
   const described = (schema[SHOWN] as JsonSchema | undefined) ?? schema
@@ -13,7 +13,7 @@ export function dropNulls(schema: JsonSchema, value: unknown): void {
   }
   const fields = value as { [name: string]: unknown }
   for (const name of Object.keys(fields)) {
-    // A client may call a field "constructor".
+    // A field may be named "constructor".
     const field = Object.hasOwn(properties, name) ? properties[name]! : {}
     if (fields[name] !== null) dropNulls(field, fields[name])
     else if (!required.includes(name) && !takesNull(field)) delete fields[name]
@@ -22,6 +22,6 @@ export function dropNulls(schema: JsonSchema, value: unknown): void {
 
 function takesNull({ type, anyOf, enum: values }: JsonSchema): boolean {
   if (anyOf !== undefined) return anyOf.some(takesNull)
-  // A schema that names no type takes every value.
+  // A schema without a type accepts every value.
   return type === undefined ? values === undefined : [type].flat().includes("null")
 }

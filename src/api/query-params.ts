@@ -1,11 +1,10 @@
-/** From the words of a query string or a body to the library's. */
+/** Translates the parameters of queries and bodies into the library's. */
 import type { PageInput } from "../resources/paging.ts"
 import type { ContentQuery } from "../resources/query.ts"
 import type { ViewOptions } from "./views/views.ts"
 
 type Given<T> = { readonly [K in keyof T]?: T[K] | null | undefined }
 
-/** Only what was given. */
 export function omitNullish<T extends object>(fields: Given<T>): Partial<T> {
   const rest: Partial<T> = {}
   for (const name of Object.keys(fields) as (keyof T)[]) {
@@ -19,7 +18,7 @@ export function toDate(value: Date | string | null | undefined): Date | undefine
   return value === undefined || value === null ? undefined : new Date(value)
 }
 
-/** A field with a newer and an older name. A null in one name does not take away the value in the other. */
+/** The value of a field that has two names. A null under one name does not remove the value under the other. */
 export function eitherName<T>(newer: T | null | undefined, older: T | null | undefined) {
   return newer ?? older ?? (newer === undefined ? older : newer)
 }

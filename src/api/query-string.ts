@@ -1,4 +1,4 @@
-/** Query strings: lists in every spelling that clients use, and values of the type that the schema asks for. */
+/** Parses query strings: lists in every spelling of the clients, values converted to the schema's types. */
 import type { RouteOptions } from "fastify"
 import type { Api } from "./context.ts"
 import { type JsonSchema, Type } from "./schema.ts"
@@ -18,10 +18,10 @@ export function parseQuery(text: string): RawQuery {
   return query
 }
 
-/** As Rust's chrono writes a time, and Svix's server reads it. */
+/** The format of Rust's chrono, which Svix's server accepts. */
 const UTC_TIME = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) UTC$/
 
-/** What does not fit is left as it is, for the schema to refuse. */
+/** Values that cannot be converted stay texts, and the schema refuses them. */
 export function coerceQuery(schema: JsonSchema, raw: RawQuery): { [name: string]: unknown } {
   const query: { [name: string]: unknown } = Object.create(null)
   for (const [name, value] of Object.entries(raw)) {
@@ -48,7 +48,7 @@ function scalar(wanted: JsonSchema, text: string): unknown {
   return text
 }
 
-/** A route that takes no query refuses every one. */
+/** Routes without a query schema refuse every parameter. */
 export function refuseUnknownQueries(app: Api): void {
   app.addHook("onRoute", (route: RouteOptions) => {
     if (route.schema?.hide !== true) route.schema = { querystring: Type.Object({}), ...route.schema }

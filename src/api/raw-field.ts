@@ -1,9 +1,9 @@
-/** The bytes of one field of a JSON object, as they came: what is parsed and written again may be another number, or another text. */
+/** The original bytes of a JSON field: parsing and serializing again could change numbers and texts. */
 
 const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] =
   Buffer.from('"\\,:[]{}')
 
-/** Of the last one, if there are several with this name, as JSON.parse has it; null if there is none. The text must be valid JSON. */
+/** Of duplicate names the last one, as JSON.parse does; null if there is none. The text must be valid JSON. */
 export function rawField(json: Buffer, name: string): Buffer | null {
   let at = json.indexOf(OPEN_OBJECT!) + 1
   let found: Buffer | null = null
@@ -21,7 +21,7 @@ export function rawField(json: Buffer, name: string): Buffer | null {
   return found
 }
 
-/** The bytes of each item of a JSON list, as they came. The text must be valid JSON, and a list. */
+/** The original bytes of each item. The text must be a valid JSON list. */
 export function rawItems(json: Buffer): Buffer[] {
   const items: Buffer[] = []
   let at = skipSpace(json, json.indexOf(OPEN_LIST!) + 1)
@@ -34,7 +34,7 @@ export function rawItems(json: Buffer): Buffer[] {
   return items
 }
 
-/** From an opening quote to behind the closing one; behind everything where there is none. */
+/** The position after the closing quote, or the end of the text. */
 export function endOfText(json: Buffer, from: number): number {
   for (let at = from; ; ) {
     at = json.indexOf(QUOTE!, at + 1)

@@ -28,7 +28,6 @@ import type {
 
 export type { Static, TSchema } from "typebox"
 
-/** A schema as it is written. */
 export interface JsonSchema {
   readonly $id?: string
   readonly type?: string | readonly string[]
@@ -42,16 +41,16 @@ export interface JsonSchema {
 }
 
 const OPTIONAL = Symbol("optional")
-/** Not a symbol: the generator of the OpenAPI document copies schemas and would lose one. */
+/** Not a symbol: the OpenAPI generator would lose it when it copies schemas. */
 export const SHOWN = "x-shown"
-/** Marks the body of a bulk action. Null is refused there: as if left out, it would widen the action to everything. */
+/** Marks the body of a bulk action. Null is refused there: as an absent field it would widen the filter. */
 export const FILTER = "x-filter"
 
 function make<T extends TSchema>(schema: JsonSchema, options: TSchemaOptions = {}): T {
   return { ...schema, ...options } as unknown as T
 }
 
-/** TypeBox's types say nothing of what a schema looks like. */
+/** TypeBox's types do not have the schema's keywords. */
 export const jsonSchema = (schema: unknown) => schema as JsonSchema
 
 const isOptional = (schema: object) => OPTIONAL in schema
@@ -63,7 +62,7 @@ export const Type = {
   Boolean: (options?: TSchemaOptions) => make<TBoolean>({ type: "boolean" }, options),
   Unknown: (options?: TSchemaOptions) => make<TUnknown>({}, options),
 
-  /** The values that there are, all texts or all numbers. */
+  /** All texts or all numbers. */
   Enum<const V extends TEnumValue[]>(values: readonly [...V], options?: TSchemaOptions): TEnum<V> {
     return make({ type: typeof values[0] === "number" ? "integer" : "string", enum: values }, options)
   },
@@ -72,7 +71,7 @@ export const Type = {
     return make({ type: "array", items: jsonSchema(items) }, options)
   },
 
-  /** Any field that is not named is refused. */
+  /** Other fields are refused. */
   Object<P extends TProperties>(properties: P, options?: TObjectOptions): TObject<P> {
     const required = Object.keys(properties).filter((name) => !isOptional(properties[name]!))
     return make(
@@ -86,15 +85,15 @@ export const Type = {
     )
   },
 
-  /** Whatever names, and values of one kind. */
+  /** Any names, values of one type. */
   Record<T extends TSchema>(values: T, options?: TObjectOptions): TRecord<"^.*$", T> {
     return make({ type: "object", additionalProperties: jsonSchema(values) }, options)
   },
 
-  /** May be left out of an object. */
+  /** May be absent. */
   Optional: <T extends TSchema>(schema: T) => ({ ...schema, [OPTIONAL]: true }) as unknown as TOptional<T>,
 
-  /** May be null, which is not the same as left out. */
+  /** May be null, which differs from absent. */
   Nullable<T extends TSchema>(schema: T): TUnion<[T, TNull]> {
     const given = jsonSchema(schema)
     if (given.$id !== undefined || typeof given.type !== "string")
@@ -107,16 +106,16 @@ export const Type = {
     return make({ anyOf: schemas.map(jsonSchema) }, options)
   },
 
-  /** A schema whose TypeScript type is said by hand. */
+  /** A schema with an explicit TypeScript type. */
   Unsafe: <T>(schema: JsonSchema) => schema as unknown as TUnsafe<T>,
 
-  /** Requests are checked with `schema`; the OpenAPI document shows `shown` in its place. */
+  /** Requests are validated with `schema`; the OpenAPI document has `shown` instead. */
   Shown: <T extends TSchema>(schema: T, shown: TSchema): T => ({ ...schema, [SHOWN]: jsonSchema(shown) }),
 
   /** The fields that narrow a bulk action. */
   Filter: <T extends TSchema>(schema: T): T => ({ ...schema, [FILTER]: true }),
 
-  /** Has a name in the OpenAPI document, and is referred to by it. */
+  /** A component of the OpenAPI document. */
   Named: <T extends TSchema>(name: string, schema: T): T => ({ ...schema, $id: name }),
 }
 
@@ -124,7 +123,7 @@ export function pick<T extends object, K extends keyof T>(from: T, names: readon
   return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>
 }
 
-/** Text on the wire; handlers give dates. */
+/** A text in JSON; handlers return dates. */
 export const Timestamp = Type.Unsafe<Date | string>({ type: "string", format: "date-time" })
 
 /** For 204. */

@@ -1,4 +1,4 @@
-/** The HTTP server: what every request goes through, and the routes at the end of it. */
+/** The HTTP server: Fastify with its hooks and routes. */
 import type { Socket } from "node:net"
 import fastify, { type FastifyBaseLogger } from "fastify"
 import type { Logger } from "../observe/log.ts"
@@ -25,25 +25,25 @@ import { loadCompiler, validatorCompiler } from "./validation.ts"
 export interface ServerSettings {
   readonly logger: Logger
   readonly maxPayloadBytes: number
-  /** The most requests under way. */
+  /** Limit of concurrent requests. */
   readonly maxRequests: number
-  /** How long a stop waits for those under way. */
+  /** How long a shutdown waits for requests in flight. */
   readonly closeTimeoutMs: number
-  /** Where others reach the server. */
+  /** The address under which clients reach the server. */
   readonly publicUrl?: string | null
-  /** Reads Svix's tokens; without it only keys are known. */
+  /** Verifies Svix's tokens; without it only keys are accepted. */
   readonly readToken?: TokenReader | null
-  /** The most bytes of bodies at once; 64 MiB, or four of the largest. */
+  /** Limit of bytes of concurrent bodies; 64 MiB, or four of the largest. */
   readonly maxBodyBytes?: number
   readonly timeouts?: Timeouts
-  /** Those of the API unless told. */
+  /** For tests. */
   readonly routes?: readonly Routes[]
 }
 
 const LONGEST_NAME = 256
 const IDLE_CHECK_MS = 100
 
-/** Listens to nobody yet: `listen`, or `inject` requests. Closing it closes the Posthorn, when the requests under way are done. */
+/** Does not listen yet: call `listen`, or `inject` requests. Closing the server closes Posthorn after the requests in flight. */
 export function createServer(posthorn: Posthorn, settings: ServerSettings): Api {
   const timeouts = settings.timeouts ?? TIMEOUTS
   const bodyLimit = settings.maxPayloadBytes + ENVELOPE_BYTES
@@ -53,7 +53,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     logController: new RequestLog(posthorn.context.instruments),
     genReqId: requestId,
     bodyLimit,
-    // Its own answer at that moment is not in our shape.
+    // Fastify's own response has another shape.
     return503OnClosing: false,
     routerOptions: {
       ignoreTrailingSlash: true,
@@ -80,7 +80,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   })
   registerAdmission(app, admission)
   answerNotFound(app)
-  // Hooks run in the order in which they are added, and at the close the other way round: the Posthorn goes last.
+  // onClose hooks run in reverse order: Posthorn closes last.
   app.addHook("onClose", () => posthorn.close())
   refuseUnknownQueries(app)
   const identify = authenticate(app, posthorn, settings.readToken ?? null)
@@ -120,7 +120,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   return app
 }
 
-/** New requests are refused at once; connections that do not end by themselves are cut off. Returns whether the server is closing. */
+/** Refuses new requests, and destroys connections that are open after the timeout. The result says whether the server is closing. */
 function closeGracefully(app: Api, closeTimeoutMs: number): () => boolean {
   let closing = false
   const sockets = new Set<Socket>()
@@ -135,10 +135,10 @@ function closeGracefully(app: Api, closeTimeoutMs: number): () => boolean {
   })
   app.addHook("preClose", async () => {
     closing = true
-    // Node counts a connection without a request yet as busy, until the time for its headers has passed.
+    // Node counts a connection without a request as active until its header timeout.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroySoon()
     const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs)
-    // One on which a request was under way would stay open until then, for the next that may come.
+    // A connection whose request has ended becomes idle, and would stay open.
     const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS)
     app.server.once("close", () => {
       clearTimeout(deadline)

@@ -1,4 +1,4 @@
-/** What Svix's clients can call and Posthorn does not have: it says so, and what to do instead. */
+/** Routes of Svix's API that Posthorn does not have: answered with 501 and an alternative. */
 import type { FastifyRequest } from "fastify"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
@@ -6,7 +6,7 @@ import { ApiError } from "./errors.ts"
 interface Unsupported {
   readonly what: string
   readonly instead: string
-  /** With everything below them; a star is any name. */
+  /** Prefixes; `*` is any name. */
   readonly paths: readonly string[]
 }
 
@@ -120,7 +120,7 @@ const TABLE: readonly Unsupported[] = [
 
 let patterns: (readonly [RegExp, Unsupported])[] | null = null
 
-/** Null for whatever else is not there. A table that is looked into when no route fits costs the start nothing. */
+/** Null for other unknown routes. Matched only when no route fits, so that the start stays fast. */
 export function unsupported(request: FastifyRequest): Unsupported | null {
   if (!request.is404) return null
   patterns ??= TABLE.flatMap((one) => one.paths.map((path) => [patternOf(path), one] as const))
@@ -128,7 +128,7 @@ export function unsupported(request: FastifyRequest): Unsupported | null {
   return patterns.find(([pattern]) => pattern.test(path))?.[1] ?? null
 }
 
-/** After the caller is known: strangers are told nothing. */
+/** After authentication. */
 export function refuseUnsupported(app: Api): void {
   app.addHook("onRequest", (request, _reply, done) => {
     const found = unsupported(request)

@@ -1,4 +1,4 @@
-/** PUT on something that may not be there: changed if it is, made if it is not, also when two come at once. */
+/** PUT of a resource that may not exist: updates or creates it, also under concurrent requests. */
 import { hasCode } from "../core/errors.ts"
 
 export interface Upserted<T> {
@@ -20,7 +20,7 @@ export async function updateOrCreate<T>(
     return { value: await create(), status: 201 }
   } catch (conflict) {
     if (!hasCode(conflict, "conflict")) throw conflict
-    // Somebody made it in between; or something else has its uid, which is then still not found.
+    // Another request created it, or another resource has its uid: then it is still not found.
     return updated().catch((error) => {
       throw hasCode(error, "not_found") ? conflict : error
     })

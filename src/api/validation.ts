@@ -1,4 +1,4 @@
-/** Holds requests to their schemas. The compiler is loaded and asked when it is first needed: both would make the start longer. */
+/** Validates requests. The compiler is loaded, and each schema compiled, at first use, so that the start stays fast. */
 import type { Check, compileCheck } from "./compile-schema.ts"
 import type { Api } from "./context.ts"
 import type { ApiError } from "./errors.ts"
@@ -8,7 +8,7 @@ import type { JsonSchema } from "./schema.ts"
 
 let compile: typeof compileCheck | null = null
 
-/** Undefined when it is there. */
+/** Undefined when the compiler is loaded. */
 export function compilerLoading(): undefined | Promise<void> {
   if (compile !== null) return undefined
   return import("./compile-schema.ts").then(({ compileCheck }) => {
@@ -16,10 +16,10 @@ export function compilerLoading(): undefined | Promise<void> {
   })
 }
 
-/** In a hook of its own: the framework takes a check that waits for one that has passed. */
+/** Validators must be synchronous: Fastify takes a pending promise for success. */
 export function loadCompiler(app: Api): void {
   app.addHook("preValidation", ({ routeOptions, query }, _reply, done) => {
-    // Whoever asks whether we live does not wait for the compiler.
+    // Health checks do not wait for the compiler.
     const isPing = routeOptions.config.always && Object.keys(query as object).length === 0
     const loading = isPing ? undefined : compilerLoading()
     return loading === undefined ? done() : loading
@@ -31,7 +31,6 @@ export interface RouteSchema {
   readonly httpPart?: string
 }
 
-/** The value as the handler gets it, or what is wrong with it. */
 type ValidationResult = { readonly value: unknown } | { readonly error: ApiError }
 
 export function validatorCompiler({ schema, httpPart = "body" }: RouteSchema) {

@@ -1,7 +1,6 @@
-/** The parts of an OpenAPI document that the reference shows. */
+/** The parts of the OpenAPI document that the reference page shows. */
 import type { JsonSchema } from "../schema.ts"
 
-/** The most characters that are searched for. */
 export const LONGEST_SEARCH = 200
 
 export interface Content {
@@ -45,7 +44,7 @@ export interface DescribedOperation {
   readonly operation: Operation
 }
 
-/** By tag, in the order in which the tags first come. */
+/** Operations by tag, in the document's order. */
 export function byTag({ paths }: OpenApi): Map<string, DescribedOperation[]> {
   const groups = new Map<string, DescribedOperation[]>()
   for (const [path, methods] of Object.entries(paths)) {

@@ -1,23 +1,22 @@
-/** Examples for the reference, made from the schemas that requests and answers are checked with. */
+/** Examples for the reference page, made from the schemas. */
 import type { JsonSchema } from "../schema.ts"
 import type { DescribedOperation, OpenApi } from "./document.ts"
 import { nameOf } from "./schema.ts"
 
 interface ExampleRequest {
-  /** Below the server's address, with its query. */
   readonly path: string
   readonly body?: unknown
 }
 
 type Schemas = OpenApi["components"]["schemas"]
 
-/** Some calls want a time that is not long past: the last whole hours. */
+/** Some calls need a recent time. */
 const hoursAgo = (hours: number) =>
   new Date(3_600_000 * (Math.floor(Date.now() / 3_600_000) - hours)).toISOString()
 const ID_TAIL = "2rVqHc8KjmXwN4tYbZ6sLpD1aEf"
 const ID = /^\^(\w+)_\[A-Za-z0-9\]\{27\}\$$/
 
-/** Texts and objects that a schema says too little about, by the name of their field or parameter. */
+/** Examples by the name of a field or parameter, where its schema says too little. */
 const VALUES: { readonly [name: string]: unknown } = {
   app_id: "acme",
   appId: "acme",
@@ -53,7 +52,6 @@ export function exampleRequest({ path, operation }: DescribedOperation, document
   return { path: filled, body: example ?? exampleOf(schema, schemas, { onlyRequired: true }) }
 }
 
-/** The first answer that is no error. */
 export function exampleAnswer({ operation }: DescribedOperation, document: OpenApi) {
   const [status, answer] = Object.entries(operation.responses ?? {})[0] ?? ["200", {}]
   const { schema } = answer.content?.["application/json"] ?? {}
@@ -63,7 +61,7 @@ export function exampleAnswer({ operation }: DescribedOperation, document: OpenA
 
 interface ExampleOptions {
   readonly onlyRequired?: boolean
-  /** Of the field. */
+  /** Of the field or parameter. */
   readonly name?: string
 }
 
@@ -116,7 +114,7 @@ function objectOf(
       ? { acme: exampleOf(additionalProperties, schemas, { ...options, name: "" }) }
       : {}
   const names = Object.keys(properties)
-  // A change that changes nothing would be no example.
+  // An example of a PATCH has at least one field.
   const least = required.length > 0 ? names.filter((one) => required.includes(one)) : names.slice(0, 1)
   const given = options.onlyRequired ? least : names
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** HTML from text: everything that is put in is escaped, unless it is HTML already. */
+/** HTML templates that escape every value that is not HTML already. */
 
 export class Html {
   readonly text: string
@@ -20,7 +20,7 @@ function render(value: Part): string {
   return String(value).replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
-/** `code` in a sentence is set as such. */
+/** Text with `code` in backticks. */
 export function prose(text: string): Html {
   const pieces = text.split(/`([^`]+)`/)
   return html`${pieces.map((piece, i) => (i % 2 === 1 ? html`<code>${piece}</code>` : html`${piece}`))}`

@@ -1,4 +1,4 @@
-/** The reference at /docs: the OpenAPI document as one page, or as much of it as a search finds. It runs no script. */
+/** The reference page at /docs: the OpenAPI document, or the parts that a search finds. It has no script. */
 import { PREFIX } from "../context.ts"
 import type { JsonSchema } from "../schema.ts"
 import { byTag, type Content, type DescribedOperation, LONGEST_SEARCH, type OpenApi } from "./document.ts"
@@ -9,11 +9,11 @@ import { STYLE } from "./style.ts"
 
 const anchor = (text: string) => text.replace(/[^\w.-]+/g, "-")
 
-/** A call or a schema, as it is shown and as it is found. */
+/** An operation or a schema. */
 interface Item {
   readonly entry: Html
   readonly section: Html
-  /** In small letters. */
+  /** In lower case, for the search. */
   readonly text: string
 }
 
@@ -22,7 +22,7 @@ interface Group {
   readonly items: readonly Item[]
 }
 
-/** The page for the words that are searched for; all of it for none. What does not depend on them is made once. */
+/** Renders all sections once; the result renders the page for a search. */
 export function docsPage(document: OpenApi): (words: string) => string {
   const { schemas } = document.components
   const calls = [...byTag(document)].map(
@@ -110,7 +110,7 @@ function example(call: DescribedOperation, document: OpenApi): Html {
 <pre>${status}${answer === undefined ? "" : `\n${JSON.stringify(answer, null, 2)}`}</pre>`
 }
 
-/** What can go wrong is much the same everywhere: it gets a line, not a table. */
+/** Errors are nearly the same for all operations: one line instead of a table. */
 function answers(responses: NonNullable<DescribedOperation["operation"]["responses"]>): Html {
   const all = Object.entries(responses)
   const good = all.filter(([status]) => status < "400")

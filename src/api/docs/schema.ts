@@ -1,11 +1,10 @@
-/** Schemas as tables for people. */
+/** Schemas as HTML tables. */
 import type { JsonSchema } from "../schema.ts"
 import { type Html, html, prose } from "./html.ts"
 
-/** Of a component, from a reference to it. */
 export const nameOf = (reference: string) => reference.split("/").at(-1)!
 
-/** In a few words, with links to what has a name. */
+/** A schema's type in a few words, with links to components. */
 export function typeOf(schema: JsonSchema): Html {
   if (typeof schema.$ref === "string") {
     const name = nameOf(schema.$ref)
@@ -36,7 +35,7 @@ const LIMITS: readonly (readonly [string, string])[] = [
   ["default", "default"],
 ]
 
-/** What is said of a value beside its type. */
+/** A schema's description and limits. */
 export function notesOf(schema: JsonSchema): Html {
   const limits = LIMITS.filter(([keyword]) => schema[keyword] !== undefined)
   const said = limits.map(
@@ -47,7 +46,7 @@ export function notesOf(schema: JsonSchema): Html {
 
 const shown = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
-/** The fields of an object; anything else in one line. */
+/** A table of an object's fields; one line for other types. */
 export function fieldsOf(schema: JsonSchema): Html {
   if (schema.properties === undefined) return html`<p>${typeOf(schema)} ${notesOf(schema)}</p>`
   const rows = Object.entries(schema.properties).map(

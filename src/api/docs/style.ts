@@ -1,4 +1,4 @@
-/** How the reference looks. */
+/** The style of the reference page. */
 export const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8882 }
 * { box-sizing: border-box }

@@ -1,4 +1,4 @@
-/** An OpenAPI document that somebody brought, with its references followed. */
+/** An imported OpenAPI document: resolves its references. */
 import { invalid, type PosthornError } from "../../core/errors.ts"
 import { standalone } from "./standalone-schema.ts"
 

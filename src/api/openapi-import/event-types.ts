@@ -1,4 +1,4 @@
-/** Reads event types out of an OpenAPI document: each of its webhooks is one. */
+/** Reads event types from the webhooks of an OpenAPI document. */
 import { invalid } from "../../core/errors.ts"
 import type { EventTypeInput } from "../../resources/event-types.ts"
 import { isObject, type Json, OpenApiDocument } from "./document.ts"
@@ -9,7 +9,6 @@ export type ImportedType = Required<Omit<EventTypeInput, "archived">>
 const METHODS = ["post", "put", "patch"] as const
 const MOST_TYPES = 1000
 
-/** JSON, or else YAML. */
 export async function readSpec(text: string): Promise<unknown> {
   try {
     return JSON.parse(text)
@@ -18,7 +17,7 @@ export async function readSpec(text: string): Promise<unknown> {
   }
 }
 
-/** `at` is where the document was, for those who are told what is wrong with it. */
+/** `at` is the field of the document, for error messages. */
 export function eventTypesOf(spec: unknown, at: string): ImportedType[] {
   if (!isObject(spec)) throw invalid(at, "must be an OpenAPI document")
   const document = new OpenApiDocument(spec, at)
@@ -53,7 +52,7 @@ function eventTypeOf(document: OpenApiDocument, name: string, given: unknown, wh
   }
 }
 
-/** The first version of the schema of the JSON body, with the document's examples among its own. */
+/** The schema of the JSON body, as version 1, with the document's examples. */
 function schemasOf(document: OpenApiDocument, body: Json, where: string): { readonly "1": unknown } | null {
   const content = document.optional(body.content, `${where}.content`)
   const type = Object.keys(content).find((one) => /^application\/([\w.-]+\+)?json\b/.test(one))

@@ -1,17 +1,17 @@
-/** A JSON schema that stands by itself: what it refers to in its document comes along, under `definitions`. */
+/** Makes a JSON schema independent of its document: copies referenced schemas into `definitions`. */
 import { DATA, NAMED } from "../../resources/json-schema.ts"
 
 type Json = { readonly [key: string]: unknown }
 
 export interface SchemaSource {
-  /** What is at `#/components/schemas/…`. */
+  /** The schema at `#/components/schemas/…`. */
   find(reference: string): Json
   wrong(problem: string): Error
 }
 
-/** As deep as a request body may be. */
+/** The same as for request bodies. */
 const DEEPEST = 128
-/** A document can have many types that each take all of it along. */
+/** Many types of a document may each refer to all of its schemas. */
 const MOST_DEFINITIONS = 1000
 
 export function standalone(schema: Json, { find, wrong }: SchemaSource): Json {
@@ -19,7 +19,7 @@ export function standalone(schema: Json, { find, wrong }: SchemaSource): Json {
   const taken = new Map<string, number>()
   const unread: string[] = []
 
-  /** It is read later, once: it may refer to itself, or stand at the head of a long chain. */
+  /** The definition is read later: it may refer to itself, or begin a long chain. */
   const define = (reference: string): string => {
     const known = names.get(reference)
     if (known !== undefined) return known
@@ -55,7 +55,7 @@ export function standalone(schema: Json, { find, wrong }: SchemaSource): Json {
   return names.size === 0 ? walked : { ...walked, definitions }
 }
 
-/** OpenAPI 3.0 says with a boolean that a bound is exclusive; JSON schemas have had a number there since. */
+/** `exclusiveMinimum` is a boolean in OpenAPI 3.0 and a number in JSON Schema. */
 function withExclusiveBounds(schema: { [key: string]: unknown }): Json {
   for (const bound of ["minimum", "maximum"] as const) {
     const exclusive = bound === "minimum" ? "exclusiveMinimum" : "exclusiveMaximum"

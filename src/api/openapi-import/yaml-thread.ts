@@ -1,10 +1,10 @@
-/** The thread that YAML is read on: a text in, JSON out, or what is wrong with it. */
+/** The thread that parses YAML: text in, JSON or a problem out. */
 import { parentPort, workerData } from "node:worker_threads"
 import { CST, Lexer, parse } from "yaml"
 
 export type FromYamlThread = { readonly json: string } | { readonly problem: string }
 
-/** The parser goes down with every level, and takes the process with it where the stack ends: two thousand are too many for it. */
+/** The parser recurses: at about two thousand levels a stack overflow ends the process. */
 const DEEPEST_FLOW = 128
 const WIDEST_INDENT = 512
 
@@ -13,7 +13,7 @@ parentPort!.postMessage(read(workerData as string))
 function read(text: string): FromYamlThread {
   if (isTooDeep(text)) return { problem: "it nests too deep" }
   try {
-    // Looking for a key that is there twice takes the square of their number.
+    // The check for duplicate keys takes quadratic time.
     const value: unknown = parse(text, { stringKeys: true, uniqueKeys: false, logLevel: "error" })
     return { json: JSON.stringify(value) ?? "null" }
   } catch (error) {
@@ -21,13 +21,13 @@ function read(text: string): FromYamlThread {
   }
 }
 
-/** By its tokens: brackets that are open, and the columns at which lines and items begin. */
+/** Counts open brackets, and the columns at which lines and items begin. */
 function isTooDeep(text: string): boolean {
   const open: string[] = []
   let column = 0
   let type: CST.TokenType | null = null
   for (const token of new Lexer().lex(text)) {
-    // What follows the sign for a text is the text.
+    // The token after a scalar's mark is its text.
     type = type === "scalar" ? null : CST.tokenType(token)
     if (type === "flow-seq-start") open.push("]")
     else if (type === "flow-map-start") open.push("}")

@@ -1,4 +1,4 @@
-/** Reads YAML on a thread of its own: a text that was written to take long holds up nobody, and is given up. */
+/** Parses YAML on a separate thread with a timeout: a malicious text cannot block the server. */
 import { Worker } from "node:worker_threads"
 import { describe, invalid } from "../../core/errors.ts"
 import type { FromYamlThread } from "./yaml-thread.ts"
@@ -7,7 +7,7 @@ const FILE = import.meta.url.endsWith(".ts") ? "./yaml-thread.ts" : "./yaml-thre
 const LONGEST_MS = 5000
 const MOST_MEGABYTES = 256
 
-/** One after the other: several at once would take every core. */
+/** One parser at a time: several could occupy every core. */
 let turn: Promise<unknown> = Promise.resolve()
 
 export function readYaml(text: string, field: string): Promise<unknown> {
@@ -19,7 +19,7 @@ export function readYaml(text: string, field: string): Promise<unknown> {
 async function readNow(text: string, field: string): Promise<unknown> {
   const worker = new Worker(new URL(FILE, import.meta.url), {
     workerData: text,
-    // As for the store's threads: options of the program, such as --input-type, are not for this one.
+    // The program's own options, such as --input-type, must not apply to the thread.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MOST_MEGABYTES },
   })

@@ -1,4 +1,4 @@
-/** Every resource's routes, in the order of the reference. */
+/** All routes, in the order of the reference page. */
 import type { Routes } from "../context.ts"
 import { applicationRoutes } from "./applications.ts"
 import { attemptRoutes } from "./attempts.ts"

@@ -30,7 +30,7 @@ const exclusions = {
   ),
 }
 
-/** `throttleRate` and its older name say the same. */
+/** `rateLimit` is the older name of `throttleRate`. */
 export function applicationInput(body: Partial<ApplicationIn>): Partial<ApplicationInput> {
   const { throttleRate, rateLimit, ...rest } = body
   const rate = eitherName(throttleRate, rateLimit)
@@ -152,7 +152,7 @@ interface Applications {
   create(input: ApplicationInput): Promise<unknown>
 }
 
-/** The application of the path, made if the body brings one and there is none. */
+/** Creates the application of the path if it does not exist and the body describes it. */
 export async function ensureApplication(
   applications: Applications,
   key: string,

@@ -1,4 +1,4 @@
-/** Attempts, and what became of messages and endpoints by them. */
+/** Attempts, and the status of messages at endpoints. */
 
 import type { AttemptQuery } from "../../resources/attempts.ts"
 import type { Delivery, DeliveryQuery } from "../../resources/deliveries.ts"

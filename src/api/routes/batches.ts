@@ -1,4 +1,4 @@
-/** Many messages in one request: `/app/{app_id}/msg/batch`. */
+/** Batches of messages: `/app/{app_id}/msg/batch`. */
 import { PosthornError } from "../../core/errors.ts"
 import type { MessageInput } from "../../resources/messages.ts"
 import type { Routes } from "../context.ts"
@@ -50,7 +50,7 @@ export const batchRoutes: Routes = (app, { tenant }) => {
       const data = sent.map((one, i) =>
         messageJson(acceptedOut(one, inputs[i]!, withPayload ? payloads[i]! : null)),
       )
-      // As text, of which the schema's type knows nothing.
+      // Serialized text, which the response's type does not allow.
       return reply
         .code(202)
         .type(JSON_TYPE)

@@ -1,4 +1,4 @@
-/** Dead letters: look, count, send again, discard. `/dead-letter`. */
+/** Dead letters: `/dead-letter`. */
 
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"

@@ -22,7 +22,7 @@ import { attemptOut, deliveryOut, listOut, taskStartedOut } from "../views/views
 const tags = ["Delivery"]
 const params = Type.Object({ delivery_id: Type.String({ minLength: 1, maxLength: 64 }) })
 
-/** What deliveries can be narrowed by, of the whole tenant. */
+/** Filters for the deliveries of a tenant. */
 export const which = {
   app_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
@@ -125,7 +125,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
         try {
           return deliveryOut(await deliveries[action](id))
         } catch (error) {
-          // Run again after a crash: the first run had done what was asked.
+          // The request was repeated after a crash: its first run has cancelled the delivery.
           const before = request.run?.resumed && hasCode(error, "conflict") ? await deliveries.get(id) : null
           if (action !== "cancel" || before?.deadReason !== "cancelled") throw error
           return deliveryOut(before)

@@ -1,4 +1,4 @@
-/** How many deliveries are in each state: `/stats/delivery`. */
+/** Counts of deliveries by status: `/stats/delivery`. */
 import type { SpanQuery } from "../../resources/query.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"

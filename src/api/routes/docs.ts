@@ -1,20 +1,20 @@
-/** The API described by itself: for programs and for people. */
+/** The OpenAPI document and the reference page. */
 import { type Api, PREFIX } from "../context.ts"
 import { LONGEST_SEARCH, type OpenApi } from "../docs/document.ts"
 import { Type } from "../schema.ts"
 
 const PAGE_TYPE = "text/html; charset=utf-8"
-/** The page runs nothing and loads nothing. */
+/** The page needs no scripts and no other files. */
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Made when it is first asked for, and kept. */
+/** Generated at the first request. */
 export function docsRoutes(app: Api, describe: () => Promise<OpenApi>): void {
   const hidden = { config: { auth: "none" }, schema: { hide: true } } as const
   const document = once(async () => JSON.stringify(await describe()))
   const page = once(async () => (await import("../docs/page.ts")).docsPage(JSON.parse(await document())))
   const query = Type.Object({ q: Type.Optional(Type.String({ maxLength: LONGEST_SEARCH })) })
-  // As bytes: the framework would add a charset, which JSON does not have and clients that compare the type do not expect.
+  // As bytes: Fastify would add a charset, which clients that compare the type do not expect.
   for (const path of [`${PREFIX}/openapi.json`, "/openapi.json"])
     app.get(path, hidden, async (_request, reply) =>
       reply.header("content-type", "application/json").send(Buffer.from(await document())),

@@ -1,4 +1,4 @@
-/** What belongs to one endpoint: its secret, headers and figures. */
+/** Secret, headers and statistics of an endpoint. */
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
@@ -86,7 +86,7 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
   )
 }
 
-/** The last 28 days unless told. */
+/** The last 28 days by default. */
 function spanOf(asked: { readonly since?: Date | string; readonly until?: Date | string }, now: number) {
   const until = new Date(asked.until ?? now + 60_000)
   const since = new Date(asked.since ?? until.getTime() - LONGEST_STATS_MS)

@@ -1,4 +1,4 @@
-/** A tenant's settings and event types in one file, out and in: `/environment`. */
+/** Export and import of a tenant's event types and policies: `/environment`. */
 import type { PolicyInput } from "../../core/policy.ts"
 import { writePolicy } from "../../core/write-policy.ts"
 import type { Routes } from "../context.ts"

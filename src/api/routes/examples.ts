@@ -1,4 +1,4 @@
-/** An example of an event type, sent to one endpoint. */
+/** Sends the example of an event type to one endpoint. */
 import { invalid } from "../../core/errors.ts"
 import type { EventType } from "../../resources/event-types.ts"
 import type { Routes } from "../context.ts"

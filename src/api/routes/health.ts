@@ -1,4 +1,4 @@
-/** Whether the server is alive, and whether it can do its work. */
+/** Health checks: liveness, and whether the store can be written. */
 import type { Health } from "../../posthorn.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
@@ -7,7 +7,7 @@ import { HttpErrorOut } from "../schemas/common.ts"
 
 const Part = Type.Named("HealthStatus", Type.Object({ status: Type.Enum(["ok", "error"]) }))
 const HealthOut = Type.Named("HealthOut", Type.Object({ database: Part, queue: Part, cache: Part }))
-/** Asking makes the store write: many who ask at once share the answer. */
+/** A check writes to the store: concurrent requests share its result. */
 const SHARED_MS = 250
 
 export const healthRoutes: Routes = (app, { posthorn }) => {
@@ -32,7 +32,7 @@ export const healthRoutes: Routes = (app, { posthorn }) => {
     async (_request, reply) => {
       const { ready, problem } = await ask()
       const database = { status: ready ? "ok" : "error" } as const
-      // 200 without Redis: a load balancer must not take a server away that works.
+      // 200 without Redis: the server works, and a load balancer must keep it.
       const queue = { status: problem === null ? "ok" : "error" } as const
       return reply.code(ready ? 200 : 503).send({ database, queue, cache: { status: "ok" } })
     },

@@ -22,26 +22,25 @@ export const withContent = {
   with_content: Type.Optional(Type.Boolean({ description: "False leaves the payload out of the answer." })),
 }
 
-/** What the route of messages needs, whoever reads the request. */
 export const SEND_ACCESS = { auth: "org", ownIdempotency: true } as const
 
-/** A request that sends a message, of a caller that may, with a body that fits. */
+/** A validated request to send a message. */
 export interface MessagePost {
   readonly app: string
   readonly body: Body
-  /** As it came. */
+  /** The unparsed body. */
   readonly rawBody: Buffer
   readonly idempotencyKey: string | undefined
-  /** False leaves the payload out of the answer. */
+  /** Whether the response contains the payload. */
   readonly withContent: boolean
 }
 
-/** The answer, as JSON. */
+/** Returns the response as JSON. */
 export async function postMessage({ messages, applications }: Tenant, posted: MessagePost): Promise<string> {
   const { app, body, rawBody, idempotencyKey, withContent } = posted
   const payload = payloadOf(body, rawBody)
   const input = messageInput(body, payload, idempotencyKey)
-  // Not awaited for nothing: most have none.
+  // Most messages have none, and skip the await.
   if (body.application) await ensureApplication(applications, app, body.application)
   const sent = await messages.send(app, input)
   return messageJson(acceptedOut(sent, input, withContent ? payload : null))
@@ -66,7 +65,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
         idempotencyKey: idempotencyKeyOf(request),
         withContent: request.query.with_content !== false,
       })
-      // As text, of which the schema's type knows nothing.
+      // Serialized text, which the response's type does not allow.
       return reply
         .code(202)
         .type(JSON_TYPE)
@@ -156,7 +155,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     async (request) => {
       const { messages, applications } = tenant(request)
       const { id: app } = await applications.get(request.params.app_id)
-      // An id may be any word, also one that objects inherit.
+      // An id may be the name of an inherited property.
       const results: { [id: string]: "expunged" | "not-found" } = Object.create(null)
       for (const id of request.body.ids ?? [])
         results[id] = await messages.expunge(app, id).then(() => "expunged" as const, notFound)
@@ -195,7 +194,7 @@ export function idempotencyKeyOf({ headers }: IncomingMessage | FastifyRequest):
   return typeof key === "string" ? key : undefined
 }
 
-/** In the bytes in which it came: other languages write numbers that JavaScript would round. Null if there is none. */
+/** The payload's original bytes: JavaScript would round large numbers. */
 export function payloadOf({ payload, data }: Body, json: Buffer): Buffer | null {
   if (payload != null) return rawField(json, "payload")
   return data == null ? null : rawField(json, "data")
@@ -231,7 +230,7 @@ export function messageInput(
   }
 }
 
-/** What was asked for is what was written: it need not be read again. */
+/** Made from the input: reading the message from the store is not necessary. */
 export function acceptedOut(
   { id, receivedAt, deliverAt, matched }: SendResult,
   input: MessageInput,
@@ -254,7 +253,7 @@ export function acceptedOut(
   }
 }
 
-/** The payload stands in the answer as it came, which need not be written anew. */
+/** Inserts the payload's original bytes. */
 export function messageJson({ payload, ...rest }: ReturnType<typeof acceptedOut>): string {
   return `{"payload":${payload ?? "{}"},${JSON.stringify(rest).slice(1)}`
 }

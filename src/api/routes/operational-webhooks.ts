@@ -1,4 +1,4 @@
-/** Where a tenant is told of what happens to its webhooks: `/operational-webhook/endpoint`. */
+/** Operational webhooks, which notify a tenant about its endpoints: `/operational-webhook/endpoint`. */
 import type { FastifyRequest } from "fastify"
 import { notFound } from "../../core/errors.ts"
 import { type Endpoint, type EndpointInput, Endpoints } from "../../resources/endpoints.ts"
@@ -29,13 +29,13 @@ const ONE = `${LIST}/:endpoint_id`
 const EMPTY: List<Endpoint> = { data: [], cursor: null, previous: null, done: true }
 
 export const operationalWebhookRoutes: Routes = (app, { tenant, posthorn }) => {
-  /** Ids are the request's, so that a repeat finds what the first run made. */
+  /** With the request's ids, so that a repeat makes the same ones. */
   async function opened(request: FastifyRequest): Promise<Endpoints> {
     const { context } = await posthorn.tenantWebhooks.open(requireCaller(request).orgId)
     return new Endpoints({ ...context, ids: tenant(request).context.ids })
   }
 
-  /** A tenant without an operational endpoint has no application for them, and looking for one makes none. */
+  /** Does not create the tenant's application for operational endpoints. */
   async function find(request: FastifyRequest) {
     const { endpoint_id: id } = request.params as { endpoint_id: string }
     const found = await posthorn.tenantWebhooks.find(requireCaller(request).orgId)

@@ -11,7 +11,6 @@ import { NamedPolicyOut, PolicyIn, PreviewIn, PreviewOut } from "../schemas/poli
 const tags = ["Retry Policy"]
 const params = Type.Object({ name: Type.String({ minLength: 1, maxLength: 64 }) })
 
-/** In the words in which it would be put. */
 const policyOut = ({ policy, ...named }: NamedPolicy) => ({ ...named, policy: writePolicy(policy) })
 
 export const policyRoutes: Routes = (app, { tenant }) => {

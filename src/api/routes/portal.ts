@@ -1,4 +1,4 @@
-/** Access for the customers of an application, and who a key is: `/auth`. */
+/** Portal access for an application's owner, and the caller's identity: `/auth`. */
 import type { FastifyRequest } from "fastify"
 import type { Capability, KeyInput } from "../../resources/keys.ts"
 import { requireCaller } from "../auth.ts"
@@ -119,7 +119,7 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
   )
 }
 
-/** Whoever may do anything may look; who may only look has nothing that changes anything. */
+/** Every capability implies ViewBase; a read-only portal keeps the viewing capabilities. */
 function capabilitiesOf({ readOnly, capabilities }: AppPortalAccessIn): readonly Capability[] | null {
   if (capabilities == null) return readOnly ? ["ViewBase"] : null
   const allowed = capabilities.filter((one) => !readOnly || one.startsWith("View"))

@@ -1,4 +1,4 @@
-/** Sending again: one message, what was given up, what is missing, whatever fits; and calling off what waits. */
+/** Replays to an endpoint: a message, dead letters, missing messages, or by filter; and cancelling waiting deliveries. */
 import type { ReplayQuery } from "../../resources/replays.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"

@@ -1,4 +1,4 @@
-/** What a tenant makes use of: `/stats`. */
+/** A tenant's usage: `/stats`. */
 import type { UsageQuery } from "../../resources/usage.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"

@@ -1,4 +1,4 @@
-/** Durable work on many deliveries or messages, and what it found: `/task`; `/background-task` has the tasks that Svix's clients know. */
+/** Background tasks: `/task` has all, `/background-task` those of Svix's kinds. */
 import { notFound } from "../../core/errors.ts"
 import { isSvixTask, SVIX_TASK_TYPES } from "../../core/task-types.ts"
 import type { Task, TaskQuery } from "../../resources/tasks.ts"

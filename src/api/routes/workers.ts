@@ -1,4 +1,4 @@
-/** Which processes deliver, and what each has in hand: `/worker`. */
+/** Processes that deliver: `/worker`. */
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { Timestamp, Type } from "../schema.ts"

@@ -1,4 +1,4 @@
-/** Applications on the wire. */
+/** Schemas of applications. */
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { Id, Metadata, ThrottleRate, Uid } from "./fields.ts"
 

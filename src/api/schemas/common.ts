@@ -1,7 +1,7 @@
-/** Shapes that many routes share. */
+/** Schemas that many routes share. */
 import { type TSchema, Type } from "../schema.ts"
 
-/** Of answers that are put together here, not by the framework. */
+/** For responses that are serialized here, not by Fastify. */
 export const JSON_TYPE = "application/json; charset=utf-8"
 
 export const HttpErrorOut = Type.Named(
@@ -26,7 +26,7 @@ export const HTTPValidationError = Type.Named(
   Type.Object({ detail: Type.Array(ValidationErrorItem) }),
 )
 
-/** A page of a list, as Svix's clients read it. */
+/** A page of a list, as in Svix's API. */
 export function ListResponse<T extends TSchema>(name: string, item: T) {
   return Type.Named(
     name,
@@ -39,7 +39,7 @@ export function ListResponse<T extends TSchema>(name: string, item: T) {
   )
 }
 
-/** What every list can be asked. */
+/** The query parameters of every list. */
 export const PageQuery = {
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 250, default: 50, description: "The most that are returned" }),

@@ -1,4 +1,4 @@
-/** Deliveries, dead letters, lanes and tasks on the wire: what Svix has no word for. */
+/** Schemas of deliveries, dead letters, lanes and tasks. */
 
 import { DEAD_REASONS } from "../../core/policy.ts"
 import { SVIX_TASK_TYPES, TASK_TYPES } from "../../core/task-types.ts"

@@ -1,4 +1,4 @@
-/** Endpoints on the wire: Svix's fields, and beside them what Svix has no word for. */
+/** Schemas of endpoints: Svix's fields and Posthorn's own. */
 import { type Static, Timestamp, Type } from "../schema.ts"
 import {
   Channels,
@@ -126,7 +126,6 @@ export const EndpointOut = Type.Named(
 )
 export type EndpointOut = Static<typeof EndpointOut>
 
-/** With what became of one message there. */
 export const MESSAGE_STATUSES = ["success", "pending", "fail", "sending", "canceled"] as const
 export const StatusNumber = Type.Integer({
   minimum: 0,
@@ -135,7 +134,7 @@ export const StatusNumber = Type.Integer({
 })
 export const StatusText = Type.Enum(MESSAGE_STATUSES)
 
-/** What became of one message at one endpoint. */
+/** The status of a message at an endpoint. */
 export const progress = {
   status: StatusNumber,
   statusText: StatusText,

@@ -1,11 +1,11 @@
-/** A tenant's settings and event types as one file, on the wire. */
+/** Schemas of a tenant's exported event types and policies. */
 import { Timestamp, Type } from "../schema.ts"
 import { EventTypeIn, EventTypeOut } from "./event-type.ts"
 import { PolicyIn } from "./policy.ts"
 
 const Version = Type.Enum([1], { description: "Of the file." })
 
-/** What an export says of times is allowed, so that it can be imported as it is; it is not kept. */
+/** An export's times are accepted and ignored. */
 const Imported = Type.Named(
   "EnvironmentEventTypeIn",
   Type.Object({

@@ -1,4 +1,4 @@
-/** The import of event types from an OpenAPI document, on the wire. */
+/** Schemas of the import of event types from an OpenAPI document. */
 import { type Static, Type } from "../schema.ts"
 import { Flag } from "./event-type.ts"
 import { EventTypeName } from "./fields.ts"

@@ -1,4 +1,4 @@
-/** Event types on the wire. */
+/** Schemas of event types. */
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { EventTypeName } from "./fields.ts"
 

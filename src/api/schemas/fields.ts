@@ -1,4 +1,4 @@
-/** The pieces that bodies and queries are made of. */
+/** Schemas of fields. */
 import { WAIT_REASONS } from "../../core/wait.ts"
 import { Timestamp, Type } from "../schema.ts"
 
@@ -33,7 +33,7 @@ export const EventTypeNames = Type.Array(EventTypeName, { minItems: 1, uniqueIte
 export const Channels = Type.Array(Channel, { minItems: 1, maxItems: 10, uniqueItems: true })
 export const Tags = Type.Array(Tag, { maxItems: 20, uniqueItems: true })
 
-/** How lists of messages, deliveries and attempts are narrowed. */
+/** Filters of messages, deliveries and attempts. */
 export const content = {
   event_types: Type.Optional(Type.Array(EventTypeName)),
   channel: Type.Optional(Channel),

@@ -1,4 +1,4 @@
-/** Keys, and the access of portals, on the wire. */
+/** Schemas of keys and portal access. */
 import { CAPABILITIES } from "../../resources/keys.ts"
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { ApplicationIn } from "./application.ts"

@@ -1,4 +1,4 @@
-/** Messages and attempts on the wire. */
+/** Schemas of messages and attempts. */
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { ApplicationIn } from "./application.ts"
 import { progress, StatusNumber, StatusText } from "./endpoint.ts"

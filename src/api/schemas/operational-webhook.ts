@@ -1,4 +1,4 @@
-/** Operational endpoints on the wire: what every endpoint has, less what makes no sense for them. */
+/** Schemas of operational endpoints: a subset of an endpoint's fields. */
 import { TENANT_WEBHOOK_EVENT_TYPES } from "../../tenant-webhooks/notices.ts"
 import { pick, type Static, Type } from "../schema.ts"
 import { EndpointIn, EndpointOut } from "./endpoint.ts"

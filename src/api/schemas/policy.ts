@@ -1,4 +1,4 @@
-/** Retry policies on the wire: what `core/policy.ts` takes and gives, and judges in full. */
+/** Schemas of retry policies, for the OpenAPI document. */
 import { DEAD_REASONS, type PolicyInput } from "../../core/policy.ts"
 import { type Static, Timestamp, type TSchema, Type } from "../schema.ts"
 
@@ -16,7 +16,7 @@ const RetentionRule = Type.Union(
   { description: "`never` keeps it for ever." },
 )
 
-/** The fields that a policy is shown with; the spellings in snake case are read only. */
+/** The fields of a policy in responses; the names in snake case are only accepted. */
 const SHOWN_FIELDS = {
   delays: Type.Union(
     [
@@ -90,7 +90,7 @@ const READ_FIELDS = {
 
 const Anything = Type.Object({}, { additionalProperties: true })
 
-/** Checked field by field where policies are parsed, with sentences that say what is wrong. */
+/** The library validates the fields of a policy, with its own messages. */
 export const PolicyIn = Type.Named(
   "PolicyIn",
   Type.Shown(

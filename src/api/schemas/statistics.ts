@@ -1,4 +1,4 @@
-/** Figures of a tenant on the wire. */
+/** Schemas of a tenant's usage. */
 import { Timestamp, Type } from "../schema.ts"
 import { TaskStartedOut } from "./delivery.ts"
 import { AppId } from "./fields.ts"

@@ -1,4 +1,4 @@
-/** Svix's numbers for what became of a message at an endpoint. */
+/** Svix's numbers for the status of a message at an endpoint. */
 import type { DeadReason } from "../../core/policy.ts"
 import type { DeliveryStatus } from "../../core/settle.ts"
 import type { AttemptCounts, AttemptStatus, DeliveryFilter, StatusCounts } from "../../store/store.ts"
@@ -37,7 +37,7 @@ export function numbered(status: number): StatusOut {
   return { status, statusText: MESSAGE_STATUSES[status]! }
 }
 
-/** Counts of deliveries, by the words that they are shown with. */
+/** Counts of deliveries under Svix's names. */
 export function countsOut({ delivered, pending, failed, dead, calledOff }: StatusCounts) {
   return {
     success: delivered,
@@ -48,12 +48,12 @@ export function countsOut({ delivered, pending, failed, dead, calledOff }: Statu
   }
 }
 
-/** Counts of attempts: one of unknown outcome is shown as failed. */
+/** An attempt of unknown outcome counts as failed. */
 export function attemptCountsOut({ succeeded, failed, unknown }: AttemptCounts) {
   return { success: succeeded, fail: failed + unknown, canceled: 0 }
 }
 
-/** The outcomes that an attempt's view shows with this number. A recorded attempt is over: of Svix's five numbers it has one of two. */
+/** The attempts that are shown with this number. Of Svix's five numbers an attempt has one of two. */
 export function attemptStatuses(status: number): readonly AttemptStatus[] {
   return (["succeeded", "failed", "unknown"] as const).filter((one) => attemptNumber(one) === status)
 }
@@ -63,13 +63,13 @@ export function attemptNumber(status: AttemptStatus): number {
   return status === "succeeded" ? SUCCESS : FAIL
 }
 
-/** The deliveries that are shown with this number. */
+/** The filter for deliveries that are shown with this number. */
 export function filterOf(status: number | undefined): Pick<DeliveryFilter, "status" | "calledOff" | "live"> {
   switch (status) {
     case SUCCESS:
       return { status: "delivered" }
     case PENDING:
-      // Nothing is shown as pending: no delivery is both.
+      // No delivery is shown as pending: this filter matches none.
       return { status: "delivered", live: true }
     case FAIL:
       return { status: "dead", calledOff: false }

@@ -1,4 +1,4 @@
-/** From the library's words to those of the wire. */
+/** Translates the library's objects into the API's. */
 import { FAILURE_CAUSES } from "../../core/outcome.ts"
 import { writePolicy } from "../../core/write-policy.ts"
 import type { Application } from "../../resources/applications.ts"
@@ -16,7 +16,7 @@ import type { EventTypeOut } from "../schemas/event-type.ts"
 import type { AttemptOut, EndpointMessageOut, MessageOut } from "../schemas/message.ts"
 import { attemptNumber, numbered, statusOf } from "./status.ts"
 
-/** What `with_content=false` and `expanded_statuses=true` ask for. */
+/** From the parameters `with_content` and `expanded_statuses`. */
 export interface ViewOptions {
   readonly content: boolean
   readonly expanded: boolean
@@ -126,7 +126,7 @@ export function endpointMessageOut(
   return { ...messageFields(message, content), ...progress(delivery, expanded) }
 }
 
-/** What is not JSON is shown in base 64, also if it was said to be JSON: a raw payload is sent as it is. */
+/** A payload that is not valid JSON, whatever its content type, is shown as base64. */
 function payloadOut({ payload, expunged, contentType }: Message): unknown {
   if (payload === null) return expunged ? { expired: true } : {}
   const bytes = Buffer.from(payload)
@@ -150,7 +150,7 @@ export function attemptOut(
     deliveryId,
     url,
     response: content ? (responseStatus === null ? (attempt.error ?? "") : body) : "{}",
-    // For a complete answer the stored error repeats the status and the body, which may not have been asked for.
+    // For a complete response the stored error repeats the body, which `with_content=false` must hide.
     error: FAILURE_CAUSES.find((cause) => cause === attempt.error) ?? null,
     responseStatusCode: responseStatus ?? 0,
     responseDurationMs: Math.round(durationMs),
@@ -182,7 +182,7 @@ export function deliveryOut(delivery: Delivery): DeliveryOut {
   }
 }
 
-/** Cancelled is not a word of Svix's: its status is `failed`, and the data say why. */
+/** Svix has no status for cancelled tasks: they are `failed`, with `cancelled` in their data. */
 export function taskOut(task: Task): TaskOut {
   const { status, total, done, changed, data } = task
   return {
