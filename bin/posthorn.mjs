@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The `posthorn` command, installed and in a clone. Plain JavaScript for any Node from 18 up: one that is too old for the rest gets a sentence.
+// The `posthorn` command, installed and in a clone. Plain JavaScript for Node 18 and later, so that an old Node gets a clear error.
 import { existsSync, readFileSync } from "node:fs"
 
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))

@@ -1,4 +1,4 @@
-/** The settings in force and where each came from: a flag, the environment, the file, or nobody said. */
+/** Loads the settings: each from a flag, the environment, the file, or its default. */
 
 import { type ConfigFile, readConfigFile } from "./config/file.ts"
 import { InvalidValue } from "./config/invalid-value.ts"
@@ -8,7 +8,7 @@ import type { PosthornOptions } from "./options.ts"
 
 export interface Config {
   readonly values: Settings
-  /** `--port`, `POSTHORN_PORT`, `port in posthorn.json`; null when nobody said. */
+  /** `--port`, `POSTHORN_PORT`, `port in posthorn.json`; null for a default. */
   readonly sources: { readonly [N in SettingName]: string | null }
 }
 
@@ -61,7 +61,7 @@ function taken(source: string, read: () => unknown): Found {
   }
 }
 
-/** For the library. What nobody said is left out where the library has a say of its own. */
+/** The library's options. Settings without a value are left out: the library has its own defaults. */
 export function libraryOptions({ values }: Config): PosthornOptions {
   const given = <K extends string, T>(key: K, value: T | null) =>
     (value === null ? {} : { [key]: value }) as { [key in K]?: T }

@@ -6,7 +6,7 @@ import { ApiError } from "./errors.ts"
 
 /**
  * `org`: keys of the whole tenant. `app`: also keys of the application in the path. `read`: every key of the tenant.
- * `none`: anybody.
+ * `none`: no key.
  */
 export type Need = "org" | "app" | "read" | "none"
 

@@ -1,6 +1,6 @@
 /**
- * Names in the OpenAPI document. The generator names schemas that are inside others, but not those at the top of a body or an answer:
- * they are markComponent before it runs, and named after.
+ * Components of the OpenAPI document. The generator does not name the schemas of whole bodies and responses: they are marked before
+ * it runs and named afterwards.
  */
 import { FILTER, type JsonSchema, SHOWN } from "./schema.ts"
 

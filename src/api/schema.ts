@@ -1,7 +1,4 @@
-/**
- * JSON schemas in TypeBox's words and with TypeBox's types, made as plain objects: its types are free, but loading it to write object
- * literals took a quarter of a second of the start.
- */
+/** TypeBox's builders and types over plain objects: loading TypeBox itself took a quarter of a second of the start. */
 import type {
   TArray,
   TArrayOptions,

@@ -1,9 +1,9 @@
-/** The HTTP API as commands use it: paths, answers, and errors that are one sentence in the words of the command line. */
+/** The HTTP API for commands: paths, responses, and errors in the terms of the command line. */
 
 import { printable } from "../core/text.ts"
 import type { ApiResponse, Call, Client } from "./client.ts"
 
-/** The API said no: one sentence, and the exit code is 1. */
+/** An error response of the API; the exit code is 1. */
 export class ApiFailure extends Error {
   readonly status: number
 
@@ -13,7 +13,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Whatever is put in stays one piece of the path. */
+/** A path with its ids escaped. */
 export function path(pieces: TemplateStringsArray, ...ids: readonly (string | undefined)[]): string {
   return pieces.map((piece, i) => piece + (i < ids.length ? encodeURIComponent(ids[i] ?? "") : "")).join("")
 }
@@ -22,7 +22,7 @@ export class Api {
   readonly #client: Client
   readonly #names: ReadonlyMap<string, string>
 
-  /** `names` has, for each of the API's fields, what the user typed it as. */
+  /** `names` maps the API's fields to the flags that set them. */
   constructor(client: Client, names: ReadonlyMap<string, string> = new Map()) {
     this.#client = client
     this.#names = names
@@ -36,19 +36,19 @@ export class Api {
     return this.send("POST", route, { body })
   }
 
-  /** Throws an `ApiFailure` for anything that is no success. */
+  /** Throws an `ApiFailure` for an error response. */
   async send<T>(method: string, route: string, call: Call = {}): Promise<T> {
     const { status, body } = await this.try(method, route, call)
     if (status >= 400) throw new ApiFailure(status, sentenceOf(status, body, this.#names))
     return body as T
   }
 
-  /** Whatever it answers. */
+  /** Returns error responses too. */
   try(method: string, route: string, call: Call = {}): Promise<ApiResponse> {
     return this.#client.call(method, route, call)
   }
 
-  /** Where no server does it, tasks are worked off here. */
+  /** Runs tasks in this process if no server does. */
   async runTasks(): Promise<void> {
     await this.#client.runTasks?.()
   }
@@ -70,12 +70,12 @@ export function sentenceOf(status: number, body: unknown, names: ReadonlyMap<str
   return printable([...new Set(problems)].join("; "))
 }
 
-/** Some begin with the field, some do not. */
+/** Some messages begin with the field's name, others do not. */
 function inOurWords({ loc, msg }: Problem, names: ReadonlyMap<string, string>): string {
   const [, root = "", ...deeper] = loc
   const field = [root, ...deeper].join(".")
   const name = names.get(root) ?? field
-  // The library calls the field endpoint that the API calls endpoint_id.
+  // The library's field `endpoint` is `endpoint_id` in the API.
   const own = [root, root.replace(/_id$/, "")].find((word) => word !== "" && msg.startsWith(`${word} `))
   if (own !== undefined) return (names.get(root) ?? root) + msg.slice(own.length)
   return [name, msg].filter((part) => part !== "").join(" ")

@@ -1,4 +1,4 @@
-/** Who is asked: a server over HTTP, or a store on this machine. Both are spoken to in the same way. */
+/** The API that a command uses: a server's over HTTP, or one in this process on a local store. */
 import type { AbsentStore } from "./local-client.ts"
 import { UsageError } from "./usage-error.ts"
 
@@ -11,21 +11,20 @@ export interface Call {
 
 export interface ApiResponse {
   readonly status: number
-  /** Null when there is none. */
+  /** Null when empty. */
   readonly body: unknown
 }
 
 export interface Client {
-  /** The path is below /api/v1. */
+  /** `path` is relative to /api/v1. */
   call(method: string, path: string, call: Call): Promise<ApiResponse>
   close(): Promise<void>
-  /** Works off tasks in this process: a store on this machine may have nobody else who does. */
+  /** Runs tasks in this process: no other process may have a local store open. */
   runTasks?(): Promise<void> | void
 }
 
 export type Environment = { readonly [name: string]: string | undefined }
 
-/** What decides who is asked. */
 export interface ConnectionFlags {
   readonly server?: unknown
   readonly key?: unknown
@@ -35,7 +34,7 @@ export interface ConnectionFlags {
 
 const nonEmpty = (value: unknown) => (typeof value === "string" && value.trim() !== "" ? value.trim() : null)
 
-/** Each is loaded only where it is the one: whoever asks a server does not wait for the engine. */
+/** Loads only the client that is used: a command for a server need not load the engine. */
 export async function openClient(
   flags: ConnectionFlags,
   environment: Environment,

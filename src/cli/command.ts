@@ -1,4 +1,4 @@
-/** What a command is: the table that parsing, help and completion are made from. */
+/** The definition of a command, from which parsing, help and completion are made. */
 import type { Api } from "./api.ts"
 import { clearable, type FlagTable, type Given, on, text, wholeNumber } from "./flag.ts"
 import type { AbsentStore } from "./local-client.ts"
@@ -20,7 +20,7 @@ type Arguments<A extends readonly Argument[]> = {
 export interface ActionRun<F extends FlagTable, A extends readonly Argument[]> {
   readonly args: Arguments<A>
   readonly flags: Given<F>
-  /** What the flags say, in the API's words. */
+  /** The values of the flags under the API's names. */
   readonly fields: { readonly [field: string]: unknown }
   readonly api: Api
   readonly out: Output
@@ -31,17 +31,16 @@ export interface Action<
   A extends readonly Argument[] = readonly Argument[],
 > {
   readonly summary: string
-  /** Whatever more there is to know. */
+  /** More details. */
   readonly about?: string
   readonly args?: A
   readonly flags?: F
-  /** As typed. */
   readonly examples: readonly string[]
-  /** It asks neither a server nor a store, and has no flags that say which. */
+  /** Uses neither a server nor a store, and has no connection flags. */
   readonly alone?: true
-  /** What becomes of a local store that is not there; an error unless told. */
+  /** What to do when the local store does not exist; an error by default. */
   absentStore?(flags: Given<F>): AbsentStore
-  /** The exit code; 0 when it says nothing. */
+  /** Returns the exit code; undefined is 0. */
   run(run: ActionRun<F, A>): Promise<number | undefined>
 }
 
@@ -52,7 +51,7 @@ export interface Group {
 
 export type Command = Action | Group
 
-/** Keeps the types of its arguments and flags to itself. */
+/** Checks the types of arguments and flags, then erases them. */
 export function action<
   const F extends FlagTable = Record<never, never>,
   const A extends readonly Argument[] = [],
@@ -62,7 +61,7 @@ export function action<
 
 export const isGroup = (table: Command): table is Group => "actions" in table
 
-/** Of every action that asks the API. */
+/** Flags of every action that uses the API. */
 export const CONNECTION_FLAGS = {
   server: text("URL", "the server to ask; without it, a store on this machine (POSTHORN_SERVER)"),
   key: text("KEY", "the server's key (POSTHORN_API_KEY)"),
@@ -71,7 +70,7 @@ export const CONNECTION_FLAGS = {
   json: on("the API's JSON, for programs"),
 } as const
 
-/** Of every action that shows a table. */
+/** Flags of every action that shows a table. */
 export const TABLE_FLAGS = { wide: on("whole ids, and nothing is cut") } as const
 
 export const PAGE_FLAGS = {

@@ -1,4 +1,4 @@
-/** The scripts that make a shell complete `posthorn`. */
+/** Completion scripts for shells. */
 import type { FlagWord, Place, Word } from "./completion.ts"
 
 export const SHELLS = ["bash", "zsh", "fish"] as const
@@ -17,7 +17,7 @@ const groups = (places: readonly Place[]) =>
     .map(({ at }) => at)
     .join("|")
 
-/** Flags whose value is one of a list, or a file, by where they are. */
+/** The flags whose values are wanted, with their position. */
 function valued(places: readonly Place[], wanted: (value: NonNullable<FlagWord["value"]>) => boolean) {
   return places.flatMap(({ at, flags }) =>
     flags.filter(({ value }) => value !== null && wanted(value)).map((flag) => ({ at, ...flag })),
@@ -85,7 +85,7 @@ function fish(places: readonly Place[]): string {
   const lines = places.flatMap((place) => {
     const { at, words, flags } = place
     const depth = at === "" ? 0 : at.split(" ").length
-    // Words stand right behind their place, flags anywhere behind it.
+    // Words directly follow their position, flags may come later.
     const here =
       depth === 0 ? '-n "test (count (commandline -opc)) -eq 1"' : `-n "__posthorn_is ${depth} ${at}"`
     const behind = `-n "__posthorn_has ${depth} ${at}"`

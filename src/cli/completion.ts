@@ -1,4 +1,4 @@
-/** What can be typed where, from the tables of all commands. */
+/** The words and flags that can be completed at each position of the command line. */
 import type { ParseArgsOptionsConfig } from "node:util"
 import { type Action, isGroup } from "./command.ts"
 import { flagsOf } from "./parse-action.ts"
@@ -10,11 +10,11 @@ export interface Word {
 }
 
 export interface FlagWord extends Word {
-  /** What its value can be: one of these, a file, anything, or nothing for a switch. */
+  /** Choices, a file, any text, or null for a switch. */
   readonly value: readonly string[] | "file" | "any" | null
 }
 
-/** A place in the command line: behind `posthorn`, `posthorn apps` or `posthorn apps list`. */
+/** A position in the command line: after `posthorn`, `posthorn apps` or `posthorn apps list`. */
 export interface Place {
   readonly at: string
   readonly words: readonly Word[]

@@ -1,4 +1,4 @@
-/** `posthorn config`: what is in force, and where each value came from. */
+/** `posthorn config`: the effective settings and their sources. */
 
 import { NAMES, settingOf } from "../config/table.ts"
 import { type Config, libraryOptions } from "../config.ts"
@@ -22,7 +22,7 @@ It takes the flags of posthorn serve, so that a command line can be tried out. S
 
 interface Row {
   readonly name: string
-  /** Null when there is none. */
+  /** Null when empty. */
   readonly value: string | null
   readonly source: string
 }
@@ -41,7 +41,7 @@ export async function run(flags: Flags): Promise<number> {
     return 0
   }
   const widths = { name: widest(rows, "name"), value: Math.min(widest(rows, "value"), 60) }
-  // A whole policy is longer than its column, and is shown whole.
+  // A policy may be longer than its column, and is not cut.
   for (const { name, value, source } of rows)
     console.log(`${column(name, widths.name)}  ${(value ?? "–").padEnd(widths.value)}  ${source}`)
   return 0

@@ -1,4 +1,4 @@
-/** What cannot be taken back is asked first: on a terminal, or not at all. */
+/** Asks for confirmation on a terminal; elsewhere `--yes` is required. */
 import { createInterface } from "node:readline/promises"
 import type { ReadStream, WriteStream } from "node:tty"
 import { printable } from "../core/text.ts"
@@ -9,14 +9,13 @@ export interface Terminal {
   readonly output: WriteStream
 }
 
-/** Declined: nothing was done. */
 export class Declined extends Error {
   constructor() {
     super("nothing was done")
   }
 }
 
-/** `preview` says what would happen, and is asked for only where somebody reads it. */
+/** `preview` describes the effect; it is not called with `yes`. */
 export async function confirm(
   yes: boolean | undefined,
   preview: () => Promise<string>,
@@ -27,7 +26,7 @@ export async function confirm(
   if (!input.isTTY || !output.isTTY)
     throw new UsageError(`this needs --yes where nobody can be asked: ${what}`)
   const dialogue = createInterface({ input, output })
-  // Ctrl-C and Ctrl-D close it, and the question is never answered.
+  // Ctrl-C and Ctrl-D close the interface, and `question` never resolves.
   const closed = new Promise<string>((resolve) => dialogue.once("close", () => resolve("")))
   try {
     const answer = await Promise.race([dialogue.question(`${what}\nGo on? [y/N] `), closed])

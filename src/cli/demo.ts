@@ -27,7 +27,7 @@ export async function run({ keep }: Flags): Promise<number> {
   const state = new DemoState(join(folder, "posthorn.db"))
   const display = openDisplay(process.stdout, state)
   let demo: Demo | null = null
-  // On every way out, Ctrl-C and a bug of our own included: the terminal as it was, nothing left behind.
+  // On every exit, also after Ctrl-C or a bug: restore the terminal, remove the files.
   process.once("exit", () => {
     display.leave()
     demo?.engine?.killNow()

@@ -1,4 +1,4 @@
-/** Runs what was typed behind a command that has a table: finds the action, reads its flags, opens what it asks. */
+/** Runs a command of the API: finds the action, parses its flags, opens the client. */
 import { Api } from "./api.ts"
 import { lazyClient, openClient } from "./client.ts"
 import { type Action, type Command, isGroup } from "./command.ts"
@@ -51,7 +51,7 @@ function fieldsOf(table: FlagTable, { flags }: Parsed): { readonly [field: strin
   )
 }
 
-/** What the API calls a flag, and what it is typed as. */
+/** The API's names of flags, and the flags. */
 function namesOf(table: FlagTable): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(table).flatMap(([name, { field }]) => (field === undefined ? [] : [[field, `--${name}`]])),

@@ -1,14 +1,14 @@
-/** The key that a new server can be used with. */
+/** The first admin key of a server. */
 import { PosthornError } from "../core/errors.ts"
 import type { Key, Keys } from "../resources/keys.ts"
 
-/** The token, if one was made: only where there is no admin key. */
+/** Creates an admin key if there is none, and returns its token. */
 export async function makeFirstKey(keys: Keys): Promise<string | null> {
   if (await hasAdmin(keys)) return null
   return (await keys.create({ name: "First admin key", scope: "admin" })).token
 }
 
-/** One that the operator has already. */
+/** Uses the operator's own key. */
 export async function adoptKey(keys: Keys, given: string): Promise<void> {
   let problem: string | null = null
   try {

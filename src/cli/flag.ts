@@ -1,17 +1,17 @@
-/** The kinds of flags that commands are made of: what is typed, what the API calls it, and how the text is read. */
+/** Kinds of flags: name of the value, field of the API, parser. */
 import { InvalidValue } from "../config/invalid-value.ts"
 import { printable } from "../core/text.ts"
 
 export interface Flag<T = unknown> {
-  /** What its value is called in the help; null for a switch. */
+  /** The name of its value in the help; null for a switch. */
   readonly value: string | null
   readonly about: string
-  /** What the API calls it: a part of the query or the body, and what its errors speak of. */
+  /** Its field in the API's query or body, and in error messages. */
   readonly field?: string
   readonly choices?: readonly string[]
-  /** May be given again and again. */
+  /** May be repeated. */
   readonly many?: boolean
-  /** Throws what is wrong, as the end of a sentence that begins with the flag. */
+  /** Throws InvalidValue. */
   read(texts: readonly string[]): T
 }
 
@@ -35,7 +35,7 @@ export function text(value: string, about: string, more: More = {}): Flag<string
   return { ...more, value, about, read: last }
 }
 
-/** Given empty, it takes the value away. */
+/** An empty value removes it. */
 export function clearable(value: string, about: string, more: More = {}): Flag<string | null> {
   return { ...more, value, about, read: (texts) => last(texts) || null }
 }
@@ -44,7 +44,7 @@ export function texts(value: string, about: string, more: More = {}): Flag<reado
   return { ...more, value, about, many: true, read: (given) => given }
 }
 
-/** Given empty, every one of them is taken away. */
+/** An empty value removes all. */
 export function clearableTexts(
   value: string,
   about: string,
@@ -81,7 +81,7 @@ export function choice<const T extends string>(
   return { ...more, value: choices.join("|"), about, choices, read }
 }
 
-/** `key=value`, as often as wanted. */
+/** `key=value`, repeatable. */
 export function pairs(
   value: string,
   about: string,

@@ -1,8 +1,8 @@
-/** The help of a command, from its table. */
+/** The help text of a command. */
 import { type Action, CONNECTION_FLAGS, type Group } from "./command.ts"
 import type { Flag, FlagTable } from "./flag.ts"
 
-/** `posthorn endpoints get <app> <endpoint> [flags]`, also for sentences about what is missing. */
+/** `posthorn endpoints get <app> <endpoint> [flags]`, also in error messages. */
 export function usageOf(name: string, { args = [] }: Action): string {
   const shown = args.map((one) => (one.optional ? `[${one.name}]` : `<${one.name}>`))
   return ["posthorn", name, ...shown, "[flags]"].join(" ")

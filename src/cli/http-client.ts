@@ -1,4 +1,4 @@
-/** Asks a server over HTTP: the one that the operator names, with the operator's own key. */
+/** A server's API over HTTP. */
 
 import { printable } from "../core/text.ts"
 import type { ApiResponse, Call, Client } from "./client.ts"
@@ -55,7 +55,7 @@ export class HttpClient implements Client {
     try {
       if (headers.get("content-type")?.startsWith("application/json")) return JSON.parse(text)
     } catch {
-      // Said below.
+      // Reported below.
     }
     throw new Error(`${this.#base} does not answer as a Posthorn does: ${status} without JSON`)
   }

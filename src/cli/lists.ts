@@ -1,4 +1,4 @@
-/** Lists of the API: one page, so many rows, or everything. */
+/** Reads lists of the API: up to a limit, or all pages. */
 import type { Api } from "./api.ts"
 import type { PAGE_FLAGS } from "./command.ts"
 import type { Given } from "./flag.ts"
@@ -23,7 +23,7 @@ export async function readList<R>(
 ): Promise<List<R>> {
   const data: R[] = []
   let left = all ? Number.POSITIVE_INFINITY : limit
-  // The way back is that of the first page, the way on that of the last.
+  // `prevIterator` is that of the first page, `iterator` that of the last.
   let wayBack: Pick<List<R>, "prevIterator"> | null = null
   for (let behind = iterator; ; ) {
     const asked = { ...query, limit: Math.min(left, LARGEST_PAGE), iterator: behind }
@@ -36,12 +36,11 @@ export async function readList<R>(
   }
 }
 
-/** What a list has to show: everything of one resource. */
 export interface Listing<R> {
   readonly route: string
   readonly query?: { readonly [name: string]: unknown }
   readonly columns: readonly Column<R>[]
-  /** Said when it is empty. */
+  /** Printed for an empty list. */
   readonly none: string
 }
 

@@ -1,6 +1,6 @@
 /**
- * Asks a store on this machine, beside whoever delivers from it: the server's own code, in this process, without a port.
- * Who may open the store is an admin of it already: the caller is known by a token that is made up here and told to nobody.
+ * The server's API on a local store, in this process and without a port, beside a process that delivers. A user who can open the
+ * store has all rights: the client authenticates with a random token that only this process knows.
  */
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -19,13 +19,13 @@ import type { ApiResponse, Call, Client, ConnectionFlags } from "./client.ts"
 import { queryText } from "./client.ts"
 import { configFor, refused } from "./settings.ts"
 
-/** What becomes of a store that is not there: an error, a new one, or an empty one that is forgotten again. */
+/** When a store does not exist: an error, a new store, or an empty one in memory. */
 export type AbsentStore = "refuse" | "create" | "empty"
 
 export async function openLocalClient(flags: ConnectionFlags, absentStore: AbsentStore): Promise<Client> {
   const config = configFor({ ...flags } as { [name: string]: string })
   const values = await withStore(config, absentStore)
-  // Whatever goes wrong is said in a sentence; the log is for what nobody expects.
+  // Expected errors are printed as a sentence; the log has the others.
   const logger = createLogger(config.sources.logLevel === null ? "error" : config.values.logLevel)
   const onFatal = () => process.exit(1)
   let posthorn: Posthorn
@@ -47,7 +47,7 @@ export async function openLocalClient(flags: ConnectionFlags, absentStore: Absen
   return new LocalClient(posthorn, app, token, logger)
 }
 
-/** A store is made by those who write into it, not by a look. */
+/** Only commands that write create a store. */
 async function withStore({ values, sources }: Config, absentStore: AbsentStore): Promise<Settings> {
   const { store, schema } = values
   if (absentStore === "create" || (await storeExists(store, schema))) return values
@@ -95,7 +95,7 @@ class LocalClient implements Client {
     return { status: response.statusCode, body: response.body === "" ? null : JSON.parse(response.body) }
   }
 
-  /** A step that two take at once counts once: a process that delivers may work on the same task. */
+  /** A process that delivers may run the same task; a step that both take counts once. */
   runTasks(): void {
     if (this.#tasks !== null) return
     const { context } = this.#posthorn

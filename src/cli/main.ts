@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { printable } from "../core/text.ts"
-/** The `posthorn` command: finds the file of the command that was asked for and runs it. */
+/** The `posthorn` command: loads and runs a command's module. */
 import { VERSION } from "../version.ts"
 import { isGroup } from "./command.ts"
 import { rowLines } from "./help.ts"
@@ -40,7 +40,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   return 0
 }
 
-/** An action that was typed without its group is told with it: nobody who types resend means send. */
+/** For an action without its group, suggests the group: `resend` means `messages resend`, not `send`. */
 async function unknownCommand(name: string): Promise<UsageError> {
   const groups = await Promise.all(
     Object.entries(COMMANDS).map(async ([group, { load }]) => {
@@ -55,7 +55,7 @@ async function unknownCommand(name: string): Promise<UsageError> {
   return new UsageError(`unknown command ${printable(name)}; did you mean ${meant.join(", or ")}?`)
 }
 
-/** A command that asks a server has these alone, and need not load the table of all settings. */
+/** With only these variables set, the table of settings need not be loaded. */
 const OF_EVERY_COMMAND: readonly string[] = ["POSTHORN_SERVER", "POSTHORN_API_KEY"]
 
 async function warnOfUnknownVariables(): Promise<void> {
@@ -70,7 +70,7 @@ function about(flags: Flags): number {
   return 0
 }
 
-// Whoever read our output has gone (`posthorn demo | head`): quiet, as a program that SIGPIPE ends.
+// The reader has closed the pipe (`posthorn demo | head`): end silently, as SIGPIPE would.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(141)
   throw error

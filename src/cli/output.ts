@@ -1,4 +1,4 @@
-/** What a command prints: for people on the terminal, or the API's own JSON for programs. */
+/** The output of a command: text for people, or the API's JSON for programs. */
 import type { WriteStream } from "node:tty"
 import { styleText } from "node:util"
 import { printable } from "../core/text.ts"
@@ -12,7 +12,7 @@ export class Output {
   readonly #notes: WriteStream
   readonly #look: TableStyle
 
-  /** The second one is for what is not the answer: notes, questions, progress. */
+  /** `notes` gets questions, progress and hints. */
   constructor(
     out: WriteStream,
     notes: WriteStream,
@@ -22,20 +22,20 @@ export class Output {
     this.#out = out
     this.#notes = notes
     this.#look = {
-      // Some terminals say that they have none.
+      // Some terminals report a width of 0.
       width: out.isTTY && out.columns > 0 && !wide ? out.columns : null,
-      // It looks at the stream, NO_COLOR and FORCE_COLOR.
+      // styleText respects the stream, NO_COLOR and FORCE_COLOR.
       paint: (text, kind) => styleText(STYLES[kind], text, { stream: out }),
     }
   }
 
-  /** A document, and the sentence that people get instead. */
+  /** `sentence` is for people, `document` for `--json`. */
   say(document: unknown, sentence: string): void {
     if (this.json) this.#document(document)
     else this.#lines(sentence.split("\n").map(printable))
   }
 
-  /** Field by field; `view` leaves out what only programs want. */
+  /** Field by field; `view` may omit fields of the document. */
   record(document: unknown, view: object = document as object): void {
     if (this.json) this.#document(document)
     else this.#lines(recordLines(view, this.#look))
@@ -51,7 +51,7 @@ export class Output {
     }
   }
 
-  /** For people only, and not part of the answer. */
+  /** Not printed with `--json`. */
   note(sentence: string): void {
     if (!this.json) this.#notes.write(`${printable(sentence)}\n`)
   }

@@ -1,4 +1,4 @@
-/** From what was typed behind a command to its arguments and flags; what is wrong becomes one sentence. */
+/** Parses the arguments and flags of an action. */
 import type { ParseArgsOptionsConfig } from "node:util"
 import { InvalidValue } from "../config/invalid-value.ts"
 import { printable } from "../core/text.ts"
@@ -13,7 +13,7 @@ export interface Parsed {
   readonly help: boolean
 }
 
-/** Its own, and those of every action that asks the API. */
+/** The action's flags and the connection flags. */
 export function flagsOf({ flags = {}, alone }: Action): FlagTable {
   return alone ? flags : { ...flags, ...CONNECTION_FLAGS }
 }
@@ -46,7 +46,7 @@ function read(table: FlagTable, name: string, given: unknown): unknown {
   }
 }
 
-/** Tables show ids in this form where the terminal is narrow. */
+/** Tables on a narrow terminal shorten ids like this. */
 function refuseShortened(text: string): void {
   if (/^[a-z]+_…/.test(text))
     throw new UsageError(`${printable(text)} is a shortened id; the list shows it whole with --wide`)

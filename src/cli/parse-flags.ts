@@ -1,4 +1,4 @@
-/** Reads a command's flags; what is wrong with them becomes one sentence. */
+/** Parses flags with `node:util`; errors become one sentence. */
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util"
 import { printable } from "../core/text.ts"
 import { UsageError, unknown } from "./usage-error.ts"

@@ -1,10 +1,10 @@
-/** Shows how far a long command has come: a bar on a terminal, a line now and then elsewhere. */
+/** Progress of a long command: a bar on a terminal, lines elsewhere. */
 import type { WriteStream } from "node:tty"
 import { column } from "../core/text.ts"
 
 export interface Progress {
   show(what: string, done: number, total: number): void
-  /** Gives the line back. */
+  /** Clears the bar. */
   end(): void
 }
 

@@ -1,9 +1,9 @@
-/** Every command, one file each, loaded when it is asked for. */
+/** All commands, each a module that is loaded lazily. */
 import type { ParseArgsOptionsConfig } from "node:util"
 import type { Command } from "./command.ts"
 import type { Flags } from "./parse-flags.ts"
 
-/** What the file of a command exports that runs by itself. */
+/** The module of a command with flags of its own. */
 export interface Program {
   readonly help: string
   readonly options: ParseArgsOptionsConfig
@@ -11,7 +11,7 @@ export interface Program {
   run(flags: Flags): Promise<number>
 }
 
-/** What the file of a command exports that asks the API. */
+/** The module of a command that uses the API. */
 export interface ApiCommand {
   readonly command: Command
 }

@@ -58,9 +58,9 @@ async function start(config: Config, logger: Logger, openMoved: boolean): Promis
       jwtSecret === null
         ? null
         : await tokenReader({ secret: jwtSecret, algorithm: jwtAlgorithm }, systemClock())
-    // The server is loaded while the store's thread starts.
+    // Load the server while the store's thread starts.
     const loading = import("../api/server.ts")
-    // What went wrong is in the log already, with its stack.
+    // The log already has the error.
     posthorn = await openPosthorn({
       ...libraryOptions(config),
       openMoved,
@@ -71,7 +71,7 @@ async function start(config: Config, logger: Logger, openMoved: boolean): Promis
     if (values.apiKey !== null) await adoptKey(posthorn.keys, values.apiKey)
     app = createServer(posthorn, { ...values, logger, readToken })
     await app.listen({ port: values.port, host: values.host })
-    // Last: a key that was made and not shown would lock everybody out.
+    // Last: a key that is created and not shown would lock out the operator.
     const key = values.apiKey === null ? await makeFirstKey(posthorn.keys) : null
     if (key !== null) console.log(welcome(key, addressOf(app, config), values["egress.allow"] !== null))
     return app
@@ -81,7 +81,7 @@ async function start(config: Config, logger: Logger, openMoved: boolean): Promis
   }
 }
 
-/** As somebody on this machine types it. */
+/** As typed on this machine. */
 function addressOf(app: Api, { values }: Config): string {
   if (values.publicUrl !== null) return values.publicUrl
   const { port } = app.server.address() as { readonly port: number }

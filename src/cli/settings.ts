@@ -1,11 +1,11 @@
-/** The settings as a command takes them: its flags, its help, and errors that name what the user typed. */
+/** Settings on the command line: flags, help, and errors that name the source of a value. */
 import type { ParseArgsOptionsConfig } from "node:util"
 import { flagOf, NAMES, type SettingName, settingOf, variablesOf } from "../config/table.ts"
 import { type Config, loadConfig } from "../config.ts"
 import type { Flags } from "./parse-flags.ts"
 import { asUsageError } from "./usage-error.ts"
 
-/** A flag and no setting: in the environment or a file it would stay on for good. */
+/** A flag and not a setting: in the environment or a file it would apply to every start. */
 export const FORCE = { type: "boolean" } as const
 
 export function flagOptions(names: readonly SettingName[]): ParseArgsOptionsConfig {
@@ -30,7 +30,6 @@ export function settingsHelp(names: readonly SettingName[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(widest)}   ${right}`).join("\n")
 }
 
-/** A misspelt flag or a misspelt name in the file is refused. */
 export function configFor(flags: Flags): Config {
   try {
     return loadConfig({ flags, environment: process.env })
@@ -39,7 +38,7 @@ export function configFor(flags: Flags): Config {
   }
 }
 
-/** What the library says of an option, in the words of whoever gave it. */
+/** Names the flag, variable or file of an option that the library refuses. */
 export function refused(error: unknown, { sources }: Config): unknown {
   return asUsageError(
     error,

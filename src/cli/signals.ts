@@ -1,7 +1,7 @@
-/** How a long-running command is asked to stop. */
+/** Signals that stop a long-running command. */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** Resolves with the first signal; a second one ends the process as it would have without us. */
+/** Resolves with the first signal; a second one ends the process at once. */
 export function whenStopped(): Promise<string> {
   return new Promise((resolve) => {
     let asked = false

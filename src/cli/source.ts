@@ -1,4 +1,4 @@
-/** Content that is typed, in a file, or on standard input. */
+/** Content from a flag, a file or standard input. */
 import { readFile } from "node:fs/promises"
 import { printable } from "../core/text.ts"
 import { type Flag, text } from "./flag.ts"
@@ -11,7 +11,7 @@ export const SOURCE_FLAGS = {
 
 export interface Source {
   readonly text: string
-  /** For what is said of it. */
+  /** For error messages. */
   readonly name: string
 }
 
@@ -28,7 +28,7 @@ export async function readSource(
   return data === undefined ? readFrom(file ?? "-") : { text: data, name: "--data" }
 }
 
-/** Bytes that are not UTF-8 would not arrive as they are. */
+/** Refuses bytes that are not UTF-8: they could not be sent unchanged. */
 async function readFrom(path: string): Promise<Source> {
   const name = path === "-" ? "standard input" : path
   try {
@@ -53,7 +53,7 @@ export function parseJson({ text: given, name }: Source): unknown {
   }
 }
 
-/** The fields that a file brings; none without a file. */
+/** The fields in a JSON file; none without a file. */
 export async function fieldsFrom(path: string | undefined): Promise<{ readonly [field: string]: unknown }> {
   if (path === undefined) return {}
   const source = await readFrom(path)

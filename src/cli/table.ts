@@ -1,4 +1,4 @@
-/** Rows for people: columns in line, cut to what the terminal shows, and nothing in them that acts on it. */
+/** Tables for people, fitted to the terminal, with control characters escaped. */
 import { column, columnRight, printable } from "../core/text.ts"
 import { spanText } from "./time-flags.ts"
 
@@ -6,11 +6,11 @@ export interface Column<R> {
   readonly title: string
   value(row: R): Cell
   readonly right?: boolean
-  /** Says the same in fewer characters; taken first where the terminal is narrow. */
+  /** A shorter form for narrow terminals; tried first. */
   readonly short?: (text: string) => string
-  /** Left out where the terminal is too narrow, the last one first. */
+  /** Omitted on narrow terminals, the last one first. */
   readonly minor?: boolean
-  /** May be cut where the terminal is narrow, to no less than `least` characters (8). */
+  /** May be cut on narrow terminals, to at least `least` characters (8). */
   readonly cut?: boolean
   readonly least?: number
 }
@@ -18,9 +18,9 @@ export interface Column<R> {
 export type Cell = string | number | boolean | null | undefined | Date | readonly string[]
 
 export interface TableStyle {
-  /** Null where nothing is cut. */
+  /** Null: nothing is cut. */
   readonly width: number | null
-  /** Colours a text that has its width already. */
+  /** Colours a padded text. */
   paint(text: string, kind: "title" | "good" | "bad"): string
 }
 
@@ -38,12 +38,12 @@ export function cellText(cell: Cell): string {
   return printable(String(cell instanceof Date ? cell.toISOString() : cell))
 }
 
-/** A time as the API writes it, to the second: it can be given back as --since. */
+/** A time in ISO form to the second, which --since accepts. */
 export function time(value: Date | string | null | undefined): string | null {
   return value == null ? null : new Date(value).toISOString().replace(/\.\d+Z$/, "Z")
 }
 
-/** `dlv_…Q3zX9f`: what kind it is, and the end, which is random; the beginning is the time, and alike in a list. */
+/** `dlv_…Q3zX9f`: the beginning of an id is its time, and alike in a list; the end is random. */
 export function shortId(text: string): string {
   return text.replace(/^([a-z]+_)\w{21}(\w{6})$/, "$1…$2")
 }
@@ -83,7 +83,7 @@ export function tableLines<R>(
   ]
 }
 
-/** Field by field, one below the other. */
+/** One line for each field. */
 export function recordLines(record: object, look: TableStyle): string[] {
   const entries = Object.entries(record).filter(([, value]) => value !== undefined)
   const widest = Math.max(0, ...entries.map(([name]) => lengthOf(name)))
@@ -109,11 +109,10 @@ interface Layout<R> {
   readonly columns: readonly Column<R>[]
   readonly texts: readonly (readonly string[])[]
   readonly widths: readonly number[]
-  /** Something that can be copied or read elsewhere is not shown whole. */
   readonly isShortened: boolean
 }
 
-/** Short forms first, then columns that matter less are left out, then the widest that may be cut gives way. */
+/** On a narrow terminal: uses short forms, then omits minor columns, then cuts the widest. */
 function layOut<R>(rows: readonly R[], columns: readonly Column<R>[], width: number | null): Layout<R> {
   const whole = measured(rows, columns, false)
   if (width === null || sumOf(whole.widths) <= width) return { ...whole, columns, isShortened: false }
@@ -149,7 +148,7 @@ function floors<R>(columns: readonly Column<R>[], widths: readonly number[]): nu
   return columns.map(({ cut, least = NARROWEST }, i) => (cut ? Math.min(widths[i]!, least) : widths[i]!))
 }
 
-/** The widest that may be cut gives way first; below its least width only where nothing else is left. */
+/** Cuts the widest column first, below its least width only as a last resort. */
 function fitted<R>(wanted: readonly number[], columns: readonly Column<R>[], width: number): number[] {
   const widths = [...wanted]
   for (const lowest of [floors(columns, wanted), columns.map(() => NARROWEST)])

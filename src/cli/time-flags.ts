@@ -1,4 +1,4 @@
-/** Times and spans as people type them: `2h`, `7d`, `2026-03-01`, `2026-03-01T12:00:00Z`. */
+/** Flags for times and spans: `2h`, `7d`, `2026-03-01`, `2026-03-01T12:00:00Z`. */
 
 import { InvalidValue } from "../config/invalid-value.ts"
 import { printable } from "../core/text.ts"
@@ -6,7 +6,7 @@ import type { Flag } from "./flag.ts"
 
 const UNITS: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
-/** Null when it is no span. A number alone is seconds. */
+/** Null for an invalid span. A number without a unit is seconds. */
 function toSeconds(given: string): number | null {
   const [, number, unit = "s"] = /^(\d{1,9})([smhdw])?$/.exec(given) ?? []
   return number === undefined ? null : Number(number) * UNITS[unit]!
@@ -32,7 +32,7 @@ export function span(about: string, more: Pick<Flag, "field"> = {}): Flag<number
   }
 }
 
-/** A span counts from now: `before` it, or after it. */
+/** A span is relative to now: `before` or `after` it. */
 export function moment(
   about: string,
   direction: "before" | "after",
@@ -60,7 +60,7 @@ export function fromNow(seconds: number, direction: "before" | "after", nowMs = 
   return new Date(nowMs + (direction === "before" ? -1000 : 1000) * seconds).toISOString()
 }
 
-/** `1h 30m`: at most two units, so that it stays a word. */
+/** `1h 30m`: at most two units. */
 export function spanText(seconds: number): string {
   const parts: string[] = []
   let left = seconds

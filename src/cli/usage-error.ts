@@ -3,7 +3,7 @@ import { PosthornError } from "../core/errors.ts"
 import { nearest } from "../core/nearest.ts"
 import { printable } from "../core/text.ts"
 
-/** The command line is wrong: shown without a stack, and the exit code is 2. */
+/** A wrong command line: printed without a stack; the exit code is 2. */
 export class UsageError extends Error {}
 
 export function unknown(what: string, typed: string, known: readonly string[]): UsageError {
@@ -12,11 +12,11 @@ export function unknown(what: string, typed: string, known: readonly string[]): 
   return new UsageError(`unknown ${what} ${printable(typed)}; ${hint}`)
 }
 
-/** `names` has, for each of the library's fields, what the user typed it as. Any other error stays what it is. */
+/** `names` maps the library's fields to the user's flags and variables. Other errors are returned unchanged. */
 export function asUsageError(error: unknown, names: { readonly [field: string]: string }): unknown {
   if (!(error instanceof PosthornError) || error.code !== "invalid_input") return error
   const { field = "", message } = error
-  // A setting such as "egress.allow" has a name of its own; "retry.delays" is a part of the setting "retry".
+  // "egress.allow" is a setting; "retry.delays" is a field of the setting "retry".
   const setting = names[field] === undefined ? (/^\w+/.exec(field)?.[0] ?? "") : field
   const name = names[setting]
   const text =

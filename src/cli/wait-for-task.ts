@@ -1,4 +1,4 @@
-/** Waits for a task of the server's, and shows how far it is. */
+/** Waits for a task and shows its progress. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Backoff } from "../core/backoff.ts"
 import { type Api, path } from "./api.ts"
@@ -20,12 +20,12 @@ export interface Task {
 
 export type StartedTask = Omit<Task, "data">
 
-/** A process that delivers from a file looks for tasks every few seconds. */
+/** Longer than the interval at which a worker looks for tasks. */
 const PATIENCE_MS = 30_000
 
 export const taskPath = (id: string) => path`/task/${id}`
 
-/** To its end, unless told not to wait. */
+/** Waits for the task unless `--no-wait` is given. */
 export async function followTask(
   api: Api,
   out: Output,
@@ -38,7 +38,7 @@ export async function followTask(
   return 0
 }
 
-/** The exit code: 0 when it has run to its end. */
+/** Returns the exit code: 0 when the task has finished. */
 export async function waitForTask(api: Api, out: Output, id: string, said = ending): Promise<number> {
   const progress = process.stderr.isTTY && !out.json ? progressOn(process.stderr, "deliveries") : noProgress
   const onInterrupt = () => {

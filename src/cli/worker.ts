@@ -1,4 +1,4 @@
-/** `posthorn worker`: a process that only delivers. */
+/** `posthorn worker`: a process that delivers and has no API. */
 
 import type { SettingName } from "../config/table.ts"
 import { libraryOptions } from "../config.ts"
@@ -59,7 +59,7 @@ export async function run(flags: Flags): Promise<number> {
       ...libraryOptions(config),
       deliver: true,
       openMoved: flags.force === true,
-      // It is in the log already, with its stack.
+      // The log already has the error.
       onFatal: () => process.exit(1),
     })
   } catch (error) {

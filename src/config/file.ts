@@ -1,4 +1,4 @@
-/** The configuration file: JSON with the settings by name, those of egress in an object of their own. */
+/** The configuration file: JSON with the settings by name; those of egress are in a nested object. */
 import { existsSync, readFileSync } from "node:fs"
 import { describe, PosthornError } from "../core/errors.ts"
 import { nearest } from "../core/nearest.ts"
@@ -12,7 +12,7 @@ export interface ConfigFile {
 const DEFAULT_PATH = "posthorn.json"
 const GROUPS = new Set(NAMES.filter((name) => name.includes(".")).map((name) => name.split(".")[0]!))
 
-/** The one that was named, or `posthorn.json` here if there is one. */
+/** The given file, or `posthorn.json` in the current folder if it exists. */
 export function readConfigFile(named: string | null): ConfigFile | null {
   if (named === null && !existsSync(DEFAULT_PATH)) return null
   const path = named ?? DEFAULT_PATH

@@ -1,4 +1,4 @@
-/** What a setting's value can be: read from text or from the file, and shown again. */
+/** Kinds of settings: how a value is parsed from text, read from the file, and shown. */
 
 import { withoutPassword } from "../core/location.ts"
 import { nearest } from "../core/nearest.ts"
@@ -8,9 +8,9 @@ import { printable } from "../core/text.ts"
 import { InvalidValue } from "./invalid-value.ts"
 
 export interface Kind<T> {
-  /** From a flag or a variable. Throws what is wrong, as the end of a sentence that begins with the setting's name. */
+  /** From a flag or a variable. Throws InvalidValue. */
   parse(text: string): T
-  /** From the file, where numbers, lists and truth values are written as such. */
+  /** From the JSON file. Throws InvalidValue. */
   read(value: unknown): T
   show(value: T): string
 }
@@ -27,10 +27,10 @@ export const text: Kind<string> = {
   show: (value) => value,
 }
 
-/** Never shown. What is wrong with one does not say what it was. */
+/** Never shown, also not in error messages. */
 export const secret: Kind<string> = { ...text, show: () => "set" }
 
-/** An address that may carry a password. */
+/** A URL that may contain a password. */
 export const address: Kind<string> = { ...text, show: withoutPassword }
 
 export function wholeNumber(least = 0, most = Number.MAX_SAFE_INTEGER): Kind<number> {
@@ -77,7 +77,7 @@ export function oneOf<const T extends string>(known: readonly T[]): Kind<T> {
 
 const presets = oneOf(Object.keys(PRESETS) as PresetName[])
 
-/** The name of a preset, or a whole policy: JSON in text, an object in the file. The library checks its fields. */
+/** The name of a preset, or a policy: JSON in text, an object in the file. The library validates its fields. */
 export const policy: Kind<PresetName | PolicyInput> = {
   parse(given) {
     if (!given.startsWith("{")) return presets.parse(given)
@@ -95,7 +95,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
-/** In text, separated by commas or spaces. */
+/** Separated by commas or spaces. */
 export const words: Kind<readonly string[]> = {
   parse: (given) => given.split(/[\s,]+/).filter((word) => word !== ""),
   read(value) {

@@ -1,4 +1,4 @@
-/** Every setting of the programs: the one list that flags, variables, the file, `posthorn config` and the help are made from. */
+/** All settings: flags, variables, the file's names, `posthorn config` and the help are made from this table. */
 import { nearest } from "../core/nearest.ts"
 import { printable } from "../core/text.ts"
 import { LOG_LEVELS } from "../observe/log.ts"
@@ -18,12 +18,12 @@ import {
 
 export interface Setting<T = unknown> {
   readonly kind: Kind<T>
-  /** What holds where nobody says. */
+  /** The default. */
   readonly fallback: T | null
   readonly about: string
-  /** Looked at after the one that is made from its name. */
+  /** Read after the variable that is made from its name. */
   readonly otherVariable?: string
-  /** A flag that turns it off, instead of one that gives its value. */
+  /** A flag that turns it off, instead of one with a value. */
   readonly off?: string
 }
 
@@ -36,7 +36,7 @@ const setting = <T, F extends T | null>(
 
 const JWT_ALGORITHMS = ["HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "EdDSA"] as const
 
-/** Ranges that the library checks are not repeated here. */
+/** The library checks most ranges. */
 export const SETTINGS = {
   port: setting(wholeNumber(0, 65_535), 8071, "the port to listen on; 0 takes a free one", {
     otherVariable: "PORT",
@@ -109,10 +109,10 @@ export type Settings = {
     : never
 }
 
-/** As any of them, for code that goes over all. */
+/** With its type erased, for loops over all settings. */
 export const settingOf = (name: SettingName): Setting => SETTINGS[name] as Setting
 
-/** Secrets have none: a command line can be read by everybody on the machine. */
+/** Null for secrets: every user of the machine can read command lines. */
 export function flagOf(name: SettingName): string | null {
   if (SETTINGS[name].kind === (secret as unknown)) return null
   return (
@@ -128,19 +128,19 @@ export function variablesOf(name: SettingName): readonly string[] {
 
 const PREFIX = "POSTHORN_"
 
-/** Read by the programs, and no settings: where the settings are, and which server a command asks. */
+/** Variables that are not settings. */
 const OTHER_VARIABLES = ["POSTHORN_CONFIG", "POSTHORN_SERVER"]
 
-/** Kubernetes sets these in every container for a service that is called posthorn. */
+/** Kubernetes sets these in every container for a service named posthorn. */
 const SERVICE_LINK = /^POSTHORN_(SERVICE_|PORT_\d)/
 
-/** A sentence for each variable that looks like one of ours, or like one of those with the prefix, and that nothing reads. */
+/** A warning for each unknown variable that begins with the prefix, or resembles a variable that does. */
 export function unknownVariables(
   environment: { readonly [name: string]: string | undefined },
   prefix = PREFIX,
 ): string[] {
   const known = [...NAMES.flatMap(variablesOf), ...OTHER_VARIABLES]
-  // Without the prefix, which would make every two of them look alike.
+  // Without the prefix, which would make all names similar.
   const words = known.map((name) => name.replace(PREFIX, ""))
   return Object.keys(environment)
     .filter((name) => name.startsWith(PREFIX) && !known.includes(name) && !SERVICE_LINK.test(name))

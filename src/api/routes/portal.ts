@@ -31,7 +31,7 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
           "with the token behind the #, where browsers keep it to themselves: a portal of your own reads it there as `key`.",
         tags,
         params,
-        // Older clients send none.
+        // Older clients send no body.
         ...(path === "dashboard-access"
           ? { deprecated: true, body: Type.Nullable(AppPortalAccessIn) }
           : { body: AppPortalAccessIn }),

@@ -15,10 +15,7 @@ export interface StatusOut {
   readonly statusText: (typeof MESSAGE_STATUSES)[number]
 }
 
-/**
- * As Svix has it: `sending` from the moment a message is accepted until its last attempt, so that `pending` is never shown. A caller that
- * does not know `canceled` sees those messages as sent.
- */
+/** As in Svix: `sending` until the last attempt, never `pending`. Without `expanded`, `canceled` is shown as `success`. */
 export function statusOf(
   { status, deadReason }: { readonly status: DeliveryStatus; readonly deadReason: DeadReason | null },
   expanded: boolean,

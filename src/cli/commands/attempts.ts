@@ -1,4 +1,4 @@
-/** `posthorn attempts`: single requests, and what came back. */
+/** `posthorn attempts`: requests and their responses. */
 import type { AttemptOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS } from "../command.ts"

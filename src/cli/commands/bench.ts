@@ -1,4 +1,4 @@
-/** `posthorn bench`: the project's benchmark, where its source is. */
+/** `posthorn bench`: the project's benchmark, in a clone of the repository. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
@@ -25,7 +25,7 @@ export const command: Command = action({
       ...(only === undefined ? [] : ["--only", only]),
       ...(json ? ["--json"] : []),
     ]
-    // Which gives Node the options that it measures with.
+    // The script sets the options of Node that the benchmark needs.
     const child = spawn("npm", ["run", "--silent", "bench", "--", ...args], { cwd: ROOT, stdio: "inherit" })
     const [code] = (await once(child, "exit")) as [number | null]
     return code ?? 1

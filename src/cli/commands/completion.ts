@@ -1,4 +1,4 @@
-/** `posthorn completion`: what a shell needs to complete commands and flags. */
+/** `posthorn completion`: completion scripts for shells. */
 import { action, type Command } from "../command.ts"
 import { placesOf } from "../completion.ts"
 import { SHELLS, type Shell, scriptFor } from "../completion-scripts.ts"

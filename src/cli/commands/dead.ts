@@ -1,4 +1,4 @@
-/** `posthorn dead`: what was given up. */
+/** `posthorn dead`: dead letters. */
 import type { Static } from "../../api/schema.ts"
 import type { DeadGroupOut, DeliveryOut } from "../../api/schemas/delivery.ts"
 import { path } from "../api.ts"

@@ -1,4 +1,4 @@
-/** `posthorn deliveries`: one message for one endpoint, and how it goes. */
+/** `posthorn deliveries`: deliveries and their attempts. */
 import type { DeliveryOut } from "../../api/schemas/delivery.ts"
 import type { AttemptOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"

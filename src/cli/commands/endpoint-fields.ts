@@ -1,4 +1,4 @@
-/** What an endpoint is made of, as flags; and an endpoint as it is shown. */
+/** The fields of an endpoint as flags, columns and output. */
 import type { EndpointOut } from "../../api/schemas/endpoint.ts"
 import type { Policy } from "../../core/policy.ts"
 import { uid } from "../command.ts"
@@ -7,7 +7,7 @@ import type { Output } from "../output.ts"
 import { parseJson } from "../source.ts"
 import { type Column, shortId, time } from "../table.ts"
 
-/** A policy itself, when it looks like one. */
+/** A text that begins with `{` is a policy as JSON. */
 const retry: Flag<unknown> = {
   ...clearable("POLICY", "a policy's name, or a policy as JSON; empty for the engine's", { field: "retry" }),
   read: ([given = ""]) =>
@@ -50,7 +50,7 @@ function stateOf({ disabled, paused, heldUntil }: EndpointOut): string {
   return heldUntil === null ? "on" : `held until ${time(heldUntil)}`
 }
 
-/** Once each: some fields have an older name too. */
+/** Without the older names of fields. */
 export function showEndpoint(out: Output, endpoint: EndpointOut): void {
   const { rateLimit: _rate, filterTypes: _types, version: _version, ...rest } = endpoint
   const { heldUntil, createdAt, updatedAt } = rest

@@ -1,4 +1,4 @@
-/** Sending to an endpoint on purpose: an example, what was given up, what it missed. */
+/** Sends an example, dead letters or missing messages to an endpoint. */
 
 import type { Static } from "../../api/schema.ts"
 import type { EndpointOut, EndpointStatsOut } from "../../api/schemas/endpoint.ts"
@@ -43,7 +43,7 @@ interface Preview {
   readonly text: string
 }
 
-/** Over a stretch of time, as a task. */
+/** A replay of the messages in a time window, as a task. */
 function replay(
   verb: "recover" | "replay-missing",
   about: { readonly summary: string; readonly since: string },

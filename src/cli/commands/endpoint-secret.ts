@@ -1,4 +1,4 @@
-/** What an endpoint's receiver verifies with. */
+/** Shows and rotates an endpoint's secret. */
 import { type Api, path } from "../api.ts"
 import { action } from "../command.ts"
 import { text } from "../flag.ts"

@@ -1,4 +1,4 @@
-/** `posthorn endpoints`: where webhooks go. */
+/** `posthorn endpoints`: endpoints. */
 import type { EndpointOut } from "../../api/schemas/endpoint.ts"
 import { path } from "../api.ts"
 import { type Action, action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"

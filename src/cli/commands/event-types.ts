@@ -1,4 +1,4 @@
-/** `posthorn event-types`: the catalogue of what is sent. */
+/** `posthorn event-types`: event types. */
 import type { EventTypeOut } from "../../api/schemas/event-type.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"

@@ -1,4 +1,4 @@
-/** What deliveries, attempts and messages can be narrowed by. */
+/** Filter flags for deliveries, attempts and messages. */
 import { DEAD_REASONS } from "../../core/policy.ts"
 import { choice, type Flag, text, texts } from "../flag.ts"
 import { moment } from "../time-flags.ts"

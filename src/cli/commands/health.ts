@@ -1,4 +1,4 @@
-/** `posthorn health`: whether messages would be accepted now. */
+/** `posthorn health`: whether the server accepts messages. */
 import { sentenceOf } from "../api.ts"
 import { action, type Command } from "../command.ts"
 

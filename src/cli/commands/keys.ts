@@ -1,4 +1,4 @@
-/** `posthorn keys`: who may use the API. */
+/** `posthorn keys`: API keys. */
 import type { KeyOut } from "../../api/schemas/key.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<KeyOut>[] = [
   { title: "LAST USED", value: ({ lastUsedAt }) => time(lastUsedAt), short: shortTime },
 ]
 
-/** A revocation may lie ahead. */
+/** A revocation may be in the future. */
 function stateOf({ revokedAt, expiresAt }: KeyOut): string {
   const isOver = (at: Date | string | null) => at !== null && new Date(at).getTime() <= Date.now()
   if (isOver(revokedAt)) return "revoked"

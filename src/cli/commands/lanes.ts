@@ -1,4 +1,4 @@
-/** `posthorn lanes`: what waits, why, and since when. */
+/** `posthorn lanes`: endpoints with waiting deliveries. */
 import type { Static } from "../../api/schema.ts"
 import type { LaneOut } from "../../api/schemas/delivery.ts"
 import { action, type Command, PAGE_FLAGS } from "../command.ts"

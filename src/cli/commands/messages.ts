@@ -1,4 +1,4 @@
-/** `posthorn messages`: what was accepted. */
+/** `posthorn messages`: accepted messages. */
 import type { MessageEndpointOut } from "../../api/schemas/endpoint.ts"
 import type { MessageOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"

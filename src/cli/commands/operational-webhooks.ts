@@ -1,4 +1,4 @@
-/** `posthorn operational-webhooks`: where you are told of endpoints that change and messages that fail. */
+/** `posthorn operational-webhooks`: endpoints for notifications about endpoints and messages. */
 import type { OperationalWebhookEndpointOut } from "../../api/schemas/operational-webhook.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, uid, YES_FLAG } from "../command.ts"

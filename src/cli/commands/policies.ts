@@ -1,4 +1,4 @@
-/** `posthorn policies`: how deliveries are retried. */
+/** `posthorn policies`: retry policies. */
 import { path } from "../api.ts"
 import { action, type Group, TABLE_FLAGS, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"

@@ -1,4 +1,4 @@
-/** `posthorn deliveries send-now`: the receiver is back. */
+/** `posthorn deliveries send-now`: makes waiting deliveries due at once. */
 
 import { action, WAIT_FLAG, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -47,7 +47,7 @@ First attempts that were set for a later time keep it. Paused and disabled endpo
   },
 })
 
-/** A delivery that was due already, behind a hold, was not changed; it is sent all the same. */
+/** A held delivery that was already due counts as done but not as changed. */
 function ending({ id, task, status, data: { done = 0, changed = 0 } }: Task): string {
   const ahead = `${count(done, "delivery is", "deliveries are")} due now, ${changed} of them ahead of their time`
   return `${task} is ${status}: ${ahead} (${id})`

@@ -1,4 +1,4 @@
-/** `posthorn send`: one message. */
+/** `posthorn send`: sends a message. */
 import type { MessageOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
 import { action, type Command } from "../command.ts"
@@ -53,7 +53,7 @@ When the command ends well the message is on disk; deliveries are made by the pr
       body: {
         ...fields,
         ...(flags["create-app"] ? { application: { name: args.app, uid: args.app } } : {}),
-        // As text: a number that JavaScript would round stays what it is.
+        // As text: JavaScript would round large numbers.
         transformationsParams: { rawPayload: source.text, ...headers },
       },
     })

@@ -1,4 +1,4 @@
-/** What several commands share: arguments, and ways to say what would happen. */
+/** Arguments and texts that several commands share. */
 
 import { printable } from "../../core/text.ts"
 import { type Api, path } from "../api.ts"
@@ -19,7 +19,7 @@ export function requireChanges(fields: Fields): Fields {
 export const count = (number: number, one: string, many = `${one}s`) =>
   `${number} ${number === 1 ? one : many}`
 
-/** Flags as they were meant, for a preview: ` with app acme, reason gone`. */
+/** The given filters, for a preview: ` with app acme, reason gone`. */
 export function filterText(flags: Fields, names: readonly string[]): string {
   const given = names.filter((name) => flags[name] !== undefined)
   if (given.length === 0) return ""
@@ -41,7 +41,7 @@ interface Lane {
   readonly retrying: number
 }
 
-/** How much waits for an application, or for one endpoint of it. */
+/** The number of waiting deliveries of an application, or of one endpoint. */
 export async function waitingFor(api: Api, app: string, endpointId?: string): Promise<number> {
   const { data } = await readList<Lane>(api, path`/lane`, { app_id: app }, { all: true })
   return data

@@ -1,4 +1,4 @@
-/** `posthorn stats`: how many deliveries are in each state. */
+/** `posthorn stats`: counts of deliveries by status. */
 import { action, type Command } from "../command.ts"
 import { text } from "../flag.ts"
 import { moment } from "../time-flags.ts"

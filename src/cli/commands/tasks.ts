@@ -1,4 +1,4 @@
-/** `posthorn tasks`: durable work on many deliveries or messages. */
+/** `posthorn tasks`: background tasks. */
 import { action, type Group, PAGE_FLAGS } from "../command.ts"
 import { choice, text } from "../flag.ts"
 import { showList } from "../lists.ts"

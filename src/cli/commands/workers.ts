@@ -1,4 +1,4 @@
-/** `posthorn workers`: who delivers, and holds what. */
+/** `posthorn workers`: processes that deliver. */
 import { action, type Command, TABLE_FLAGS } from "../command.ts"
 import { type Column, shortTime, time } from "../table.ts"
 

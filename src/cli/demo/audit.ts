@@ -1,21 +1,21 @@
-/** The end of the demo: do the sender's receipts, the store and the receivers' own counts agree? */
+/** Compares the sender's receipts, the store and the receivers' own counts. */
 import { ENDPOINTS, ORDERED } from "./endpoints.ts"
 import type { Receipt } from "./engine.ts"
 import type { DemoReceiver } from "./receiver.ts"
 import type { DemoState, StoreSnapshot } from "./state.ts"
 
-/** What the scenario saw on its way. */
+/** Observations of the scenario. */
 export interface Facts {
-  /** What the sender was told is on disk. */
+  /** The messages that were acknowledged to the sender. */
   readonly receipts: readonly Receipt[]
-  /** The dead letters before the replay, and how many of them it sent again. */
+  /** The dead letters before the replay, and the number that was replayed. */
   readonly dead: StoreSnapshot["deliveries"]
   readonly replayed: number
 }
 
 export interface Audit {
   readonly summary: readonly { readonly name: string; readonly text: string }[]
-  /** What does not add up; empty when everything adds up. */
+  /** Discrepancies; empty if there are none. */
   readonly problems: readonly string[]
 }
 
@@ -41,7 +41,7 @@ function count({ snapshot, uids }: DemoState, receiver: DemoReceiver, { receipts
     failed: attemptsThat("failed"),
     cutOff: attemptsThat("unknown"),
     answered: attempts.filter(({ responseStatus }) => responseStatus !== null).length,
-    /** "endpoint message": once as the store has it, once as the receivers have it. */
+    /** "endpoint message" pairs, from the store and from the receivers. */
     delivered: deliveries
       .filter(({ status }) => status === "delivered")
       .map(({ endpointId, messageId }) => `${uids.get(endpointId)} ${messageId}`),
@@ -68,7 +68,7 @@ function findProblems(figures: Figures, { dead, replayed }: Facts): string[] {
     [counts.delivered === promised, `${counts.delivered} of ${promised} are delivered`],
     [missing.length === 0, `delivered, but not at the receiver: ${missing.join(", ")}`],
     [taken.size === promised, `the receivers took ${taken.size} events, not ${promised}`],
-    // A request that the kill cut off may have reached its receiver or not; every answered one has.
+    // A request that the kill cut off may have reached its receiver; an answered request has.
     [answered <= requests && requests <= attempts, `${requests} requests seen, ${attempts} attempts logged`],
     [figures.forged === 0, `${figures.forged} requests had a wrong signature`],
     [order.every((n, i) => n === i + 1), `${ORDERED} is ordered and took ${numbers(order)}`],

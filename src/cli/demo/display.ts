@@ -1,20 +1,20 @@
-/** Who watches: a terminal, redrawn in place, or a pipe, which gets a line for each event. */
+/** The demo's display: a terminal, redrawn in place, or a pipe with a line for each event. */
 import type { WriteStream } from "node:tty"
 import type { Audit } from "./audit.ts"
 import type { DemoState } from "./state.ts"
 import { auditLines, heading, logLine, table } from "./view.ts"
 
 export interface Display {
-  /** What stays on the screen. */
+  /** Prints the final result. */
   end(audit: Audit): void
-  /** Gives the terminal back as it was; safe at any time, and more than once. */
+  /** Restores the terminal; idempotent. */
   leave(): void
 }
 
 const FRAME_MS = 100
 const SMALLEST = { columns: 80, rows: 20 }
 const ESC = "\x1b["
-// The other screen, no cursor, no wrapping of lines that are a column too long; and all of that undone.
+// Alternate screen, no cursor, no line wrapping; and the reverse.
 const ENTER = `${ESC}?1049h${ESC}?25l${ESC}?7l`
 const LEAVE = `${ESC}?7h${ESC}?25h${ESC}?1049l`
 

@@ -1,9 +1,9 @@
-/** Who plays in the demo: the life of one invoice as four events, and eight endpoints and receivers. */
+/** The demo's data: four events of one invoice, and eight endpoints with their receivers. */
 import type { EndpointInput, MessageInput, PolicyInput } from "../../index.ts"
 
 export const APP = "acme"
 
-/** Short, so that the story fits into ten seconds: four attempts in four seconds, each with one to answer. */
+/** Four attempts in four seconds, with a timeout of one, so that the demo takes ten. */
 const SCHEDULE: PolicyInput = { delays: [0.5, 1, 2], maxAttempts: 4, timeout: 1 }
 
 export const EVENTS = ["created", "sent", "paid", "archived"] as const
@@ -18,18 +18,18 @@ export function message(n: number): MessageInput {
   }
 }
 
-/** What a receiver knows when a request comes in. */
+/** The state of a receiver at a request. */
 export interface Seen {
-  /** Which event, from 1. */
+  /** The number of the event, from 1. */
   readonly n: number
-  /** How often this event has come to this endpoint, this time included. */
+  /** Requests for this event at this endpoint, including this one. */
   readonly tries: number
-  /** How many requests of any event have come to this endpoint. */
+  /** Requests for any event at this endpoint. */
   readonly requests: number
   readonly mended: boolean
 }
 
-/** `hang` takes the event and never answers; `drop` closes the connection without a word. */
+/** `hang` takes the event and never responds; `drop` closes the connection. */
 export type ReceiverResponse =
   | { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
   | "hang"
@@ -37,7 +37,7 @@ export type ReceiverResponse =
 
 export interface DemoEndpoint {
   readonly uid: string
-  /** What its receiver does, in a few words. */
+  /** The behaviour of its receiver, in a few words. */
   readonly story: string
   readonly endpoint: Omit<EndpointInput, "url" | "uid">
   answer(seen: Seen): ReceiverResponse
@@ -46,7 +46,7 @@ export interface DemoEndpoint {
 const OK: ReceiverResponse = { status: 200, body: "thank you" }
 
 export const ORDERED = "ledger"
-/** Whose request for the last event hangs, and is under way when the engine is killed. */
+/** Its request for the last event hangs, and is in flight when the engine is killed. */
 export const SLEEPY = "sleepy"
 export const MOVED = "moved"
 
@@ -79,7 +79,7 @@ export const ENDPOINTS: readonly DemoEndpoint[] = [
   {
     uid: ORDERED,
     story: "ordered; #1 fails twice",
-    // Its second wait is long enough to be under way when the engine is killed: the order outlives that too.
+    // The second delay spans the kill: the order must survive it.
     endpoint: { retry: { ...SCHEDULE, delays: [0.8, 2] }, ordered: true },
     answer: ({ n, tries }) => (n === 1 && tries <= 2 ? { status: 502, body: "bad gateway" } : OK),
   },

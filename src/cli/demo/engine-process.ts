@@ -1,4 +1,4 @@
-/** The demo's hold on the process that delivers: start it, have it send, kill it. */
+/** The process that delivers in the demo: starts it, sends through it, kills it. */
 import { type ChildProcess, fork } from "node:child_process"
 import type { MessageInput, WebhookEvent } from "../../index.ts"
 import { APP } from "./endpoints.ts"
@@ -23,7 +23,6 @@ export class EngineProcess {
   #complaint = ""
   #ending = false
 
-  /** Starts it at once; `ready` says when it delivers. */
   constructor(file: string, onEvent: (event: WebhookEvent) => void) {
     this.#onEvent = onEvent
     this.#child = fork(PROGRAM, [file, APP], { stdio: ["ignore", "ignore", "pipe", "ipc"] })
@@ -32,12 +31,12 @@ export class EngineProcess {
     })
     this.#child.on("message", (message: FromEngine) => this.#hear(message))
     this.#child.on("error", (error) => this.#lost(error.message))
-    // After the last of what it had to say.
+    // After its last output.
     this.#child.on("close", () => this.#lost(this.#complaint))
     this.#exited = new Promise((resolve) => this.#child.once("exit", resolve))
   }
 
-  /** Resolves when it has opened the file and delivers. */
+  /** Resolves when the process has opened the file. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
@@ -46,18 +45,18 @@ export class EngineProcess {
     return this.#child.pid ?? 0
   }
 
-  /** Set when it ended without being told to. */
+  /** Set when the process ended by itself. */
   get failure(): Error | null {
     return this.#failure
   }
 
-  /** Resolves when the engine says that it is on disk. */
+  /** Resolves when the message is on disk. */
   send(message: MessageInput): Promise<Receipt> {
     if (this.#failure !== null) return Promise.reject(this.#failure)
     const ref = ++this.#refs
     return new Promise((resolve, reject) => {
       this.#waiting.set(ref, { resolve, reject })
-      // One that cannot be told has ended, and is lost in a moment: that says why.
+      // If the process has ended, #lost rejects with the reason.
       this.#child.send({ kind: "send", ref, message } satisfies ToEngine, () => {})
     })
   }

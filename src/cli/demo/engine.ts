@@ -1,6 +1,6 @@
 /**
- * The program that the demo kills: Posthorn as a library inside a process of its own. It sends what it is
- * told over IPC, delivers, and reports every event. Nothing but the file knows what it has accepted.
+ * The program that the demo kills: Posthorn as a library in a process of its own. It takes messages over IPC, delivers them, and
+ * reports every event. Accepted messages are only in the file.
  */
 import { type MessageInput, openPosthorn, TOPIC, type WebhookEvent } from "../../index.ts"
 import { LOOPBACK } from "./receiver.ts"
@@ -34,7 +34,7 @@ const posthorn = await openPosthorn({
   egress: LOOPBACK,
   logger: "silent",
 })
-// Whoever started this may have gone while it opened the file, before anybody listened for that.
+// The parent may have ended before the listener for `disconnect` was added.
 if (!process.connected) process.exit()
 posthorn.on(TOPIC, (event) => tell({ kind: "event", event }))
 

@@ -1,11 +1,11 @@
-/** Turns what the engine publishes into lines for people. */
+/** Turns the engine's events into lines for people. */
 
 import { printable } from "../../core/text.ts"
 import type { Delivery, WebhookEvent } from "../../index.ts"
 import { EVENTS } from "./endpoints.ts"
 import type { DemoState } from "./state.ts"
 
-/** One line for each attempt: `delivered` adds nothing to the attempt, and `dead` says it better. */
+/** One line for each attempt: `delivered` repeats the attempt, and `dead` replaces it. */
 export function narrate(state: DemoState, event: WebhookEvent): void {
   const who = state.uids.get(event.webhook_id) ?? ""
   const what = `${eventName(state, event.message_id)} try ${event.attempt_count}`
@@ -30,7 +30,7 @@ export function narrate(state: DemoState, event: WebhookEvent): void {
   }
 }
 
-/** No event tells of these: nobody was left to publish it. The engine found them when it started again. */
+/** Attempts that the kill cut off have no event: the engine finds them when it starts again. */
 export function narrateCutOffs(state: DemoState): void {
   for (const { id, status, endpointId, messageId, attemptNumber } of state.snapshot.attempts) {
     if (status !== "unknown" || state.cutOffs.has(id)) continue

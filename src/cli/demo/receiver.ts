@@ -1,23 +1,23 @@
-/** The customers' side: verifies, takes each event once, and misbehaves as the cast says. */
+/** The receivers of the demo: verify, take each event once, and fail as `endpoints.ts` says. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { PosthornError, verifySignature } from "../../index.ts"
 import { type DemoEndpoint, ENDPOINTS, type ReceiverResponse } from "./endpoints.ts"
 
-/** What one endpoint's receiver has counted, for itself, without a look into the store. */
+/** The own counts of an endpoint's receiver. */
 export interface Tally {
   readonly secret: string
-  /** Message id → which event; in the order in which they were taken. */
+  /** Message id → number of the event, in the order of receipt. */
   readonly taken: Map<string, number>
-  /** Which events have come, and how often each: 1 to 4. */
+  /** Number of the event → requests. */
   readonly seen: Map<number, number>
   requests: number
-  /** Came again after it had been taken: known by its id, and not taken twice. */
+  /** Requests for an event that was already taken, recognised by its id. */
   repeats: number
   forged: number
 }
 
-/** The demo's receivers are on this machine, which is not where webhooks may go unless it is opened on purpose. */
+/** The egress guard refuses loopback addresses by default. */
 export const LOOPBACK = { allow: ["127.0.0.0/8"] } as const
 
 export class DemoReceiver {
@@ -43,7 +43,7 @@ export class DemoReceiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${uid}`
   }
 
-  /** From now on this endpoint's requests must be signed with the secret. */
+  /** Requests of this endpoint must be signed with the secret. */
   expect(uid: string, secret: string): void {
     const tally = { secret, taken: new Map(), seen: new Map(), requests: 0, repeats: 0, forged: 0 }
     this.#tallies.set(uid, tally)
@@ -57,7 +57,7 @@ export class DemoReceiver {
     return this.#tallies.get(uid)!
   }
 
-  /** Sums one column over all endpoints. */
+  /** Sums a count over all endpoints. */
   total(count: (tally: Tally) => number): number {
     return [...this.#tallies.values()].reduce((sum, tally) => sum + count(tally), 0)
   }

@@ -1,4 +1,4 @@
-/** The story: send, kill the engine, retry, look at the dead letters, mend, replay, count. */
+/** The scenario: send, kill the engine, retry, show the dead letters, repair, replay, audit. */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Posthorn } from "../../index.ts"
 import { type Audit, audit } from "./audit.ts"
@@ -11,17 +11,17 @@ import { type DemoState, readSnapshot } from "./state.ts"
 
 export interface Demo {
   readonly state: DemoState
-  /** An operator's hand on the same file, beside the process that delivers. */
+  /** A second Posthorn on the same file, which does not deliver. */
   readonly operator: Posthorn
   readonly receiver: DemoReceiver
   /** The process that delivers, and is killed. */
   engine: EngineProcess | null
 }
 
-/** Time for people to see what happened. */
+/** Pause for viewers. */
 const BEAT_MS = 350
 const REFRESH_MS = 80
-/** Far beyond the ten seconds that it takes: a demo that is stuck says so. */
+/** The demo takes ten seconds. */
 const PATIENCE_MS = 60_000
 
 export async function play(demo: Demo): Promise<Audit> {
@@ -67,7 +67,7 @@ async function startEngine(demo: Demo): Promise<number> {
   return demo.engine.pid
 }
 
-/** Each event, and the first one a second time, as a client does that lost the answer. */
+/** Sends each event, and the first one again, as a client that lost the response does. */
 async function sendAll(demo: Demo): Promise<Receipt[]> {
   const { state, engine } = demo
   const receipts: Receipt[] = []
@@ -88,7 +88,7 @@ async function sendAll(demo: Demo): Promise<Receipt[]> {
   return receipts
 }
 
-/** While a receiver keeps a request waiting: nobody can know whether that one arrived. */
+/** Kills the engine while a request is in flight, so that its outcome is unknown. */
 async function killInTheMiddle(demo: Demo): Promise<void> {
   const { state, receiver } = demo
   const last = EVENTS.length
@@ -104,7 +104,7 @@ async function killInTheMiddle(demo: Demo): Promise<void> {
   state.say("loud", "", `process ${pid} takes over: the file knows what is due and what was cut off`)
 }
 
-/** What an operator does when the receivers are well again: enable what a 410 disabled, count, send again. */
+/** After the receivers recovered: enables the endpoint that a 410 disabled, and replays the dead letters. */
 async function replay(demo: Demo): Promise<number> {
   const { operator, receiver, state } = demo
   receiver.mend()

@@ -5,7 +5,7 @@ import { APP } from "./endpoints.ts"
 export const CHAPTERS = ["send", "kill -9", "retry", "dead letters", "replay", "audit"] as const
 export type Chapter = (typeof CHAPTERS)[number]
 
-/** What the store says: the only source for the table and the audit. */
+/** The contents of the store, for the table and the audit. */
 export interface StoreSnapshot {
   readonly deliveries: readonly Delivery[]
   readonly attempts: readonly Attempt[]
@@ -17,7 +17,7 @@ export type Tone = "good" | "wait" | "bad" | "loud"
 export interface Line {
   readonly atMs: number
   readonly tone: Tone
-  /** The endpoint's uid; empty for what concerns them all. */
+  /** The endpoint's uid; empty for lines about all. */
   readonly who: string
   readonly what: string
 }
@@ -25,11 +25,11 @@ export interface Line {
 export class DemoState {
   readonly file: string
   readonly startedAt = Date.now()
-  /** Endpoint id → uid, and message id → which event. */
+  /** Endpoint id → uid, and message id → number of the event. */
   readonly uids = new Map<string, string>()
   readonly numbers = new Map<string, number>()
   readonly lines: Line[] = []
-  /** The attempts cut off by the kill that have been told of. */
+  /** Cut-off attempts that have a line. */
   readonly cutOffs = new Set<string>()
   chapter: Chapter = "send"
   engine = "starting"
@@ -56,7 +56,7 @@ export class DemoState {
   }
 }
 
-/** The demo has a few dozen rows: one page holds them. */
+/** One page holds all rows of the demo. */
 const PAGE = 250
 
 export async function readSnapshot(posthorn: Posthorn): Promise<StoreSnapshot> {

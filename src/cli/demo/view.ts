@@ -1,4 +1,4 @@
-/** Draws the demo: a state goes in, lines come out. */
+/** Renders the state of the demo as lines. */
 import { styleText } from "node:util"
 import { column, columnRight } from "../../core/text.ts"
 import type { Delivery } from "../../index.ts"
@@ -16,7 +16,6 @@ const ANSWER = 16
 const NEXT = 8
 const NAME = 11
 
-/** Drops the colours by itself for NO_COLOR and where the output is no terminal. */
 function paint(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout })
 }
@@ -32,7 +31,7 @@ export function heading(state: DemoState, nowMs: number): string[] {
   ]
 }
 
-/** The brackets state where we are without colours too. */
+/** Brackets mark the current chapter without colours too. */
 function chapters(state: DemoState): string {
   const now = CHAPTERS.indexOf(state.chapter)
   const names = CHAPTERS.map((name, i) => {
@@ -70,7 +69,7 @@ function row(state: DemoState, { uid, story }: DemoEndpoint, nowMs: number): str
   return ` ${name}${cells.join("")}${lastAnswer(state, uid)}${nextTry(mine, nowMs)}`
 }
 
-/** How it stands and after how many attempts. */
+/** Status and number of attempts. */
 function cell(delivery: Delivery | undefined): string {
   if (delivery === undefined) return " ".repeat(CELL)
   const { status, attemptCount } = delivery
@@ -88,7 +87,7 @@ function cell(delivery: Delivery | undefined): string {
   }
 }
 
-/** Attempts come newest first. */
+/** Attempts are listed newest first. */
 function lastAnswer(state: DemoState, uid: string): string {
   const last = state.snapshot.attempts.find(({ endpointId }) => state.uids.get(endpointId) === uid)
   if (last === undefined) return " ".repeat(ANSWER)
