@@ -25,7 +25,7 @@ const ANSWERS: { readonly [code: string]: readonly [number, string, string, stri
     "the headers are too large",
   ],
 }
-const MALFORMED = [400, "Bad Request", "generic_error", "this is not HTTP as we understand it"] as const
+const MALFORMED = [400, "Bad Request", "generic_error", "the request is not valid HTTP"] as const
 
 export function connectionOptions({ headersMs, requestMs }: Timeouts) {
   return {

@@ -108,7 +108,7 @@ function internal(request: RequestParts): ApiError {
   return ApiError.of(
     500,
     "server_error",
-    `something went wrong here; the log has it under request ${request.id}`,
+    `an internal error occurred; the server's log has it under request ${request.id}`,
   )
 }
 
@@ -122,7 +122,7 @@ export function handleError(error: Error, request: FastifyRequest, reply: Fastif
 
 export function logFailure(error: unknown, { status }: ApiError, log: Pick<Logger, "error" | "warn">): void {
   if (status === 500) log.error({ err: error }, "a request failed")
-  else if (status > 500) log.warn({ err: error }, "a request was turned away")
+  else if (status > 500) log.warn({ err: error }, "a request was refused")
 }
 
 export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {

@@ -45,7 +45,7 @@ export class RequestLog extends LogController {
     const { method, routeOptions } = request
     this.#instruments.requestAnswered(method, routeOptions.url ?? null, reply.statusCode, reply.elapsedTime)
     const about = requestFields(request, reply.statusCode, reply.elapsedTime)
-    if (error) reply.log.warn({ ...about, err: error }, "request broken off")
+    if (error) reply.log.warn({ ...about, err: error }, "request aborted")
     else reply.log.info(about, "request")
   }
 }

@@ -15,10 +15,10 @@ import type { Caller } from "./caller.ts"
 import { PREFIX } from "./context.ts"
 import { errorResponse, logFailure, type RequestParts } from "./errors.ts"
 import { requestFields, requestId } from "./logging.ts"
-import { idempotencyKeyOf, postMessage, SEND_ACCESS } from "./routes/messages.ts"
 import { jsonSchema } from "./schema.ts"
 import { JSON_TYPE } from "./schemas/common.ts"
 import { MessageIn } from "./schemas/message.ts"
+import { idempotencyKeyOf, postMessage, SEND_ACCESS } from "./send-message.ts"
 import { compilerLoading, validatorCompiler } from "./validation.ts"
 
 interface ListenerDependencies {

@@ -17,7 +17,11 @@ export function answerNotFound(app: Api): void {
     const allowed = patterns.filter(([pattern]) => pattern.test(path)).flatMap(([, known]) => [...known])
     if (allowed.length === 0) throw ApiError.of(404, "not_found", `there is no ${request.method} ${path}`)
     void reply.header("allow", allowed.join(", "))
-    throw ApiError.of(405, "method_not_allowed", `${path} knows ${allowed.join(", ")}, not ${request.method}`)
+    throw ApiError.of(
+      405,
+      "method_not_allowed",
+      `${path} allows ${allowed.join(", ")}, not ${request.method}`,
+    )
   })
 }
 

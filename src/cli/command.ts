@@ -75,13 +75,13 @@ export const TABLE_FLAGS = { wide: on("whole ids, and nothing is cut") } as cons
 
 export const PAGE_FLAGS = {
   ...TABLE_FLAGS,
-  limit: wholeNumber("N", "at most so many (50)"),
+  limit: wholeNumber("N", "the most rows (50)"),
   all: on("everything, page after page"),
-  iterator: text("ITERATOR", "goes on behind a page that --json showed"),
+  iterator: text("ITERATOR", "continues after a page, from its JSON output"),
 } as const
 
-export const YES_FLAG = { yes: on("does not ask") } as const
+export const YES_FLAG = { yes: on("skips the confirmation") } as const
 
-export const WAIT_FLAG = { "no-wait": on("says the task's id and does not wait for it") } as const
+export const WAIT_FLAG = { "no-wait": on("prints the task's id and does not wait") } as const
 
-export const uid = clearable("UID", "your own id for it; empty takes it away", { field: "uid" })
+export const uid = clearable("UID", "your own id for it; empty removes it", { field: "uid" })

@@ -57,7 +57,7 @@ export class HttpClient implements Client {
     } catch {
       // Reported below.
     }
-    throw new Error(`${this.#base} does not answer as a Posthorn does: ${status} without JSON`)
+    throw new Error(`${this.#base} is not a Posthorn server: it answered ${status} without JSON`)
   }
 
   async close(): Promise<void> {}

@@ -23,7 +23,7 @@ export interface CommandEntry {
 
 export const COMMANDS: { readonly [name: string]: CommandEntry } = {
   serve: {
-    summary: "the HTTP API that clients for Svix speak, with the engine behind it",
+    summary: "the HTTP API, compatible with clients for Svix, and the engine",
     load: () => import("./serve.ts"),
   },
   demo: {
@@ -31,48 +31,42 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
     load: () => import("./demo.ts"),
   },
   worker: {
-    summary: "a process that delivers what waits in a store, and nothing else",
+    summary: "a process that delivers from a store and has no API",
     load: () => import("./worker.ts"),
   },
-  migrate: {
-    summary: "moves a store from an SQLite file to PostgreSQL",
-    load: () => import("./migrate.ts"),
-  },
-  config: {
-    summary: "every setting in force, and where it came from",
-    load: () => import("./config.ts"),
-  },
+  migrate: { summary: "moves a store from an SQLite file to PostgreSQL", load: () => import("./migrate.ts") },
+  config: { summary: "every setting in force, and where it came from", load: () => import("./config.ts") },
   send: { summary: "a message to the endpoints of an application", load: () => import("./commands/send.ts") },
   apps: { summary: "applications", load: () => import("./commands/apps.ts") },
   endpoints: { summary: "where webhooks go", load: () => import("./commands/endpoints.ts") },
-  messages: { summary: "what was sent, and to whom", load: () => import("./commands/messages.ts") },
+  messages: {
+    summary: "accepted messages and their endpoints",
+    load: () => import("./commands/messages.ts"),
+  },
   deliveries: {
-    summary: "one message for one endpoint, and how it goes",
+    summary: "one message for one endpoint, and its status",
     load: () => import("./commands/deliveries.ts"),
   },
-  attempts: { summary: "single requests, and what came back", load: () => import("./commands/attempts.ts") },
-  dead: {
-    summary: "what was given up: look, count, send again, discard",
-    load: () => import("./commands/dead.ts"),
+  attempts: { summary: "requests and their responses", load: () => import("./commands/attempts.ts") },
+  dead: { summary: "dead letters: list, count, retry, discard", load: () => import("./commands/dead.ts") },
+  lanes: {
+    summary: "endpoints with waiting deliveries, and why they wait",
+    load: () => import("./commands/lanes.ts"),
   },
-  lanes: { summary: "what waits, why, and since when", load: () => import("./commands/lanes.ts") },
-  workers: { summary: "who delivers, and holds what", load: () => import("./commands/workers.ts") },
+  workers: {
+    summary: "processes that deliver, and their lanes",
+    load: () => import("./commands/workers.ts"),
+  },
   policies: { summary: "how deliveries are retried", load: () => import("./commands/policies.ts") },
   "operational-webhooks": {
-    summary: "who is told of endpoints that change and messages that fail",
+    summary: "notifications about endpoints that change and messages that fail",
     load: () => import("./commands/operational-webhooks.ts"),
   },
-  "event-types": {
-    summary: "the catalogue of what is sent",
-    load: () => import("./commands/event-types.ts"),
-  },
-  keys: { summary: "who may use the API", load: () => import("./commands/keys.ts") },
-  tasks: { summary: "work that goes on by itself", load: () => import("./commands/tasks.ts") },
+  "event-types": { summary: "the catalogue of event types", load: () => import("./commands/event-types.ts") },
+  keys: { summary: "API keys", load: () => import("./commands/keys.ts") },
+  tasks: { summary: "background tasks", load: () => import("./commands/tasks.ts") },
   stats: { summary: "how many deliveries are in each state", load: () => import("./commands/stats.ts") },
   health: { summary: "whether messages would be accepted now", load: () => import("./commands/health.ts") },
-  completion: {
-    summary: "what a shell needs to complete commands and flags",
-    load: () => import("./commands/completion.ts"),
-  },
+  completion: { summary: "completion scripts for shells", load: () => import("./commands/completion.ts") },
   bench: { summary: "the project's benchmark", load: () => import("./commands/bench.ts") },
 }

@@ -43,7 +43,7 @@ export async function waitForTask(api: Api, out: Output, id: string, said = endi
   const progress = process.stderr.isTTY && !out.json ? progressOn(process.stderr, "deliveries") : noProgress
   const onInterrupt = () => {
     progress.end()
-    out.note(`The task goes on without you: posthorn tasks watch ${id}`)
+    out.note(`The task continues: posthorn tasks watch ${id}`)
     process.exit(130)
   }
   process.once("SIGINT", onInterrupt)

@@ -8,7 +8,6 @@ import { Type } from "../schema.ts"
 import { JSON_TYPE } from "../schemas/common.ts"
 import { AppId } from "../schemas/fields.ts"
 import { BatchIn, BatchOut } from "../schemas/message.ts"
-import { ensureApplication } from "./applications.ts"
 import {
   acceptedOut,
   idempotencyKeyOf,
@@ -16,8 +15,9 @@ import {
   messageJson,
   payloadOf,
   SEND_ACCESS,
-  withContent,
-} from "./messages.ts"
+} from "../send-message.ts"
+import { ensureApplication } from "./applications.ts"
+import { withContent } from "./messages.ts"
 
 export const batchRoutes: Routes = (app, { tenant }) => {
   app.post(

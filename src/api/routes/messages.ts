@@ -1,49 +1,20 @@
 /** Messages: `/app/{app_id}/msg`. */
-import type { IncomingMessage } from "node:http"
-import type { FastifyRequest } from "fastify"
-import { hasCode, invalid } from "../../core/errors.ts"
-import type { MessageInput, SendResult } from "../../resources/messages.ts"
-import type { Tenant } from "../../tenant.ts"
+import { hasCode } from "../../core/errors.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
-import { contentQuery, omitNullish, pageQuery, toDate, viewOptions } from "../query-params.ts"
-import { rawField } from "../raw-field.ts"
+import { contentQuery, pageQuery, viewOptions } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
 import { JSON_TYPE, ListResponse, PageQuery } from "../schemas/common.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { AppId, Channels, content, EventTypeName, MessageId, Uid } from "../schemas/fields.ts"
-import { type MessageIn as Body, MessageIn, MessageOut } from "../schemas/message.ts"
+import { MessageIn, MessageOut } from "../schemas/message.ts"
+import { idempotencyKeyOf, postMessage, SEND_ACCESS } from "../send-message.ts"
 import { listOut, messageOut, taskStartedOut } from "../views/views.ts"
-import { ensureApplication } from "./applications.ts"
 
 const tags = ["Message"]
 const params = Type.Object(MessageId)
 export const withContent = {
   with_content: Type.Optional(Type.Boolean({ description: "False leaves the payload out of the answer." })),
-}
-
-export const SEND_ACCESS = { auth: "org", ownIdempotency: true } as const
-
-/** A validated request to send a message. */
-export interface MessagePost {
-  readonly app: string
-  readonly body: Body
-  /** The unparsed body. */
-  readonly rawBody: Buffer
-  readonly idempotencyKey: string | undefined
-  /** Whether the response contains the payload. */
-  readonly withContent: boolean
-}
-
-/** Returns the response as JSON. */
-export async function postMessage({ messages, applications }: Tenant, posted: MessagePost): Promise<string> {
-  const { app, body, rawBody, idempotencyKey, withContent } = posted
-  const payload = payloadOf(body, rawBody)
-  const input = messageInput(body, payload, idempotencyKey)
-  // Most messages have none, and skip the await.
-  if (body.application) await ensureApplication(applications, app, body.application)
-  const sent = await messages.send(app, input)
-  return messageJson(acceptedOut(sent, input, withContent ? payload : null))
 }
 
 export const messageRoutes: Routes = (app, { tenant }) => {
@@ -187,73 +158,4 @@ export const messageRoutes: Routes = (app, { tenant }) => {
 function notFound(error: unknown): "not-found" {
   if (hasCode(error, "not_found")) return "not-found"
   throw error
-}
-
-export function idempotencyKeyOf({ headers }: IncomingMessage | FastifyRequest): string | undefined {
-  const key = headers["idempotency-key"]
-  return typeof key === "string" ? key : undefined
-}
-
-/** The payload's original bytes: JavaScript would round large numbers. */
-export function payloadOf({ payload, data }: Body, json: Buffer): Buffer | null {
-  if (payload != null) return rawField(json, "payload")
-  return data == null ? null : rawField(json, "data")
-}
-
-export function messageInput(
-  body: Body,
-  asSent: Buffer | null,
-  idempotencyKey: string | undefined,
-): MessageInput {
-  const {
-    data,
-    application: _application,
-    transformationsParams,
-    payloadRetentionPeriod,
-    deliverAt,
-    ...rest
-  } = body
-  const raw = transformationsParams?.rawPayload
-  const contentType = transformationsParams?.headers?.["content-type"]
-  const payload = raw === undefined ? asSent : new TextEncoder().encode(raw)
-  if (payload === null) throw invalid("payload", "is required")
-  return {
-    ...omitNullish<MessageInput>({
-      ...rest,
-      idempotencyKey,
-      contentType: contentType ?? "application/json",
-      deliverAt: toDate(deliverAt),
-      payloadRetentionDays: payloadRetentionPeriod,
-    }),
-    eventType: body.eventType,
-    payload,
-  }
-}
-
-/** Made from the input: reading the message from the store is not necessary. */
-export function acceptedOut(
-  { id, receivedAt, deliverAt, matched }: SendResult,
-  input: MessageInput,
-  payload: Buffer | null,
-) {
-  const { eventType, eventId, channels, tags: words, sessionId, metadata, priority } = input
-  return {
-    id,
-    eventType,
-    ...(eventId === undefined ? {} : { eventId }),
-    payload,
-    channels: channels === undefined ? null : [...channels],
-    tags: words === undefined || words.length === 0 ? null : [...words],
-    timestamp: receivedAt,
-    ...(deliverAt === null ? {} : { deliverAt }),
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(metadata === undefined ? {} : { metadata }),
-    priority: priority ?? "normal",
-    matched,
-  }
-}
-
-/** Inserts the payload's original bytes. */
-export function messageJson({ payload, ...rest }: ReturnType<typeof acceptedOut>): string {
-  return `{"payload":${payload ?? "{}"},${JSON.stringify(rest).slice(1)}`
 }

@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<ApplicationOut>[] = [
 
 const FIELDS = {
   uid,
-  "rate-limit": clearableNumber("N", "the most requests in any second; empty takes it away", {
+  "rate-limit": clearableNumber("N", "the most requests in any second; empty for no limit", {
     field: "throttleRate",
   }),
   metadata: pairs("KEY=VALUE", "a text of your own", { field: "metadata" }),

@@ -82,7 +82,7 @@ export const command: Group = {
       flags: {
         ...DELIVERY_FILTERS,
         ...TABLE_FLAGS,
-        limit: wholeNumber("N", "at most so many groups (100)", { field: "limit" }),
+        limit: wholeNumber("N", "the most groups (100)", { field: "limit" }),
       },
       examples: ["posthorn dead groups", "posthorn dead groups --app acme --limit 5"],
       async run({ api, out, fields }) {

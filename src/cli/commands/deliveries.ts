@@ -88,7 +88,7 @@ export const command: Group = {
       summary: "set when a delivery that waits is tried next; no attempt is counted",
       args: [DELIVERY],
       flags: {
-        in: span("so long from now: 90s, 15m, 2h, 7d", { field: "delaySeconds" }),
+        in: span("after this time from now: 90s, 15m, 2h, 7d", { field: "delaySeconds" }),
         at: moment("at this time", "after", { field: "at" }),
       },
       examples: [

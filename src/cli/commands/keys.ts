@@ -64,9 +64,12 @@ export const command: Group = {
       },
     }),
     revoke: action({
-      summary: "revoke a key; it opens nothing from then on",
+      summary: "revoke a key",
       args: [{ name: "key", about: "the key's id, the middle part of ph_ID_…" }],
-      flags: { in: span("good for so long yet; at once without it", { field: "inSeconds" }), ...YES_FLAG },
+      flags: {
+        in: span("remains valid for this time; revoked at once without it", { field: "inSeconds" }),
+        ...YES_FLAG,
+      },
       examples: ["posthorn keys revoke KEY_ID --yes", "posthorn keys revoke KEY_ID --in 1d --yes"],
       async run({ api, out, args, flags, fields }) {
         const route = path`/key/${args.key}`

@@ -104,7 +104,10 @@ export const command: Group = {
     preview: action({
       summary: "the times at which a policy would try, jitter left out",
       args: [{ name: "policy", about: "a policy's name, or a policy as JSON", optional: true }],
-      flags: { ...SOURCE_FLAGS, attempts: wholeNumber("N", "at most so many (100)", { field: "attempts" }) },
+      flags: {
+        ...SOURCE_FLAGS,
+        attempts: wholeNumber("N", "the most attempts (100)", { field: "attempts" }),
+      },
       examples: [
         "posthorn policies preview standard",
         `posthorn policies preview '{"delays": {"strategy": "exponential", "base": 2, "cap": 600}, "maxAttempts": 8}'`,

@@ -21,7 +21,7 @@ When the command ends well the message is on disk; deliveries are made by the pr
     "idempotency-key": text("KEY", "the same key and message again are sent once"),
     channel: texts("CHANNEL", "a channel; several are all of them", { field: "channels" }),
     tag: texts("TAG", "a word to find it by", { field: "tags" }),
-    delay: span("not before so long from now: 90s, 15m, 2h, 7d", { field: "delaySeconds" }),
+    delay: span("wait before the first attempt: 90s, 15m, 2h, 7d", { field: "delaySeconds" }),
     "deliver-at": moment("not before this time", "after", { field: "deliverAt" }),
     priority: choice(["high", "normal", "low"], "goes before or behind others of its endpoint", {
       field: "priority",

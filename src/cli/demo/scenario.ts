@@ -136,7 +136,7 @@ async function until(demo: Demo, what: string, holds: () => boolean | Promise<bo
     narrateCutOffs(demo.state)
     if (await holds()) return
     if (demo.engine?.failure) throw demo.engine.failure
-    if (Date.now() > deadline) throw new Error(`the demo waited in vain for ${what}`)
+    if (Date.now() > deadline) throw new Error(`the demo timed out waiting for ${what}`)
     await sleep(REFRESH_MS)
   }
 }

@@ -1,0 +1,103 @@
+/** Sends a message from a validated request, for Fastify's routes and for the listener of `node:http`. */
+import type { IncomingMessage } from "node:http"
+import type { FastifyRequest } from "fastify"
+import { invalid } from "../core/errors.ts"
+import type { MessageInput, SendResult } from "../resources/messages.ts"
+import type { Tenant } from "../tenant.ts"
+import { omitNullish, toDate } from "./query-params.ts"
+import { rawField } from "./raw-field.ts"
+import { ensureApplication } from "./routes/applications.ts"
+import type { MessageIn } from "./schemas/message.ts"
+
+export const SEND_ACCESS = { auth: "org", ownIdempotency: true } as const
+
+/** A validated request to send a message. */
+export interface MessagePost {
+  readonly app: string
+  readonly body: MessageIn
+  /** The unparsed body. */
+  readonly rawBody: Buffer
+  readonly idempotencyKey: string | undefined
+  /** Whether the response contains the payload. */
+  readonly withContent: boolean
+}
+
+/** Returns the response as JSON. */
+export async function postMessage({ messages, applications }: Tenant, posted: MessagePost): Promise<string> {
+  const { app, body, rawBody, idempotencyKey, withContent } = posted
+  const payload = payloadOf(body, rawBody)
+  const input = messageInput(body, payload, idempotencyKey)
+  // Most messages have none, and skip the await.
+  if (body.application) await ensureApplication(applications, app, body.application)
+  const sent = await messages.send(app, input)
+  return messageJson(acceptedOut(sent, input, withContent ? payload : null))
+}
+
+export function idempotencyKeyOf({ headers }: IncomingMessage | FastifyRequest): string | undefined {
+  const key = headers["idempotency-key"]
+  return typeof key === "string" ? key : undefined
+}
+
+/** The payload's original bytes: JavaScript would round large numbers. */
+export function payloadOf({ payload, data }: MessageIn, json: Buffer): Buffer | null {
+  if (payload != null) return rawField(json, "payload")
+  return data == null ? null : rawField(json, "data")
+}
+
+export function messageInput(
+  body: MessageIn,
+  asSent: Buffer | null,
+  idempotencyKey: string | undefined,
+): MessageInput {
+  const {
+    data,
+    application: _application,
+    transformationsParams,
+    payloadRetentionPeriod,
+    deliverAt,
+    ...rest
+  } = body
+  const raw = transformationsParams?.rawPayload
+  const contentType = transformationsParams?.headers?.["content-type"]
+  const payload = raw === undefined ? asSent : new TextEncoder().encode(raw)
+  if (payload === null) throw invalid("payload", "is required")
+  return {
+    ...omitNullish<MessageInput>({
+      ...rest,
+      idempotencyKey,
+      contentType: contentType ?? "application/json",
+      deliverAt: toDate(deliverAt),
+      payloadRetentionDays: payloadRetentionPeriod,
+    }),
+    eventType: body.eventType,
+    payload,
+  }
+}
+
+/** Made from the input: reading the message from the store is not necessary. */
+export function acceptedOut(
+  { id, receivedAt, deliverAt, matched }: SendResult,
+  input: MessageInput,
+  payload: Buffer | null,
+) {
+  const { eventType, eventId, channels, tags: words, sessionId, metadata, priority } = input
+  return {
+    id,
+    eventType,
+    ...(eventId === undefined ? {} : { eventId }),
+    payload,
+    channels: channels === undefined ? null : [...channels],
+    tags: words === undefined || words.length === 0 ? null : [...words],
+    timestamp: receivedAt,
+    ...(deliverAt === null ? {} : { deliverAt }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(metadata === undefined ? {} : { metadata }),
+    priority: priority ?? "normal",
+    matched,
+  }
+}
+
+/** Inserts the payload's original bytes. */
+export function messageJson({ payload, ...rest }: ReturnType<typeof acceptedOut>): string {
+  return `{"payload":${payload ?? "{}"},${JSON.stringify(rest).slice(1)}`
+}
