@@ -1,9 +1,9 @@
 /** Loads the settings: each from a flag, the environment, the file, or its default. */
 
 import { type ConfigFile, readConfigFile } from "./config/file.ts"
-import { InvalidValue } from "./config/invalid-value.ts"
 import { flagOf, NAMES, type SettingName, type Settings, settingOf, variablesOf } from "./config/table.ts"
 import { PosthornError } from "./core/errors.ts"
+import { InvalidValue } from "./core/invalid-value.ts"
 import type { PosthornOptions } from "./options.ts"
 
 export interface Config {

@@ -1,5 +1,5 @@
 /** Kinds of flags: name of the value, field of the API, parser. */
-import { InvalidValue } from "../config/invalid-value.ts"
+import { InvalidValue } from "../core/invalid-value.ts"
 import { printable } from "../core/text.ts"
 
 export interface Flag<T = unknown> {

@@ -1,6 +1,6 @@
 /** Parses the arguments and flags of an action. */
 import type { ParseArgsOptionsConfig } from "node:util"
-import { InvalidValue } from "../config/invalid-value.ts"
+import { InvalidValue } from "../core/invalid-value.ts"
 import { printable } from "../core/text.ts"
 import { type Action, type Argument, CONNECTION_FLAGS } from "./command.ts"
 import type { FlagTable } from "./flag.ts"

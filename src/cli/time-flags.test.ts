@@ -1,6 +1,6 @@
 /** Times and spans as people type them. */
 import { expect, test } from "vitest"
-import { InvalidValue } from "../config/invalid-value.ts"
+import { InvalidValue } from "../core/invalid-value.ts"
 import { moment, span, spanText } from "./time-flags.ts"
 
 const NOW = Date.parse("2026-03-10T12:00:00Z")

@@ -1,6 +1,6 @@
 /** Flags for times and spans: `2h`, `7d`, `2026-03-01`, `2026-03-01T12:00:00Z`. */
 
-import { InvalidValue } from "../config/invalid-value.ts"
+import { InvalidValue } from "../core/invalid-value.ts"
 import { printable } from "../core/text.ts"
 import type { Flag } from "./flag.ts"
 

@@ -1,11 +1,11 @@
 /** Kinds of settings: how a value is parsed from text, read from the file, and shown. */
 
+import { InvalidValue } from "../core/invalid-value.ts"
 import { withoutPassword } from "../core/location.ts"
 import { nearest } from "../core/nearest.ts"
 import type { PolicyInput } from "../core/policy.ts"
 import { PRESETS, type PresetName } from "../core/presets.ts"
 import { printable } from "../core/text.ts"
-import { InvalidValue } from "./invalid-value.ts"
 
 export interface Kind<T> {
   /** From a flag or a variable. Throws InvalidValue. */

@@ -75,13 +75,8 @@ test("every table of a file is moved, or known to stay", async () => {
 })
 
 test.each([
-  ["the file", "ALTER TABLE_FLAGS entries ADD COLUMN novel TEXT", null, "entries.novel is in the file"],
-  [
-    "the database",
-    null,
-    "ALTER TABLE_FLAGS entries ADD COLUMN novel text",
-    "entries.novel is in the database",
-  ],
+  ["the file", "ALTER TABLE entries ADD COLUMN novel TEXT", null, "entries.novel is in the file"],
+  ["the database", null, "ALTER TABLE entries ADD COLUMN novel text", "entries.novel is in the database"],
 ])("a column that only %s has stops the move", async (_where, inFile, inDatabase, told) => {
   const { file } = await servedFile()
   const url = await freshDatabase()
@@ -106,11 +101,9 @@ test("a column that both have is moved, whoever added it", async () => {
   const client = new pg.Client({ connectionString: url, options: SEARCH_PATH })
   await client.connect()
   onTestFinished(() => client.end())
-  await client.query("ALTER TABLE_FLAGS applications ADD COLUMN novel bytea, ADD COLUMN sure boolean")
+  await client.query("ALTER TABLE applications ADD COLUMN novel bytea, ADD COLUMN sure boolean")
   const db = new DatabaseSync(file)
-  db.exec(
-    "ALTER TABLE_FLAGS applications ADD COLUMN novel BLOB; ALTER TABLE_FLAGS applications ADD COLUMN sure INTEGER",
-  )
+  db.exec("ALTER TABLE applications ADD COLUMN novel BLOB; ALTER TABLE applications ADD COLUMN sure INTEGER")
   db.exec("UPDATE applications SET novel = x'00ff', sure = 1")
   db.close()
   await migrate(file, url)

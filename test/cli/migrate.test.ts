@@ -100,7 +100,7 @@ test("killed again and again, the move goes on and ends with everything in its p
     )
   }
   // In the middle of a chunk: its rows are written, its progress is not.
-  await client.query("BEGIN; LOCK TABLE_FLAGS lanes IN EXCLUSIVE MODE")
+  await client.query("BEGIN; LOCK TABLE lanes IN EXCLUSIVE MODE")
   const stuck = start(...args)
   await stuck.line(/^in_flight /)
   await waitsForLock(url)
@@ -414,7 +414,7 @@ test("a row that something else wrote meanwhile shows, and the target stays clos
   const url = await freshDatabase()
   const client = await connect(url)
   await (await openPostgresStore({ url, name: "test" })).close()
-  await client.query("BEGIN; LOCK TABLE_FLAGS lanes IN EXCLUSIVE MODE")
+  await client.query("BEGIN; LOCK TABLE lanes IN EXCLUSIVE MODE")
   const program = start("--from", `sqlite:${file}`, "--to", url)
   await waitsForLock(url)
   await client.query("INSERT INTO policies VALUES ('org_stray', 'stray', '{}', 0)")
@@ -477,7 +477,7 @@ test("a file that is not there, not a database, not ours, too new, or without it
 
   const foreign = join(folder, "foreign.db")
   const db = new DatabaseSync(foreign)
-  db.exec("CREATE TABLE_FLAGS mine (id INTEGER)")
+  db.exec("CREATE TABLE mine (id INTEGER)")
   expect(await told(foreign)).toBe(`posthorn: ${foreign} is not a Posthorn database`)
   db.exec("PRAGMA user_version = 99")
   db.close()
