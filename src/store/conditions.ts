@@ -1,4 +1,4 @@
-/** The WHERE of a list, from a filter in which most fields are left out. Everything that SQLite and PostgreSQL write differently is in `Dialect`. */
+/** Filters as SQL conditions for both stores. `Dialect` has everything that SQLite and PostgreSQL write differently. */
 import type {
   ApplicationFilter,
   AttemptFilter,

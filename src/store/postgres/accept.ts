@@ -1,11 +1,10 @@
 /**
- * The statement that accepts messages: applications, idempotency keys, the endpoints that want each message, the messages, their
- * deliveries and the wakes of their lanes. One statement is one transaction with one view of the endpoints, so that no endpoint
- * created before is missed, whichever process took either call.
+ * The statement that accepts messages: it finds applications, idempotency keys and subscribed endpoints, and writes messages, deliveries and
+ * wakes. One statement has one snapshot of the endpoints, so that no endpoint created before is missed, in any process.
  *
- * It is told of this process's open lanes. A delivery for one of them is marked with the lane's token and wakes nobody, if the session
- * knows the newest version of the endpoint and its worker lives. The worker's row is locked, so that another worker that takes its lanes
- * over finds everything that was handed to it before.
+ * Its parameters include the process's open lanes. A delivery for an open lane is marked with the lane's token instead of waking it, if the
+ * session knows the endpoint's newest version and its worker is alive. The worker's row is locked, so that a worker that takes over its lanes
+ * finds all marks.
  */
 
 import { NEW_DELIVERY, NEW_MESSAGE } from "../columns.ts"
@@ -17,7 +16,7 @@ import type { NewMessage } from "../store.ts"
 import type { Offer } from "./lane-sessions.ts"
 import { Columns, lookup, Packed, patience, unnamed } from "./statement.ts"
 
-/** What became of a message. `again`: another transaction uses its key at this moment; a second try finds the answer. */
+/** `again`: another open transaction has written the key; a retry finds its result. */
 export type AcceptResult =
   | "new"
   | "again"
@@ -27,7 +26,7 @@ export type AcceptResult =
   | "event_id_conflict"
   | "priority_refused"
 
-/** A message, and where its payload lies among the packed ones. */
+/** A message, and the position of its payload in the packed ones. */
 interface Numbered {
   readonly message: NewMessage
   readonly payloadAt: number
@@ -61,7 +60,7 @@ const COLUMNS = new Columns<Numbered>({
 const PAYLOADS = COLUMNS.next()
 const GENERATION = PAYLOADS + 1
 const OWNER = PAYLOADS + 2
-/** By endpoint: token, version, room, how many start at once. As one value, since the planner would join it row by row. */
+/** By endpoint: token, version, room, number that starts immediately. One JSON value, since the planner would join arrays row by row. */
 const OFFERS = PAYLOADS + 3
 
 const handed = (column: string, type = "") =>
@@ -85,12 +84,12 @@ used AS MATERIALIZED (
     FROM i CROSS JOIN LATERAL (
       SELECT message_id, digest FROM idempotency
        WHERE app_id = i.app_id AND key = i.key AND generation > $${GENERATION} - ${KEPT_GENERATIONS}
-       -- Two processes at the turn of a generation may each have written the key.
+       -- When a generation ends, two processes may each have written the key.
        ORDER BY generation LIMIT 1
     ) k
 ),
 recipients AS MATERIALIZED (
-  -- OFFSET 0 keeps the planner from joining otherwise: it would read every application's endpoints into a hash.
+  -- OFFSET 0 keeps the planner from a hash join over every application's endpoints.
   SELECT i.ord, e.*
     FROM i CROSS JOIN LATERAL (
       SELECT endpoint_id FROM endpoint_subscriptions WHERE app_id = i.app_id AND event_type = i.event_type AND i.recipient IS NULL
@@ -103,13 +102,13 @@ recipients AS MATERIALIZED (
       SELECT e.id, e.url, e.ordered,
              CASE WHEN NOT e.paused AND ($${OFFERS}::jsonb -> e.id ->> 1)::int = e.version THEN $${OFFERS}::jsonb -> e.id END AS offer
         FROM endpoints e
-       -- Not by the application's index, which the planner takes to be as good while there is one endpoint.
+       -- IS TRUE keeps the planner from the application's index, which seems as good while there is one endpoint.
        WHERE e.id = wanted.endpoint_id AND (e.app_id = i.app_id) IS TRUE AND e.deleted_at IS NULL AND NOT e.disabled
          AND (i.recipient IS NOT NULL OR e.channels IS NULL OR i.channels::jsonb ?| e.channels)
       OFFSET 0
     ) e
 ),
--- Gathered once, as are the keys and the event ids below: looked up by each message in turn, they made a large batch cost its square.
+-- Aggregated once, like the keys and event ids below: looked up for each message, the cost of a batch was quadratic.
 matches AS MATERIALIZED (
   SELECT ord, count(*) AS matched, array_agg(id ORDER BY id) AS lanes, min(id) FILTER (WHERE ordered) AS ordered_endpoint
     FROM recipients GROUP BY ord
@@ -131,7 +130,7 @@ judged AS MATERIALIZED (
          END AS result
     FROM i LEFT JOIN used USING (ord) LEFT JOIN matches m USING (ord)
 ),
--- In order of the key: two batches with the same keys in opposite orders would wait for each other.
+-- Ordered by key, so that two batches with the same keys do not deadlock.
 keys AS (
   INSERT INTO idempotency (generation, app_id, key, message_id, digest)
   SELECT $${GENERATION}, app_id, key, id, digest FROM judged
@@ -173,7 +172,7 @@ wakes AS (
 SELECT CASE WHEN j.result = 'new' AND f.ord IS NULL THEN 'again' ELSE j.result END AS result,
        j.app_id, j.used_by, prior.received_at AS prior_received_at, prior.deliver_at AS prior_deliver_at, prior.matched AS prior_matched,
        j.ordered_endpoint, f.lanes,
-       -- What was handed over is with the first message.
+       -- All handed deliveries are in the row of the first message.
        ${handed("seq", "::float8[]")}, ${handed("id")}, ${handed("webhook_id")}, ${handed("message_id")}
   FROM judged j
   LEFT JOIN fresh f USING (ord)
@@ -182,11 +181,11 @@ SELECT CASE WHEN j.result = 'new' AND f.ord IS NULL THEN 'again' ELSE j.result E
 
 export const ACCEPT = statement("messages.accept", text(`${patience(500)} CROSS JOIN`))
 
-/** In the user's own transaction: how long its statements wait is for the user to say, and it keeps no prepared statement of ours. */
+/** For the user's own transaction: without a lock timeout of ours, and not prepared on the user's connection. */
 export const ACCEPT_IN_TRANSACTION = unnamed(text(""))
 
 export interface Offers {
-  /** The worker that this process is. */
+  /** The worker of this process. */
   readonly owner: number
   readonly lanes: readonly Offer[]
 }
@@ -207,7 +206,7 @@ export function acceptValues(
     ...COLUMNS.values(numbered),
     payloads.bytes,
     generationOf(messages),
-    // No worker has the number 0.
+    // 0 is no worker.
     lanes.length === 0 ? 0 : owner,
     JSON.stringify(Object.fromEntries(offers)),
   ]

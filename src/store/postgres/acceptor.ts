@@ -22,21 +22,21 @@ import type { LaneSessions } from "./lane-sessions.ts"
 import type { Statement } from "./statement.ts"
 import { Wakes } from "./wakes.ts"
 
-/** The most that one statement carries. */
+/** Limits of one statement. */
 const MOST_BYTES = 4 * 1024 * 1024
 const MOST_MESSAGES = 500
 const MOST_DELIVERIES = 5000
-/** How many endpoints a message is taken to have before the first of its kind was accepted. */
+/** Assumed number of endpoints for the first message of a kind. */
 const UNKNOWN_FAN_OUT = 250
-/** Lanes that are remembered, over all kinds of messages. */
+/** Bound of the lanes kept in memory, over all kinds of messages. */
 const MOST_REMEMBERED = 100_000
 
-/** A key that somebody else holds in an open transaction keeps a call waiting for so many tries. */
+/** Tries of a call whose key another open transaction has written. */
 const TRIES = 3
 
 /**
- * An application's calls keep their order: no two of its statements are under way at once. One statement at a time is enough for throughput
- * (12 100 sends a second against 12 600 with four); the second keeps an application that waits for a lock from holding up the others.
+ * An application's calls keep their order: it has at most one statement in flight. One statement at a time is enough for throughput (12 100
+ * sends a second against 12 600 with four); the second keeps an application that waits for a lock from delaying the others.
  */
 const BATCHES = { atOnce: 2, most: 1, group: application }
 
@@ -59,7 +59,7 @@ export class Acceptor {
   readonly #accepting: BoundedCache<string, true>
   readonly #wakes: Wakes
   readonly #batcher: Batcher<NewMessage, Result>
-  /** The lanes that the last message of each kind went to: those that are offered to the next. */
+  /** Lanes of the last message of each kind, which are offered to the next. */
   readonly #lanes = new BoundedCache<string, readonly string[]>(MOST_REMEMBERED)
 
   constructor(context: Context, sessions: LaneSessions, accepting: BoundedCache<string, true>) {
@@ -74,7 +74,7 @@ export class Acceptor {
     )
   }
 
-  /** The part of a statement that a message fills: a thousand endpoints for each of 400 messages would outlast every deadline. */
+  /** Share of a statement's limits: a thousand endpoints for each of 400 messages would exceed every timeout. */
   #weight(message: NewMessage): number {
     const fanOut = message.to === null ? (this.#lanes.get(kindOf(message))?.length ?? UNKNOWN_FAN_OUT) : 1
     return Math.max(message.payload.length / MOST_BYTES, 1 / MOST_MESSAGES, fanOut / MOST_DELIVERIES)
@@ -92,7 +92,7 @@ export class Acceptor {
     return this.#wakes.close()
   }
 
-  /** Each for itself: one that is refused harms none of the others. */
+  /** A refused message does not affect the others. */
   async #acceptEach(messages: readonly NewMessage[], offers = this.#offers(messages)): Promise<Result[]> {
     let rows: readonly Row[] | null
     try {
@@ -109,13 +109,13 @@ export class Acceptor {
     return results.map((result) => result ?? decided.shift()!)
   }
 
-  /** Null when the lock of a worker, or one of the messages, may be the reason for a failure: each is then tried alone, without offers. */
+  /** Null when a lock or one message may have caused the failure: each message is then tried alone, without offers. */
   async #tryWith(messages: readonly NewMessage[], offers: Offers): Promise<Row[] | null> {
     try {
       return await this.#run(messages, offers)
     } catch (error) {
       const isUnsure = isConnectionTrouble(error instanceof PosthornError ? error.cause : error)
-      // The statement may have committed all the same, with marks for deliveries that no session has.
+      // The statement may have committed, with marks of deliveries that no session has received.
       if (isUnsure) this.#wakes.add(offers.lanes.map(({ session }) => session.claim.endpointId))
       if (isUnsure || (messages.length === 1 && offers.lanes.length === 0)) throw error
       return null
@@ -131,7 +131,7 @@ export class Acceptor {
     return results
   }
 
-  /** The open lanes that these messages probably go to. A wrong guess costs a fetch. */
+  /** Open lanes that probably get these messages. A wrong guess costs a fetch. */
   #offers(messages: readonly NewMessage[]): Offers {
     const { owner } = this.#sessions
     if (owner === 0) return NO_OFFERS
@@ -145,7 +145,7 @@ export class Acceptor {
     return { owner, lanes: offers.filter((offer) => offer !== null) }
   }
 
-  /** Gives the sessions what was claimed for them, and takes their lanes out of those to wake. */
+  /** Hands claimed deliveries to their sessions, and removes their lanes from those to wake. */
   #handOver(messages: readonly NewMessage[], rows: readonly Row[], { lanes }: Offers): void {
     if (lanes.length === 0) return
     const offered = new Map(lanes.map(({ session }) => [session.claim.endpointId, session]))
@@ -217,14 +217,14 @@ export class Acceptor {
       await client.query({ text: "RELEASE SAVEPOINT posthorn_send", values: [] })
       return accepted
     } catch (error) {
-      // All or none, and the user's transaction goes on as if nothing had been asked.
+      // The user's transaction can continue without the messages.
       await client.query({ text: "ROLLBACK TO SAVEPOINT posthorn_send", values: [] }).catch(() => {})
       throw toPosthornError(error)
     }
   }
 }
 
-/** Two tenants may call their applications the same. */
+/** Two tenants may use the same uid. */
 function application({ orgId, app }: NewMessage): string {
   return `${orgId} ${app}`
 }
@@ -235,7 +235,7 @@ function kindOf(message: NewMessage): string {
 
 const NO_TRANSACTION = "25P01"
 
-/** A pool, or a client outside of a transaction, would write the message at once, whatever becomes of the user's work. */
+/** A pool, or a client outside of a transaction, would commit the message before the user's work. */
 function toOutboxError(error: unknown): PosthornError {
   if ((error as { code?: unknown }).code !== NO_TRANSACTION) return toPosthornError(error)
   const text = "tx must be in a transaction: give the client that BEGIN was sent on, not a pool"
@@ -251,7 +251,7 @@ async function allOrThrow(
   for (let left = TRIES; ; left--) {
     const asked = messages.filter((_, i) => results[i] === null)
     if (asked.length === 0) return results as Accepted[]
-    // A second message with the same eventId in one call is never decided.
+    // A second message with the same eventId in one call stays undecided.
     if (left === 0) throw refusal("event_id_conflict", asked[0]!)
     const rows = await runner.run(statement, acceptValues(asked))
     for (const [i, message] of asked.entries()) {

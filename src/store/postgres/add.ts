@@ -1,4 +1,4 @@
-/** Adding deliveries of messages that an endpoint has none of: because it was disabled, came later, or was left out. */
+/** Adds deliveries of older messages to endpoints that were disabled, created later or not subscribed. */
 import type { Moment } from "../../core/clock.ts"
 import { NEW_DELIVERY } from "../columns.ts"
 import { statement } from "../statements.ts"
@@ -17,8 +17,8 @@ const WALL = `$${COLUMNS.next() + 1}::bigint`
 const FOLLOWS = `$${COLUMNS.next() + 2}`
 
 /**
- * In a statement of its own: whoever waited here for somebody who adds to the same message sees what was added. And retention leaves a
- * message that is locked, or finds that it has one delivery more.
+ * A statement of its own, so that the next one sees deliveries that were added while the lock waited. Retention skips a locked message, or
+ * finds one more delivery.
  */
 const LOCK = statement("add.lock", "SELECT FROM messages WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE")
 const ADD = statement(
@@ -50,7 +50,7 @@ counted AS (
     FROM (SELECT message_id, count(*)::int AS added FROM missing GROUP BY message_id) n
    WHERE m.id = n.message_id
 ),
--- Now, also for a date: the fetch finds out when that comes by the steady clock.
+-- Immediately, also for a date: the fetch converts it to the steady clock.
 woken AS (
   INSERT INTO lane_wakes (lane_id, due_at) SELECT DISTINCT endpoint_id, ${NOW} FROM missing
 )

@@ -1,4 +1,4 @@
-/** Changes to deliveries that no attempt brings about: an operator's, or the end of their endpoint. */
+/** Changes of deliveries without an attempt: an operator's, or the end of their endpoint. */
 import type { Change } from "../../core/settle.ts"
 import { type Statement, statement } from "../statements.ts"
 import type { Amendment } from "../store.ts"
@@ -33,8 +33,8 @@ const CHANGES = new Columns<Changing>({
 })
 
 /**
- * Those that are `where` they were expected. What was tried goes where its delivery goes, and its lane looks again. The array of
- * numbers is named a second time because the planner reads whole days for the join alone (500 ms at 500 000 rows, against 30).
+ * Changes deliveries that have the expected state, moves their attempts to the same partition, and wakes the lanes. `d.seq = ANY ($1)` repeats
+ * the join's condition, since the planner reads whole days for the join alone (500 ms at 500 000 rows, against 30).
  */
 const change = (name: string, where: string) =>
   statement(
@@ -62,7 +62,7 @@ woken AS (
 )
 SELECT ord FROM changed`,
   )
-/** Two statements, because one over all partitions would look for every live delivery among all the finished ones too. */
+/** Two statements: one over all partitions would search live deliveries among the finished ones, too. */
 const CHANGE_LIVE = change("amend.live", "d.status IN ('pending', 'failed')")
 const CHANGE_DONE = change("amend.done", "d.status IN ('delivered', 'dead')")
 
@@ -83,7 +83,7 @@ export const amendIfUnchanged: Operation<"amendIfUnchanged"> = (context, amendme
     context.database.transaction((runner) => amendWithin(runner, amendments)),
   )
 
-/** Makes the tables that finished deliveries go to; again, when another process has dropped one meanwhile. */
+/** Creates the partitions of finished deliveries, and again if another process drops one meanwhile. */
 export async function withTheirDays<T>(
   { partitions }: Context,
   amendments: readonly Amendment[],
@@ -128,7 +128,7 @@ function lifeExpectedBy({ expectedStatus }: Amendment): "live" | "done" {
   return expectedStatus === "pending" || expectedStatus === "failed" ? "live" : "done"
 }
 
-/** A change does not say when it was made: its latest time is the nearest to it. */
+/** A change has no time of its own; its latest time is the best estimate. */
 function dayOf({ purgeAt, ageFrom, lastAttemptedAt }: Change): number {
   return purgeDay(purgeAt, Math.max(ageFrom, lastAttemptedAt ?? 0))
 }

@@ -1,6 +1,6 @@
 /**
- * Group commit by natural batching: what is asked for while a batch is under way goes into the next one. Alone, a call waits for
- * nobody; under load the batches grow by themselves.
+ * Group commit by natural batching: calls that arrive while a batch is in flight go into the next one. A single call does not wait; under load
+ * the batches grow.
  */
 
 interface Waiting<In, Out> {
@@ -10,13 +10,13 @@ interface Waiting<In, Out> {
 }
 
 export interface BatcherOptions<In> {
-  /** How many batches may be under way at once. One keeps the order of the calls. */
+  /** Batches in flight. One keeps the order of the calls. */
   readonly atOnce: number
-  /** The most that one batch weighs. */
+  /** Total weight of a batch. */
   readonly most: number
-  /** What comes so soon after a batch waits for others until then: under load a few milliseconds make the batches several times larger. */
+  /** Shortest time between batches: a few milliseconds make them several times larger under load. */
   readonly gatherMs?: number
-  /** Items of one group keep their order: none is in two batches that are under way at once. */
+  /** Items of one group keep their order: they are in one batch in flight at a time. */
   readonly group?: (item: In) => string
 }
 
@@ -55,7 +55,7 @@ export class Batcher<In, Out> {
       this.#flush()
     }
     const waitMs = (this.#options.gatherMs ?? 0) - (performance.now() - this.#endedAt)
-    // The calls of one moment go together.
+    // At the end of the tick, with its other calls.
     if (waitMs > 0) setTimeout(flush, waitMs)
     else setImmediate(flush)
   }

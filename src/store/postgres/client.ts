@@ -1,12 +1,12 @@
-/** Single connections to PostgreSQL, by themselves or in pools: how they are made, told apart from dead ones, and ended. */
+/** Opens and closes connections to PostgreSQL, single or in pools, with timeouts and keep-alive. */
 import type { Duplex } from "node:stream"
 import pg from "pg"
 
-/** How long a statement, or the way to the server, may take before it counts as lost. */
+/** Timeout of a statement and of connecting. */
 export const TIMEOUT_MS = 4500
-/** A connection that is silent for so long is asked whether its other end is still there. */
+/** TCP keep-alive after this silence. */
 const KEEP_ALIVE_MS = 10_000
-/** How long a server may take to say goodbye; one that is gone never does. */
+/** Timeout of closing a connection: a server that is gone never answers. */
 export const GOODBYE_MS = 1000
 
 const INT8 = 20
@@ -36,19 +36,19 @@ export class Clients {
     const track = (client: pg.Client) => this.#track(client)
     this.#Client = class extends pg.Client {
       constructor(config?: string | pg.ClientConfig) {
-        // Not the pool's, which is also how long one may wait for others to give a connection back.
+        // The pool's timeout also limits the wait for a free connection.
         super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: TIMEOUT_MS })
         track(this)
       }
     }
   }
 
-  /** Without a timeout its statements may take as long as they like. */
+  /** 0: no timeout. */
   single(timeoutMs: number): pg.Client {
     return new this.#Client({ ...this.#config, query_timeout: timeoutMs })
   }
 
-  /** `settings` are run on each new connection. */
+  /** Each new connection runs `settings`. */
   pool(max: number, timeoutMs: number, settings: string): pg.Pool {
     return new pg.Pool({
       ...this.#config,
@@ -60,7 +60,7 @@ export class Clients {
     })
   }
 
-  /** Whatever is under way. */
+  /** Closes all sockets, with statements in flight. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -74,7 +74,7 @@ export class Clients {
   }
 }
 
-/** Ends a connection, also one whose server is gone and will never say goodbye. */
+/** Closes a connection, also when the server is gone. */
 export async function disconnect(client: pg.Client): Promise<void> {
   if (!(await isDoneWithin(GOODBYE_MS, client.end()))) socketOf(client).destroy()
 }

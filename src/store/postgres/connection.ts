@@ -1,6 +1,6 @@
 /**
- * Connections to PostgreSQL. A server that cannot be reached is noticed once: from then on every call is refused at once, instead of
- * each finding out by itself, until the server can be used again.
+ * Connections to PostgreSQL. When one call finds that the server cannot be reached, all further calls are refused immediately, instead of
+ * running into timeouts, until the server can be used again.
  */
 import type pg from "pg"
 import { PosthornError } from "../../core/errors.ts"
@@ -21,35 +21,35 @@ import { Outage } from "./outage.ts"
 import { PgSchema } from "./pg-schema.ts"
 import type { Statement } from "./statement.ts"
 
-/** For what reads or removes much. */
+/** For statements that read or remove much. */
 const LONG_TIMEOUT_MS = 60_000
 const TRIES = 5
-/** Two statements that accept, three that fetch and settle, a turn, a lease and a note may be under way at once. */
+/** In flight at once: two accepts, three fetches and settles, a claim round, a lease and a note. */
 export const HOT_CONNECTIONS = 8
 
-/** A million waiting rows make a fetch look dear enough to be compiled: 300 ms each time, for what takes two. */
+/** With a million waiting rows the planner compiles each fetch: 300 ms for a statement that takes two. */
 const NO_JIT = "SET jit = off"
 /**
- * A plan is kept as long as its connection, and may have been made while the tables were nearly empty. So it must not depend on how much
- * the planner believes to be in them: see `lookup`.
+ * A plan lives as long as its connection and may have been made while the tables were nearly empty. So it must not depend on the planner's
+ * estimates: see `lookup`.
  */
 export const HOT_SETTINGS = `${NO_JIT}; SET enable_seqscan = off`
 
 /**
- * In one round trip. Who froze or lost the network in a transaction keeps its locks from everybody for so long and no longer; and
- * whoever waits for a lock gives up while its statement still counts as answered.
+ * In one round trip. A process that freezes or loses the network in a transaction loses its locks after 10 s. A wait for a lock ends before
+ * the timeout of the statement.
  */
 const BEGIN = `
   BEGIN;
   SET LOCAL idle_in_transaction_session_timeout = '10s';
   SET LOCAL lock_timeout = '3s'`
-/** Between two of its statements may be others on other connections that each take long. */
+/** Long statements on other connections may run between two of its statements. */
 const BEGIN_CALMLY = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${2 * LONG_TIMEOUT_MS}`
 
-/** A server that is up and takes no writes, such as a standby, is of no more use than one that is down. */
+/** A server that takes no writes, such as a standby, counts as down. */
 const PROBE = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS refuses"
 
-/** What runs statements: the pool, or a transaction on one of its connections. */
+/** Runs statements: the pool, or a transaction on one of its connections. */
 export interface Runner {
   run(statement: Statement, values: readonly unknown[]): Promise<Row[]>
 }
@@ -58,16 +58,16 @@ export class Database implements Runner {
   readonly schema: PgSchema
   readonly instruments: Instruments
   readonly #clients: Clients
-  /** What deliveries wait for: a few connections that no list or count can take. */
+  /** Connections for deliveries, which no list or count can use. */
   readonly #hot: pg.Pool
   readonly #calm: pg.Pool
   readonly #outage: Outage
-  /** Calls that are not done, and how to end them. */
+  /** Calls in flight, with their reject functions. */
   readonly #underWay = new Map<Promise<unknown>, (error: PosthornError) => void>()
   #closed = false
-  /** How many statements were sent; for tests of what things cost. */
+  /** Statements sent; for tests. */
   statements = 0
-  /** The disk was full when something was last written; a small write says nothing of large ones then. */
+  /** The disk was full at the last write. A small write that succeeds does not prove that large ones will. */
   wasFull = false
 
   constructor(url: string, applicationName: string, schema = new PgSchema(), instruments = NO_INSTRUMENTS) {
@@ -77,16 +77,16 @@ export class Database implements Runner {
     this.#hot = this.#clients.pool(HOT_CONNECTIONS, TIMEOUT_MS, HOT_SETTINGS)
     this.#calm = this.#clients.pool(4, LONG_TIMEOUT_MS, NO_JIT)
     this.#outage = new Outage({ probe: () => this.#probe(), onGone: () => this.#clients.cut() })
-    // An idle connection that broke: the pool drops it. Without a listener it would end the process.
+    // The pool drops an idle connection that broke. Without a listener the error would end the process.
     for (const pool of [this.#hot, this.#calm]) pool.on("error", (error) => this.#outage.begin(error))
   }
 
-  /** One statement, its own transaction. One that lost a race is tried again. */
+  /** One statement in a transaction of its own. Serialization failures are retried. */
   run(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.#guarded(() => this.#query(this.#hot, statement, values))
   }
 
-  /** For what may take long. */
+  /** For a statement that may take long. */
   runCalmly(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.#guarded(() => this.#query(this.#calm, statement, values), true)
   }
@@ -101,7 +101,7 @@ export class Database implements Runner {
     return this.#guarded(() => this.#transact(this.#calm, BEGIN_CALMLY, work), true)
   }
 
-  /** A connection of its own that the caller ends with `disconnect`. Unless told, its statements may take as long as they like. */
+  /** A connection of its own, which the caller ends with `disconnect`. Without `timeoutMs` its statements have no timeout. */
   async connect(onLost: (error: unknown) => void, timeoutMs = 0): Promise<pg.Client> {
     const client = this.#clients.single(timeoutMs)
     client.on("error", onLost)
@@ -110,12 +110,12 @@ export class Database implements Runner {
     return client
   }
 
-  /** Called whenever the server can be used again; the function that comes back ends it. */
+  /** Called whenever the server can be used again; returns a function that unsubscribes. */
   onUp(listener: () => void): () => void {
     return this.#outage.onUp(listener)
   }
 
-  /** Calls under way are waited for, as long as an answer may take. */
+  /** Waits for calls in flight, up to the timeout of a statement. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -124,7 +124,7 @@ export class Database implements Runner {
     await this.#end()
   }
 
-  /** For tests: the connections end as in a crash, whatever is under way. */
+  /** For tests: the connections end as in a crash. */
   async kill(): Promise<void> {
     this.#closed = true
     this.#clients.cut()
@@ -134,9 +134,9 @@ export class Database implements Runner {
   async #end(): Promise<void> {
     this.#outage.close()
     await isDoneWithin(GOODBYE_MS, Promise.all([this.#hot.end(), this.#calm.end()]))
-    // A pool that ended forgets who still waited for a connection.
+    // A pool that ended never answers calls that waited for a connection.
     for (const giveUp of this.#underWay.values()) giveUp(closedError())
-    // Idle connections wait for the server's goodbye, and keep the process alive as long.
+    // Idle connections wait for the server's end of the connection, and keep the process alive.
     setTimeout(() => this.#clients.cut(), GOODBYE_MS).unref()
   }
 
@@ -166,7 +166,7 @@ export class Database implements Runner {
         return await work()
       } catch (error) {
         if (mayTryAgain(error) && left > 1) continue
-        // One that may take long and took too long says nothing about the server, nor does one that others kept waiting.
+        // Neither a long statement that timed out nor an exhausted pool says that the server is down.
         const isBusy = isPoolExhausted(error) || (calm && isTimeout(error))
         if (isConnectionTrouble(error) && !isBusy) this.#outage.begin(error)
         throw this.#failed(error)
@@ -189,7 +189,7 @@ export class Database implements Runner {
   async #transact<T>(pool: pg.Pool, begin: string, work: (runner: Runner) => Promise<T>): Promise<T> {
     const client = await pool.connect()
     let broken: Error | undefined
-    // The pool listens only while a connection is idle: one that broke in a transaction would end the process.
+    // The pool listens only to idle connections: an error in a transaction would end the process.
     const onError = (error: Error) => {
       broken = error
     }

@@ -1,4 +1,4 @@
-/** What the operations share, and what they remember of the database. */
+/** State that operations share. */
 import type { BoundedCache } from "../../core/bounded-cache.ts"
 import type { Ids } from "../../core/ids.ts"
 import type { Store } from "../store.ts"
@@ -9,7 +9,7 @@ export interface Context {
   readonly database: Database
   readonly ids: Ids
   readonly partitions: Partitions
-  /** Applications for which this process accepts messages: only their lanes can be handed any. */
+  /** Applications for which this process accepts messages: only their lanes are opened. */
   readonly accepting: BoundedCache<string, true>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Takes the tables whose time has come out of their parents, beside everything else that goes on. Attempts and idempotency keys are
- * dropped at once; a day of deliveries is set aside, because their messages go row by row.
+ * Detaches partitions whose time has come, without blocking other statements. Attempts and idempotency keys are dropped; a day of deliveries
+ * is set aside, because its messages are removed row by row.
  */
 import { generationAt, KEPT_GENERATIONS } from "../idempotency.ts"
 import { disconnect } from "./client.ts"
@@ -10,13 +10,13 @@ import { asideName, DAY_MS, lockPartitions } from "./partitions.ts"
 import { unnamed } from "./statement.ts"
 
 /**
- * How long a reader or a dump may keep a table where it is, before it is left for the next time. Meanwhile nobody can make a
- * partition, so it is well below what a statement may take.
+ * How long to wait for a reader or a dump of the table. Nobody can create a partition meanwhile, so it is well below the timeout of a
+ * statement.
  */
 const PATIENCE_MS = 2000
-/** A table may be kept by several, one after the other. */
+/** Several readers may lock a table one after the other. */
 const LONGEST_MS = 8000
-/** The lock goes to others when nothing was heard for so long: this process froze, or lost the network. */
+/** Releases the lock when this process froze or lost the network. */
 const HOLD = unnamed("SET LOCAL idle_in_transaction_session_timeout = '10s'")
 
 const DELIVERIES = "webhook_deliveries_done"
@@ -42,8 +42,8 @@ const FIND = unnamed(`
      ORDER BY t.parts[3]::int, t.parts[1] DESC`)
 
 /**
- * The names of the tables that are set aside. The next ones follow when these are worked off: a day that began long ago may get a row
- * at any time, and whoever writes it would have to make its table again and again.
+ * Returns the tables that are set aside. Further days are detached when these are done: an old day may still get rows, and each would have to
+ * create the table again.
  */
 export function detachDue(database: Database, now: number): Promise<string[]> {
   return database.transactionCalmly(async (runner) => {
@@ -52,7 +52,7 @@ export function detachDue(database: Database, now: number): Promise<string[]> {
     const tables = (await runner.run(FIND, [])) as unknown as Table[]
     const aside = tables.filter(isSetAside).map(({ name }) => name)
     const due = aside.length > 0 ? [] : tables.filter((table) => isDue(table, now))
-    return due.length > 0 ? takeOut(database, runner, due) : aside
+    return due.length > 0 ? detach(database, runner, due) : aside
   })
 }
 
@@ -60,25 +60,25 @@ function isSetAside({ parent, state }: Table): boolean {
   return state === "aside" && parent === DELIVERIES
 }
 
-/** Also what an earlier run was stopped in the middle of. */
+/** Including tables of an earlier run that was interrupted. */
 function isDue({ parent, value, state }: Table, now: number): boolean {
   if (state !== "attached") return true
   if (parent === "idempotency") return value <= generationAt(now) - KEPT_GENERATIONS
   return value * DAY_MS <= now
 }
 
-async function takeOut(database: Database, lock: Runner, tables: readonly Table[]): Promise<string[]> {
+async function detach(database: Database, lock: Runner, tables: readonly Table[]): Promise<string[]> {
   const aside: string[] = []
-  // A connection of its own: the settings are the connection's, and detaching beside others cannot be done in a transaction.
+  // A connection of its own, for its settings, and because DETACH CONCURRENTLY cannot run in a transaction.
   const client = await database.connect(() => {}, LONGEST_MS + PATIENCE_MS)
   const run = async (text: string) => {
-    // Held already: a sign of life.
+    // Keeps the locking transaction from its idle timeout.
     await lockPartitions(lock, database.schema)
     await client.query(database.schema.bindText(text))
   }
   try {
     await client.query(`SET lock_timeout = ${PATIENCE_MS}; SET statement_timeout = ${LONGEST_MS}`)
-    // A parent can lose one table at a time: the one that an earlier run began with comes first.
+    // A parent detaches one table at a time: the one that an earlier run began with comes first.
     for (const table of tables.toSorted((a, b) => Number(isHalfway(b)) - Number(isHalfway(a)))) {
       const { name, parent, value, state } = table
       if (state === "attached") await run(`ALTER TABLE ${parent} DETACH PARTITION ${name} CONCURRENTLY`)

@@ -1,4 +1,4 @@
-/** Tells PostgreSQL's failures apart: the caller's mistake, a passing trouble, and what an operator has to mend. */
+/** Classifies PostgreSQL's errors: the caller's mistake, transient, or for an operator to repair. */
 import { PosthornError } from "../../core/errors.ts"
 
 const UNIQUE_VIOLATION = "23505"
@@ -10,10 +10,10 @@ const NO_SUCH_TABLE = "42P01"
 const NO_SUCH_SCHEMA = "3F000"
 const NOT_LET_IN = "28000"
 
-/** Of SQLSTATE: connection exceptions, insufficient resources, and of operator intervention what ends the connection. */
-const PASSING = /^(08|53|57P)/
+/** Classes of SQLSTATE: connection exceptions, insufficient resources, operator intervention that ends the connection. */
+const TRANSIENT = /^(08|53|57P)/
 const CANCELED = "57014"
-/** A standby that was not promoted yet, or a primary that no longer is one. */
+/** A standby, or a primary that was demoted. */
 const READ_ONLY = "25006"
 
 const AT_OPENING: { readonly [code: string]: string } = {
@@ -31,42 +31,41 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : ""
 }
 
-/** Whether the server answered with a SQLSTATE; else the connection itself is the matter. */
+/** Whether the server sent a SQLSTATE. Otherwise the connection failed. */
 function isFromServer(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(codeOf(error))
 }
 
-/** The connection, or the server behind it, cannot be relied upon now. */
+/** The connection or the server failed. */
 export function isConnectionTrouble(error: unknown): boolean {
   if (error instanceof PosthornError) return false
   const code = codeOf(error)
-  // A mistake of ours, not of the way to the server.
+  // A bug, not a failed connection.
   if (error instanceof TypeError || error instanceof RangeError) return false
   if (!isFromServer(error)) return error instanceof Error
-  return (PASSING.test(code) && code !== DISK_FULL) || code === READ_ONLY
+  return (TRANSIENT.test(code) && code !== DISK_FULL) || code === READ_ONLY
 }
 
-/** As the server says it when something is written. */
+/** As the server reports it for a write. */
 export function readOnlyError(): Error {
   return Object.assign(new Error("the server is read-only"), { code: READ_ONLY })
 }
 
-/** The answer did not come in time. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === "Query read timeout"
 }
 
-/** Every connection was in use for too long: nothing was asked of the server, and nothing is known about it. */
+/** No connection of the pool became free: nothing was sent to the server. */
 export function isPoolExhausted(error: unknown): boolean {
   return error instanceof Error && error.message === "timeout exceeded when trying to connect"
 }
 
-/** The statement lost a race and wrote nothing: the same one again may win. */
+/** The statement lost a race and wrote nothing: a retry may succeed. */
 export function mayTryAgain(error: unknown): boolean {
   return TRY_AGAIN.includes(codeOf(error)) || isStalePlan(error)
 }
 
-/** A newer program has added a column while this connection had the statement prepared: on another connection it is as new. */
+/** A newer program added a column after this connection prepared the statement. On another connection it works. */
 export function isStalePlan(error: unknown): boolean {
   return codeOf(error) === "0A000" && /cached plan/.test((error as Error).message)
 }
@@ -84,7 +83,7 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === LOCK_TIMEOUT
 }
 
-/** Somebody, or a limit of the server's, stopped this one statement. */
+/** An operator or a limit of the server stopped the statement. */
 export function isCanceled(error: unknown): boolean {
   return codeOf(error) === CANCELED
 }
@@ -93,7 +92,7 @@ export function isMissingTable(error: unknown): boolean {
   return codeOf(error) === NO_SUCH_TABLE
 }
 
-/** A row that no partition is there for. */
+/** There is no partition for the row. */
 export function isMissingPartition(error: unknown): boolean {
   return codeOf(error) === "23514" && /no partition of relation/.test((error as Error).message)
 }
@@ -141,7 +140,7 @@ export function toPosthornError(error: unknown): PosthornError {
   return new PosthornError("store_unavailable", text, { cause: error })
 }
 
-/** While opening: one sentence that says what to mend. `where` is the URL without its password. */
+/** While opening: one sentence that says what to repair. `where` is the URL without its password. */
 export function toOpeningError(error: unknown, where: string): PosthornError {
   if (error instanceof PosthornError) return error
   const problem = AT_OPENING[codeOf(error)] ?? problemAtOpening(error as Error & { syscall?: string })
@@ -153,7 +152,7 @@ export function toOpeningError(error: unknown, where: string): PosthornError {
 
 function problemAtOpening(error: Error & { syscall?: string }): string {
   const code = codeOf(error)
-  // The server says which: there is no rule for it, it does not exist, or it may not log in.
+  // The message says why: pg_hba.conf has no rule, the user does not exist, or it may not log in.
   if (code === NOT_LET_IN)
     return `the server does not let this user in (${error.message}): see to the user and to pg_hba.conf`
   if (error.syscall === "open" || code === "EISDIR")

@@ -1,11 +1,12 @@
 /**
- * The statement that takes due deliveries for sending, for many lanes at once, and writes down in each lane's row what is in its
- * owner's hands. The row's token is the fence: a claim that was lost gets nothing.
+ * The statement that claims due deliveries of many lanes and records them in each lane's row. The row's token is the fence: a claim that was
+ * lost gets nothing.
  */
 import type { Moment } from "../../core/clock.ts"
 import { STALL_WAITS_MS } from "../../core/settle.ts"
+import { statement } from "../statements.ts"
 import type { AskedLane } from "./lanes.ts"
-import { Columns, lookup, patience, type Statement } from "./statement.ts"
+import { Columns, lookup, patience } from "./statement.ts"
 
 const COLUMNS = new Columns<AskedLane>({
   lane: ["text", ({ endpointId }) => endpointId],
@@ -14,7 +15,7 @@ const COLUMNS = new Columns<AskedLane>({
   starting: ["int", ({ starting }) => starting],
   share: ["int", ({ retryShare }) => retryShare],
   known_version: ["int", ({ knownVersion }) => knownVersion],
-  // As text: the lists differ in length, which an array of arrays does not take.
+  // As text: an array of arrays needs lists of one length.
   in_hand: ["text", ({ session }) => `{${[...session.fetched].join()}}`],
   is_open: ["bool", ({ isOpen }) => isOpen],
 })
@@ -23,20 +24,20 @@ const WALL = `$${COLUMNS.next() + 1}::bigint`
 const HANDED = `$${COLUMNS.next() + 2}::bigint[]`
 
 const DUE = "coalesce(d.next_retry_at, 0)"
-/** Rows of rank 1 whose time has come, each by its own clock: they join the line or the queues. */
+/** Rows of rank 1 that are due by their own clock: they join the ordered line or the queues. */
 const joins = (now: string, wall: string) => `
   d.rank = 1 AND ${DUE} <= greatest(${now}, ${wall}) AND ${DUE} <= CASE WHEN d.dated THEN ${wall} ELSE ${now} END`
-/** The lanes' locks are held until the answer is read: payloads beyond this are read afterwards, without a lock. */
+/** The lanes are locked until the result is read: further payloads are read afterwards, without a lock. */
 const MOST_BYTES = 1024 * 1024
 
-/** A mark that stands for nothing in the lane's hands: an earlier owner's, or of an answer that got lost. See TAKE_OVER. */
+/** A mark of a delivery that the session does not have: an earlier owner's, or of a lost reply. See TAKE_OVER. */
 const MARKED = "d.handed_token IS NOT NULL AS marked"
-/** Hashed: compared with each of them, 4000 in hand took 62 ms. What has the mark of an open lane may be on its way to it. */
+/** Hashed: compared one by one, 4000 in hand took 62 ms. A row with the mark of an open lane may be on its way to the session. */
 const NOT_HANDED =
   "d.seq NOT IN (SELECT seq FROM handed) AND (NOT s.is_open OR abs(d.handed_token) IS DISTINCT FROM s.token)"
 
-// Each rank is one probe of deliveries_live_due. The first retries fill the share that is kept for them, the rest goes by rank; and all are
-// in the order in which they are started but for each fifth, so that those that are sent at once are written down as such.
+// Each rank is one probe of deliveries_live_due. The first retries fill their share, the rest is chosen by rank. The result has roughly the
+// order in which deliveries start: the first ones are recorded as started.
 const UNORDERED = `
   SELECT seq, marked, row_number() OVER (ORDER BY rank, due_at, seq) AS place
     FROM (
@@ -52,7 +53,7 @@ const UNORDERED = `
        ORDER BY kept DESC, rank, due_at, d.seq LIMIT s.most
     ) chosen`
 
-// The head of the line is the unfinished delivery with the lowest number. A deferred one joins it when it is due: see JOIN.
+// The head of an ordered lane is the unfinished delivery with the lowest number. Deferred ones join when they are due: see JOIN.
 const HEAD = `
   SELECT d.seq, ${MARKED}, ${NOT_HANDED} AS not_handed, ${DUE} AS due_at FROM webhook_deliveries_live d
    WHERE s.verdict = 'go' AND s.ordered AND d.webhook_id = s.lane AND d.rank = 0 ORDER BY d.seq LIMIT 1`
@@ -70,12 +71,12 @@ const NEXT_DATE = `
   SELECT ${DUE} FROM webhook_deliveries_live d WHERE d.webhook_id = s.lane AND d.rank = 1 AND d.dated ORDER BY ${DUE} LIMIT 1`
 
 /**
- * What is found stands in one row for each lane, as a list, until the end: the planner, which takes two rows for granted, would compare
- * every lane with every delivery, and look for the next due time once for each delivery. That was two thirds of the time.
+ * The deliveries found are a list in one row for each lane, until the end. Otherwise the planner, which expects two rows, would compare every
+ * lane with every delivery, and search the next due time for each delivery, which was two thirds of the time.
  */
-export const FETCH: Statement = {
-  name: "lanes.fetch",
-  text: `
+export const FETCH = statement(
+  "lanes.fetch",
+  `
 WITH handed AS MATERIALIZED (SELECT unnest(${HANDED}) AS seq),
 locked AS MATERIALIZED (
   SELECT q.*, l.owner, l.app_id, l.token AS held_token, l.sending_token, l.sending AS taken, l.since AS taken_since,
@@ -84,7 +85,7 @@ locked AS MATERIALIZED (
               THEN EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank > 1)
               ELSE EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank = 0)
          END OR EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND ${joins(NOW, WALL)}) AS misplaced,
-         -- The lock waited for somebody: this statement sees the lane as it is now and the deliveries as they were before.
+         -- The lock had to wait: the statement sees the new version of the lane and an old snapshot of the deliveries.
          seen.ctid <> l.ctid AS outdated
     FROM ${COLUMNS.unnest("q")}
     CROSS JOIN ${patience(2000)}
@@ -111,7 +112,7 @@ s AS MATERIALIZED (
 picked AS MATERIALIZED (
   SELECT s.ord, s.lane, s.token, s.sending, s.since, s.deleted, s.disabled, s.paused, s.hold_until, s.gate_epoch, f.seqs, f.marked, s.owner, s.app_id, s.ordered,
          CASE WHEN f.marked <> '{}' THEN 'leftover' ELSE s.verdict END AS verdict,
-         -- The head of a line starts, whatever else there is room for.
+         -- The head of an ordered lane always starts.
          least(cardinality(f.seqs), CASE WHEN s.ordered THEN 1 ELSE greatest(0, s.starting) END) AS starting,
          CASE
            WHEN s.verdict <> 'go' THEN NULL
@@ -145,7 +146,7 @@ SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered A
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
        coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
        e.gate_epoch, e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
-       -- Looked up, and only for an endpoint: joined, it could be every application for each fetch.
+       -- A subquery for changed endpoints only: a join might read every application for each fetch.
        (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,
        d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, octet_length(m.payload) AS payload_length,
        CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY p.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload,
@@ -158,9 +159,9 @@ SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered A
   LEFT JOIN endpoints e ON ${lookup("e.id", "p.lane")} AND p.changed
   LEFT JOIN policies named ON ${lookup("named.org_id", "e.org_id")} AND ${lookup("named.name", "e.retry_name")}
  ORDER BY p.ord, f.place`,
-}
+)
 
-/** Deliveries that the sessions have in hand are passed over, and so are `more`. */
+/** Deliveries that the sessions have in hand are skipped, and so are `more`. */
 export function fetchValues(
   lanes: readonly AskedLane[],
   { now, wall }: Moment,
@@ -170,28 +171,25 @@ export function fetchValues(
   return [...COLUMNS.values(lanes), now, wall, `{${[...inHand, ...more].join()}}`]
 }
 
-/** Payloads that were too large for the answer; read outside of the lock, a few at a time. */
-export const PAYLOADS: Statement = {
-  name: "lanes.payloads",
-  text: "SELECT id, payload FROM messages WHERE id = ANY ($1)",
-}
+/** Payloads beyond MOST_BYTES, read without the lock. */
+export const PAYLOADS = statement("lanes.payloads", "SELECT id, payload FROM messages WHERE id = ANY ($1)")
 
-/** Deliveries that do not stand where they belong: accepted while their endpoint became ordered, or ceased to be. */
-export const LINE_UP: Statement = {
-  name: "lanes.line-up",
-  text: `
+/** Corrects deliveries that were accepted while their endpoint became ordered or unordered. */
+export const LINE_UP = statement(
+  "lanes.line-up",
+  `
 UPDATE webhook_deliveries_live d SET ordered = e.ordered
   FROM endpoints e
  WHERE e.id = ANY ($1) AND d.webhook_id = e.id AND d.ordered <> e.ordered AND NOT d.dated`,
-}
+)
 
 /**
- * Deliveries that were deferred, and are due now ($2 on the steady clock, $3 on the wall clock), join the line or the queues. By that the
- * head of a line is always one probe away, however many wait to join. A date was one of the wall clock; the age runs on the steady one.
+ * Moves deferred deliveries that are due ($2 on the steady clock, $3 on the wall clock) into the ordered line or the queues, so that the head
+ * of the line is one probe away. The age of a dated delivery is converted to the steady clock.
  */
-export const JOIN: Statement = {
-  name: "lanes.join",
-  text: `
+export const JOIN = statement(
+  "lanes.join",
+  `
 UPDATE webhook_deliveries_live j
    SET ordered = e.ordered, deferred = false, dated = false, next_retry_at = NULL,
        age_from = j.age_from + CASE WHEN j.dated THEN $2::bigint - $3::bigint ELSE 0 END
@@ -200,19 +198,19 @@ UPDATE webhook_deliveries_live j
    SELECT d.seq FROM webhook_deliveries_live d
     WHERE d.webhook_id = e.id AND ${joins("$2::bigint", "$3::bigint")}
     ORDER BY ${DUE} LIMIT 1000))`,
-}
+)
 
-/** By the count that it has then; lists begin at 1 here. */
+/** By the new count; arrays begin at 1. */
 const STALL_WAIT = `('{${STALL_WAITS_MS.join()}}'::bigint[])[d.stalls + 2]`
 
 /**
- * What an earlier claim left behind, in its lane's row or marked ($5): each becomes an attempt of unknown outcome. One that was only waiting for its turn may have been
- * sent since, so the log has it; but it is not counted as the cause of a crash. One that was under way at several waits a while.
- * A mark of our own stands for one that we were never told of, and only goes.
+ * Deliveries that an earlier claim left in its lane's row or marked ($5) become attempts of unknown outcome. A delivery that was not started
+ * may have been sent since: it is logged, but does not count as a stall. A delivery that was in hand at several crashes waits. A mark of the
+ * session's own token comes from a lost reply and is only removed.
  */
-export const TAKE_OVER: Statement = {
-  name: "lanes.take-over",
-  text: `
+export const TAKE_OVER = statement(
+  "lanes.take-over",
+  `
 WITH l AS MATERIALIZED (
   SELECT l.id, l.sending, l.since, l.sending_token, q.token
     FROM unnest($1::text[], $2::bigint[]) AS q(lane, token)
@@ -220,10 +218,10 @@ WITH l AS MATERIALIZED (
     JOIN lanes l ON ${lookup("l.id", "q.lane")} AND l.token <= q.token
    ORDER BY q.lane COLLATE "C" FOR NO KEY UPDATE OF l
 ),
--- One that somebody's open transaction holds is left for later.
+-- Rows that another transaction has locked are left for later.
 marked AS MATERIALIZED (
   SELECT d.seq, sign(d.handed_token)::int * d.received_at AS since,
-         -- An older program knows no marks, and leaves them on what it retries.
+         -- An older program leaves the marks on rows that it retries.
          abs(d.handed_token) = l.token OR d.attempt_count > 0 AS is_idle
     FROM webhook_deliveries_live d JOIN l ON l.id = d.webhook_id
    WHERE d.seq = ANY ($5::bigint[]) AND d.handed_token IS NOT NULL
@@ -257,4 +255,4 @@ let_go AS (
    WHERE ${lookup("lanes.id", "l.id")} AND l.sending_token < l.token
 )
 SELECT seq::float8 FROM marked`,
-}
+)

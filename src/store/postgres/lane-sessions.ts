@@ -1,6 +1,6 @@
 /**
- * Lane sessions on PostgreSQL. A delivery that was handed over has the session's token as a mark in its row; a delivery that was fetched is
- * in the lane's row. The session knows which of these it has: any other mark or entry of its token belongs to a reply that was lost.
+ * Lane sessions on PostgreSQL. A handed delivery has the session's token as a mark in its row; a fetched delivery is recorded in the lane's
+ * row. The session knows its deliveries: any other mark or record with its token comes from a lost reply.
  */
 import type { Moment } from "../../core/clock.ts"
 import { fenceGiveBack, fenceSettlement } from "../fence.ts"
@@ -18,10 +18,10 @@ import type {
 } from "../store.ts"
 import type { Pipelines } from "./pipeline.ts"
 
-/** An open lane, as the statement that accepts messages is told of it. */
+/** An open lane, as a parameter of the statement that accepts messages. */
 export interface Offer {
   readonly session: Session
-  /** Of the endpoint, as the session knows it. */
+  /** The endpoint's version that the session knows. */
   readonly version: number
   readonly room: number
   readonly starting: number
@@ -55,7 +55,7 @@ export class LaneSessions {
     return session
   }
 
-  /** The worker that this process is. A later one has a higher number: lanes of the one before are others' by now. */
+  /** The worker of this process. After a lost lease it has a higher number, and the lanes of the old one belong to others. */
   get owner(): number {
     return this.#owner
   }
@@ -67,12 +67,12 @@ export class LaneSessions {
     return true
   }
 
-  /** Null when its delivery has to be fetched. Every offer ends with the session's `endOffer`. */
+  /** Null: deliveries have to be fetched. Every offer ends with the session's `endOffer`. */
   offer(endpointId: string): Offer | null {
     return this.#byEndpoint.get(endpointId)?.offer() ?? null
   }
 
-  /** Nothing more is offered to it until a fetch opens it: a delivery waits that would be overtaken. */
+  /** No handoffs until a fetch opens the lane: they would overtake a delivery that waits. */
   shut(endpointId: string): void {
     this.#byEndpoint.get(endpointId)?.shut()
   }
@@ -85,19 +85,19 @@ export class Session implements LaneSession {
   readonly #listener: LaneListener
   readonly #isOurs: (owner: number) => boolean
   readonly #onClosed: () => void
-  /** Deliveries in hand, by their numbers. */
+  /** Deliveries in hand, by `seq`. */
   readonly #handed = new Set<number>()
   readonly #fetched = new Set<number>()
   #knownVersion: number | null
   #isOpen = false
   #places: OpenLane | null = null
-  /** Statements under way that may hand something over. */
+  /** Statements in flight that may hand over deliveries. */
   #offers = 0
   readonly #onDecided: (() => void)[] = []
-  /** Outcomes on their way into the database: their deliveries take no place any more. */
+  /** Settles in flight; their deliveries take no place. */
   #settling = 0
   #received = 0
-  /** A fetch that was asked for before the lane was shut does not open it. */
+  /** A fetch that began before the lane was shut does not open it. */
   #closings = 0
   #isRecalled = false
   #recalls = 0
@@ -167,7 +167,7 @@ export class Session implements LaneSession {
     else this.#listener.handed(delivery)
   }
 
-  /** Resolves when no statement is under way that may hand something over. */
+  /** Resolves when no statement in flight may hand over deliveries. */
   async #decided(): Promise<void> {
     if (this.#offers > 0) await new Promise<void>((resolve) => this.#onDecided.push(resolve))
   }
@@ -179,7 +179,7 @@ export class Session implements LaneSession {
       recalls: this.#recalls,
       received: this.#received,
     }
-    // Handoffs under way arrive before the session looks for them, and before it is told that there is nothing more.
+    // Handoffs in flight arrive before the fetch, so that it finds them in hand, and before it returns.
     if (!before.isOpen) await this.#decided()
     const { endpointId, token } = this.claim
     const lane = { ...want, endpointId, token, knownVersion: this.#knownVersion }
@@ -208,7 +208,7 @@ export class Session implements LaneSession {
     }
   }
 
-  /** `more` came into hand since the caller counted. */
+  /** `more` deliveries came into hand since the caller counted. */
   #open({ handoffPlaces, starting }: LaneWant, more: number): void {
     this.#places?.forget()
     this.#places = new OpenLane(this.#pool, {
@@ -227,7 +227,7 @@ export class Session implements LaneSession {
 
   async #settleOne(outcome: Settlement): Promise<SettleResult> {
     const { seq } = outcome.delivery
-    // A place is free as soon as its request ended: with the outcomes on their way to the database counted, a lane would often be full.
+    // The end of the request frees the place: if settles in flight counted, a lane would often be full.
     this.#settling++
     this.#places?.free()
     let isWritten = false

@@ -1,33 +1,33 @@
-/** Lanes: which endpoints have something to do, and what each of them sends next. */
+/** Lanes: which endpoints have waiting deliveries, and which of these are sent next. */
 
 import { type Moment, steadyTimeOf } from "../../core/clock.ts"
 import { transportOf } from "../../core/transport-kind.ts"
 import type { LaneFetch } from "../fence.ts"
 import { MISSING, type Row, toClaimed, toEndpoint, toLoadedGate } from "../rows.ts"
-import type { LaneWake, LaneWork } from "../store.ts"
-import type { Context } from "./context.ts"
+import { statement } from "../statements.ts"
+import type { LaneWork } from "../store.ts"
+import type { Context, Operation } from "./context.ts"
 import { FETCH, fetchValues, JOIN, LINE_UP, PAYLOADS, TAKE_OVER } from "./fetch.ts"
 import type { Session } from "./lane-sessions.ts"
-import type { Statement } from "./statement.ts"
 
-/** A session's fetch, as it was when it was asked for. */
+/** A session's fetch, with its state at the time of the call. */
 export interface AskedLane extends LaneFetch {
-  /** A session that is open may be handed more while it asks, so it passes over rows with its mark. */
+  /** An open session may get handoffs during the fetch, so the fetch skips rows with its mark. */
   readonly isOpen: boolean
   readonly session: Pick<Session, "handed" | "fetched">
 }
 
 export interface LaneAnswer extends LaneWork {
   readonly lost: boolean
-  /** Whether nothing keeps deliveries from being handed over from now on. */
+  /** Whether the lane can be open. */
   readonly opens: boolean
   /** The worker that has the lane. */
   readonly owner: number
 }
 
-type Verdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
+type FetchVerdict = "lost" | "again" | "leftover" | "misplaced" | "held" | "go"
 
-/** When a lane next has something to do by the steady clock: an ordered line when its head is due, a queue when its first is. */
+/** The lane's earliest due time on the steady clock: of the head of an ordered line, and of the first of each queue. */
 const earliestDue = (lane: string): string => `
   SELECT min(due_at) AS due_at FROM (
     SELECT w.due_at
@@ -41,17 +41,17 @@ const earliestDue = (lane: string): string => `
       WHERE d.webhook_id = ${lane} AND d.rank = 0 ORDER BY seq LIMIT 1)
   ) heads`
 
-/** The first date that a lane waits for, by the wall clock. */
+/** The lane's earliest date on the wall clock. */
 const earliestDate = (lane: string): string => `
   SELECT min(next_retry_at) AS date_at FROM (
     SELECT coalesce(next_retry_at, 0) AS next_retry_at FROM webhook_deliveries_live d
      WHERE d.webhook_id = ${lane} AND d.rank = 1 AND d.dated ORDER BY coalesce(next_retry_at, 0) LIMIT 1
   ) first_date`
 
-/** Jumps from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
-const SCAN: Statement = {
-  name: "lanes.scan",
-  text: `
+/** Skips from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
+const SCAN = statement(
+  "lanes.scan",
+  `
 WITH RECURSIVE found AS (
   (SELECT webhook_id, app_id FROM webhook_deliveries_live WHERE webhook_id > $1 ORDER BY webhook_id LIMIT 1)
   UNION ALL
@@ -65,14 +65,9 @@ SELECT f.webhook_id, f.app_id, due.due_at, dates.date_at, (SELECT url FROM endpo
   FROM (SELECT * FROM found LIMIT $2) f
   CROSS JOIN LATERAL (${earliestDue("f.webhook_id")}) due
   CROSS JOIN LATERAL (${earliestDate("f.webhook_id")}) dates`,
-}
+)
 
-export async function scanLanes(
-  { database }: Context,
-  after: string | null,
-  limit: number,
-  at?: Moment,
-): Promise<LaneWake[]> {
+export const scanLanes: Operation<"scanLanes"> = async ({ database }, after, limit, at) => {
   const rows = await database.runCalmly(SCAN, [after ?? "", limit])
   return rows.map((row) => ({
     endpointId: row.webhook_id as string,
@@ -82,14 +77,14 @@ export async function scanLanes(
   }))
 }
 
-/** The earlier of a steady time and of a date. */
+/** The earlier of a time on the steady clock and a date. */
 function nextOf(dueAt: number | null, dateAt: number | null, at: Moment | undefined): number | null {
   if (dateAt === null) return dueAt
   const joinsAt = at === undefined ? dateAt : steadyTimeOf(dateAt, at)
   return dueAt === null ? joinsAt : Math.min(dueAt, joinsAt)
 }
 
-/** `heldBack`: what somebody's open transaction keeps from being taken over. */
+/** `heldBack`: deliveries that another transaction has locked, so that they cannot be taken over now. */
 export async function fetch(
   context: Context,
   lanes: readonly AskedLane[],
@@ -103,10 +98,10 @@ export async function fetch(
   const works = toAnswers(context, lanes, rows, at)
   const left = lanes.filter((_, i) => works[i] === null)
   if (left.length === 0) return works as LaneAnswer[]
-  const has = (verdict: Verdict) => rows.some((row) => row.verdict === verdict)
+  const has = (verdict: FetchVerdict) => rows.some((row) => row.verdict === verdict)
   const leftIds = left.map(({ endpointId }) => endpointId)
   let locked: readonly number[] = []
-  // Somebody crashed with these lanes in hand: what they were sending is written down as such first.
+  // A worker crashed with these lanes: first its deliveries in hand become attempts of unknown outcome.
   if (has("leftover")) {
     const marked = rows.flatMap((row) => row.marked as number[])
     const tokens = left.map(({ token }) => token)
@@ -123,7 +118,7 @@ export async function fetch(
   return works.map((work) => work ?? again.shift()!)
 }
 
-/** How soon a lane is looked at again that has something which was locked. Until then it is not open: it would not find that. */
+/** When a lane with locked deliveries is fetched again. Until then it is not open: an open lane would not find them. */
 const LOCKED_MS = 1000
 
 function notYet(answer: LaneAnswer, now: number): LaneAnswer {
@@ -131,7 +126,7 @@ function notYet(answer: LaneAnswer, now: number): LaneAnswer {
   return { ...answer, opens: false, nextDueAt: Math.min(answer.nextDueAt ?? dueAt, dueAt) }
 }
 
-/** The most that one statement reads of them. */
+/** Payloads that one statement reads. */
 const MOST_BYTES = 4 * 1024 * 1024
 
 async function addPayloads({ database }: Context, rows: readonly Row[]): Promise<void> {
@@ -145,7 +140,7 @@ async function addPayloads({ database }: Context, rows: readonly Row[]): Promise
   for (const row of rows) row.payload ??= payloads.get(row.message_id) ?? null
 }
 
-/** The keys, in groups whose values come to no more than `most` together, or of one. */
+/** The keys in groups, each with values of at most `most` in total, or with one key. */
 function inParts(sizes: ReadonlyMap<string, number>, most: number): string[][] {
   const parts: string[][] = []
   let size = Number.POSITIVE_INFINITY
@@ -160,7 +155,7 @@ function inParts(sizes: ReadonlyMap<string, number>, most: number): string[][] {
   return parts
 }
 
-/** Null for a lane that has to be put in order first. */
+/** Null for a lane that needs another statement first. */
 function toAnswers(
   { accepting }: Context,
   lanes: readonly AskedLane[],
@@ -179,11 +174,11 @@ function toAnswers(
       opens: false,
       owner: 0,
     }
-    // An endpoint that was never there: nothing can be sent to it.
+    // There is no such endpoint.
     if (found === undefined) return idle
     const lane = found[0]!
     const common = { ...idle, gate: toLoadedGate(lane, "lane_"), owner: lane.owner as number }
-    switch (lane.verdict as Verdict) {
+    switch (lane.verdict as FetchVerdict) {
       case "lost":
         return { ...common, lost: true }
       case "again":

@@ -1,4 +1,4 @@
-/** Finds the schema of Posthorn's tables, without making anything. */
+/** Finds the schema of Posthorn's tables without creating anything. */
 import { Clients, disconnect, TIMEOUT_MS } from "./client.ts"
 import { DEFAULT_SCHEMA, givenSchema, MIGRATIONS_TABLE, PgSchema } from "./pg-schema.ts"
 
@@ -14,7 +14,7 @@ export interface Located {
   readonly hasTables: boolean
 }
 
-/** The schema that is given; else the one on the search path that has the tables, which older versions put there; else `posthorn`. */
+/** The given schema; else the one on the search path with the tables, where older versions created them; else `posthorn`. */
 export async function locate(url: string, option: string | null): Promise<Located> {
   const given = givenSchema(url, option)
   const inSchema = (name: string) => new PgSchema(name).of(MIGRATIONS_TABLE)
@@ -30,7 +30,7 @@ export async function locate(url: string, option: string | null): Promise<Locate
   }
 }
 
-/** True also when it cannot be asked: opening it then says why. */
+/** True also when the server cannot be reached: opening the store then says why. */
 export async function isStore(url: string, schema: string | null): Promise<boolean> {
   return locate(url, schema).then(
     ({ hasTables }) => hasTables,

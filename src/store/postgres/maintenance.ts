@@ -1,12 +1,12 @@
-/** Retention: whole days of finished deliveries go at once, so a row stays up to a day longer than it has to. */
+/** Retention: finished deliveries are removed by whole days, up to a day late. */
 import { EXPUNGED, statement } from "../statements.ts"
 import type { Context } from "./context.ts"
 import { detachDue } from "./detach-partitions.ts"
 import { unnamed } from "./statement.ts"
 
-/** One process at a time; the others have nothing to do. */
+/** One process at a time; the others return 0. */
 export function purge(context: Context, now: number, limit: number): Promise<number> {
-  // Without a name or a parameter: prepared, it would keep its snapshot, and detaching a partition waits for every snapshot.
+  // Not prepared: a prepared statement would keep its snapshot, and detaching a partition waits for every snapshot.
   const key = context.database.schema.lock("maintenance")
   const tryLock = unnamed(`SELECT pg_try_advisory_xact_lock(${key}) AS ours`)
   return context.database.transactionCalmly(async (runner) => {
@@ -14,9 +14,9 @@ export function purge(context: Context, now: number, limit: number): Promise<num
     if (!lock!.ours) return 0
     let removed = 0
     while (removed < limit) {
-      // Held already: a sign of life, since a transaction that seems abandoned is ended.
+      // Keeps the transaction from its idle timeout; the lock is already held.
       await runner.run(tryLock, [])
-      // On other connections, while this one holds the lock.
+      // These run on other connections.
       const tables = await detachDue(context.database, now)
       if (tables.length === 0) break
       context.partitions.forget()
@@ -30,9 +30,8 @@ export function purge(context: Context, now: number, limit: number): Promise<num
 }
 
 /**
- * The messages of one table's deliveries, as far as no other delivery refers to them; and attempts that were logged after their
- * delivery was finished. How far it came is written down with it: to find the next rows among those already dealt with, each bite
- * would have to read them all.
+ * Removes the messages of one table's deliveries unless another delivery refers to them, and attempts that were logged after their delivery was
+ * finished. The progress is stored with it, since each step would otherwise read all earlier rows again.
  */
 const bite = (table: string) =>
   unnamed(`
@@ -41,7 +40,7 @@ WITH bite AS MATERIALIZED (
    WHERE seq > coalesce((SELECT value::bigint FROM meta WHERE key = $1), 0) ORDER BY seq LIMIT $2
 ),
 messages_gone AS (
-  -- Seen twice: one that a delivery was added to meanwhile is another now than it was for this statement, which cannot see it.
+  -- Joined with itself: if a delivery was added meanwhile, the locked row differs from the one in the statement's snapshot.
   DELETE FROM messages m USING messages seen
    WHERE m.id IN (SELECT message_id FROM bite) AND seen.id = m.id AND seen.matched = m.matched
      AND (m.matched = 1 OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.message_id = m.id))
@@ -56,7 +55,7 @@ progress AS (
 SELECT count(*) AS rows FROM bite`)
 const FORGET = statement("maintenance.forget", "DELETE FROM meta WHERE key = $1")
 
-/** At most `limit` of its deliveries; the table goes with the last of them. */
+/** At most `limit` deliveries; the last ones drop the table. */
 async function workOff({ database }: Context, table: string, limit: number): Promise<number> {
   if (limit === 0) return 0
   const [row] = await database.runCalmly(bite(table), [table, limit])
@@ -69,7 +68,7 @@ async function workOff({ database }: Context, table: string, limit: number): Pro
   return removed
 }
 
-/** Looked at again when it is removed: a delivery may have been added meanwhile. */
+/** The condition is checked again on the locked row: a delivery may have been added meanwhile. */
 const UNMATCHED = statement(
   "maintenance.unmatched",
   `DELETE FROM messages

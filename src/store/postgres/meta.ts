@@ -12,14 +12,14 @@ const PUT_ONCE = statement(
 )
 const GET = statement("meta.get", "SELECT value FROM meta WHERE key = $1")
 
-/** The first value that anybody put there. */
+/** Stores the value unless there is one; returns the stored value. */
 async function firstValue({ database }: Context, key: string, value: string): Promise<string> {
   await database.run(PUT_ONCE, [key, value])
   const [row] = await database.run(GET, [key])
   return row!.value as string
 }
 
-/** In place of a key's fingerprint while a store is being moved here: no key fits it. */
+/** Replaces the key's fingerprint during a move to this database: no key matches. */
 export const UNFINISHED_MOVE = "(of a move that is not finished)"
 
 export const bindEncryptionKey: Operation<"bindEncryptionKey"> = async (context, fingerprint) => {
@@ -32,7 +32,7 @@ export const bindEncryptionKey: Operation<"bindEncryptionKey"> = async (context,
   refuseWrongKey(bound, fingerprint)
 }
 
-/** When nobody gives a key, all processes share the one that the first of them left here. */
+/** Without a given key, all processes share the one that the first of them stored. */
 export function keyFromStore(context: Context): Promise<string> {
   return firstValue(context, "generated_encryption_key", randomBytes(32).toString("hex"))
 }
@@ -44,7 +44,7 @@ const CHECK = statement(
    RETURNING current_setting('server_version') AS version`,
 )
 const FILL = statement("meta.fill", "INSERT INTO meta (key, value) VALUES ('room', $1)")
-/** Room for one large message and what is written with it: below this a send may be refused. Random, since it would be compressed. */
+/** Room for one large message: with less, a send may be refused. Random bytes, since PostgreSQL compresses. */
 const LEAST_FREE_BYTES = 2 * 1024 * 1024
 
 /** Writes a row, as every call does. A full disk still takes a small write, so after a refusal a large one is tried. */

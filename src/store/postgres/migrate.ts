@@ -1,4 +1,4 @@
-/** Brings the database to this program's schema: numbered migrations, each run once, whoever starts first. */
+/** Brings the database to this program's schema: numbered migrations, each run once by one process. */
 import { PosthornError } from "../../core/errors.ts"
 import type { Row } from "../rows.ts"
 import type { Database, Runner } from "./connection.ts"
@@ -7,7 +7,7 @@ import type { PgSchema } from "./pg-schema.ts"
 import { MIGRATIONS, type Migration } from "./schema.ts"
 import { type Statement, unnamed } from "./statement.ts"
 
-/** Before 14 an update over many partitions was planned once for each of them, and none could be detached beside readers. */
+/** Older servers plan an update once for each partition, and cannot detach partitions concurrently. */
 const OLDEST_SERVER = 14
 
 const APPLIED = unnamed(
@@ -26,8 +26,8 @@ const CREATE = migration(`
 const RECORD = unnamed("INSERT INTO posthorn_migrations (number, additive) VALUES ($1, $2)")
 
 /**
- * A function runs in the schema that it is in, whatever the caller's search_path is. Done after every migration, since CREATE OR REPLACE
- * drops the setting. Temporary tables come last: by default they would come first, and a user's could stand in for ours.
+ * Functions run with their own schema as search_path. Set after every migration, since CREATE OR REPLACE drops it. pg_temp is last: by default
+ * it is first, and a user's temporary table could replace one of ours.
  */
 const PIN_FUNCTIONS = migration(`
   DO $$
@@ -44,7 +44,7 @@ const PIN_FUNCTIONS = migration(`
     END LOOP;
   END $$`)
 
-/** One statement when there is nothing to do. */
+/** One statement when there is nothing to migrate. */
 export async function migrate(database: Database): Promise<void> {
   let applied = await readApplied(database)
   if (applied === null) {
@@ -69,7 +69,7 @@ async function readApplied(database: Database): Promise<Row[] | null> {
   }
 }
 
-/** Under the lock it is looked at again: another process may have run it meanwhile. */
+/** Checks again under the lock: another process may have run the migration. */
 async function apply(
   runner: Runner,
   schema: PgSchema,
@@ -77,7 +77,7 @@ async function apply(
   { sql, additive }: Migration,
 ): Promise<void> {
   await runner.run(unnamed(`SELECT pg_advisory_xact_lock(${schema.lock("migrations")})`), [])
-  // CREATE SCHEMA IF NOT EXISTS needs a right on the database even where the schema exists.
+  // CREATE SCHEMA IF NOT EXISTS needs a privilege on the database even when the schema exists.
   if ((await runner.run(FIND_SCHEMA, [schema.name])).length === 0)
     await runner.run(unnamed(`CREATE SCHEMA ${schema.quoted}`), [])
   await runner.run(unnamed(`SET LOCAL search_path TO ${schema.quoted}, pg_temp`), [])
@@ -94,7 +94,7 @@ function isAmong(number: number, applied: readonly Row[]): boolean {
   return applied.some((row) => row.number === number)
 }
 
-/** What a newer program added beside what this one knows does not disturb it; what it changed would. */
+/** Additive migrations of a newer program do not affect this one. */
 function refuseNewerSchema(applied: readonly Row[]): void {
   const unknown = applied.filter((row) => (row.number as number) > MIGRATIONS.length)
   if (unknown.every((row) => row.additive)) return

@@ -1,16 +1,15 @@
 /**
- * Whether the server can be used now. Who finds that it cannot says so once; from then on it is asked in the background, less and less
- * often, until it answers again.
+ * Whether the server can be used. After a failure it is probed in the background, with backoff, until it answers again.
  */
 import { Backoff } from "../../core/backoff.ts"
 
-/** Trouble that is back so soon was never over: the server is not asked more often again. */
+/** An outage that returns sooner than this continues the backoff. */
 const STEADY_MS = 10_000
 
 export interface OutageOptions {
   /** Rejects while the server cannot be used. */
   probe(): Promise<void>
-  /** A probe was in vain: what still waits for an answer will not get one. */
+  /** A probe failed: calls in flight will get no answer. */
   onGone(): void
 }
 
@@ -39,7 +38,7 @@ export class Outage {
     this.#probeLater()
   }
 
-  /** Called whenever the server can be used again; the function that comes back ends it. */
+  /** Called whenever the server can be used again; returns a function that unsubscribes. */
   onUp(listener: () => void): () => void {
     this.#onUp.add(listener)
     return () => this.#onUp.delete(listener)

@@ -1,6 +1,6 @@
 /**
- * The partitions that rows go to: a day of finished deliveries with their attempts, twelve hours of idempotency keys. When the first row
- * needs one, the one after it is made as well, so that hardly any row has to wait for its own.
+ * Creates partitions: a day of finished deliveries with their attempts, twelve hours of idempotency keys. The first use of one also creates
+ * the next, so that hardly any row waits for its partition.
  */
 import type { Database, Runner } from "./connection.ts"
 import type { PgSchema } from "./pg-schema.ts"
@@ -8,13 +8,13 @@ import { KEPT_DAY } from "./schema.ts"
 import { unnamed } from "./statement.ts"
 
 export const DAY_MS = 86_400_000
-/** Days further off than this are rounded up to whole months, so that long retention does not make thousands of tables. */
+/** Later days are rounded up to whole months, so that long retention does not need thousands of tables. */
 const SINGLE_DAYS = 100
 const MONTH_DAYS = 30
 
 /**
- * The day from whose beginning on a row may go: a table may be dropped when its day has begun. So a row that may go already goes
- * tomorrow; in the table of a day that has begun it would meet the purge.
+ * The partition of a row: a table may be dropped when its day has begun. So a row that may be removed already goes into tomorrow's table, and
+ * not into one that a purge may be dropping.
  */
 export function purgeDay(purgeAt: number | null, now: number): number {
   if (purgeAt === null) return KEPT_DAY
@@ -22,12 +22,12 @@ export function purgeDay(purgeAt: number | null, now: number): number {
   return day * DAY_MS - now <= SINGLE_DAYS * DAY_MS ? day : Math.ceil(day / MONTH_DAYS) * MONTH_DAYS
 }
 
-/** What a table that retention has taken out of its parent is called, until it is dropped. */
+/** Name of a detached table until it is dropped. */
 export function asideName(parent: string, value: number): string {
   return `${parent}_aside_${value}`
 }
 
-/** Taken by a transaction that makes partitions or takes some out. */
+/** For transactions that create or detach partitions. */
 export async function lockPartitions(runner: Runner, schema: PgSchema): Promise<void> {
   await runner.run(unnamed(`SELECT pg_advisory_xact_lock(${schema.lock("partitions")})`), [])
 }
@@ -38,7 +38,7 @@ export class Partitions {
   readonly #database: Database
   readonly #used = new Set<string>()
   readonly #known = new Set<string>()
-  /** One at a time, so that they never take more than one connection. */
+  /** One at a time, on one connection. */
   #ahead: Promise<void> = Promise.resolve()
 
   constructor(database: Database) {
@@ -57,7 +57,7 @@ export class Partitions {
     return this.#use("idempotency", generation)
   }
 
-  /** After one was dropped by whichever process. */
+  /** After a process dropped a partition. */
   forget(): void {
     this.#used.clear()
     this.#known.clear()
@@ -68,14 +68,14 @@ export class Partitions {
     if (this.#used.has(name)) return
     await this.#ensure(parent, value)
     this.#used.add(name)
-    // Best effort: whoever needs it makes it.
+    // Best effort: its first use would create it.
     this.#ahead = this.#ahead.then(() => this.#ensure(parent, value + 1)).catch(() => {})
   }
 
   async #ensure(parent: string, value: number): Promise<void> {
     const name = `${parent}_${value}`
     if (this.#known.has(name)) return
-    // Without the lock, which somebody may hold for long.
+    // First without the lock, which another process may hold for long.
     const isThere = (await this.#database.run(ATTACHED, [this.#database.schema.of(name)])).length > 0
     if (!isThere) await this.#make(parent, value, name)
     this.#known.add(name)
@@ -86,10 +86,10 @@ export class Partitions {
       await lockPartitions(runner, this.#database.schema)
       const [found] = await runner.run(FIND, [this.#database.schema.of(name)])
       if (found?.relispartition) return
-      // Taken out by a purge that was stopped before it gave it another name.
+      // Detached by a purge that stopped before it renamed the table.
       if (found !== undefined)
         await runner.run(unnamed(`ALTER TABLE ${name} RENAME TO ${asideName(parent, value)}`), [])
-      // Made and then attached: CREATE … PARTITION OF would lock the parent against every reader.
+      // Created and then attached: CREATE … PARTITION OF would lock out readers of the parent.
       await runner.run(unnamed(`CREATE TABLE ${name} (LIKE ${parent} INCLUDING ALL)`), [])
       await runner.run(
         unnamed(

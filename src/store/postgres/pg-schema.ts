@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL schema that Posthorn's tables are in. Statement texts name tables without a schema; they are bound to one here and
- * nowhere else. `search_path` cannot do it: a pooler by transactions does not keep it, and a user's own client has another one.
+ * The PostgreSQL schema of Posthorn's tables. Statement texts name tables without a schema; only this file adds it. `search_path` cannot do
+ * it: a transaction pooler does not keep it, and a user's own client has another one.
  */
 import pg from "pg"
 import { invalid } from "../../core/errors.ts"
@@ -8,10 +8,10 @@ import { MIGRATIONS } from "./schema.ts"
 import type { Statement } from "./statement.ts"
 
 export const DEFAULT_SCHEMA = "posthorn"
-/** Says which migrations were applied; a schema that has it has Posthorn's tables. */
+/** Lists the applied migrations; a schema with this table has Posthorn's tables. */
 export const MIGRATIONS_TABLE = "posthorn_migrations"
 
-/** The names that the migrations give: a new table is bound without being listed anywhere else. */
+/** Names are read from the migrations, so that a new table need not be listed here. */
 const CREATED = MIGRATIONS.flatMap(({ sql }) => [
   ...sql.matchAll(/^CREATE (?:OR REPLACE )?(TABLE|VIEW|SEQUENCE|FUNCTION) (\w+)/gm),
 ])
@@ -20,7 +20,7 @@ const namesOf = (isFunction: boolean) =>
 const RELATION = [MIGRATIONS_TABLE, ...namesOf(false)].join("|")
 const FUNCTION = namesOf(true).join("|")
 
-/** A table or sequence behind a keyword (also a partition, by its number), a call of a function, a name that is cast to `regclass`. */
+/** A table, partition or sequence after a keyword, a call of a function, a name that is cast to `regclass`. */
 const REFERENCE = new RegExp(
   [
     `(?<=\\b(?:FROM|JOIN|INTO|UPDATE|USING|TABLE|PARTITION|LIKE)\\s+)(?:${RELATION})(?:_(?:aside_)?\\d+)?(?![\\w.])`,
@@ -53,14 +53,13 @@ export class PgSchema {
     return text.replace(REFERENCE, (name) => this.of(name))
   }
 
-  /** One name, qualified. */
   of(name: string): string {
     return `${this.quoted}.${name}`
   }
 
   /**
-   * The key of an advisory lock, as SQL: those are shared by the whole database. In `public` a process of an older version may run
-   * beside this one, in a rolling upgrade: there the keys are those that it uses.
+   * Key of an advisory lock, as SQL. Locks are shared by the whole database. In `public` the keys are those of older versions, which may run
+   * beside this one in a rolling upgrade.
    */
   lock(what: string): string {
     const name = this.name === "public" ? `posthorn ${what}` : `posthorn ${what} in ${this.name}`
@@ -68,7 +67,7 @@ export class PgSchema {
   }
 }
 
-/** The schema that the option or the URL names; null: neither does. */
+/** The schema of the option or the URL; null without either. */
 export function givenSchema(url: string, option: string | null): string | null {
   const parameter = new URL(url).searchParams.get("schema")
   if (option !== null && parameter !== null && option !== parameter)

@@ -1,6 +1,6 @@
 /**
- * What a process does with its lanes, one statement after the other: settle, then give back, then fetch. A fetch that ran beside a
- * settle of the same lane would see the lane as it is after it and the deliveries as they were before it, and send one twice.
+ * Runs the statements of a process's lanes one after the other: settle, give back, fetch. A fetch beside a settle of the same lane would see
+ * the new lane and an old snapshot of its deliveries, and send one twice.
  */
 import type { Moment } from "../../core/clock.ts"
 import type { SettleResult } from "../store.ts"
@@ -9,7 +9,7 @@ import type { Context } from "./context.ts"
 import { type AskedLane, fetch, type LaneAnswer } from "./lanes.ts"
 import { type EndedClaim, type EndedSettlement, giveBack, settle } from "./settle.ts"
 
-/** Lanes are dealt out to this many pipelines, each with a connection of its own. */
+/** Lanes are distributed over pipelines, each with a connection of its own. */
 const PIPELINES = 2
 const BATCHES = { atOnce: 1, most: 500, gatherMs: 3 }
 
@@ -26,23 +26,23 @@ type Done = SettleResult | LaneAnswer | undefined
 export class Pipelines {
   readonly #pipelines: readonly Batcher<Job, () => Done>[]
   /**
-   * Beside them: a delivery that was handed over is not in its lane's row, and is never due again once it is delivered, so its settle needs no
-   * turn with the lane's fetches. In one batcher the batches are twice as large (109 µs a delivery in two, 67 to 93 in one).
+   * First attempts that succeed: a handed delivery is not in its lane's row and is never due again, so its settle may run beside fetches of
+   * the lane. In one batcher the batches are twice as large (109 µs a delivery in two, 67 to 93 in one).
    */
-  readonly #delivered: Batcher<EndedSettlement, SettleResult>
+  readonly #firstSuccesses: Batcher<EndedSettlement, SettleResult>
 
   constructor(context: Context) {
-    this.#delivered = new Batcher((ended) => settleMeasured(context, ended), BATCHES)
+    this.#firstSuccesses = new Batcher((ended) => settleMeasured(context, ended), BATCHES)
     this.#pipelines = Array.from(
       { length: PIPELINES },
       () => new Batcher((jobs) => work(context, jobs), BATCHES),
     )
   }
 
-  /** `letGo` is called when the claim has ended, before a fetch that was asked for with it: the fetch may find the delivery due again. */
+  /** `letGo` is called when the claim has ended, before a fetch of the same batch, which may find the delivery due again. */
   async settle(ended: EndedSettlement, letGo: () => void): Promise<SettleResult> {
     if (ended.wasHanded && ended.claim.change.status === "delivered") {
-      const result = await this.#delivered.add(ended)
+      const result = await this.#firstSuccesses.add(ended)
       if (result !== "busy") letGo()
       return result
     }
@@ -71,7 +71,7 @@ async function settleMeasured(context: Context, ended: readonly EndedSettlement[
   return results
 }
 
-/** Each kind succeeds or fails for itself; the answer is given, or thrown, to its caller. */
+/** Each kind of job succeeds or fails by itself. A result returns or throws. */
 async function work(context: Context, jobs: readonly Job[]): Promise<(() => Done)[]> {
   const answers = new Map<Job, () => Done>()
   const run = async <K extends Job["kind"], R extends Done>(

@@ -1,12 +1,12 @@
 /**
- * What handing deliveries to open lanes needs in the database (decisions 0012 and 0018): the mark in a delivery's row, and an endpoint's version
- * that every change raises.
+ * Migrations for handoffs to open lanes (decisions 0012 and 0018): the mark in a delivery's row, and an endpoint's version that every change
+ * raises.
  */
 import { VIEWS_OF_HANDED } from "./schema-views.ts"
 
-export const HANDING = `
--- The token of the claim that the delivery was handed to as it was accepted; negative: to wait for its turn. It is the fence: who settles
--- must name it. With another token than the lane's, it is an attempt whose outcome nobody knows.
+export const HANDOFF = `
+-- The mark of a handed delivery: the token of the claim, negative if the delivery has not started. It is the fence of its settle. When the lane
+-- has another token, the row is an attempt of unknown outcome.
 ALTER TABLE webhook_deliveries ADD COLUMN handed_token bigint;
 
 CREATE TABLE application_routes (
@@ -14,7 +14,7 @@ CREATE TABLE application_routes (
   version bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- Whatever a message's way depends on, whoever changes it. In order of the application: nobody waits in a circle.
+-- For every change that affects the routing of messages. Ordered by application, so that no two transactions deadlock.
 CREATE FUNCTION posthorn_reroute() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
   apps text[];
@@ -42,7 +42,7 @@ CREATE TRIGGER endpoints_reroute_update AFTER UPDATE ON endpoints REFERENCING OL
   FOR EACH STATEMENT EXECUTE FUNCTION posthorn_reroute();
 ${VIEWS_OF_HANDED}`
 
-/** The number of each application went: the statement that accepts messages compares the version of each endpoint instead. */
+/** Drops the version of each application: accepting messages compares the version of each endpoint. */
 export const VERSIONS = `
 DROP TRIGGER endpoints_reroute_insert ON endpoints;
 DROP TRIGGER endpoints_reroute_delete ON endpoints;
@@ -55,7 +55,7 @@ BEGIN
   NEW.version := OLD.version + 1;
   RETURN NEW;
 END $$;
--- The columns that a request depends on, and not those that say when it may start.
+-- Columns that affect a request, without those that only delay it.
 CREATE TRIGGER endpoints_version BEFORE UPDATE ON endpoints FOR EACH ROW
   WHEN (NEW.version = OLD.version AND
         (OLD.url, OLD.headers, OLD.retry_name, OLD.retry_policy, OLD.ordered, OLD.concurrency, OLD.rate_limit, OLD.disabled, OLD.paused, OLD.secrets)

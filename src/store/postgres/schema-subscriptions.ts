@@ -1,6 +1,6 @@
 /**
- * Who wants which event type; '' is all of them. An application with a hundred endpoints, each for types of its own, had all of them
- * looked at for every message. A trigger keeps it, so that a program that does not know of it may change endpoints too.
+ * Endpoints by event type; '' is every type. Without it, every message read all endpoints of its application. A trigger maintains it, so that
+ * older programs may change endpoints, too.
  */
 export const SUBSCRIPTIONS = `
 CREATE TABLE endpoint_subscriptions (
@@ -10,7 +10,7 @@ CREATE TABLE endpoint_subscriptions (
   PRIMARY KEY (app_id, event_type, endpoint_id)
 );
 
--- Whoever changes an endpoint may have another search_path, and a statement may name columns that it does not change.
+-- The changing session may have another search_path, and an UPDATE may name columns without changing them.
 CREATE FUNCTION posthorn_subscribe() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF TG_OP = 'UPDATE' AND (OLD.app_id, OLD.event_types, OLD.disabled, OLD.deleted_at)

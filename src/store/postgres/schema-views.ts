@@ -1,6 +1,6 @@
-/** Names and shapes of seed 004, so that its debug queries run here as typed; and times that people can read. */
+/** Views with the names and shapes of seed 004, so that its debug queries run as typed; and readable times. */
 
-/** `isSent` says whether a delivery is in a worker's hands, `sentAt` since when. A view that is replaced takes new columns at its end only. */
+/** `isSent`: a worker has the delivery in hand; `sentAt`: since when. CREATE OR REPLACE VIEW can add columns only at the end. */
 const ofDeliveries = (create: string, isSent: string, sentAt: string, moreOfJobs = "") => `
 ${create} VIEW jobs AS
 SELECT d.id,
@@ -72,10 +72,10 @@ ${ofDeliveries("CREATE", FETCHED, FETCHED_AT)}`
 const SENT_OR_HANDED = `(${FETCHED} OR ${HANDED})`
 const SENT_OR_HANDED_AT = `coalesce(${FETCHED_AT}, CASE WHEN ${HANDED} THEN d.received_at END)`
 
-/** With what was handed over as it was accepted. */
+/** With handed deliveries. */
 export const VIEWS_OF_HANDED = ofDeliveries("CREATE OR REPLACE", SENT_OR_HANDED, SENT_OR_HANDED_AT)
 
-/** A subquery and not a join: a query that leaves the column out does not pay for it. */
+/** A subquery and not a join: queries without the column do not pay for it. */
 const RESULT = `,
        CASE WHEN d.status IN ('delivered', 'dead') THEN (
          SELECT json_build_object(
@@ -86,7 +86,7 @@ const RESULT = `,
 
 export const VIEWS_WITH_RESULT = ofDeliveries("CREATE OR REPLACE", SENT_OR_HANDED, SENT_OR_HANDED_AT, RESULT)
 
-/** In the words of `core/wait.ts`, and when the next attempt can start at the earliest; SQL knows the wall clock alone. */
+/** The reasons of `core/wait.ts`, and the earliest start of the next attempt; SQL knows only the wall clock. */
 export const VIEW_OF_WAITS = `
 CREATE OR REPLACE VIEW webhook_deliveries_readable AS
 SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, d.attempt_count, d.error_detail, d.target_url,

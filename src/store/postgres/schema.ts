@@ -1,15 +1,15 @@
 /**
- * The tables on PostgreSQL. Names, columns and times (whole milliseconds since 1970 UTC) are those of the SQLite store, so that an
- * operator's SQL works on both. What differs is what many processes need:
+ * The tables on PostgreSQL. Names, columns and times (whole milliseconds since 1970 UTC) are those of the SQLite store, so that an operator's
+ * SQL works on both. Many processes need some differences:
  *
- * - `webhook_deliveries` is partitioned: what is live is small and hot; what is finished lies by the day on which it may go, so that
- *   retention drops tables instead of deleting rows. `attempts` likewise: those of live deliveries, then by the day of their delivery.
- * - `lanes` has a row for each endpoint: who owns it, with which token, when it is ready, and what is being sent for it. A send
- *   never touches it (64 senders to one endpoint: 1 014/s when it did, 4 462/s when it appends to `lane_wakes`).
- * - Ids sort by their bytes whatever the database's language: by time, as on SQLite, and faster than by a dictionary's rules.
+ * - `webhook_deliveries` is partitioned: live rows are few and hot; finished rows are in partitions by the day of their removal, so that
+ *   retention drops tables instead of deleting rows. `attempts` is partitioned in the same way.
+ * - `lanes` has a row for each endpoint: owner, token, due time, and deliveries in hand. A send never updates it (64 senders to one endpoint:
+ *   1 014/s with an update, 4 462/s with an insert into `lane_wakes`).
+ * - Ids have the collation "C": they sort by time, as on SQLite, and faster than by the rules of a language.
  */
 import { LANE_FUNCTIONS, LANE_TRANSPORTS, NEVER, WORKER_EPOCHS } from "./lane-functions.ts"
-import { HANDING, VERSIONS } from "./schema-handoff.ts"
+import { HANDOFF, VERSIONS } from "./schema-handoff.ts"
 import { SUBSCRIPTIONS } from "./schema-subscriptions.ts"
 import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./schema-views.ts"
 
@@ -18,11 +18,10 @@ export const KEPT_DAY = 1_000_000
 /** Of an attempt whose delivery is not finished. */
 export const LIVE_DAY = 0
 
-/** `dueAt` is what a typed reset makes of next_retry_at. */
+/** `dueAt` is the new next_retry_at after a typed reset. */
 const revive = (create: string, more: string, dueAt = "NULL") => `
--- However a finished delivery comes back to life, by Posthorn's retry or by the seeds' reset typed by an operator, it stands where its
--- endpoint has it now, its attempts stay with it, and its lane is woken. A typed reset (age_from left alone) also sheds what the
--- finished life left behind, and its age starts anew.
+-- A delivery that is revived, by Posthorn's retry or by an operator's typed reset, takes the order of its endpoint and keeps its attempts, and
+-- its lane is woken. A typed reset (age_from unchanged) also clears the columns of the finished row, and its age starts again.
 ${create} FUNCTION posthorn_revive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.age_from IS NOT DISTINCT FROM OLD.age_from THEN
@@ -42,7 +41,7 @@ BEGIN
 END $$;
 `
 
-/** Set in the same statement, it stays. */
+/** A due time that the same statement sets is kept. */
 const GIVEN_DUE = "CASE WHEN NEW.next_retry_at IS DISTINCT FROM OLD.next_retry_at THEN NEW.next_retry_at END"
 const NOT_HANDED = "\n  NEW.handed_token := NULL;"
 
@@ -90,7 +89,7 @@ CREATE TABLE endpoints (
 );
 CREATE INDEX endpoints_org ON endpoints (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX endpoints_app ON endpoints (app_id, id) WHERE deleted_at IS NULL;
--- With the deleted ones: what waits for those is called off with their application.
+-- Deleted endpoints included: deleting their application cancels what still waits for them.
 CREATE INDEX endpoints_ever ON endpoints (app_id);
 CREATE UNIQUE INDEX endpoints_uid ON endpoints (app_id, uid) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX endpoints_retry_name ON endpoints (org_id, retry_name) WHERE retry_name IS NOT NULL;
@@ -103,7 +102,7 @@ CREATE TABLE policies (
   PRIMARY KEY (org_id, name)
 );
 
--- Small documents of a tenant's. By name before the tenant: a key says by itself whose it is.
+-- Small documents of a tenant. The name precedes the tenant in the key: an API key is looked up without its tenant.
 CREATE TABLE entries (
   kind       text COLLATE "C" NOT NULL,
   name       text COLLATE "C" NOT NULL,
@@ -148,7 +147,7 @@ CREATE UNIQUE INDEX messages_event_id ON messages (app_id, event_id) WHERE event
 CREATE INDEX messages_purge ON messages (purge_at) WHERE purge_at IS NOT NULL;
 CREATE INDEX messages_payload_until ON messages (payload_until) WHERE payload_until IS NOT NULL;
 
--- By generations of twelve hours: the index that inserts go to stays small, and whole generations are dropped.
+-- In generations of twelve hours: the index that inserts go to stays small, and a generation is dropped as a whole.
 CREATE TABLE idempotency (
   generation integer NOT NULL,
   app_id     text COLLATE "C" NOT NULL,
@@ -158,8 +157,8 @@ CREATE TABLE idempotency (
   PRIMARY KEY (app_id, key, generation)
 ) PARTITION BY RANGE (generation);
 
--- The row that is retried. For rank see the SQLite store's schema: 0 an ordered line, 1 an ordered row that waits for its deliver_at, from 2 on
--- priority and then first attempt before retry; generated, so that a reset typed as SQL moves the row too.
+-- The rank is the row's queue within the lane, as on SQLite: 0 the ordered line, 1 an ordered row that waits for its deliver_at, from 2 on by
+-- priority and then first attempts before retries. It is generated, so that a reset typed as SQL moves the row too.
 CREATE SEQUENCE delivery_seq;
 CREATE TABLE webhook_deliveries (
   seq               bigint NOT NULL DEFAULT nextval('delivery_seq'),
@@ -198,7 +197,7 @@ CREATE TABLE webhook_deliveries (
 CREATE TABLE webhook_deliveries_live PARTITION OF webhook_deliveries FOR VALUES IN ('pending', 'failed')
   WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE UNIQUE INDEX deliveries_live_seq ON webhook_deliveries_live (seq);
--- What waits, by lane. No next_retry_at is due now.
+-- Waiting rows by lane. No next_retry_at means due now.
 CREATE INDEX deliveries_live_due ON webhook_deliveries_live (webhook_id, rank, coalesce(next_retry_at, 0), seq);
 CREATE INDEX deliveries_live_line ON webhook_deliveries_live (webhook_id, seq) WHERE rank = 0;
 
@@ -258,15 +257,15 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_org ON tasks (org_id, seq);
 CREATE INDEX tasks_running ON tasks (seq) WHERE status = 'running';
 
--- A process that delivers: it lives as long as it renews its lease, by this database's clock. An id is never used again.
+-- A process that delivers, with a lease by this database's clock. An id is never used again.
 CREATE TABLE workers (
   id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   lease_until timestamptz NOT NULL,
   name        text COLLATE "C" NOT NULL
 );
 
--- sending and since: the deliveries in the owner's hands, and when each was taken (negative: taken to wait for its turn). They were
--- taken with sending_token; with another token than the lane's, they are attempts whose outcome nobody knows.
+-- sending and since: the owner's fetched deliveries, and when each was fetched (negative: it has not started). They were fetched under
+-- sending_token; when the lane has another token, they are attempts of unknown outcome.
 CREATE SEQUENCE lane_tokens;
 CREATE TABLE lanes (
   id            text COLLATE "C" PRIMARY KEY,
@@ -285,7 +284,7 @@ CREATE TABLE lane_wakes (
   due_at  bigint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- An id in the form of the program's own: the time of the one that it follows, and 74 random bits.
+-- An id in the program's format: the time of another id, and 74 random bits.
 CREATE FUNCTION posthorn_id(prefix text, follows text) RETURNS text LANGUAGE sql VOLATILE AS $$
   SELECT prefix || '_' || left(split_part(follows, '_', 2), 7) || left(replace(gen_random_uuid()::text, '-', ''), 20)
 $$;
@@ -305,7 +304,7 @@ ALTER TABLE endpoints
 
 export interface Migration {
   readonly sql: string
-  /** A program that does not know this migration can go on working beside one that does, as in a rolling upgrade. */
+  /** Programs without this migration still work on the schema, as in a rolling upgrade. */
   readonly additive: boolean
 }
 
@@ -314,21 +313,21 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: VIEWS, additive: true },
   { sql: WORKER_EPOCHS, additive: true },
   { sql: SUBSCRIPTIONS, additive: true },
-  // What comes back to life is in nobody's hands.
-  { sql: HANDING + revive("CREATE OR REPLACE", NOT_HANDED), additive: true },
-  // An age that ended before this time, while the endpoint was paused or disabled, gives its delivery an attempt first.
+  // A revived delivery is not handed over.
+  { sql: HANDOFF + revive("CREATE OR REPLACE", NOT_HANDED), additive: true },
+  // A delivery whose age ended before this time, while the endpoint was paused or disabled, gets an attempt first.
   { sql: "ALTER TABLE endpoints ADD COLUMN resumed_at bigint", additive: true },
   { sql: revive("CREATE OR REPLACE", NOT_HANDED, GIVEN_DUE) + VIEWS_WITH_RESULT, additive: true },
-  // Svix's `version` of an endpoint: kept for its clients, and without an effect.
+  // Svix's `version` of an endpoint: stored for its clients, without an effect.
   { sql: "ALTER TABLE endpoints ADD COLUMN api_version int NOT NULL DEFAULT 1", additive: true },
-  // Nothing but what follows every migration: the functions are bound to their schema.
+  // Only the step after every migration, which binds functions to their schema.
   { sql: "", additive: true },
-  // A dated row waits for a date by the wall clock, with the rank 1 of the rows that wait to join; see the SQLite store's schema.
+  // A dated row waits for a date of the wall clock, with rank 1; see the SQLite store's schema.
   { sql: "ALTER TABLE webhook_deliveries ADD COLUMN dated boolean NOT NULL DEFAULT false", additive: true },
   // Was a version of a function that LANE_FUNCTIONS replaced.
   { sql: "", additive: true },
   { sql: VIEW_OF_WAITS, additive: true },
-  // An open lane is handed deliveries only while its session knows the newest version, so a typed change raises it too.
+  // Handoffs need the newest version of the endpoint, so a typed change raises it, too.
   { sql: VERSIONS, additive: false },
   { sql: GATE_FENCE, additive: true },
   { sql: LANE_TRANSPORTS + LANE_FUNCTIONS, additive: false },

@@ -1,24 +1,25 @@
-/** Settling: the outcomes of attempts, fenced by the claim they were made under, many in one statement. */
+/** Settling: writes the outcomes of attempts, fenced by the token of their claim, many in one statement. */
 import type { GateUpdate } from "../../core/gate.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
 import type { Row } from "../rows.ts"
+import { statement } from "../statements.ts"
 import type { NewAttempt, SettleResult } from "../store.ts"
 import type { Context } from "./context.ts"
 import { isMissingPartition } from "./errors.ts"
 import { purgeDay } from "./partitions.ts"
 import { KEPT_DAY, LIVE_DAY } from "./schema.ts"
-import { type Column, Columns, lookup, Packed, patience, type Statement } from "./statement.ts"
+import { type Column, Columns, lookup, Packed, patience } from "./statement.ts"
 
 const TRIES = 3
 
 /** A claim that ends, with its attempt if a request was made. */
 export interface EndedClaim<C extends FencedGiveBack = FencedGiveBack> {
   readonly claim: C
-  /** The delivery was handed over as it was accepted, and not fetched. */
+  /** The delivery was handed over, not fetched. */
   readonly wasHanded: boolean
 }
 
-/** Where the attempt's response lies among the packed ones. */
+/** Position of the attempt's response in the packed bodies. */
 interface Packable extends EndedClaim<FencedGiveBack | FencedSettlement> {
   readonly bodyAt: number
   readonly bodyLength: number | null
@@ -85,8 +86,8 @@ const SETTLED = new Columns<Packable>({
 })
 
 /**
- * Only rows that nobody else's transaction holds are settled now: a lane that waited for such a row would hold up every lane that is
- * settled with it. `fits` says which of the settlements a statement is for.
+ * Rows that another transaction has locked are not settled now: waiting for one would delay every lane of the batch. `fits` selects the
+ * settlements that a statement is for.
  */
 const asked = (fits: string) => `
 asked AS MATERIALIZED (SELECT * FROM ${SETTLED.unnest("asked")}, ${patience(2000)}),
@@ -101,18 +102,18 @@ x AS MATERIALIZED (
    WHERE ${fits}
 )`
 
-/** The row is what the outcome was computed from. An operator's retry moves `age_from`, which fences off answers from before it. */
+/** The row is still the one that the outcome was computed from. An operator's retry moves `age_from`, which fences earlier attempts. */
 const UNCHANGED =
   "(seq, expected_count, coalesce(expected_age_from, -1)) IN (SELECT seq, attempt_count, coalesce(age_from, -1) FROM ours)"
-/** Somebody changed or finished it. A row that is live and not ours is locked. */
+/** Somebody changed or finished the row. A live row that is not in `ours` is locked. */
 const CHANGED =
   "(seq IN (SELECT seq FROM ours) OR NOT EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.seq = asked.seq OFFSET 0))"
 
 const IN_HAND = "seq IN (SELECT unnest(sending) FROM locked)"
 
 /**
- * The claims of `x` that stand. What was handed over has its own mark for a fence; the lanes of the others are locked in order of id, and
- * let go of what ends here. Tests of membership are hashed whatever the planner believes (IS TRUE keeps it from making joins of them).
+ * The valid claims of `x`. The fence of a handed delivery is the mark in its row; for fetched ones the lanes are locked in order of id, and
+ * the deliveries removed from them. IS TRUE keeps the planner from turning the hashed tests of membership into joins.
  */
 const fenced = (isClaimed: string) => `
 locked AS MATERIALIZED (
@@ -135,7 +136,7 @@ let_go AS (
    WHERE ${lookup("lanes.id", "l.id")} AND (l.id IN (SELECT lane FROM standing WHERE NOT marked)) IS TRUE
 )`
 
-/** What was tried before goes where its delivery goes. */
+/** Moves earlier attempts to the partition of their delivery. */
 const moved = (finished: string) => `
 moved AS (
   UPDATE attempts a SET purge_day = x.purge_day
@@ -173,9 +174,9 @@ gates AS (
    WHERE ${lookup("e.id", "g.lane")}
 )`
 
-export const SETTLE: Statement = {
-  name: "deliveries.settle",
-  text: `
+export const SETTLE = statement(
+  "deliveries.settle",
+  `
 WITH ${asked(UNCHANGED)},
 ${fenced(IN_HAND)},
 applied AS (
@@ -198,24 +199,23 @@ logged AS (
   )}
 ),
 ${GATES}
--- Looked up and not joined: the planner expects one row, and compared every row with every other, which was half of the time.
+-- Subqueries and not joins: the planner expects one row and compared every row with every other, which was half of the time.
 SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
             WHEN ord IN (SELECT ord FROM x) THEN 'stale'
             WHEN ${CHANGED} THEN 'changed'
             ELSE 'busy' END AS result
   FROM asked ORDER BY ord`,
-}
+)
 
 /**
- * Answers that came after somebody changed or finished the delivery: the attempt is logged, and the delivery stays as it is. A finished one
- * counts the attempt. One that an operator revived begins at 0, without it.
- * A row that was handed over and then finished has no mark to go by, revived or not, so the lane's claim stands for it; and what was written before, by a
- * call whose answer got lost, is not written again. A statement of its own, since it looks through every day of finished deliveries.
+ * Outcomes for a delivery that somebody changed or finished: the attempt is logged, and the delivery keeps its status. A finished delivery
+ * counts the attempt, a revived one does not. A handed delivery that was finished has lost its mark, so the lane's claim is its fence, and an
+ * attempt that was already written is not written again. A statement of its own, since it reads every day of finished deliveries.
  */
 const COUNTS = "x.attempt_id IS NOT NULL AND d.status IN ('delivered', 'dead')"
-const SETTLE_LATE: Statement = {
-  name: "deliveries.settle-late",
-  text: `
+const SETTLE_LATE = statement(
+  "deliveries.settle-late",
+  `
 WITH ${asked(CHANGED)},
 ${fenced(`(
     ${IN_HAND} OR x.was_handed AND NOT EXISTS (
@@ -238,13 +238,13 @@ SELECT CASE WHEN ord IN (SELECT ord FROM standing) THEN 'superseded'
             WHEN ord IN (SELECT ord FROM x) THEN 'stale'
             ELSE 'busy' END AS result
   FROM asked ORDER BY ord`,
-}
+)
 
-const GIVE_BACK: Statement = {
-  name: "deliveries.give-back",
-  text: `
+const GIVE_BACK = statement(
+  "deliveries.give-back",
+  `
 WITH asked AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("asked")}, ${patience(2000)}),
--- Those that somebody's open transaction holds keep their marks, which the next fetch finds to stand for nothing.
+-- Rows that another transaction has locked keep their marks, which the next fetch removes.
 ours AS MATERIALIZED (
   SELECT d.seq FROM webhook_deliveries_live d
    WHERE d.seq = ANY (ARRAY(SELECT seq FROM asked)) AND (d.seq, abs(d.handed_token)) IN (SELECT seq, token FROM asked)
@@ -262,12 +262,12 @@ woken AS (
   INSERT INTO lane_wakes (lane_id, due_at) SELECT DISTINCT lane, 0 FROM asked WHERE was_handed
 )
 SELECT ord::int FROM x WHERE was_handed AND NOT marked`,
-}
+)
 
-/** The interrupted attempts of deliveries that were handed over and that somebody finished meanwhile; see SETTLE_LATE. */
-const LOG_GONE: Statement = {
-  name: "deliveries.log-gone",
-  text: `
+/** Interrupted attempts of handed deliveries that somebody finished meanwhile; see SETTLE_LATE. */
+const LOG_GONE = statement(
+  "deliveries.log-gone",
+  `
 WITH asked AS MATERIALIZED (SELECT * FROM ${GIVEN_BACK.unnest("asked")}, ${patience(2000)}),
 locked AS MATERIALIZED (
   SELECT l.id, l.token
@@ -285,7 +285,7 @@ logged AS (
   ${insertAttempts(GIVEN_BACK, "x.purge_day", "gone")}
 )
 SELECT ord::int FROM gone`,
-}
+)
 
 export type EndedSettlement = EndedClaim<FencedSettlement>
 
@@ -299,7 +299,7 @@ export async function settle(
   return rows.map(({ result }) => (result === "changed" ? late.shift()! : { result }).result as SettleResult)
 }
 
-/** Settles into the partitions of finished deliveries, which are made first if need be. */
+/** Creates the partitions for finished deliveries before it settles. */
 async function inItsDay(
   { database, partitions }: Context,
   settlements: readonly EndedSettlement[],

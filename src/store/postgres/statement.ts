@@ -1,12 +1,12 @@
 /**
- * A prepared statement over many rows at once: each column of the rows is one array parameter, and `unnest` makes rows of them
- * again. One round trip and one plan, however many rows there are.
+ * Prepared statements over many rows: each column is one array parameter, which `unnest` turns into rows again. One round trip and one plan for
+ * any number of rows.
  */
 import { type Bytes, writeBytes } from "../../core/bytes.ts"
 import type { Statement as SharedStatement } from "../statements.ts"
 
 export interface Statement extends SharedStatement {
-  /** Runs as typed, in the schema that its transaction's `search_path` names. */
+  /** Table names are not qualified: the transaction sets `search_path`. */
   readonly isMigration?: boolean
 }
 
@@ -14,21 +14,20 @@ export interface Statement extends SharedStatement {
 export const unnamed = (text: string): Statement => ({ name: "", text })
 
 /**
- * A row source that ends the statement when it has waited so long for a lock: somebody's open transaction must not hold up everybody
- * whose work goes with it in one batch. What fails is then tried alone. Set inside the statement, it costs no round trip.
+ * A row source that sets the lock timeout within the statement, without a round trip: another open transaction must not delay a whole batch.
+ * After a failure each part is tried alone.
  */
 export const patience = (ms: number): string =>
   `(SELECT set_config('lock_timeout', '${ms}', true)) AS patience`
 
 /**
- * A join that looks up each row by the index of `column`, whatever the planner believes of the table. A plan is kept as long as its
- * connection; one that was made while the table was nearly empty would otherwise begin with that table, and later read the whole of it.
- * Written as an array, the comparison can be neither merged nor hashed, so the lookup is the only plan without a sequential scan,
- * which is turned off where these statements run (`HOT_SETTINGS` in `connection.ts`).
+ * A join that looks up each row by the index of `column`, regardless of the planner's estimates. A plan that was made while the table was
+ * nearly empty would start with that table, and later read all of it. An array comparison can be neither merged nor hashed, so the lookup is
+ * the only plan without a sequential scan, which `HOT_SETTINGS` in `connection.ts` turns off.
  */
 export const lookup = (column: string, value: string): string => `${column} = ANY (ARRAY[${value}])`
 
-/** A column: its type in PostgreSQL, and where its value comes from. One of a row source must never be null: it says how many rows there are. */
+/** Type and value of a column. At least one column is never null: it determines the number of rows. */
 export type Column<Row> = readonly [type: string, value: (row: Row) => unknown]
 
 export class Columns<Row> {
@@ -45,7 +44,7 @@ export class Columns<Row> {
     return `unnest(${parameters.join(", ")}) WITH ORDINALITY AS ${alias}(${names.join(", ")}, ord)`
   }
 
-  /** The number of the parameter behind the last column. */
+  /** Number of the parameter after the last column. */
   next(from = 1): number {
     return from + this.#columns.length
   }
@@ -55,13 +54,13 @@ export class Columns<Row> {
   }
 }
 
-/** `unnest` fills up with NULL what is shorter than others: a column with nothing else, as many are, needs no elements. */
+/** `unnest` fills shorter arrays with NULL, so a column with only nulls needs no elements. */
 function arrayOf(values: readonly unknown[]): string {
   if (values.every((value) => value == null)) return "{}"
   return `{${values.map(literal).join(",")}}`
 }
 
-/** As it stands in an array. The driver's own way replaces twice in every text: a twentieth of a busy process's time. */
+/** The driver's own escaping replaces twice in every text: a twentieth of a busy process's time. */
 function literal(value: unknown): string {
   if (value === null || value === undefined) return "NULL"
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean")
@@ -73,12 +72,12 @@ function literal(value: unknown): string {
 }
 
 /**
- * Byte strings of many rows as one parameter, cut up again with `substr(packed, at, length)`: an array of bytea would travel as text,
- * twice as long and escaped.
+ * Byte strings of many rows as one parameter, split with `substr(packed, at, length)`: an array of bytea is sent as text, twice as long and
+ * escaped.
  */
 export class Packed {
   readonly bytes: Buffer
-  /** Where the parts begin, counted from one. */
+  /** Start of each part, counted from 1. */
   readonly at: readonly number[]
   readonly lengths: readonly (number | null)[]
 

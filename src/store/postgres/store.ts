@@ -1,4 +1,4 @@
-/** The PostgreSQL store: the contract, shared by as many processes as there are. */
+/** The PostgreSQL store, shared by many processes. */
 
 import { getRandomValues } from "node:crypto"
 import { BoundedCache } from "../../core/bounded-cache.ts"
@@ -22,9 +22,9 @@ import { Pipelines } from "./pipeline.ts"
 
 export interface PostgresStoreOptions {
   readonly url: string
-  /** Of the tables; unless told, the one that the URL names, then the one that has them, then `posthorn`. */
+  /** By default the schema in the URL, then the one that has the tables, then `posthorn`. */
   readonly schema?: string | null
-  /** What the server shows as the name of our connections. */
+  /** Application name of the connections. */
   readonly name: string
   readonly instruments?: Instruments
 }
@@ -32,13 +32,13 @@ export interface PostgresStoreOptions {
 export interface PostgresStore extends Store {
   readonly database: Database
   readonly partitions: Partitions
-  /** The key that is kept in the database, for when none is given. */
+  /** The key in the database, for use without a given key. */
   encryptionKey(): Promise<string>
   /** For tests: the connections end as in a crash. */
   kill(): Promise<void>
 }
 
-/** Applications for which this process is known to accept messages. */
+/** Bound of the applications that are known to get messages from this process. */
 const MOST_ACCEPTING = 100_000
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
@@ -85,7 +85,7 @@ async function openDatabase(options: PostgresStoreOptions): Promise<Database> {
   }
 }
 
-/** Not the URL itself: it may hold a password. */
+/** The error does not contain the URL: it may have a password. */
 function refuseNoUrl(url: string): void {
   if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
     throw invalid(

@@ -1,4 +1,4 @@
-/** Lanes that may have been handed something by a statement whose end nobody knows: they are woken as soon as the database can be asked. */
+/** Wakes lanes that a statement of unknown outcome may have marked deliveries for, as soon as the database can be used. */
 import { statement } from "../statements.ts"
 import type { Database } from "./connection.ts"
 import type { LaneSessions } from "./lane-sessions.ts"
@@ -9,7 +9,7 @@ const WAKE = statement(
 )
 
 const AGAIN_MS = 1000
-/** A statement that was on its way when the connection broke may yet arrive: nobody waits for longer than this. */
+/** A statement in flight when the connection broke may commit up to this much later. */
 const LATE_MS = 15_000
 
 export class Wakes {
@@ -32,7 +32,7 @@ export class Wakes {
     this.#in(LATE_MS, () => this.#wake(lanes))
   }
 
-  /** What is left is written now, if it can be. */
+  /** Tries to write the remaining wakes. */
   async close(): Promise<void> {
     this.#forgetUp()
     for (const timer of this.#timers) clearTimeout(timer)
@@ -43,7 +43,7 @@ export class Wakes {
 
   #wake(lanes: readonly string[]): void {
     for (const lane of lanes) {
-      // A session that is open takes every mark of its token for a delivery that is on its way to it.
+      // An open session takes every mark of its token for a handoff in flight.
       this.#sessions.shut(lane)
       this.#lanes.add(lane)
     }

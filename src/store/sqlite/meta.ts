@@ -22,7 +22,7 @@ export const bindEncryptionKey: Operation<"bindEncryptionKey"> = ({ connection }
   refuseWrongKey(row!.value, fingerprint)
 }
 
-/** Room for one large message and what is written with it: below this a send may be refused. */
+/** Room for one large message: with less, a send may be refused. */
 const LEAST_FREE_BYTES = 2 * 1024 * 1024
 
 /** Writes a row, as every call does, and looks at how much room the disk has left. */
