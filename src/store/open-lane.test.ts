@@ -7,7 +7,7 @@ const input = (more: object = {}) => ({ token: 1, places: 4096, inHand: 0, start
 describe("a lane", () => {
   const open = (more: object = {}) => new OpenLane(new LentPlaces(), input(more))
 
-  test("starts as many deliveries at once as it may, counting those in hand that wait", () => {
+  test("starts deliveries up to its limit, counting those in hand that wait", () => {
     const lane = open({ starting: 1 })
     expect([lane.take(0), lane.take(0), lane.take(0)]).toEqual([true, false, false])
     lane.free()
@@ -18,7 +18,7 @@ describe("a lane", () => {
     expect(open({ starting: -2 }).take(0)).toBe(false)
   })
 
-  test("has a place less for each delivery that it keeps, and one more for each that is done with", () => {
+  test("loses a place for each delivery in hand, and frees it when the delivery leaves", () => {
     const lane = open({ places: 10, inHand: 3 })
     expect(lane.room).toBe(7)
     lane.hold()
@@ -27,11 +27,11 @@ describe("a lane", () => {
     expect(lane.room).toBe(7)
   })
 
-  test("has no room, and not less, when more is in hand than it may have", () => {
+  test("has no room, and no negative room, when more is in hand than allowed", () => {
     expect(open({ places: 2, inHand: 5 }).room).toBe(0)
   })
 
-  test("gives a large payload several places, until nothing is in hand", () => {
+  test("gives a large payload several places until nothing is in hand", () => {
     const lane = open({ places: 10 })
     lane.take(4096 * 3)
     lane.take(4095)
@@ -42,7 +42,7 @@ describe("a lane", () => {
     expect(lane.room).toBe(10)
   })
 
-  test("owes nothing once it is forgotten", () => {
+  test("returns all borrowed places when it is forgotten", () => {
     const pool = new LentPlaces()
     const lane = new OpenLane(pool, input({ inHand: 256 + 8192 }))
     expect(pool.isSpent).toBe(true)
@@ -52,14 +52,14 @@ describe("a lane", () => {
 })
 
 describe("the lanes of a process", () => {
-  /** How many a lane takes before it is closed. */
+  /** Number of deliveries that a lane takes before it is closed. */
   function fill(lanes: OpenLanes, id: string, bytes = 0): number {
     let taken = 0
     while (lanes.take(id, bytes) !== null) taken++
     return taken
   }
 
-  test("a lane takes as many as it asked for, and is closed with the one that is too many", () => {
+  test("a lane takes its limit, and is closed by the next delivery", () => {
     const lanes = new OpenLanes()
     lanes.open("a", input({ places: 10, inHand: 3 }))
     expect(fill(lanes, "a")).toBe(7)
@@ -67,7 +67,7 @@ describe("the lanes of a process", () => {
     expect(lanes.take("a", 0)).toBeNull()
   })
 
-  test("what lanes take beyond their own places is lent to them, and each has its own places however much others have", () => {
+  test("lanes borrow beyond their own places, and always have their own places", () => {
     const lanes = new OpenLanes()
     for (const id of ["a", "b", "c", "d"]) lanes.open(id, input())
     expect(fill(lanes, "a")).toBe(4096)
@@ -76,7 +76,7 @@ describe("the lanes of a process", () => {
     expect(fill(lanes, "d")).toBe(256)
   })
 
-  test("lent places come back with what is done with, also in a closed lane, and when the lane is opened anew", () => {
+  test("borrowed places are returned, also by a closed lane, and when the lane is opened again", () => {
     const lanes = new OpenLanes()
     const left = () => {
       lanes.open("probe", input({ places: 10_000 }))
@@ -99,7 +99,7 @@ describe("the lanes of a process", () => {
     expect(left()).toBe(8192)
   })
 
-  test("what large payloads take beyond one place is free when all are done with, also in a closed lane", () => {
+  test("extra places of large payloads are freed when nothing is in hand, also in a closed lane", () => {
     const lanes = new OpenLanes()
     const large = 100 * 4096
     lanes.open("a", input({ places: 640 }))
@@ -113,7 +113,7 @@ describe("the lanes of a process", () => {
     expect(fill(lanes, "c")).toBe(256 + 8192)
   })
 
-  test("a session closes the lane that it opened, and not one that a later session has opened", () => {
+  test("a session closes only the lane that it opened", () => {
     const lanes = new OpenLanes()
     lanes.open("a", input({ token: 2 }))
     lanes.closeIfToken("a", 1)

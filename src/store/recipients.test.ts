@@ -16,7 +16,7 @@ const recipients = new Recipients("app_1", [
 ])
 const of = (more: object) => recipients.of(sample.message("app_1", more)).map(({ id }) => id)
 
-test("a message goes to those who want its type and one of its channels, or to the one that it names", () => {
+test("a message goes to endpoints with its type and one of its channels, or to the named endpoint", () => {
   for (let again = 0; again < 2; again++) {
     expect(of({ eventType: "a" })).toEqual(["all", "one"])
     expect(of({ eventType: "a", channels: ["x", "y"] })).toEqual(["all", "one", "both"])
@@ -26,7 +26,7 @@ test("a message goes to those who want its type and one of its channels, or to t
   }
 })
 
-test("however many types there were, each has its own", () => {
+test("many event types do not mix up their lists", () => {
   for (let i = 0; i < 2500; i++) expect(of({ eventType: `other-${i}` })).toEqual(["all"])
   expect(of({ eventType: "a" })).toEqual(["all", "one"])
 })

@@ -1,11 +1,11 @@
-/** Accepting: what is written when a message is sent, and to whom it goes. */
+/** Accepting: the rows of a message, and the endpoints that get it. */
 import { describe, expect, test } from "vitest"
 import { NOW, newest, sample } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
 export function accepting(name: string, setUp: SetUp): void {
   describe(`${name}: accepting`, () => {
-    test("gives every endpoint that wants the message a delivery that is due now", async () => {
+    test("gives every subscribed endpoint a delivery that is due now", async () => {
       const { store, application, endpoint, send } = await setUp({ eventTypes: ["invoice.paid"] })
       await store.createEndpoint(sample.endpoint(application.id, { eventTypes: ["other"] }))
       await store.createEndpoint(sample.endpoint(application.id, { disabled: true }))
@@ -25,7 +25,7 @@ export function accepting(name: string, setUp: SetUp): void {
       })
     })
 
-    test("gives a message to whoever wants it at that moment", async () => {
+    test("matches a message with the endpoints' filters at the time of the call", async () => {
       const { store, endpoint, send } = await setUp({ eventTypes: ["other", "invoice.paid"] })
       const matched = async () => (await send()).matched
       expect(await matched()).toBe(1)
@@ -46,7 +46,7 @@ export function accepting(name: string, setUp: SetUp): void {
       expect((await send({ channels: ["eu"] })).matched).toBe(0)
     })
 
-    test("keeps everything that is said of a message", async () => {
+    test("stores every field of a message", async () => {
       const { store, application, send } = await setUp()
       const said = {
         eventId: "order-1",
@@ -63,7 +63,7 @@ export function accepting(name: string, setUp: SetUp): void {
       expect(await store.getMessage(application.id, "order-1")).toMatchObject(message)
     })
 
-    test("gives a message for one endpoint to that one alone, whatever it has asked for", async () => {
+    test("gives a message for one endpoint to that endpoint alone, regardless of its filters", async () => {
       const { store, application, endpoint, send } = await setUp({ eventTypes: ["other"], channels: ["c"] })
       await store.createEndpoint(sample.endpoint(application.id))
       const accepted = await send({ to: endpoint.id })
@@ -73,7 +73,7 @@ export function accepting(name: string, setUp: SetUp): void {
       ])
     })
 
-    test("gives a message to no endpoint that is disabled, or another application's, though it was named", async () => {
+    test("gives a message to no disabled endpoint, nor to one of another application, even if it is named", async () => {
       const { store, endpoint, send } = await setUp({ disabled: true })
       const other = sample.application()
       await store.createApplication(other)
@@ -83,7 +83,7 @@ export function accepting(name: string, setUp: SetUp): void {
         expect(await send({ to })).toMatchObject({ matched: 0, lanes: [] })
     })
 
-    test("refuses a priority for an ordered endpoint, and looks only at the one that the message is for", async () => {
+    test("refuses a priority for an ordered endpoint, if the message is for that endpoint", async () => {
       const { store, application, endpoint, send } = await setUp({ ordered: true })
       const unordered = sample.endpoint(application.id)
       await store.createEndpoint(unordered)
@@ -103,7 +103,7 @@ export function accepting(name: string, setUp: SetUp): void {
       await other.close()
     })
 
-    test("answers a repeated idempotency key as before, and another body with a conflict", async () => {
+    test("repeats the result of an idempotency key, and refuses another body with a conflict", async () => {
       const { store, application, send } = await setUp()
       const idempotency = { key: Buffer.alloc(16, 1), digest: Buffer.alloc(16, 2) }
       const first = await send({ idempotency })
@@ -119,7 +119,7 @@ export function accepting(name: string, setUp: SetUp): void {
       expect(await store.listMessages({ appId: application.id }, newest(9), false)).toHaveLength(1)
     })
 
-    test("answers the same key sent many times at once with one message", async () => {
+    test("accepts one message for a key that is sent many times at once", async () => {
       const { send } = await setUp()
       const idempotency = { key: Buffer.alloc(16, 9), digest: Buffer.alloc(16, 2) }
       const results = await Promise.all(Array.from({ length: 50 }, () => send({ idempotency })))
@@ -141,7 +141,7 @@ export function accepting(name: string, setUp: SetUp): void {
       expect((await send({ idempotency, receivedAt: NOW + 49 * 3_600_000 })).duplicate).toBe(false)
     })
 
-    test("writes a batch whole or not at all, and a bad one harms none that are sent at the same moment", async () => {
+    test("writes a batch whole or not at all; a refused batch does not affect concurrent sends", async () => {
       const { store, application, send } = await setUp()
       await send({ eventId: "e1" })
       const good = [1, 2, 3].map(() => send())
@@ -165,7 +165,7 @@ export function accepting(name: string, setUp: SetUp): void {
       )
     })
 
-    test("survives a crash right after it answered", async () => {
+    test("survives a crash right after it resolved", async () => {
       const { application, send, reopen } = await setUp()
       const { messageId } = await send()
       const again = await reopen()

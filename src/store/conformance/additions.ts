@@ -1,4 +1,4 @@
-/** Additions: deliveries of messages that an endpoint has none of. */
+/** Additions: deliveries of older messages to an endpoint. */
 import { describe, expect, test } from "vitest"
 import { lanesOf } from "./lanes.ts"
 import { AT, laneFetch, NOW, newest, sample } from "./samples.ts"
@@ -15,7 +15,7 @@ export function additions(name: string, setUp: SetUp): void {
   }
 
   describe(`${name}: adding deliveries`, () => {
-    test("gives the endpoint what it would have got, due now and with its age from now", async () => {
+    test("adds the delivery as accepting would have, due now and with its age from now", async () => {
       const stage = await setUp()
       const { store, application, send } = stage
       const said = { sessionId: "s1", maxAttempts: 4, priority: "high" as const, eventType: "order.shipped" }
@@ -41,7 +41,7 @@ export function additions(name: string, setUp: SetUp): void {
       expect(await store.getMessage(application.id, messageId)).toMatchObject({ matched: 2 })
     })
 
-    test("makes its lane one that has something to do", async () => {
+    test("makes its lane due", async () => {
       const stage = await setUp({ eventTypes: ["other"] })
       const { store, application, send } = stage
       const { messageId } = await send()
@@ -55,7 +55,7 @@ export function additions(name: string, setUp: SetUp): void {
       expect(Buffer.from(work.deliveries[0]!.payload!).toString()).toBe('{"n":1}')
     })
 
-    test("adds only what is not there yet, also when it is asked for twice at once", async () => {
+    test("adds a delivery once, also when a call names it twice", async () => {
       const stage = await setUp()
       const { store, endpoint, send } = stage
       const { messageId } = await send()
@@ -68,7 +68,7 @@ export function additions(name: string, setUp: SetUp): void {
       expect(await store.listDeliveries({ messageId }, newest(9))).toHaveLength(2)
     })
 
-    test("adds nothing for a stranger's endpoint, a deleted one, or a message whose payload is gone", async () => {
+    test("adds nothing for another application's endpoint, a deleted one, or a message without payload", async () => {
       const stage = await setUp({ eventTypes: ["other"] })
       const { store, application, endpoint, send } = stage
       const { messageId } = await send()
@@ -95,7 +95,7 @@ export function additions(name: string, setUp: SetUp): void {
       expect(await store.countDeliveries({})).toBe(0)
     })
 
-    test("waits for the message's own time when that is still to come", async () => {
+    test("waits for the message's date if that is in the future", async () => {
       const stage = await setUp()
       const { store, send } = stage
       const deferred = await send({ deliverAt: LATER + 5000 })
@@ -107,7 +107,7 @@ export function additions(name: string, setUp: SetUp): void {
       expect(await store.listDeliveries({ endpointId: late.id }, newest(1))).toMatchObject([
         { nextRetryAt: LATER + 5000, ageFrom: LATER + 5000 },
       ])
-      // It holds up nobody who joined the line after it.
+      // It does not delay deliveries that joined later.
       const next = await send({ receivedAt: LATER })
       const now = await lanesOf(store).fetch(laneFetch(late.id, 1), LATER)
       expect(now.deliveries.map(({ messageId }) => messageId)).toEqual([next.messageId])
@@ -115,7 +115,7 @@ export function additions(name: string, setUp: SetUp): void {
 
     test.each([
       -3_600_000, 3_600_000,
-    ])("compares the message's own time with the wall clock, when that is %i ms off the steady one", async (offMs) => {
+    ])("compares the message's date with the wall clock, %i ms off the steady clock", async (offMs) => {
       const stage = await setUp()
       const { store, send } = stage
       const wall = LATER + offMs
@@ -139,7 +139,7 @@ export function additions(name: string, setUp: SetUp): void {
       expect(await fetched(5000, 2)).toContainEqual([future.messageId, LATER + 5000])
     })
 
-    test("joins an ordered line at its end", async () => {
+    test("joins an ordered lane at its end", async () => {
       const stage = await setUp()
       const { store, send, attemptAll } = stage
       const missed = [await send(), await send()]
@@ -151,7 +151,7 @@ export function additions(name: string, setUp: SetUp): void {
         expect(await attemptAll(200, NOW, late)).toMatchObject([{ messageId, status: "delivered" }])
     })
 
-    test("keeps the message from being removed as one that nobody wanted", async () => {
+    test("keeps the message from being removed as unmatched", async () => {
       const stage = await setUp({ eventTypes: ["other"] })
       const { store, application, send, retentionGrainMs = 0 } = stage
       const { messageId } = await send()

@@ -1,4 +1,4 @@
-/** Numbers: by status, by error, by application and event type, and what stands in each lane. */
+/** Counts by status, error, application and event type, and the state of each lane. */
 import { describe, expect, test } from "vitest"
 import { lanesOf } from "./lanes.ts"
 import { laneFetch, NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
@@ -7,7 +7,7 @@ import { makeWorld } from "./world.ts"
 
 export function counts(name: string, setUp: SetUp): void {
   describe(`${name}: counts`, () => {
-    test("deliveries are counted by status, and those that were called off apart", async () => {
+    test("deliveries are counted by status, and called-off ones separately", async () => {
       const { store, application, endpoint, second } = await makeWorld(setUp)
       const ours = { pending: 2, failed: 1, delivered: 1, dead: 3, calledOff: 2 }
       const none = { pending: 0, failed: 0, delivered: 0, dead: 0, calledOff: 0 }
@@ -58,7 +58,7 @@ export function counts(name: string, setUp: SetUp): void {
   })
 
   describe(`${name}: what stands in the lanes`, () => {
-    test("a lane says what waits there, what is being sent, since when, and when it goes on", async () => {
+    test("a lane shows its waiting and sending deliveries, the oldest, and the next due times", async () => {
       const { store, application, endpoint, send, fetch, attemptAll } = await setUp()
       const empty = sample.endpoint(application.id, { eventTypes: ["other"] })
       await store.createEndpoint(empty)
@@ -87,14 +87,14 @@ export function counts(name: string, setUp: SetUp): void {
         expect(await store.listLanes(filter, newest(9))).toEqual([])
     })
 
-    test("what was fetched to wait for its turn is not being sent", async () => {
+    test("a fetched delivery that has not started does not count as sending", async () => {
       const { store, endpoint, send } = await setUp()
       for (let i = 0; i < 5; i++) await send()
       await lanesOf(store).fetch(laneFetch(endpoint.id, 1, { starting: 2 }), NOW)
       expect(await store.listLanes({}, newest(9))).toMatchObject([{ waiting: 5, sending: 2 }])
     })
 
-    test("a gate says what keeps an endpoint's deliveries from being sent, and which one the others wait for", async () => {
+    test("a gate shows why an endpoint's deliveries wait, and the head of an ordered lane", async () => {
       const { store, application, endpoint, send, attemptAll } = await setUp({ ordered: true })
       const open = { deleted: false, disabled: false, paused: false, holdUntil: null, head: null }
       expect(await store.getGates([endpoint.id, "ep_nobody"])).toEqual([{ ...open, endpointId: endpoint.id }])
@@ -123,7 +123,7 @@ export function counts(name: string, setUp: SetUp): void {
       expect(await store.getGates([other.id])).toMatchObject([{ deleted: true }])
     })
 
-    test("an ordered lane goes on when its head does", async () => {
+    test("an ordered lane is due when its head is", async () => {
       const { store, send, attemptAll } = await setUp({ ordered: true })
       await send()
       await send()
@@ -133,7 +133,7 @@ export function counts(name: string, setUp: SetUp): void {
       ])
     })
 
-    test("what was revived stands in its lane again, also of an endpoint that was deleted", async () => {
+    test("a revived delivery is in its lane again, also that of a deleted endpoint", async () => {
       const { store, endpoint, killOff } = await setUp()
       const [dead] = await killOff(1)
       expect(await store.listLanes({}, newest(9))).toEqual([])

@@ -16,7 +16,7 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await store.getEntry("key", ORG, entry.name, NOW)).toBeNull()
     })
 
-    test("a change that was not made from the newest version is refused, and so is a second new one", async () => {
+    test("a change of an old version is refused, and so is a second first version", async () => {
       const { store } = await setUp()
       const entry = sample.entry()
       await store.saveEntryIfUnchanged(entry)
@@ -31,7 +31,7 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await store.getEntry(entry.kind, ORG, entry.name, NOW)).toEqual({ ...entry, version: 2 })
     })
 
-    test("of many who write the same version at once, one succeeds", async () => {
+    test("of many concurrent writes of one version, one succeeds", async () => {
       const { store } = await setUp()
       const entry = sample.entry({ kind: "answer" })
       for (const version of [1, 2]) {
@@ -43,7 +43,7 @@ export function entries(name: string, setUp: SetUp): void {
       }
     })
 
-    test("one that has expired is not there, and a new one may take its place", async () => {
+    test("an expired entry is not found, and can be replaced", async () => {
       const { store } = await setUp()
       const entry = sample.entry({ kind: "answer", expiresAt: NOW + 10 })
       await store.saveEntryIfUnchanged(entry)
@@ -61,7 +61,7 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await found(NOW + 10)).toEqual(next)
     })
 
-    test("the same name is another entry for another tenant, and can be found without saying whose it is", async () => {
+    test("two tenants can use the same name; a name is also found without its tenant", async () => {
       const { store } = await setUp()
       const [ours, theirs] = [ORG, OTHER_ORG].map((orgId) =>
         sample.entry({ orgId, name: "same", body: orgId }),
@@ -76,7 +76,7 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await store.getEntry("key", null, "same", NOW)).toEqual(ours)
     })
 
-    test("those of one owner are listed by themselves, and stay its own when they are changed", async () => {
+    test("entries are listed by owner, and keep their owner when they change", async () => {
       const { store } = await setUp()
       const [first, second] = ["a", "b"].map((name) => sample.entry({ name, owner: "app_1" }))
       const rest = [
@@ -100,7 +100,7 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await owned("app_2", NOW + 5)).toContainEqual(anew)
     })
 
-    test("a deleted one is gone, and its name free", async () => {
+    test("the name of a deleted entry can be used again", async () => {
       const { store } = await setUp()
       const entry = sample.entry()
       await store.saveEntryIfUnchanged(entry)

@@ -1,4 +1,4 @@
-/** Expunging: what was sent, or answered, goes for good; that it was stays. */
+/** Expunging: removes payloads and responses, and keeps the records. */
 import { describe, expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
 import { lanesOf } from "./lanes.ts"
@@ -9,13 +9,13 @@ const bytes = (value: Uint8Array | null) => (value === null ? null : Buffer.from
 
 export function expunging(name: string, setUp: SetUp): void {
   describe(`${name}: expunging`, () => {
-    test("a message's payload goes, and what still wants it finds nothing to send", async () => {
+    test("removes a message's payload; waiting deliveries find nothing to send", async () => {
       const { store, application, send, fetch } = await setUp()
       const { messageId } = await send({ payloadUntil: NOW + 5 })
       const untouched = await send()
       await store.expungeMessage("app_x", messageId)
       expect(await store.getMessage(application.id, messageId)).toMatchObject({ expunged: false })
-      // Repeated, as after an answer that got lost.
+      // Repeated, as after a lost reply.
       for (let i = 0; i < 2; i++) await store.expungeMessage(application.id, messageId)
       expect(await store.getMessage(application.id, messageId)).toMatchObject({
         payload: null,
@@ -28,11 +28,11 @@ export function expunging(name: string, setUp: SetUp): void {
         [messageId, null],
         [untouched.messageId, '{"n":1}'],
       ])
-      // It was gone before its time, so retention finds nothing to remove.
+      // Retention finds nothing to remove.
       expect(await store.purge(NOW + 5, 10)).toBe(0)
     })
 
-    test("payloads come with messages only when they are asked for", async () => {
+    test("payloads are read only on demand", async () => {
       const { store, application, send } = await setUp()
       const [first, second] = [await send(), await send({ payload: Buffer.from("two") })]
       const ids = [first!.messageId, second!.messageId]
@@ -49,7 +49,7 @@ export function expunging(name: string, setUp: SetUp): void {
       expect(await store.getMessages([], true)).toEqual([])
     })
 
-    test("an attempt is found through its message, and what was answered goes", async () => {
+    test("an attempt is found through its message, and its response can be removed", async () => {
       const { store, send, attemptAll } = await setUp()
       const [{ messageId }, other] = [await send(), await send()]
       await attemptAll(500)
@@ -66,7 +66,7 @@ export function expunging(name: string, setUp: SetUp): void {
       expect(Buffer.from(kept!.responseBody!)).toEqual(Buffer.from([0, 255, 1]))
     })
 
-    test("an answer that was cut short is whole again once it says only that", async () => {
+    test("a truncated response is not marked as truncated after it was removed", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       const { messageId } = await send()
       const [one] = (await fetch(1)).deliveries

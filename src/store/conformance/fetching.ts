@@ -1,4 +1,4 @@
-/** Fetching: which deliveries a lane gives, in which order, and what it brings with them. */
+/** Fetching: which deliveries a lane returns, in which order, and with which data. */
 import { describe, expect, test } from "vitest"
 import { lanesOf } from "./lanes.ts"
 import { claimed as claimOf, laneFetch, NOW, sample, settlement } from "./samples.ts"
@@ -6,7 +6,7 @@ import type { SetUp } from "./stage.ts"
 
 export function fetching(name: string, setUp: SetUp): void {
   describe(`${name}: fetching`, () => {
-    test("gives what is due with its payload and endpoint, once for each claim", async () => {
+    test("returns due deliveries with payload and endpoint, once for each claim", async () => {
       const { endpoint, send, fetch } = await setUp()
       await send()
       await send({ deliverAt: NOW + 60_000 })
@@ -19,7 +19,7 @@ export function fetching(name: string, setUp: SetUp): void {
       expect((await fetch(1, 10, NOW + 60_000)).deliveries).toHaveLength(1)
     })
 
-    test("sends the endpoint along only when the caller has an older version", async () => {
+    test("returns the endpoint only when the caller has an older version", async () => {
       const { store, endpoint, send } = await setUp()
       await send()
       const ask = async (knownVersion: number | null) =>
@@ -29,7 +29,7 @@ export function fetching(name: string, setUp: SetUp): void {
       expect((await ask(1)).endpoint).toMatchObject({ url: "http://127.0.0.1:9/new", version: 2 })
     })
 
-    test("brings the application's limit with the endpoint, and a new version when it changes", async () => {
+    test("returns the application's limit with the endpoint, and a new version when it changes", async () => {
       const { store, application, endpoint, send } = await setUp()
       await send()
       const ask = async (knownVersion: number) =>
@@ -43,7 +43,7 @@ export function fetching(name: string, setUp: SetUp): void {
       expect(await ask(2)).toBeNull()
     })
 
-    test("holds a paused, disabled or Retry-After endpoint, and says when it was deleted", async () => {
+    test("returns nothing for a paused, disabled or held endpoint, and reports a deleted one", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       await store.updateEndpoint(endpoint.id, { paused: true }, NOW)
@@ -66,7 +66,7 @@ export function fetching(name: string, setUp: SetUp): void {
       })
     })
 
-    test("goes by priority, then first attempts before retries, with the share that is kept for retries", async () => {
+    test("orders by priority, then first attempts before retries, with a share for retries", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       const retried = await send({ metadata: { name: "retried" } })
       const [claimed] = (await fetch(1)).deliveries
@@ -92,12 +92,12 @@ export function fetching(name: string, setUp: SetUp): void {
       }
       expect(await order(9, 0)).toEqual(["high", "normal", "retried", "low"])
       expect(await order(2, 0)).toEqual(["high", "normal"])
-      // The share says which of them come, not which comes first.
+      // The share selects deliveries; it does not order them.
       expect(await order(2, 1)).toEqual(["high", "retried"])
       expect(await order(9, 9)).toEqual(["high", "normal", "retried", "low"])
     })
 
-    test("an ordered lane gives its head only, also while the head waits", async () => {
+    test("an ordered lane returns only its head, also while the head waits", async () => {
       const { store, endpoint, send, fetch } = await setUp({ ordered: true })
       const [first, second] = [await send(), await send()]
       const work = await fetch(1)
@@ -111,7 +111,7 @@ export function fetching(name: string, setUp: SetUp): void {
       expect((await fetch(1, 9, NOW + 30_000)).deliveries[0]!.messageId).toBe(second.messageId)
     })
 
-    test("a deferred message joins the ordered line when it is due and blocks nobody before", async () => {
+    test("a deferred message joins the ordered lane when it is due, and blocks nothing before", async () => {
       const { store, endpoint, send, fetch } = await setUp({ ordered: true })
       const deferred = await send({ deliverAt: NOW + 5000 })
       const next = await send()
@@ -124,7 +124,7 @@ export function fetching(name: string, setUp: SetUp): void {
       expect(last.matched).toBe(1)
     })
 
-    test("of deferred messages that are due the one that was accepted first goes first, whichever was due first", async () => {
+    test("deferred messages that are due are sent in the order of acceptance", async () => {
       const { store, endpoint, send, fetch } = await setUp({ ordered: true })
       const early = await send({ deliverAt: NOW + 2000 })
       const head = await send()
@@ -185,7 +185,7 @@ export function fetching(name: string, setUp: SetUp): void {
       expect(await store.scanLanes(null, 9, { now: NOW, wall: NOW + 60_000 })).toMatchObject([{ dueAt: NOW }])
     })
 
-    test("a dated delivery stays where it waits when its endpoint becomes ordered, or ceases to be, and joins as things are then", async () => {
+    test("a dated delivery keeps waiting when its endpoint becomes ordered or unordered, and joins by the new order", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       const dated = await send({ deliverAt: NOW + 5000 })
       await store.updateEndpoint(endpoint.id, { ordered: true }, NOW)

@@ -1,11 +1,11 @@
-/** Filters: a list, a count and a task find the same, whatever they are narrowed by. */
+/** Filters: a list, a count and a task find the same rows. */
 import { describe, expect, test } from "vitest"
 import type { AttemptFilter, Content, DeliveryFilter, Span } from "../store.ts"
 import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 import { makeWorld, type World } from "./world.ts"
 
-/** A filter, once the ids are known, and what it finds in the world, in the order of being accepted. */
+/** A filter, and the rows that it finds, in the order of acceptance. */
 type Case<F> = readonly [filter: (world: World) => F, found: readonly string[]]
 
 const ALL = ["ok", "refused", "slow", "cancelled", "expunged", "waits", "elsewhere"]
@@ -37,7 +37,7 @@ const DELIVERIES: readonly Case<DeliveryFilter>[] = [
   [() => ({ until: NOW + 1 }), ["ok", "foreign"]],
   [() => ({ responseClass: 200 }), ["ok"]],
   [() => ({ responseClass: 500 }), ["slow"]],
-  // Those that were never tried have had no answer to look at.
+  // Deliveries without an attempt have no response.
   [() => ({ responseClass: 0 }), ["refused"]],
   [everything, ["refused"]],
 ]
@@ -121,7 +121,7 @@ export function filters(name: string, setUp: SetUp): void {
     test.each([
       { paused: true },
       { disabled: true },
-    ])("deliveries of an endpoint with %j are left out on demand", async (state) => {
+    ])("deliveries of an endpoint with %j are excluded on demand", async (state) => {
       const { store, second } = await makeWorld(setUp)
       const filter = { live: true, orgId: ORG, endpointSends: true }
       expect(await store.countDeliveries(filter)).toBe(3)

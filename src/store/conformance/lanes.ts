@@ -11,7 +11,7 @@ import type {
   Store,
 } from "../store.ts"
 
-/** Names the session that a fetch, a settle or a give-back belongs to. */
+/** The session of a fetch, a settle or a give-back. */
 export interface OfLane {
   readonly endpointId: string
   readonly token: number
@@ -19,7 +19,7 @@ export interface OfLane {
 
 export interface TestFetch extends OfLane {
   readonly want: LaneWant
-  /** Given: a session that knows this version of the endpoint; null: none. Left out: the session that there is. */
+  /** Given: a new session with this version of the endpoint, or null for none. Left out: the existing session. */
   readonly knownVersion?: number | null
 }
 

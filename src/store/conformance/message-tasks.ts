@@ -5,7 +5,7 @@ import type { SetUp } from "./stage.ts"
 
 export function messageTasks(name: string, setUp: SetUp): void {
   describe(`${name}: tasks over messages`, () => {
-    test("go over the messages that fit, oldest first, without their payloads and without those that came later", async () => {
+    test("read the matching messages, oldest first, without payloads and without newer messages", async () => {
       const { store, application, send } = await setUp()
       const other = sample.application()
       await store.createApplication(other)
@@ -48,7 +48,7 @@ export function messageTasks(name: string, setUp: SetUp): void {
         }),
       )
       expect(changes).toEqual({ amended: [], added: [false, true, false] })
-      // One delivery was added; of two payloads, one was there to be removed.
+      // One delivery was added, and one of two payloads removed.
       expect(await store.getTask(ORG, task.id)).toMatchObject({ done: 3, changed: 2, status: "running" })
       expect(await store.listDeliveries({ endpointId: late.id }, newest(9))).toHaveLength(2)
       expect(await store.getMessage(application.id, sent[0]!)).toMatchObject({
@@ -57,7 +57,7 @@ export function messageTasks(name: string, setUp: SetUp): void {
       })
     })
 
-    test("a step that comes too late adds nothing and removes nothing", async () => {
+    test("a late step adds nothing and removes nothing", async () => {
       const { store, application, send } = await setUp({ eventTypes: ["other"] })
       const { messageId } = await send()
       const late = sample.endpoint(application.id)

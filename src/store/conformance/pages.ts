@@ -1,13 +1,13 @@
-/** Pages: every list goes on from a row in either direction, in either order. */
+/** Pages: every list continues from a row in either direction and order. */
 import { describe, expect, test } from "vitest"
 import type { Page } from "../store.ts"
 import { NOW, ORG, sample } from "./samples.ts"
 import type { SetUp, Stage } from "./stage.ts"
 
 interface List<C extends string | number> {
-  /** Puts five rows there. */
+  /** Writes five rows. */
   fill(stage: Stage): Promise<void>
-  /** Gives what orders the rows. */
+  /** Returns the values that order the rows. */
   read(stage: Stage, page: Page<C>): Promise<C[]>
 }
 type Lists<C extends string | number> = { readonly [name: string]: List<C> }
@@ -38,7 +38,7 @@ const BY_NAME: Lists<string> = {
   },
   lanes: {
     async fill(stage) {
-      // One in which nothing waits does not make a page shorter.
+      // An empty lane does not shorten a page.
       await stage.store.createEndpoint(sample.endpoint(stage.application.id, { eventTypes: ["other"] }))
       await fourMoreEndpoints(stage)
       await stage.send()

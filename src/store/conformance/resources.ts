@@ -55,7 +55,7 @@ export function resources(name: string, setUp: SetUp): void {
       ).rejects.toMatchObject({ code: "conflict" })
     })
 
-    test("applications are left out by their endpoints", async () => {
+    test("applications are excluded by their endpoints", async () => {
       const { store } = await setUp()
       const make = async (uid: string, ...endpoints: Partial<Endpoint>[]) => {
         const application = sample.application({ uid, orgId: OTHER_ORG })
@@ -126,7 +126,7 @@ export function resources(name: string, setUp: SetUp): void {
       expect(await ids({ heldAfter: NOW, endpointId: free.id })).toEqual([])
     })
 
-    test("an endpoint made ordered lines up what already waits", async () => {
+    test("an endpoint that becomes ordered orders its waiting deliveries", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       const first = await send()
       await send()

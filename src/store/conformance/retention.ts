@@ -1,4 +1,4 @@
-/** Retention: what is removed, when, and how much of it at once. */
+/** Retention: which rows are removed, when, and how many in a call. */
 import { describe, expect, test } from "vitest"
 import { lanesOf } from "./lanes.ts"
 import { laneFetch, NOW, newest, ORG, sample, settlement } from "./samples.ts"
@@ -6,7 +6,7 @@ import { amendment, type SetUp } from "./stage.ts"
 
 export function retention(name: string, setUp: SetUp): void {
   describe(`${name}: retention`, () => {
-    test("removes finished deliveries in their time, then messages that nothing refers to", async () => {
+    test("removes finished deliveries, then messages without deliveries", async () => {
       const { store, application, endpoint, send, fetch, retentionGrainMs = 0 } = await setUp()
       const other = sample.endpoint(application.id)
       await store.createEndpoint(other)
@@ -25,7 +25,7 @@ export function retention(name: string, setUp: SetUp): void {
       expect(await store.getMessage(application.id, messageId)).toBeNull()
     })
 
-    test("a message that nobody wanted goes by its own time", async () => {
+    test("an unmatched message is removed at its own time", async () => {
       const { store, application, send } = await setUp({ eventTypes: ["other"] })
       const { messageId, matched } = await send()
       expect(matched).toBe(0)
@@ -34,7 +34,7 @@ export function retention(name: string, setUp: SetUp): void {
       expect(await store.getMessage(application.id, messageId)).toBeNull()
     })
 
-    test("a payload goes by its own time, whatever became of the message", async () => {
+    test("a payload is removed at its own time, delivered or not", async () => {
       const { store, application, send, attemptAll } = await setUp()
       const delivered = await send({ payloadUntil: NOW + 1000 })
       await attemptAll(200)
@@ -51,7 +51,7 @@ export function retention(name: string, setUp: SetUp): void {
       expect(await store.getMessage(application.id, kept.messageId)).toMatchObject({ expunged: false })
     })
 
-    test("an entry goes when it has expired", async () => {
+    test("an expired entry is removed", async () => {
       const { store } = await setUp()
       await store.saveEntryIfUnchanged(sample.entry({ name: "mortal", expiresAt: NOW + 1000 }))
       await store.saveEntryIfUnchanged(sample.entry({ name: "eternal" }))
@@ -61,7 +61,7 @@ export function retention(name: string, setUp: SetUp): void {
       expect(await store.getEntry("key", ORG, "eternal", NOW)).not.toBeNull()
     })
 
-    test("takes no more at once than it was told, over everything that it removes", async () => {
+    test("removes no more rows in a call than the limit, over all kinds", async () => {
       const { store, send } = await setUp({ eventTypes: ["other"] })
       for (let i = 0; i < 2; i++) {
         await send({ payloadUntil: NOW + 1000, purgeUnmatchedAt: NOW + 5000 })

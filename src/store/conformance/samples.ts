@@ -1,4 +1,4 @@
-/** What the conformance suite writes into a store: whole objects, of which a test names only what it is about. */
+/** Sample objects of the conformance suite; a test gives only the fields that it is about. */
 import type { GateUpdate } from "../../core/gate.ts"
 import type { Outcome } from "../../core/outcome.ts"
 import { PRESETS } from "../../core/presets.ts"
@@ -20,7 +20,7 @@ import type { OfLane, TestFetch } from "./lanes.ts"
 export const NOW = 1_900_000_000_000
 /** Both clocks agree. */
 export const AT = { now: NOW, wall: NOW }
-/** The tenant that everything belongs to unless a test says otherwise, and another one. */
+/** The default tenant of the tests, and another one. */
 export const ORG = "org_main"
 export const OTHER_ORG = "org_other"
 
@@ -163,12 +163,12 @@ export const sample = {
   },
 }
 
-/** The first page of a list, from the newest to the oldest; of names, from the last. */
+/** The first page of a list in descending order. */
 export function newest(limit: number) {
   return { limit, order: "descending", from: null, back: false } as const
 }
 
-/** Asks for everything that is due. */
+/** A fetch of everything that is due. */
 export function laneFetch(
   endpointId: string,
   token: number,
@@ -190,7 +190,7 @@ export function claimed(
   return { endpointId, token, delivery }
 }
 
-/** What an attempt with this status makes of a claimed delivery; null when nobody answered. */
+/** The settlement of a claimed delivery after this status; null: no response. */
 export function settlement(
   endpointId: string,
   token: number,

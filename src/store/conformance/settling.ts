@@ -1,4 +1,4 @@
-/** Settling: the outcomes of attempts, under the claim they were made with. */
+/** Settling: the outcomes of attempts, under the token of their claim. */
 import { describe, expect, test } from "vitest"
 import { bytesOfText, toBuffer } from "../../core/bytes.ts"
 import type { ClaimedDelivery } from "../store.ts"
@@ -30,7 +30,7 @@ export function settling(name: string, setUp: SetUp): void {
       ["ASCII", 'a\0b\x7f"'],
       ["other text", "\u00e9\u0142"],
       ["a large text", "x".repeat(20_000)],
-    ])("keeps %s as its bytes, whether it comes as a text or not", async (_what, text) => {
+    ])("stores %s as bytes, given as a text or as bytes", async (_what, text) => {
       const { store, application, endpoint, send, fetch } = await setUp()
       const expected = Buffer.from(text)
       const forms = [bytesOfText(text), expected]
@@ -52,7 +52,7 @@ export function settling(name: string, setUp: SetUp): void {
 
     test.each([
       200, 500,
-    ])("logs HTTP %i from before an operator's retry, and does not count it towards the delivery that begins anew", async (status) => {
+    ])("logs HTTP %i from before an operator's retry without counting it for the retry", async (status) => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [first] = (await fetch(7)).deliveries
@@ -75,7 +75,7 @@ export function settling(name: string, setUp: SetUp): void {
       ["a retry", 500],
       ["a cancel and a retry", 200],
       ["a cancel and a retry", 500],
-    ] as const)("does not count for the retry what the first attempt brought after %s (HTTP %i)", async (what, status) => {
+    ] as const)("does not count the first attempt for the retry after %s (HTTP %i)", async (what, status) => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [first] = (await fetch(7)).deliveries
@@ -91,7 +91,7 @@ export function settling(name: string, setUp: SetUp): void {
       expect(await lanesOf(store).settle([outcome])).toEqual(["stale"])
     })
 
-    test("refuses a claim that was lost to another, and one that was written before", async () => {
+    test("refuses an outcome of a lost claim, and one that was already written", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(7)).deliveries
@@ -110,7 +110,7 @@ export function settling(name: string, setUp: SetUp): void {
 
     test.each([
       200, 500,
-    ])("leaves a delivery that an operator called off as it is, and counts the attempt that ended with HTTP %i", async (status) => {
+    ])("keeps a delivery that an operator called off, and counts the attempt with HTTP %i", async (status) => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(7)).deliveries
@@ -129,7 +129,7 @@ export function settling(name: string, setUp: SetUp): void {
       expect(await store.getDelivery(ORG, claimed!.id)).toMatchObject({ attemptCount: 1 })
     })
 
-    test("settles outcomes that fit and outcomes that came late in one call", async () => {
+    test("settles current and late outcomes in one call", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       for (let i = 0; i < 4; i++) await send()
       const { deliveries } = await fetch(7)
@@ -146,7 +146,7 @@ export function settling(name: string, setUp: SetUp): void {
       expect(await Promise.all(counts)).toEqual([1, 1, 1, 1])
     })
 
-    test("what was given back is fetched again as if it had not been", async () => {
+    test("a delivery that was given back is fetched as before", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()
       const [first] = (await fetch(1)).deliveries
@@ -156,7 +156,7 @@ export function settling(name: string, setUp: SetUp): void {
       expect(await store.listAttempts({}, newest(9))).toEqual([])
     })
 
-    test("what a crashed claim left behind becomes an attempt of unknown outcome and counts as a stall", async () => {
+    test("a delivery of a crashed claim becomes an attempt of unknown outcome and counts as a stall", async () => {
       const { send, fetch, reopen, endpoint } = await setUp()
       await send()
       await fetch(1)
@@ -169,7 +169,7 @@ export function settling(name: string, setUp: SetUp): void {
     test.each([
       false,
       true,
-    ])("one that was under way at several crashes waits longer each time (ordered: %s)", async (ordered) => {
+    ])("a delivery that was in hand at several crashes waits longer each time (ordered: %s)", async (ordered) => {
       const { store, endpoint, send, fetch } = await setUp()
       await store.updateEndpoint(endpoint.id, { ordered }, NOW)
       await send()
@@ -193,14 +193,14 @@ export function settling(name: string, setUp: SetUp): void {
       }
     })
 
-    test("what an operator asked for is marked until it is settled, and so are the attempts made for it", async () => {
+    test("a manual delivery is marked until it is settled, and so are its attempts", async () => {
       const { store, endpoint, fetch, killOff } = await setUp()
       const [dead] = await killOff(1)
       expect(dead).toMatchObject({ status: "dead", manual: false })
       await store.amendIfUnchanged([revived(dead!)])
       expect(await store.getDelivery(ORG, dead!.id)).toMatchObject({ status: "pending", manual: true })
       expect((await fetch(201)).deliveries).toMatchObject([{ manual: true }])
-      // The first claim is lost: what it left behind was made for the operator, too.
+      // The first claim is lost: its attempt of unknown outcome is manual, too.
       const [again] = (await fetch(202)).deliveries
       await lanesOf(store).settle([settlement(endpoint.id, 202, { ...again!, maxAttempts: null }, 500)])
       expect(await store.getDelivery(ORG, dead!.id)).toMatchObject({ status: "failed", manual: false })
@@ -262,7 +262,7 @@ export function settling(name: string, setUp: SetUp): void {
       expect((await store.getEndpoint(application.id, endpoint.id))!.holdUntil).toBe(NOW + 6)
     })
 
-    test("410 disables the endpoint also when it comes after its delivery was called off", async () => {
+    test("410 disables the endpoint also after its delivery was called off", async () => {
       const { store, application, endpoint, send, fetch } = await setUp()
       await send()
       const [claimed] = (await fetch(1)).deliveries

@@ -1,4 +1,4 @@
-/** A store with one application and one endpoint, and a hand on it that sends, fetches and kills off. */
+/** A store with one application and one endpoint, and helpers that send, fetch and end deliveries. */
 import { cancel, revive } from "../../core/operate.ts"
 import { PRESETS } from "../../core/presets.ts"
 import type { Change } from "../../core/settle.ts"
@@ -10,9 +10,9 @@ export interface StoreUnderTest {
   readonly store: Store
   /** Ends the store as a crash would and opens it again. */
   reopen(): Promise<Store>
-  /** A second program beside it on the same data. */
+  /** A second program on the same data. */
   beside(): Promise<Store>
-  /** How much longer than its time a finished delivery may stay; 0 unless told. */
+  /** How late retention may remove a finished delivery; by default 0. */
   readonly retentionGrainMs?: number
 }
 
@@ -33,14 +33,14 @@ export function stageOn(open: () => Promise<StoreUnderTest>) {
     const fetch = (token: number, limit = 10, now = NOW, retryShare = 0) =>
       lanes.fetch(laneFetch(endpoint.id, token, { limit, retryShare }), now)
     let lastToken = 100
-    /** Sends whatever is due and answers with this status; gives the deliveries as they are then. */
+    /** Settles all due deliveries with this status, and returns them. */
     const attemptAll = async (status: number | null, now = NOW, of = endpoint): Promise<Delivery[]> => {
       const token = ++lastToken
       const { deliveries } = await lanes.fetch(laneFetch(of.id, token, { limit: 100 }), now)
       await lanes.settle(deliveries.map((one) => settlement(of.id, token, one, status, now)))
       return Promise.all(deliveries.map(async ({ id }) => (await store.getDelivery(of.orgId, id))!))
     }
-    /** So many dead letters. */
+    /** Creates dead letters. */
     const killOff = async (count: number): Promise<Delivery[]> => {
       for (let i = 0; i < count; i++) await send({ maxAttempts: 1 })
       return attemptAll(500)

@@ -6,7 +6,7 @@ import { calledOff, revived, type SetUp } from "./stage.ts"
 
 export function tasks(name: string, setUp: SetUp): void {
   describe(`${name}: tasks`, () => {
-    test("a task revives what fits its filter, step by step, and remembers how far it came", async () => {
+    test("a task revives matching deliveries step by step, and stores its progress", async () => {
       const { store, killOff, reopen } = await setUp()
       await killOff(5)
       const filter = { status: "dead" as const, undiscarded: true }
@@ -22,14 +22,14 @@ export function tasks(name: string, setUp: SetUp): void {
       const again = await reopen()
       expect(await again.getTask(ORG, task.id)).toMatchObject({ done: 3, changed: 3, status: "running" })
       expect(await again.readTask(task.id, 9)).toHaveLength(2)
-      // Read before the first step was made by somebody else: not made twice.
+      // A step with an old cursor is not made again.
       expect(await again.stepTaskIfCurrent(sample.step(task.id))).toBeNull()
       await again.stepTaskIfCurrent(sample.step(task.id, { expectedCursor: cursor }))
       expect(await again.getTask(ORG, task.id)).toMatchObject({ status: "finished" })
       expect(await again.countByStatus({})).toMatchObject({ pending: 3, dead: 2 })
     })
 
-    test("what came after a task is none of its business", async () => {
+    test("a task ignores newer deliveries", async () => {
       const { store, send } = await setUp()
       await send()
       const task = await store.createTask(sample.task({ action: "cancel", filter: { live: true } }))
@@ -46,7 +46,7 @@ export function tasks(name: string, setUp: SetUp): void {
       expect(await store.readTask(task.id, 9)).toEqual([])
     })
 
-    test("a task keeps what its caller calls it, its filter, and what is to be found beside it", async () => {
+    test("a task keeps its type, filter and data", async () => {
       const { store, application } = await setUp()
       const given = sample.task({
         action: "replay",
@@ -60,7 +60,7 @@ export function tasks(name: string, setUp: SetUp): void {
       expect(await store.getTask(ORG, task.id)).toEqual(task)
     })
 
-    test("another tenant's task is not there", async () => {
+    test("another tenant's task is not found", async () => {
       const { store } = await setUp()
       const task = await store.createTask(sample.task({}))
       expect(await store.getTask(OTHER_ORG, task.id)).toBeNull()
@@ -69,7 +69,7 @@ export function tasks(name: string, setUp: SetUp): void {
       expect(await store.getTask(ORG, task.id)).toMatchObject({ status: "running" })
     })
 
-    test("tasks are listed by status and by what they are called", async () => {
+    test("tasks are listed by status and by type", async () => {
       const { store } = await setUp()
       const recover = await store.createTask(sample.task({ type: "endpoint.recover" }))
       const cancelled = await store.createTask(sample.task({ type: "endpoint.recover" }))
@@ -85,7 +85,7 @@ export function tasks(name: string, setUp: SetUp): void {
       expect(await ids({ status: "cancelled", types: ["endpoint.replay"] })).toEqual([])
     })
 
-    test("a report is finished when it is made, and nobody works on it", async () => {
+    test("a report is created as finished", async () => {
       const { store } = await setUp()
       const report = await store.createTask(
         sample.task({ action: "report", status: "finished", data: '{"n":1}' }),
@@ -113,7 +113,7 @@ export function tasks(name: string, setUp: SetUp): void {
     test.each([
       "endpointId",
       "appId",
-    ] as const)("a task that cancels all that waits by its %s comes to each of them once, and to nothing else", async (by) => {
+    ] as const)("a task that cancels everything by %s reads each delivery once, and no other", async (by) => {
       const { store, application, endpoint, send, attemptAll } = await setUp()
       const theirs = sample.application()
       await store.createApplication(theirs)
@@ -152,7 +152,7 @@ export function tasks(name: string, setUp: SetUp): void {
       })
     })
 
-    test("deleting an application or an endpoint starts the task that comes with it", async () => {
+    test("deleting an application or an endpoint starts the given task", async () => {
       const { store, application, endpoint, send } = await setUp()
       await send()
       const ofEndpoint = sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } })

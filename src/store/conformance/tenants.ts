@@ -1,4 +1,4 @@
-/** Tenants: the same words mean other things to each, and nothing of one can be seen from another. */
+/** Tenants may use the same names, and do not see each other. */
 import { describe, expect, test } from "vitest"
 import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
 import type { SetUp, Stage } from "./stage.ts"
@@ -27,7 +27,7 @@ export function tenants(name: string, setUp: SetUp): void {
       ).rejects.toMatchObject({ code: "conflict", field: "uid" })
     })
 
-    test("the endpoints of all its applications are a tenant's, and no deleted one", async () => {
+    test("a tenant's endpoints are those of all its applications, without deleted ones", async () => {
       const stage = await setUp()
       const { store, endpoint } = stage
       const { ours, theirs } = await namesake(stage)
@@ -41,7 +41,7 @@ export function tenants(name: string, setUp: SetUp): void {
       expect(await ids(OTHER_ORG)).toEqual([foreign.id])
     })
 
-    test("a message goes to the application of its own tenant, also when both were sent to before", async () => {
+    test("a message goes to its own tenant's application, also when both have got messages before", async () => {
       const stage = await setUp()
       const { store } = stage
       const { ours, theirs } = await namesake(stage)
@@ -58,7 +58,7 @@ export function tenants(name: string, setUp: SetUp): void {
       expect(messages).toHaveLength(2)
     })
 
-    test("idempotency keys and event ids are each application's own", async () => {
+    test("idempotency keys and event ids are unique by application", async () => {
       const stage = await setUp()
       await namesake(stage)
       const idempotency = { key: Buffer.alloc(16, 1), digest: Buffer.alloc(16, 2) }
@@ -76,7 +76,7 @@ export function tenants(name: string, setUp: SetUp): void {
       expect(await store.getDelivery(OTHER_ORG, delivery!.id)).toBeNull()
     })
 
-    test("a policy has the same name for each tenant, and means its own", async () => {
+    test("two tenants can have a policy of the same name", async () => {
       const { store, application } = await setUp()
       const theirs = sample.application({ orgId: OTHER_ORG })
       await store.createApplication(theirs)

@@ -1,4 +1,4 @@
-/** A store with a delivery for each thing that can be said of one, for the tests of filters and counts. */
+/** A store with a delivery for each value of a filter, for the tests of filters and counts. */
 import type { NewMessage } from "../store.ts"
 import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
 import { amendment, calledOff, type SetUp, type Stage } from "./stage.ts"
@@ -7,9 +7,9 @@ export interface World extends Stage {
   /** Another endpoint of the application, and one of another tenant's. */
   readonly second: string
   readonly foreignApplication: string
-  /** The ids of a message and of its delivery, by the name that the tests have for it. */
+  /** Ids of a message and its delivery, by their names in the tests. */
   readonly ids: { readonly [name: string]: { readonly messageId: string; readonly deliveryId: string } }
-  /** The other way round. */
+  /** Names by the id of the delivery. */
   nameOf(messageId: string): string
 }
 

@@ -1,4 +1,4 @@
-/** Deliveries that are added later, while others add them too, or retention is about to remove their message. */
+/** Adding deliveries while others add them, too, or retention removes their message. */
 import { expect, test } from "vitest"
 import { connect, fetchOf, NOW, openStore, stage, waiting } from "../../../test/support/postgres-store.ts"
 import { AT, lanesOf, newest, sample } from "../conformance.ts"
@@ -6,7 +6,7 @@ import { DAY_MS } from "./partitions.ts"
 
 const TOMORROW = Math.ceil(NOW / DAY_MS) * DAY_MS
 
-/** A second endpoint that came after the messages. */
+/** A second endpoint, created after the messages. */
 async function withLatecomer(messages = 1) {
   const staged = await stage()
   const { store, application, send } = staged
@@ -18,7 +18,7 @@ async function withLatecomer(messages = 1) {
   return { ...staged, latecomer, additions, messageId: sent[0]!.id }
 }
 
-test("of many processes that add the same deliveries at once one adds each", async () => {
+test("of many processes that add the same deliveries, one adds each", async () => {
   const { url, store, application, latecomer, additions, messageId } = await withLatecomer(5)
   const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(url)))
   const results = await Promise.all(
@@ -29,12 +29,12 @@ test("of many processes that add the same deliveries at once one adds each", asy
   expect(await store.getMessage(application.id, messageId)).toMatchObject({ matched: 2 })
 })
 
-test("the same one asked for twice in a call is added once", async () => {
+test("a delivery that a call names twice is added once", async () => {
   const { store, additions } = await withLatecomer()
   expect(await store.addIfMissing([...additions, ...additions], AT)).toEqual([true, false])
 })
 
-test("what is added wakes its lane, and is sent", async () => {
+test("an added delivery wakes its lane, and is sent", async () => {
   const { store, query, latecomer, additions, messageId } = await withLatecomer()
   await query("DELETE FROM lane_wakes")
   await store.addIfMissing(additions, { now: NOW + 5, wall: NOW + 5 })
@@ -45,12 +45,12 @@ test("what is added wakes its lane, and is sent", async () => {
   expect(work.deliveries).toMatchObject([{ messageId, manual: true, attemptCount: 0 }])
 })
 
-test("a message that gets a delivery while its day goes stays for it", async () => {
+test("a message that gets a delivery while its day is purged is kept", async () => {
   const { url, store, client, application, attempt, additions, messageId } = await withLatecomer()
   await attempt(200, TOMORROW)
   const watcher = await connect(url)
   const adder = await openStore(url)
-  // The wakes are the last that is written: whoever adds has the message, and has not committed.
+  // The wakes are written last: the adder has locked the message, and has not committed.
   await client.query("BEGIN; LOCK TABLE lane_wakes IN EXCLUSIVE MODE")
   const adding = adder.addIfMissing(additions, AT)
   await waiting(watcher, 1)
@@ -62,7 +62,7 @@ test("a message that gets a delivery while its day goes stays for it", async () 
   expect(await store.getMessage(application.id, messageId)).toMatchObject({ matched: 2 })
 })
 
-test("a message that nobody wanted gets a delivery while its time is up, and stays for it", async () => {
+test("an unmatched message that gets a delivery while it is purged is kept", async () => {
   const { url, store, client, application, endpoint } = await stage({ eventTypes: ["other"] })
   const message = sample.message(application.id)
   await store.acceptMany([message])

@@ -13,7 +13,7 @@ const expectedOf = ({ seq, status, attemptCount }: Delivery) => ({
   expectedAttemptCount: attemptCount,
 })
 
-test("a reset typed as SQL clears what the finished life left behind, and wakes the lane", async () => {
+test("a reset typed as SQL clears the columns of the finished row, and wakes the lane", async () => {
   const { query, endpoint, send, attempt } = await stage()
   await send()
   await attempt(500, NOW + DAY_MS)
@@ -39,7 +39,7 @@ test("a reset typed as SQL clears what the finished life left behind, and wakes 
   ])
 })
 
-test("an endpoint that became ordered meanwhile takes what is reset into its line", async () => {
+test("a reset delivery takes the order of its endpoint", async () => {
   const { store, query, endpoint, send, attempt } = await stage()
   await send()
   await attempt(500)
@@ -48,7 +48,7 @@ test("an endpoint that became ordered meanwhile takes what is reset into its lin
   expect(await query("SELECT rank FROM webhook_deliveries")).toEqual([{ rank: 0 }])
 })
 
-test("what was being accepted while its endpoint became ordered stands in the line too", async () => {
+test("a delivery that was accepted while its endpoint became ordered is ordered, too", async () => {
   const { store, client, application, endpoint } = await stage()
   const [first, second] = [sample.message(application.id), sample.message(application.id)]
   await client.query("BEGIN")
@@ -60,7 +60,7 @@ test("what was being accepted while its endpoint became ordered stands in the li
   expect(work.deliveries.map(({ messageId }) => messageId)).toEqual([first.id])
 })
 
-test("an end typed as SQL is kept, and can be retried", async () => {
+test("a delivery that was ended by SQL can be retried", async () => {
   const { store, query, send } = await stage()
   await send()
   await query("UPDATE webhook_deliveries SET status = 'dead'")
@@ -72,7 +72,7 @@ test("an end typed as SQL is kept, and can be retried", async () => {
   expect(await store.countByStatus({})).toMatchObject({ pending: 1, dead: 0 })
 })
 
-test("amendments of every kind go together, and each says whether it still fitted", async () => {
+test("amendments of every kind run in one call, each with its result", async () => {
   const { store, send, attempt } = await stage()
   await send(2)
   const [first, second] = await attempt(500)
@@ -98,7 +98,7 @@ test("amendments of every kind go together, and each says whether it still fitte
   })
 })
 
-test("a delivery that is called off takes its attempts to the day on which it may go", async () => {
+test("a called-off delivery takes its attempts to its partition", async () => {
   const { store, query, send, fetchAndFail } = await withFailing()
   await send()
   await fetchAndFail()
@@ -112,7 +112,7 @@ test("a delivery that is called off takes its attempts to the day on which it ma
   expect(await store.listAttempts({}, page)).toEqual([])
 })
 
-/** A stage whose attempts fail with more to come. */
+/** A stage whose attempts fail and are retried. */
 async function withFailing() {
   const staged = await stage()
   const { store, endpoint } = staged
@@ -123,7 +123,7 @@ async function withFailing() {
   return { ...staged, fetchAndFail }
 }
 
-test("of two processes that change one endpoint at once neither loses its change", async () => {
+test("two processes that change one endpoint at once both keep their change", async () => {
   const { url, store, application, endpoint } = await stage()
   const other = await openStore(url)
   await Promise.all([
@@ -141,7 +141,7 @@ test("of two processes that change one endpoint at once neither loses its change
   })
 })
 
-test("of two updates made from the same version one is refused", async () => {
+test("of two updates of one version, one is refused", async () => {
   const { url, store, endpoint } = await stage()
   const other = await openStore(url)
   const results = await Promise.allSettled(
@@ -194,7 +194,7 @@ test("a policy is not deleted while an endpoint begins to use it", async () => {
   await expect(deleting).rejects.toMatchObject({ code: "conflict" })
 })
 
-test("of many processes that make the same step one makes it", async () => {
+test("of many processes that make the same step, one succeeds", async () => {
   const { url, store, send, attempt } = await stage()
   const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(url)))
   await send(6)
@@ -218,7 +218,7 @@ test("of many processes that make the same step one makes it", async () => {
   expect(await store.getTask(task.orgId, task.id)).toMatchObject({ done: 4, changed: 4, cursor: step.cursor })
 })
 
-test("a task leaves what came after it alone", async () => {
+test("a task ignores newer deliveries", async () => {
   const { store, send } = await stage()
   await send(2)
   const task = await store.createTask(sample.task({ action: "cancel", filter: { live: true } }))
@@ -226,7 +226,7 @@ test("a task leaves what came after it alone", async () => {
   expect(await store.readTask(task.id, 10)).toHaveLength(2)
 })
 
-test("a newer program adds columns while this one works: every change still goes through", async () => {
+test("every change works while a newer program adds columns", async () => {
   const { store, query, application, endpoint } = await stage()
   const update = () => store.updateEndpoint(endpoint.id, { description: "changed" }, NOW)
   const task = () => store.createTask(sample.task({ filter: { endpointId: endpoint.id } }))

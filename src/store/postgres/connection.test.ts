@@ -1,4 +1,4 @@
-/** What the connections do when the server is slow, gone, frozen or read-only. */
+/** Connections to a server that is slow, gone, frozen or read-only. */
 import { once } from "node:events"
 import { expect, onTestFinished, test } from "vitest"
 import { FaultProxy } from "../../../test/support/fault-proxy.ts"
@@ -32,9 +32,9 @@ async function proxied(url: string): Promise<{ proxy: FaultProxy; url: string }>
 /** The sockets of this process, to servers. */
 const openSockets = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length
 
-test("more slow lists than there are connections for them wait for each other, and nothing else does", async () => {
+test("slow lists wait for each other and delay nothing else", async () => {
   const database = openDatabase(await freshDatabase())
-  // Longer than a statement that deliveries wait for may take.
+  // Longer than the timeout of hot statements.
   const lists = Array.from({ length: 5 }, () => database.runCalmly(sql("SELECT pg_sleep(5)"), []))
   const first = await Promise.race(lists)
   expect(first).toHaveLength(1)
@@ -42,7 +42,7 @@ test("more slow lists than there are connections for them wait for each other, a
   expect(await Promise.all(lists)).toHaveLength(5)
 })
 
-test("a call that finds every connection busy says so, and is no sign that the server is gone", async () => {
+test("a call that finds every connection busy is refused, and the server does not count as gone", async () => {
   const database = openDatabase(await freshDatabase())
   const release: (() => void)[] = []
   const holds = Array.from({ length: HOT_CONNECTIONS }, () =>
@@ -58,7 +58,7 @@ test("a call that finds every connection busy says so, and is no sign that the s
   await Promise.all(holds)
 })
 
-test("a statement that an operator cancels takes nothing else with it", async () => {
+test("a statement that an operator cancels affects no other", async () => {
   const url = await freshDatabase()
   const database = openDatabase(url)
   const client = await connect(url)
@@ -69,7 +69,7 @@ test("a statement that an operator cancels takes nothing else with it", async ()
   expect(await database.run(ONE, [])).toEqual([{ one: 1 }])
 })
 
-test("in a black hole it closes at once, and leaves no socket behind that keeps the process alive", async () => {
+test("in a black hole it closes at once, and leaves no socket that keeps the process alive", async () => {
   const { proxy, url } = await proxied(await freshDatabase())
   const database = new Database(url, "posthorn test")
   const before = openSockets()
@@ -82,11 +82,11 @@ test("in a black hole it closes at once, and leaves no socket behind that keeps 
   await Promise.all([disconnect(client), database.close()])
   await ended
   expect(performance.now() - closingAt).toBeLessThan(2 * AT_ONCE_MS)
-  // Those of the proxy itself stay: one to the client and one to the server for each.
+  // The proxy keeps its own sockets: one to the client and one to the server for each.
   await expect.poll(openSockets, { timeout: 2 * AT_ONCE_MS }).toBeLessThanOrEqual(before + 6)
 })
 
-test("in a black hole that nobody noticed yet, statements under way are waited for until they time out", async () => {
+test("in an unnoticed black hole, close waits for statements in flight until they time out", async () => {
   const { proxy, url } = await proxied(await freshDatabase())
   const database = new Database(url, "posthorn test")
   await database.runCalmly(ONE, [])
@@ -98,7 +98,7 @@ test("in a black hole that nobody noticed yet, statements under way are waited f
   expect(await reading).toMatchObject({ code: "store_unavailable" })
 })
 
-test("calls that wait for a connection when it closes are served, and those that cannot be are refused", async () => {
+test("close serves or refuses calls that wait for a connection", async () => {
   const database = new Database(await freshDatabase(), "posthorn test")
   const served = Array.from({ length: 20 }, () => database.run(ONE, []))
   const tooSlow = Array.from({ length: 5 }, () => database.runCalmly(sql("SELECT pg_sleep(20)"), []))
@@ -109,7 +109,7 @@ test("calls that wait for a connection when it closes are served, and those that
   await expect(database.run(ONE, [])).rejects.toMatchObject({ code: "closed" })
 })
 
-test("who freezes in a transaction keeps its locks for ten seconds and no longer", async () => {
+test("a process that freezes in a transaction loses its locks after ten seconds", async () => {
   const url = await freshDatabase()
   const database = openDatabase(url)
   const client = await connect(url)
@@ -127,7 +127,7 @@ test("who freezes in a transaction keeps its locks for ten seconds and no longer
   await expect(work).rejects.toMatchObject({ code: "store_unavailable" })
 })
 
-test("a send that needs a new partition while somebody holds the lock on them is refused, and others go on", async () => {
+test("a send that needs a new partition while their lock is held is refused; others continue", async () => {
   const { store, client, application, query } = await stage()
   await client.query("BEGIN")
   await client.query(`SELECT ${LOCK}`)
@@ -142,7 +142,7 @@ test("a send that needs a new partition while somebody holds the lock on them is
   expect(await store.acceptMany([sample.message(application.id)])).toMatchObject([{ matched: 1 }])
 })
 
-test("the next partition is there before it is needed, so that nobody waits for the lock then", async () => {
+test("the next partition is created before it is needed", async () => {
   const { url, store, client, application, query } = await stage()
   const later = sample.message(application.id, { receivedAt: NOW + HALF_DAY_MS })
   await store.acceptMany([sample.message(application.id, { receivedAt: NOW })])
@@ -153,12 +153,12 @@ test("the next partition is there before it is needed, so that nobody waits for 
   await client.query("BEGIN")
   await client.query(`SELECT ${LOCK}`)
   expect(await store.acceptMany([later])).toMatchObject([{ matched: 1 }])
-  // One that has just started did not make it.
+  // A process that has just started did not create it.
   expect(await another.acceptMany([{ ...later, id: sample.message("").id }])).toMatchObject([{ matched: 1 }])
   await query("COMMIT")
 })
 
-test("a server that takes no writes counts as gone, is asked less and less often, and is found when it does", async () => {
+test("a read-only server counts as gone, is probed with backoff, and is found when it takes writes", async () => {
   const url = await freshDatabase()
   const name = new URL(url).pathname.slice(1)
   const { proxy, url: through } = await proxied(url)
@@ -185,7 +185,7 @@ test("a server that takes no writes counts as gone, is asked less and less often
   expect(await write()).toEqual([])
 })
 
-test("trouble that comes back at once does not make it ask the server more often", async () => {
+test("an outage that returns at once does not reset the backoff", async () => {
   const url = await freshDatabase()
   const { proxy, url: through } = await proxied(url)
   const database = openDatabase(through)

@@ -1,4 +1,4 @@
-/** The statements that every delivery pays for read by the indexes that they were written for, whatever has piled up. */
+/** The statements of every delivery use their indexes, also with a large backlog. */
 import type { Client } from "pg"
 import { expect, test } from "vitest"
 import { NOW, stage } from "../../../test/support/postgres-store.ts"
@@ -33,7 +33,7 @@ interface Scene {
   readonly appId: string
   readonly endpointId: string
   readonly blockedId: string
-  /** The plan of a statement that was run, and taken back. */
+  /** The plan of a statement that was run and rolled back. */
   plan(statement: Statement, values: readonly unknown[]): Promise<Plan[]>
 }
 
@@ -96,7 +96,7 @@ function flatten(node: Plan): Plan[] {
   return [node, ...(node.Plans ?? []).flatMap(flatten)]
 }
 
-/** No more rows of the large tables are touched than there is work to do. */
+/** Rows of the large tables that are read, compared with the work to do. */
 function rowsRead(nodes: readonly Plan[], relation: RegExp): number {
   return nodes
     .filter((node) => relation.test(node["Relation Name"] ?? "") && node["Node Type"].includes("Scan"))
@@ -107,7 +107,7 @@ function rowsRead(nodes: readonly Plan[], relation: RegExp): number {
     )
 }
 
-/** Pairs of rows that were compared and did not belong together. */
+/** Pairs of rows that a join compared and rejected. */
 function comparedInVain(nodes: readonly Plan[]): number {
   return nodes.reduce(
     (sum, node) => sum + (node["Rows Removed by Join Filter"] ?? 0) * node["Actual Loops"],
@@ -115,7 +115,7 @@ function comparedInVain(nodes: readonly Plan[]): number {
   )
 }
 
-/** How often the table was looked into. */
+/** Number of scans of the table. */
 function looksInto(nodes: readonly Plan[], relation: RegExp): number {
   return nodes
     .filter((node) => relation.test(node["Relation Name"] ?? ""))
@@ -124,7 +124,7 @@ function looksInto(nodes: readonly Plan[], relation: RegExp): number {
 
 const WANT = { limit: 10, starting: 1, retryShare: 2, handoffPlaces: 0 }
 
-/** A session with nothing fetched, and these handed over. */
+/** A session with these handed deliveries, and none fetched. */
 const ask = (endpointId: string, handed: readonly number[] = []): AskedLane => ({
   ...WANT,
   endpointId,
@@ -134,7 +134,7 @@ const ask = (endpointId: string, handed: readonly number[] = []): AskedLane => (
   session: { handed, fetched: [] },
 })
 
-/** Successes of all that the lanes give. */
+/** Successes of all deliveries of the lanes. */
 async function succeed({ store }: Scene, endpointIds: readonly string[]) {
   const works = await Promise.all(endpointIds.map((id) => lanesOf(store).fetch(laneFetch(id, 1, WANT), NOW)))
   return works.flatMap(({ deliveries }, i) =>
@@ -148,7 +148,7 @@ function valuesOf(settlements: readonly ReturnType<typeof settlement>[], wasHand
   )
 }
 
-/** Open lanes of a worker that lives. */
+/** Open lanes of a living worker. */
 async function offers({ client }: Scene, endpointIds: readonly string[]): Promise<Offers> {
   const { rows } = await client.query(
     "INSERT INTO workers (lease_until, name) VALUES (now() + interval '1 hour', 'ours') RETURNING id::int",
@@ -162,7 +162,7 @@ async function offers({ client }: Scene, endpointIds: readonly string[]): Promis
   return { owner: rows[0].id, lanes }
 }
 
-test("a fetch reads the rows that it takes, by the index of what is due", async () => {
+test("a fetch reads only the rows that it claims, by the index of due rows", async () => {
   const { plan, endpointId } = await backlog()
   const nodes = await plan(FETCH, fetchValues([ask(endpointId)], AT))
   expect(nodes.map((node) => node["Index Name"])).toContain("deliveries_live_due")
@@ -172,13 +172,13 @@ test("a fetch reads the rows that it takes, by the index of what is due", async 
   expect(rowsRead(nodes, /^applications/)).toBeLessThanOrEqual(10)
 })
 
-test("a fetch by whoever knows the endpoint reads no application and no policy", async () => {
+test("a fetch with the newest version of the endpoint reads no application and no policy", async () => {
   const { plan, endpointId } = await backlog()
   const nodes = await plan(FETCH, fetchValues([{ ...ask(endpointId), knownVersion: 1 }], AT))
   expect(rowsRead(nodes, /^(applications|policies)/)).toBe(0)
 })
 
-test("a fetch of the full lane itself reads no more than it may take", async () => {
+test("a fetch of a full lane reads no more rows than its limit", async () => {
   const { store, plan, blockedId } = await backlog()
   await store.updateEndpoint(blockedId, { disabled: false }, NOW)
   const nodes = await plan(FETCH, fetchValues([ask(blockedId)], AT))
@@ -188,11 +188,11 @@ test("a fetch of the full lane itself reads no more than it may take", async () 
 test.each([
   ["fetched", false],
   ["handed over", true],
-])("a settle of deliveries that were %s reads the rows that it writes, and no partition of finished ones", async (_name, wasHanded) => {
+])("a settle of %s deliveries reads only the rows that it writes, and no finished partition", async (_name, wasHanded) => {
   const scene = await backlog()
   const { store, client, plan, endpointId } = scene
   const [first, ...settlements] = await succeed(scene, [endpointId])
-  // The first of its day makes the day's partitions.
+  // The first one creates the day's partitions.
   await lanesOf(store).settle([first!])
   if (wasHanded)
     await client.query("UPDATE webhook_deliveries_live SET handed_token = 1 WHERE webhook_id = $1", [
@@ -211,7 +211,7 @@ test.each([
 test.each([
   ["no lane", false],
   ["a lane", true],
-])("accepting, with %s open, reads the endpoints that want the message and no delivery", async (_name, isOpen) => {
+])("accepting, with %s open, reads the subscribed endpoints and no delivery", async (_name, isOpen) => {
   const scene = await backlog()
   const { store, plan, appId, endpointId } = scene
   const messages = [1, 2, 3].map((n) =>
@@ -246,7 +246,7 @@ test("a large batch compares no row with every other", async () => {
   const asked = Array.from({ length: lanes }, (_, i) => ask(`ep_${i + 1}`))
   const fetching = await plan(FETCH, fetchValues(asked, AT))
   expect(comparedInVain(fetching)).toBeLessThanOrEqual(lanes * each)
-  // For each lane its ranks, once for what is due and once for what is next; and each delivery.
+  // For each lane its ranks, once for due rows and once for the next; and each delivery.
   expect(looksInto(fetching, /^webhook_deliveries/)).toBeLessThanOrEqual(lanes * 16 + lanes * each)
 
   const settlements = await succeed(
@@ -274,7 +274,7 @@ test("a large batch compares no row with every other", async () => {
     )
 })
 
-test("a fetch beside many that were handed over looks each of them up once", async () => {
+test("a fetch with many handed deliveries looks up each of them once", async () => {
   const { plan, client, endpointId, store, appId } = await backlog()
   await Promise.all(Array.from({ length: 500 }, () => store.acceptMany([sample.message(appId)])))
   const { rows } = await client.query(

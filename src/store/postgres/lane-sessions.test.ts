@@ -39,7 +39,7 @@ async function start(more: Partial<Endpoint> = {}, asked: Partial<LaneWant> = {}
   await query("DELETE FROM webhook_deliveries")
   await query("DELETE FROM lane_wakes")
   expect(await fetch()).toMatchObject({ deliveries: [], open: !endpoint.ordered })
-  /** What is handed over of a message. */
+  /** The handed delivery of a new message. */
   const handed = async (message: Partial<NewMessage> = {}): Promise<ClaimedDelivery | undefined> => {
     const before = lane.handedOver.length
     await accept(message)
@@ -58,7 +58,7 @@ async function start(more: Partial<Endpoint> = {}, asked: Partial<LaneWant> = {}
   return { ...set, lanes, lane, own, accept, fetch, handed, marks, wakes, outcome, giveBack, attempts }
 }
 
-test("what is accepted for an open lane is marked as in its owner's hands, and wakes nobody", async () => {
+test("a delivery for an open lane is marked with its token, and wakes nothing", async () => {
   const { accept, lane, marks, wakes, fetch } = await start()
   const { messageId, lanes, matched } = await accept()
   expect({ lanes, matched }).toEqual({ lanes: [], matched: 1 })
@@ -68,7 +68,7 @@ test("what is accepted for an open lane is marked as in its owner's hands, and w
   expect((await fetch()).deliveries).toEqual([])
 })
 
-test("what is handed over is as a fetch would give it", async () => {
+test("a handed delivery is as a fetch would return it", async () => {
   const { handed, giveBack, fetch } = await start()
   const delivery = (await handed({ sessionId: "session", maxAttempts: 3, priority: "high" }))!
   await giveBack(delivery)
@@ -77,13 +77,13 @@ test("what is handed over is as a fetch would give it", async () => {
   expect(Buffer.compare(fetched!.payload as Buffer, delivery.payload as Buffer)).toBe(0)
 })
 
-test("what has to wait for its turn is written down as such", async () => {
+test("a handed delivery that does not start is recorded as waiting", async () => {
   const { handed, marks } = await start({}, { starting: 1 })
   for (let i = 0; i < 3; i++) await handed()
   expect(await marks()).toEqual([TOKEN, -TOKEN, -TOKEN])
 })
 
-test("it is settled once, and by its mark alone", async () => {
+test("a handed delivery is settled once, by its mark", async () => {
   const { handed, store, lanes, outcome, marks, attempts, query } = await start()
   const delivery = (await handed())!
   const settled = outcome(delivery, 200)
@@ -99,7 +99,7 @@ test("it is settled once, and by its mark alone", async () => {
   expect(await query("SELECT sending FROM lanes")).toEqual([{ sending: [] }])
 })
 
-test("one that fails waits for its retry, and is fetched then", async () => {
+test("a handed delivery that fails waits for its retry, and is fetched then", async () => {
   const { handed, lanes, endpoint, outcome, marks } = await start()
   const delivery = (await handed())!
   const settled = outcome(delivery, 500)
@@ -109,7 +109,7 @@ test("one that fails waits for its retry, and is fetched then", async () => {
   expect(work.deliveries).toMatchObject([{ seq: delivery.seq, attemptCount: 1 }])
 })
 
-test("one that is given back is fetched again, as if it had not been handed over", async () => {
+test("a handed delivery that is given back is fetched again", async () => {
   const { handed, giveBack, fetch, attempts } = await start()
   const delivery = (await handed())!
   await giveBack(delivery)
@@ -117,7 +117,7 @@ test("one that is given back is fetched again, as if it had not been handed over
   expect(await attempts()).toEqual([])
 })
 
-test("an attempt for one that somebody called off meanwhile is in the log, and is counted once", async () => {
+test("an attempt of a handed delivery that was called off is logged, and counted once", async () => {
   const { handed, lanes, outcome, attempts, query } = await start()
   const settled = outcome((await handed())!, 200)
   await query("UPDATE webhook_deliveries SET status = 'dead', dead_reason = 'cancelled'")
@@ -131,7 +131,7 @@ test("an attempt for one that somebody called off meanwhile is in the log, and i
   ).toEqual([{ attempt_count: 1, together: true }])
 })
 
-test("an attempt for one that somebody reset meanwhile is in the log, and the reset stands", async () => {
+test("an attempt of a handed delivery that was reset is logged, and the reset stays", async () => {
   const { handed, lanes, outcome, attempts, fetch, query } = await start()
   const delivery = (await handed())!
   const { seq } = delivery
@@ -149,7 +149,7 @@ test.each([
   ["an operator's", 500],
   ["a typed", 200],
   ["a typed", 500],
-] as const)("an attempt from before a cancel and %s retry (HTTP %i) is in the log, and the retry begins without it", async (whose, status) => {
+] as const)("an attempt from before a cancel and %s retry (HTTP %i) is logged, and not counted for the retry", async (whose, status) => {
   const { handed, lanes, store, outcome, attempts, fetch, query } = await start()
   const delivery = (await handed())!
   const { seq, id } = delivery
@@ -169,7 +169,7 @@ test.each([
   expect((await fetch()).deliveries).toMatchObject([{ seq, attemptCount: 0, stalls: 0 }])
 })
 
-test("a session that is replaced while a delivery is on its way to it still gets that delivery, and closes", async () => {
+test("a session that is replaced during a handoff still gets the delivery, and closes", async () => {
   const { store, accept, lanes, lane, endpoint } = await start()
   const { committed, release } = holdAnswer(store, "messages.accept")
   const sent = accept()
@@ -205,7 +205,7 @@ test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<unknown>]
       await lanes.settle([{ ...settled, gate: held(NOW + 60_000, 1) }])
     },
   ],
-])("nothing is handed over when %s; it is left to whoever is woken", async (_name, change) => {
+])("nothing is handed over when %s; the lane is woken", async (_name, change) => {
   const set = await start()
   await change(set)
   await set.query("DELETE FROM lane_wakes")
@@ -215,7 +215,7 @@ test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<unknown>]
   expect(set.lane.session.isOpen).toBe(false)
 })
 
-test("an endpoint that was created before the send is never missed, nor one that was deleted sent to", async () => {
+test("an endpoint created before the send is never missed, and a deleted one gets nothing", async () => {
   const { store, application, endpoint, accept } = await start()
   for (let i = 1; i <= 5; i++) {
     const next = sample.endpoint(application.id, { eventTypes: ["wanted"] })
@@ -231,7 +231,7 @@ test("an endpoint that was created before the send is never missed, nor one that
   expect((await accept()).matched).toBe(5)
 })
 
-test("an application that lost its uid to another gets nothing more by that name", async () => {
+test("an application that lost its uid to another gets no messages by it", async () => {
   const { store, application, query } = await start()
   await query("UPDATE applications SET uid = 'acme'")
   const send = async () =>
@@ -242,7 +242,7 @@ test("an application that lost its uid to another gets nothing more by that name
   for (let i = 0; i < 5; i++) expect(await send()).toBe(0)
 })
 
-test("lines, and what is not due yet, are not handed over", async () => {
+test("deliveries of ordered lanes and deferred ones are not handed over", async () => {
   const line = await start({ ordered: true })
   expect((await line.fetch()).open).toBe(false)
   expect(await line.handed()).toBeUndefined()
@@ -250,13 +250,13 @@ test("lines, and what is not due yet, are not handed over", async () => {
   expect(await handed({ deliverAt: NOW + 1000 })).toBeUndefined()
 })
 
-test("whoever takes the lane over finds what was in its owner's hands, and the owner writes nothing more", async () => {
+test("a worker that takes the lane over finds the handed deliveries, and the old owner's settles are stale", async () => {
   const { handed, lanes, endpoint, outcome, own, attempts, marks } = await start({}, { starting: 1 })
   const [sent, waited] = [(await handed())!, (await handed())!]
   const late = [outcome(sent, 200), outcome(waited, 500)]
   await own(TOKEN + 1)
   const work = await lanes.fetch(laneFetch(endpoint.id, TOKEN + 1), NOW)
-  // Only the one that was under way may have been the cause.
+  // Only the started delivery may have caused the crash.
   expect(work.deliveries).toMatchObject([
     { seq: sent.seq, stalls: 1 },
     { seq: waited.seq, stalls: 0 },
@@ -266,7 +266,7 @@ test("whoever takes the lane over finds what was in its owner's hands, and the o
   expect(await marks()).toEqual([null, null])
 })
 
-test("one whose answer got lost is fetched by its owner, and was no attempt", async () => {
+test("a handed delivery of a lost reply is fetched by its owner, without an attempt", async () => {
   const { accept, fetch, query, attempts } = await start()
   await fetch({ handoffPlaces: 0 })
   const { messageId } = await accept()
@@ -275,7 +275,7 @@ test("one whose answer got lost is fetched by its owner, and was no attempt", as
   expect(await attempts()).toEqual([])
 })
 
-test("an accept whose answer got lost wakes the lanes that it may have handed something to", async () => {
+test("an accept whose reply got lost wakes the lanes that it may have marked", async () => {
   const { store, handed, wakes, query, fetch, attempts } = await start()
   loseAnswer(store, "messages.accept")
   await expect(handed()).rejects.toThrow("the connection broke")
@@ -287,7 +287,7 @@ test("an accept whose answer got lost wakes the lanes that it may have handed so
   expect(await attempts()).toEqual([])
 })
 
-test("an accept that is refused with an open lane is made again without it", async () => {
+test("an accept that fails with an open lane is retried without it", async () => {
   const { store, accept, lane, wakes, marks } = await start()
   failOnce(store, "messages.accept", Object.assign(new Error("waited for too long"), { code: "55P03" }))
   expect(await accept()).toMatchObject({ matched: 1, lanes: [{}] })
@@ -296,7 +296,7 @@ test("an accept that is refused with an open lane is made again without it", asy
   expect(await wakes()).toBe(1)
 })
 
-test("a worker is not reaped beside a statement that hands something to it, and nothing is handed to one that was", async () => {
+test("a worker is not reaped during a handoff to it, and a reaped worker gets no handoffs", async () => {
   const { client, query, handed, marks, url, wakes } = await start()
   const other = await connect(url)
   await query("UPDATE workers SET lease_until = now() - interval '1 hour'")
@@ -314,7 +314,7 @@ test("a worker is not reaped beside a statement that hands something to it, and 
   expect(await wakes()).toBe(1)
 })
 
-test("a lane is closed when what is on its way to it has arrived", async () => {
+test("close waits for handoffs in flight", async () => {
   const { store, lane, accept } = await start()
   const { committed, release } = holdAnswer(store, "messages.accept")
   const sent = accept()
@@ -325,7 +325,7 @@ test("a lane is closed when what is on its way to it has arrived", async () => {
   expect((await sent).lanes).toEqual([])
 })
 
-test("a fetch beside a statement that hands something over leaves that to it", async () => {
+test("a fetch skips deliveries that a handoff in flight has marked", async () => {
   const { store, accept, lane, fetch, marks } = await start()
   const { committed, release } = holdAnswer(store, "messages.accept")
   const sent = accept()
@@ -338,9 +338,9 @@ test("a fetch beside a statement that hands something over leaves that to it", a
   expect(await marks()).toEqual([TOKEN])
 })
 
-test("a fetch for a lane that is not open waits for every statement that may hand it something", async () => {
+test("a fetch of a closed lane waits for handoffs in flight", async () => {
   const { store, application, endpoint, lane, handed, giveBack, fetch } = await start()
-  // Another name for the same application: its statements wait for none of the other's.
+  // Another name of the same application: its statements do not wait for those of the first.
   await store.updateApplication(application.id, { uid: "acme" }, NOW)
   await fetch()
   const first = (await handed())!
@@ -357,7 +357,7 @@ test("a fetch for a lane that is not open waits for every statement that may han
   const fetched = fetch().finally(() => {
     isFetched = true
   })
-  // A fetch that did not wait would be made with this.
+  // A fetch that did not wait would go into this batch.
   await given
   held[1]!()
   await sent[1]
@@ -368,7 +368,7 @@ test("a fetch for a lane that is not open waits for every statement that may han
   await sent[0]
 })
 
-test("what is on its way to a session that gives back is recalled, and what follows is not handed over", async () => {
+test("handoffs in flight to a session that gives back are recalled, and none follow", async () => {
   const { store, lane, accept, handed, giveBack, fetch } = await start()
   const first = (await handed())!
   const { committed, release } = holdAnswer(store, "messages.accept")
@@ -386,7 +386,7 @@ test("what is on its way to a session that gives back is recalled, and what foll
   expect(await handed()).toBeDefined()
 })
 
-test("an outcome that cannot be written keeps its place, however often it is tried", async () => {
+test("an outcome that cannot be written keeps its place over all tries", async () => {
   const { store, lanes, lane, handed, outcome, fetch } = await start({}, { handoffPlaces: 2 })
   const settled = outcome((await handed())!, 200)
   for (let i = 0; i < 5; i++) {
@@ -399,7 +399,7 @@ test("an outcome that cannot be written keeps its place, however often it is tri
   expect(await handed()).toBeUndefined()
 })
 
-test("a delivery whose outcome is on its way into the database takes no place", async () => {
+test("a delivery whose settle is in flight takes no place", async () => {
   const { store, lanes, handed, outcome, fetch } = await start({}, { handoffPlaces: 1 })
   const delivery = (await handed())!
   await fetch({ handoffPlaces: 0 })
@@ -413,7 +413,7 @@ test("a delivery whose outcome is on its way into the database takes no place", 
   expect(await settled).toEqual(["applied"])
 })
 
-test("the lanes of an earlier worker of this process are handed nothing when a later one fetches", async () => {
+test("lanes of an earlier worker of this process get no handoffs after a later one fetched", async () => {
   const { store, lanes, lane, application, query, handed } = await start()
   const other = sample.endpoint(application.id, { eventTypes: ["another"] })
   await store.createEndpoint(other)
@@ -426,16 +426,16 @@ test("the lanes of an earlier worker of this process are handed nothing when a l
   expect(await handed()).toBeUndefined()
 })
 
-test("one that is given back is found by a fetch that is asked for with it", async () => {
+test("a delivery that is given back is found by a fetch of the same batch", async () => {
   const { handed, giveBack, fetch, wakes } = await start()
   const delivery = (await handed())!
   const [, work] = await Promise.all([giveBack(delivery), fetch()])
   expect(work.deliveries).toMatchObject([{ seq: delivery.seq }])
-  // Whoever has the lane by then is woken.
+  // The lane's owner is woken.
   expect(await wakes()).toBe(1)
 })
 
-test("a retry that is due at once is found by a fetch that is asked for with its failure", async () => {
+test("a retry that is due immediately is found by a fetch of the same batch", async () => {
   const { handed, lanes, outcome, fetch } = await start()
   const delivery = (await handed())!
   const failed = outcome(delivery, 500)
@@ -446,7 +446,7 @@ test("a retry that is due at once is found by a fetch that is asked for with its
   expect((await fetch()).deliveries).toEqual([])
 })
 
-test("a delivery whose giving back was not answered is not fetched again before the answer is known", async () => {
+test("a delivery is not fetched again while its give-back is in flight", async () => {
   const { accept, lane, fetch, giveBack, store } = await start()
   await lane.session.giveBack([])
   await accept()
@@ -458,7 +458,7 @@ test("a delivery whose giving back was not answered is not fetched again before 
   expect((await fetch()).deliveries).toMatchObject([{ seq: delivery!.seq }])
 })
 
-test("a key that two processes wrote at the turn of a generation is answered as a duplicate, and harms no other message", async () => {
+test("a key that two processes wrote when a generation ended is a duplicate, and affects no other message", async () => {
   const { store, application, query } = await start()
   const idempotency = { key: Buffer.from("key"), digest: Buffer.from("digest") }
   const keyed = () => store.acceptMany([sample.message(application.id, { idempotency })])
@@ -472,7 +472,7 @@ test("a key that two processes wrote at the turn of a generation is answered as 
   expect(other[0]).toMatchObject({ duplicate: false, matched: 0 })
 })
 
-test("an outcome whose answer got lost is written once", async () => {
+test("an outcome whose reply got lost is written once", async () => {
   const { handed, store, lanes, outcome, attempts } = await start()
   const settled = outcome((await handed())!, 200)
   loseAnswer(store, "deliveries.settle")
@@ -481,7 +481,7 @@ test("an outcome whose answer got lost is written once", async () => {
   expect(await attempts()).toEqual(["succeeded"])
 })
 
-test("an interrupted attempt for one that was called off meanwhile is in the log, and goes when its delivery does", async () => {
+test("an interrupted attempt of a called-off delivery is logged, and removed with the delivery", async () => {
   const { handed, lanes, endpoint, attempts, query } = await start()
   const claim = claimed(endpoint.id, TOKEN, (await handed())!)
   await query("UPDATE webhook_deliveries SET status = 'dead', dead_reason = 'cancelled'")
@@ -492,7 +492,7 @@ test("an interrupted attempt for one that was called off meanwhile is in the log
   ).toEqual([{ together: true }])
 })
 
-test("a message that has to wait for somebody holds up none of another application", async () => {
+test("a message that waits for a lock delays no other application", async () => {
   const { handed, store, client, url } = await start()
   const application = sample.application()
   await store.createApplication(application)
@@ -508,7 +508,7 @@ test("a message that has to wait for somebody holds up none of another applicati
   expect(await waits).toMatchObject([{ duplicate: true }])
 })
 
-test("what somebody's open transaction holds is left for later, and holds up nothing else", async () => {
+test("a delivery that another transaction has locked is left for later, and delays nothing else", async () => {
   const { accept, fetch, query, url } = await start()
   await fetch({ handoffPlaces: 0 })
   const [first, second] = [await accept(), await accept()]
@@ -526,7 +526,7 @@ test("what somebody's open transaction holds is left for later, and holds up not
   expect((await fetch()).deliveries).toMatchObject([{ messageId: first.messageId }])
 })
 
-test("one that comes back to life is in nobody's hands, and one that is delivered has no error", async () => {
+test("a revived delivery has no mark, and a delivered one has no error", async () => {
   const { handed, lanes, fetch, own, endpoint, query, attempts } = await start()
   await handed()
   await query("UPDATE webhook_deliveries SET status = 'dead', error_detail = 'HTTP 500'")
@@ -543,7 +543,7 @@ test("one that comes back to life is in nobody's hands, and one that is delivere
   expect((await fetch()).lost).toBe(true)
 })
 
-test("a worker's row that is locked for long holds up a send no longer than any lock does", async () => {
+test("a locked worker's row delays a send no longer than any other lock", async () => {
   const { handed, url } = await start()
   const other = await connect(url)
   await other.query("BEGIN; SELECT FROM workers FOR UPDATE")
@@ -553,7 +553,7 @@ test("a worker's row that is locked for long holds up a send no longer than any 
   await other.query("COMMIT")
 })
 
-test("calls keep their order, whether their event ids have to be looked up or not", async () => {
+test("calls keep their order, with and without event ids", async () => {
   const { accept, query } = await start()
   const sent = Array.from({ length: 60 }, (_, n) =>
     accept({ sessionId: String(n), eventId: n % 7 < 3 ? `event-${n}` : null }),
@@ -565,7 +565,7 @@ test("calls keep their order, whether their event ids have to be looked up or no
   expect(order).toEqual(Array.from({ length: 60 }, (_, n) => n))
 })
 
-test("calls keep their order when the open lane turns out to know an old version", async () => {
+test("calls keep their order when the open lane knows an old version", async () => {
   const { accept, query } = await start()
   await query("UPDATE endpoints SET url = 'http://127.0.0.1:9/new'")
   const sent: Promise<unknown>[] = []
@@ -580,10 +580,10 @@ test("calls keep their order when the open lane turns out to know an old version
   expect(order).toEqual(Array.from({ length: 60 }, (_, n) => n))
 })
 
-test("a lane whose fetch failed with another's is not open", async () => {
+test("a lane whose fetch failed in a batch is not open", async () => {
   const { store, application, endpoint, query, handed, fetch, own, lanes } = await start()
   await handed()
-  // Of the same pipeline, and left behind by an earlier owner.
+  // In the same pipeline, with deliveries of an earlier owner.
   const pipeline = ({ id }: Endpoint) => id.charCodeAt(id.length - 1) % 2
   const others = [1, 2].map(() => sample.endpoint(application.id, { eventTypes: ["another"] }))
   const other = others.find((one) => pipeline(one) === pipeline(endpoint))!
@@ -604,7 +604,7 @@ test("a lane whose fetch failed with another's is not open", async () => {
 test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<void>]>([
   ["closed", ({ lane }) => lane.session.close()],
   ["given back", ({ lane }) => lane.session.giveBack([])],
-])("a lane that is %s while it is asked for stays closed, whatever the answer says", async (_name, close) => {
+])("a lane that is %s during its fetch stays closed", async (_name, close) => {
   const set = await start()
   const { store, endpoint, url, fetch, handed } = set
   await store.updateEndpoint(endpoint.id, { description: "changed" }, NOW)
@@ -618,7 +618,7 @@ test.each<[string, (set: Awaited<ReturnType<typeof start>>) => Promise<void>]>([
   expect(await handed()).toBeUndefined()
 })
 
-test("a delivery that cannot be given back now, because somebody holds it, is found when he is done", async () => {
+test("a locked delivery that cannot be given back is found when the lock is released", async () => {
   const { handed, giveBack, fetch, url } = await start()
   const delivery = (await handed())!
   const other = await connect(url)

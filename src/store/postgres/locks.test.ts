@@ -1,11 +1,11 @@
-/** Somebody's open transaction: it holds up what needs the same rows, for a while, and nothing else. */
+/** An open transaction delays calls that need the same rows for a limited time, and nothing else. */
 import { expect, test } from "vitest"
 import { fetchOf, loseAnswer, NOW, stage } from "../../../test/support/postgres-store.ts"
 import { toBuffer } from "../../core/bytes.ts"
 import type { PosthornError } from "../../core/errors.ts"
 import { lanesOf, newest, sample, settlement } from "../conformance.ts"
 
-test("a send whose key an open transaction holds is refused in good time, and others of the same moment are not", async () => {
+test("a send whose key an open transaction has written is refused in time, and concurrent sends are not", async () => {
   const { store, client, application } = await stage()
   const keyed = () =>
     sample.message(application.id, { idempotency: { key: Buffer.alloc(16, 1), digest: Buffer.alloc(16, 2) } })
@@ -35,7 +35,7 @@ test("a lane that an operator has locked is settled when the lock is gone", asyn
   expect(await lanesOf(store).settle([outcome])).toEqual(["applied"])
 })
 
-test("a delivery that somebody holds is busy, and what is settled with it is settled", async () => {
+test("a locked delivery is busy, and the others of its batch are settled", async () => {
   const { store, client, application, endpoint } = await stage()
   for (let n = 0; n < 3; n++) await store.acceptMany([sample.message(application.id)])
   const ask = fetchOf(endpoint)
@@ -50,7 +50,7 @@ test("a delivery that somebody holds is busy, and what is settled with it is set
   expect(await lanesOf(store).settle([outcomes[1]!])).toEqual(["applied"])
 })
 
-test("what an answer that got lost had taken is given again, and what is in hand is not", async () => {
+test("deliveries of a lost reply are fetched again, and those in hand are not", async () => {
   const { store, application, endpoint } = await stage()
   for (let n = 0; n < 3; n++) await store.acceptMany([sample.message(application.id)])
   const { endpointId, token, want } = fetchOf(endpoint)

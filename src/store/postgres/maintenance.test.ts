@@ -8,14 +8,14 @@ import { DAY_MS } from "./partitions.ts"
 const page = newest(1000)
 const TOMORROW = Math.ceil(NOW / DAY_MS) * DAY_MS
 const DAY = TOMORROW / DAY_MS
-/** Of the tables those of the two days that the tests use, and not those that are made ahead. */
+/** Tables of the two days that the tests use, without those created ahead. */
 const counts = `
   SELECT (SELECT count(*)::int FROM webhook_deliveries) AS deliveries, (SELECT count(*)::int FROM attempts) AS attempts,
          (SELECT count(*)::int FROM messages) AS messages, (SELECT count(*)::int FROM meta WHERE key ~ 'aside') AS halfway,
          (SELECT array_agg(relname::text ORDER BY relname) FROM pg_class WHERE relkind = 'r'
              AND substring(relname from '(?:done|attempts|aside)_([0-9]+)$')::int <= ${DAY + 1}) AS tables`
 
-test("a day goes whole, in bites of messages, and leaves the other days alone", async () => {
+test("a day is removed as a whole, its messages in steps, without touching other days", async () => {
   const { store, query, send, attempt } = await stage()
   await send(25)
   await attempt(200, TOMORROW)
@@ -38,7 +38,7 @@ test("a day goes whole, in bites of messages, and leaves the other days alone", 
   ])
 })
 
-test("exactly as many as were asked for are followed by none", async () => {
+test("a purge that reached its limit exactly is followed by an empty one", async () => {
   const { store, send, attempt } = await stage()
   await send(10)
   await attempt(200, TOMORROW)
@@ -46,7 +46,7 @@ test("exactly as many as were asked for are followed by none", async () => {
   expect(await store.purge(TOMORROW, 10)).toBe(0)
 })
 
-test("what a purge that was stopped had begun is finished by the next, wherever it stopped", async () => {
+test("an interrupted purge is finished by the next, at every point of interruption", async () => {
   const { url, store, query, send, attempt } = await stage()
   await send(20)
   await attempt(200, TOMORROW)
@@ -61,7 +61,7 @@ test("what a purge that was stopped had begun is finished by the next, wherever 
   expect(await query(counts)).toEqual([{ deliveries: 0, attempts: 0, messages: 0, halfway: 0, tables: null }])
 })
 
-test("a day that a long read holds on to is left for the next time, and goes then", async () => {
+test("a day that a long read has locked is left for the next purge", async () => {
   const { url, store, client, query, send, attempt } = await stage()
   await send(3)
   await attempt(200, TOMORROW)
@@ -72,12 +72,12 @@ test("a day that a long read holds on to is left for the next time, and goes the
   await send(1)
   expect(await attempt(200, TOMORROW + DAY_MS)).toMatchObject([{ status: "delivered" }])
   await client.query("COMMIT")
-  // Whoever holds the lock at that moment does it; the others have nothing to do.
+  // The process with the lock does it; the others have nothing to do.
   await expect.poll(() => other.purge(TOMORROW, 10)).toBe(3)
   expect(await query(counts)).toMatchObject([{ deliveries: 1, attempts: 1, messages: 1 }])
 })
 
-test("several that purge at once remove everything once", async () => {
+test("concurrent purges remove everything once", async () => {
   const { url, store, query, send, attempt } = await stage()
   await send(30)
   await attempt(200, TOMORROW)
@@ -89,7 +89,7 @@ test("several that purge at once remove everything once", async () => {
   expect(await query(counts)).toMatchObject([{ deliveries: 0, attempts: 0, messages: 0 }])
 })
 
-test("a message stays as long as any delivery refers to it", async () => {
+test("a message is kept while any delivery refers to it", async () => {
   const { store, query, application, endpoint, send, attempt } = await stage()
   const other = sample.endpoint(application.id)
   await store.createEndpoint(other)
@@ -102,7 +102,7 @@ test("a message stays as long as any delivery refers to it", async () => {
   expect(await query(counts)).toMatchObject([{ deliveries: 0, attempts: 0, messages: 0 }])
 })
 
-test("a day may come up again after it is gone, in the process that dropped it and in others", async () => {
+test("the partition of a dropped day can be created again, in any process", async () => {
   const { url, store, send, attempt } = await stage()
   const other = await openStore(url)
   const finish = async () => {
@@ -117,7 +117,7 @@ test("a day may come up again after it is gone, in the process that dropped it a
   expect(await other.purge(TOMORROW, 10)).toBe(1)
 })
 
-test("what comes back to life takes its attempts along and outlives its day", async () => {
+test("a revived delivery takes its attempts along and outlives its day", async () => {
   const { store, query, application, send, attempt } = await stage()
   await send(2)
   const [kept, reset] = await attempt(500, TOMORROW)
@@ -141,7 +141,7 @@ test("what comes back to life takes its attempts along and outlives its day", as
   expect(await query(counts)).toMatchObject([{ deliveries: 0, attempts: 0, messages: 0 }])
 })
 
-test("an attempt that ended after its delivery was called off goes with it", async () => {
+test("an attempt that ended after its delivery was called off is removed with it", async () => {
   const { store, query, endpoint, send } = await stage()
   await send(1)
   const work = await lanesOf(store).fetch(fetchOf(endpoint), NOW)
@@ -158,7 +158,7 @@ test("an attempt that ended after its delivery was called off goes with it", asy
   expect(await query(counts)).toMatchObject([{ deliveries: 0, attempts: 0, messages: 0 }])
 })
 
-test("keys of three generations stay, and whole generations go", async () => {
+test("keys of three generations are kept, and older generations dropped", async () => {
   const { store, query, send } = await stage()
   const hour = 3_600_000
   for (const hours of [0, 12, 24, 36])
@@ -166,7 +166,7 @@ test("keys of three generations stay, and whole generations go", async () => {
       receivedAt: NOW + hours * hour,
       idempotency: { key: Buffer.alloc(16, hours), digest: Buffer.alloc(16) },
     })
-  // Without the one that is made ahead.
+  // Without the one that is created ahead.
   const generations = `
     SELECT count(*)::int AS n FROM pg_inherits
      WHERE inhparent = 'idempotency'::regclass

@@ -1,4 +1,4 @@
-/** A send in the user's own transaction leaves that transaction as it was, but for the message. */
+/** A send in the user's own transaction only adds the message to it. */
 import pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
 import { stage } from "../../../test/support/postgres-store.ts"
@@ -6,7 +6,7 @@ import { newest, sample } from "../conformance.ts"
 
 const page = newest(9)
 
-test("how long its own statements wait for a lock is as before", async () => {
+test("the transaction keeps its own lock timeout", async () => {
   const { store, client, application } = await stage()
   await client.query("BEGIN")
   await store.acceptMany([sample.message(application.id)], client)
@@ -14,7 +14,7 @@ test("how long its own statements wait for a lock is as before", async () => {
   await client.query("COMMIT")
 })
 
-test("a batch of which one is refused leaves nothing, and the transaction goes on", async () => {
+test("a batch with a refused message writes nothing, and the transaction continues", async () => {
   const { store, client, application } = await stage()
   await store.acceptMany([sample.message(application.id, { eventId: "e1" })])
   await client.query("BEGIN")

@@ -10,10 +10,10 @@ import { amendWithin } from "./amend.ts"
 import { DAY_MS } from "./partitions.ts"
 
 const page = newest(50)
-/** By application or by number, whichever seems shorter. */
+/** By application or by number, by the planner's choice. */
 const indexOfDead = (day: number) => new RegExp(`webhook_deliveries_done_${day}_(app_id_seq_idx|seq_idx1) `)
 const DAYS = [0, 1, 2].map((day) => Math.ceil(NOW / DAY_MS) + day)
-/** The table that is made ahead is empty, and read whole. */
+/** The table that is created ahead is empty, and read by a sequential scan. */
 const WHOLE_DAY = new RegExp(`Seq Scan on \\w+_(live|${DAYS.join("|")})`)
 
 /**
@@ -65,7 +65,7 @@ async function fill() {
   return { ...staged, plan }
 }
 
-test("lists use an index of every table they look at, and look at no other", async () => {
+test("lists use an index of every table they read, and read no other", async () => {
   const { store, plan } = await fill()
   const list = (filter: Parameters<typeof store.listDeliveries>[0]) =>
     plan(() => store.listDeliveries(filter, page))
@@ -110,7 +110,7 @@ test("one delivery, and the attempts of one, of an endpoint and of a message are
   }
 })
 
-test("what a tenant, a tag or an answer narrows is walked through by number, and its messages are looked up", async () => {
+test("filters by tenant, tag or response read by number, and look up messages", async () => {
   const { store, plan } = await fill()
   const list = (filter: Parameters<typeof store.listDeliveries>[0]) =>
     plan(() => store.listDeliveries(filter, page))
@@ -184,7 +184,7 @@ test("lists of applications, endpoints, messages, entries and tasks follow an in
   expect(reading).toContain("messages_app")
 })
 
-test("lanes are gone through one after the other, each by the index of what waits for it", async () => {
+test("lanes are read one after the other, each by the index of its waiting rows", async () => {
   const { store, plan } = await fill()
   const text = await plan(() =>
     store.listLanes({ orgId: ORG }, { limit: 5, order: "ascending", from: "ep_2", back: false }),
@@ -207,7 +207,7 @@ test("additions look up their messages, and whether those have a delivery, by in
   expect(text).not.toContain("Seq Scan on messages")
 })
 
-test("a task over the live reads no finished table, and each kind of amendment only where it belongs", async () => {
+test("a task over live rows reads no finished table, and each amendment reads only its own partitions", async () => {
   const { store, plan } = await fill()
   for (const of of [{ endpointId: "ep_1" }, { appId: "app_1" }, { appId: "app_2" }]) {
     const filter = { ...of, live: true }

@@ -25,7 +25,7 @@ storeConformance("postgres", async () => {
   }
 })
 
-test("many that start at once on an empty database run every migration once", async () => {
+test("many processes that start on an empty database run every migration once", async () => {
   const url = await freshDatabase()
   await Promise.all(Array.from({ length: 6 }, () => openStore(url)))
   const { rows } = await (await connect(url)).query(
@@ -75,7 +75,7 @@ async function listen(server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Answers every greeting with an error, as PostgreSQL does before it lets anybody in. */
+/** Answers every startup message with an error, as PostgreSQL does before authentication. */
 function refusingServer(code: string): Promise<string> {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0Mno\0\0`)
   const head = Buffer.alloc(5)
@@ -93,7 +93,7 @@ test.each([
   ["28000", "the server does not let this user in (no): see to the user and to pg_hba.conf"],
   ["3D000", "there is no such database; create it first"],
   ["53300", "the server has no connection left; raise max_connections or put PgBouncer before it"],
-])("a server that refuses with %s is told of in one sentence, without the password", async (code, problem) => {
+])("a server that refuses with %s is reported in one sentence, without the password", async (code, problem) => {
   const address = await refusingServer(code)
   await expect(
     openPostgresStore({ url: `postgres://ann:s3cret@${address}/shop?password=s3cret`, name: "" }),
@@ -104,7 +104,7 @@ test.each([
   })
 })
 
-test("a server that nobody runs, and one that is not PostgreSQL, are told of", async () => {
+test("a server that is not running, and one that is not PostgreSQL, are reported", async () => {
   const server = createServer()
   const gone = await listen(server)
   server.close()
@@ -119,7 +119,7 @@ test("a server that nobody runs, and one that is not PostgreSQL, are told of", a
     })
 })
 
-test("a user who does not exist, and a certificate that does not, are told of by name", async () => {
+test("an unknown user and a missing certificate are reported by name", async () => {
   const url = new URL(await freshDatabase())
   url.username = "nobody_at_all"
   await expect(openStore(url.href)).rejects.toMatchObject({
@@ -135,7 +135,7 @@ test("a user who does not exist, and a certificate that does not, are told of by
   })
 })
 
-test("a user who may not create the schema is told so, and may use one that is made for it", async () => {
+test("a user who may not create the schema is refused, and may use an existing one", async () => {
   const url = new URL(await freshDatabase())
   const client = await connect(url.href)
   const role = `posthorn_guest_${process.pid}`
@@ -155,7 +155,7 @@ test.each([
   "mysql://host/db",
   "postgres://ann:p#ss@host/db",
   "postgres://host:port/db",
-])("the URL %s is refused, and says how one looks", async (url) => {
+])("the URL %s is refused with an example", async (url) => {
   await expect(openPostgresStore({ url, name: "" })).rejects.toMatchObject({
     code: "invalid_input",
     field: "store",
@@ -163,7 +163,7 @@ test.each([
   })
 })
 
-test("processes that are given no encryption key share the one that the first of them made", async () => {
+test("processes without an encryption key share the one that the first of them created", async () => {
   const { url, store } = await stage()
   const other = await openStore(url)
   const keys = await Promise.all([store.encryptionKey(), other.encryptionKey(), store.encryptionKey()])

@@ -10,7 +10,7 @@ import { openSqliteStore } from "./store.ts"
 const CALLERS = 256
 const ANSWERS = 10_000
 
-test("however fast the thread answers, no caller is answered twice in one turn of the event loop", async () => {
+test("no caller is answered twice in one tick of the event loop", async () => {
   const store = await openSqliteStore({ path: ":memory:", own: true, onLost() {} })
   onTestFinished(() => store.close())
   let answers = 0
@@ -20,7 +20,7 @@ test("however fast the thread answers, no caller is answered twice in one turn o
     if (answers < ANSWERS) setImmediate(turn, answers)
   }
   turn(0)
-  /** What an answer leads to takes longer than the thread's next answer. */
+  /** The work after an answer takes longer than the thread's next answer. */
   const work = () => {
     const until = performance.now() + 0.03
     while (performance.now() < until) {}
@@ -36,7 +36,7 @@ test("however fast the thread answers, no caller is answered twice in one turn o
   expect(most).toBeLessThanOrEqual(CALLERS)
 })
 
-test("what was committed before the close is answered, however long the event loop is held up meanwhile", async () => {
+test("calls committed before the close are answered, also when the event loop was blocked", async () => {
   const channel = await Channel.open({ path: ":memory:", role: "owner" }, () => {})
   const tokens = Array.from({ length: 20 }, () => channel.call("openTokens", []))
   const closed = channel.close()
@@ -51,7 +51,7 @@ test("a close after the end waits until the thread has closed its connection", a
   const channel = await Channel.open({ path, role: "owner" }, () => {})
   const ended = channel.end(new PosthornError("store_failed", "the file failed"))
   expect(await channel.close()).toBe(false)
-  // With nobody to guard it, the log goes with the last connection.
+  // Without a guard the last connection deletes the log.
   expect(existsSync(`${path}-wal`)).toBe(false)
   await ended
 })

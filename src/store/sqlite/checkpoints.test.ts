@@ -55,7 +55,7 @@ function stage(copied?: string | null) {
   }
 }
 
-test("a long log is copied by another connection, while the writer does nothing", async () => {
+test("a long log is copied by another connection, without the writer", async () => {
   const { connection, close, commit, log } = stage()
   onTestFinished(close)
   failWith(connection, new Error("the writer copies"))
@@ -64,7 +64,7 @@ test("a long log is copied by another connection, while the writer does nothing"
   await vi.waitFor(() => expect(log().checkpointed).toBe(written), { timeout: 10_000 })
 })
 
-test("the log begins anew again and again, however busy the writer is", async () => {
+test("the log starts over again and again under constant writes", async () => {
   const { close, log, commitUntil } = stage()
   onTestFinished(close)
   let longest = 0
@@ -78,7 +78,7 @@ test("the log begins anew again and again, however busy the writer is", async ()
   expect(longest).toBeLessThan(4 * LONG_LOG)
 })
 
-test("behind a reader of an old state the log grows, and begins anew after it has gone", async () => {
+test("the log grows behind a reader of an old snapshot, and starts over after it", async () => {
   const { path, close, log, commitUntil } = stage()
   onTestFinished(close)
   const reader = new DatabaseSync(path)
@@ -99,14 +99,14 @@ test("closed after the copier, the writer leaves no log behind", async () => {
 test.each([
   ["cannot open the file", "/nowhere/posthorn.db"],
   ["never answers", null],
-])("where the copier %s, the writer brings the log into it in the end", async (_what, copied) => {
+])("where the copier %s, the writer copies the log in the end", async (_what, copied) => {
   const { close, log, commitUntil } = stage(copied)
   onTestFinished(close)
   await commitUntil(() => log().log >= LONG_LOG)
   await commitUntil(() => log().log < LONG_LOG)
 })
 
-test("a file that failed the copier is not used any more", async () => {
+test("a file that failed in the copier is not used any more", async () => {
   const { port2, close, commit, log } = stage(null)
   onTestFinished(close)
   while (log().log < LONG_LOG) commit()
@@ -114,7 +114,7 @@ test("a file that failed the copier is not used any more", async () => {
   await vi.waitFor(() => expect(commit).toThrow("the database file failed (disk I/O error)"))
 })
 
-test("without room for the copying what was committed stays so, and it is tried again", async () => {
+test("without room for a copy, commits are kept and the copy is retried", async () => {
   const { connection, close, log, commitUntil } = stage()
   onTestFinished(close)
   const full = Object.assign(new Error("database or disk is full"), { errcode: 13 })

@@ -19,7 +19,7 @@ function open(path: string): Connection {
   return connection
 }
 
-test("a statement is prepared once, and as many are kept as a program has, not as many as there are numbers", () => {
+test("a statement is prepared once, and the cache of statements is bounded", () => {
   const connection = new Connection(":memory:")
   const one = connection.sql("SELECT 1 AS n")
   expect(connection.sql("SELECT 1 AS n")).toBe(one)
@@ -29,7 +29,7 @@ test("a statement is prepared once, and as many are kept as a program has, not a
   connection.close()
 })
 
-test("a commit syncs the log when it has written something, or somebody else has", () => {
+test("a commit syncs the log when this or another connection has written", () => {
   const path = join(temporaryFolder(), "posthorn.db")
   const [connection, other] = [open(path), open(path)]
   const synced = vi.spyOn(fs, "fdatasyncSync")
@@ -53,7 +53,7 @@ test("a commit syncs the log when it has written something, or somebody else has
   expect(syncs(connection, "SELECT * FROM t")).toBe(0)
 })
 
-test("the log is found behind a link, and by a URI", () => {
+test("the log is found through a link and a URI", () => {
   const folder = temporaryFolder()
   mkdirSync(join(folder, "elsewhere"))
   symlinkSync(join(folder, "elsewhere", "real.db"), join(folder, "link.db"))

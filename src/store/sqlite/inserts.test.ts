@@ -15,7 +15,7 @@ import { openSqliteStore } from "./store.ts"
 
 const TOKEN = 7
 
-test("however many were gathered, each is written once, in the order in which they came", () => {
+test("any number of rows is written once, in order", () => {
   const connection = new Connection(":memory:")
   onTestFinished(() => connection.close())
   connection.db.exec("CREATE TABLE t (seq INTEGER PRIMARY KEY, a INTEGER, b TEXT)")
@@ -36,7 +36,7 @@ test("however many were gathered, each is written once, in the order in which th
   expect(connection.db.prepare("SELECT count(*) AS rows FROM t").get()).toEqual({ rows: written })
 })
 
-test("what cannot be written stays until it is dropped; very much is written as it comes", () => {
+test("rows that cannot be written are kept until dropped; a large batch is written early", () => {
   const connection = new Connection(":memory:")
   onTestFinished(() => connection.close())
   connection.db.exec("CREATE TABLE t (a INTEGER PRIMARY KEY)")
@@ -60,7 +60,7 @@ async function start(more: Partial<Endpoint> = {}) {
   return { ...stage, send }
 }
 
-test("what is asked for at the same moment sees what was accepted before it, and not what came after", async () => {
+test("a call sees messages of earlier calls of its tick, and none of later calls", async () => {
   const { store, endpoint, send } = await start()
   const [, first, , second] = await Promise.all([
     send(),
@@ -73,7 +73,7 @@ test("what is asked for at the same moment sees what was accepted before it, and
   expect(second.deliveries.map(({ seq }) => seq)).toEqual([2])
 })
 
-test("a key that is repeated at the same moment is answered with what the first was answered", async () => {
+test("a key that is repeated in one tick gets the first result", async () => {
   const { send } = await start()
   const idempotency = { key: Buffer.alloc(16, 9), digest: Buffer.alloc(16, 2) }
   const [[first], [again]] = await Promise.all([
@@ -88,7 +88,7 @@ test("a key that is repeated at the same moment is answered with what the first 
   })
 })
 
-test("numbers of deliveries follow those that were added otherwise at the same moment", async () => {
+test("numbers of deliveries follow those that were added in the same tick", async () => {
   const { store, application, endpoint, send } = await start()
   const messageId = (await send())[0]!.messageId
   const late = sample.endpoint(application.id, { eventTypes: ["none.of.these"] })
@@ -107,7 +107,7 @@ test("numbers of deliveries follow those that were added otherwise at the same m
   ])
 })
 
-test("attempts of one moment are written with their deliveries' ids; one whose delivery is gone is not kept", async () => {
+test("attempts of one tick are written with their deliveries' ids; without its delivery an attempt is not kept", async () => {
   const { path, store, endpoint, send } = await start()
   await Promise.all(Array.from({ length: 20 }, () => send()))
   const work = await lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN, { limit: 20 }), NOW)
@@ -128,7 +128,7 @@ test("attempts of one moment are written with their deliveries' ids; one whose d
   )
 })
 
-/** How many messages and deliveries there are, when everything that was left to be written is. */
+/** Number of messages and deliveries after all batched rows are written. */
 async function counted({ store, application }: Awaited<ReturnType<typeof start>>) {
   await store.changedOutside()
   const messages = await store.listMessages({ appId: application.id }, newest(99), false)
@@ -141,7 +141,7 @@ test.each([
   ["a priority that an ordered endpoint refuses", { priority: "high" }],
   ["a key that was used for another message", { idempotency: { ...key(1), digest: Buffer.alloc(16, 2) } }],
   ["an event id that is taken", { eventId: "taken" }],
-] as const)("a batch with %s leaves nothing, and what others send is written once", async (_what, bad) => {
+] as const)("a batch with %s writes nothing, and concurrent sends are written once", async (_what, bad) => {
   const stage = await start({ ordered: true })
   const { path, store, application, send } = stage
   await send({ eventId: "taken", idempotency: key(1) })
@@ -149,7 +149,7 @@ test.each([
     const messages = [{}, {}, {}, {}, {}, bad].map((one) => sample.message(application.id, one as object))
     return store.acceptMany(messages)
   }
-  // The second time each call has its savepoint from the beginning.
+  // The second time each call has a savepoint.
   for (const kept of [2, 4]) {
     await expect(batch()).rejects.toThrow()
     const beside = await openSqliteStore({ path, own: false, onLost() {} })
@@ -161,7 +161,7 @@ test.each([
   }
 })
 
-test("a lane that a refused batch was to be handed to is closed: nothing in it is taken for being sent", async () => {
+test("a refused batch closes the open lane, and no delivery counts as sending", async () => {
   const { store, application, endpoint, send } = await start()
   const open = { limit: 10, handoffPlaces: 10 }
   await lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN, open), NOW)
@@ -177,7 +177,7 @@ test("a lane that a refused batch was to be handed to is closed: nothing in it i
   expect(work.deliveries.map(({ seq }) => seq)).toEqual([2])
 })
 
-test("a large payload is written by itself, and those before it in their order", () => {
+test("a large payload is written alone, after the earlier ones in order", () => {
   const connection = new Connection(":memory:")
   onTestFinished(() => connection.close())
   migrate(connection)
@@ -198,7 +198,7 @@ test("a large payload is written by itself, and those before it in their order",
   expect(kept.map(({ size }) => size)).toEqual(sizes)
 })
 
-test("one that is there already is refused alone, whatever is sent at the same moment and however many come before it", async () => {
+test("an existing message is refused alone, among concurrent sends and at any place of a batch", async () => {
   const stage = await start()
   const { store, application, send } = stage
   const message = sample.message(application.id, { receivedAt: NOW })
@@ -215,7 +215,7 @@ test("one that is there already is refused alone, whatever is sent at the same m
   expect(await counted(stage)).toEqual([4, 4])
 })
 
-test("who asks twice for a lane at the same moment gets a delivery once", async () => {
+test("two fetches of a lane in one tick return a delivery once", async () => {
   const { store, endpoint, send } = await start()
   await send()
   const fetch = () => lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN), NOW)
@@ -223,7 +223,7 @@ test("who asks twice for a lane at the same moment gets a delivery once", async 
   expect(work.map(({ deliveries }) => deliveries.length)).toEqual([1, 0])
 })
 
-test("at the same moment too, an older claim does not settle what a newer one has fetched", async () => {
+test("an older claim does not settle a delivery that a newer one fetched in the same tick", async () => {
   const { store, endpoint, send } = await start()
   await send()
   const work = await lanesOf(store).fetch(laneFetch(endpoint.id, TOKEN), NOW)
@@ -234,7 +234,7 @@ test("at the same moment too, an older claim does not settle what a newer one ha
   expect([again.deliveries.length, result]).toEqual([1, "stale"])
 })
 
-test("a message for one endpoint that is there already is refused as that", async () => {
+test("an existing message for one endpoint is refused with a conflict", async () => {
   const { application, endpoint, store } = await start()
   const message = sample.message(application.id, { to: endpoint.id })
   await store.acceptMany([message])

@@ -1,4 +1,4 @@
-/** A session that asked for handoffs gets what is accepted, and no other session does; whatever may make a handoff wrong closes the lane. */
+/** Only a session that wants handoffs gets accepted deliveries; a change that could make a handoff wrong closes the lane. */
 import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
@@ -18,7 +18,7 @@ async function start(more: Partial<Endpoint> = {}, most = 10, starting = 1) {
     lanes.fetch(laneFetch(endpoint.id, TOKEN, { limit: most, starting, handoffPlaces: most }), NOW)
   const accept = async (message: Partial<NewMessage> = {}) =>
     (await store.acceptMany([sample.message(application.id, { receivedAt: NOW, ...message })]))[0]!
-  /** What is handed over of it. Else its lane is one to wake. */
+  /** The handed delivery. Otherwise the lane is woken. */
   const send = async (message: Partial<NewMessage> = {}): Promise<ClaimedDelivery | undefined> => {
     const before = lane.handedOver.length
     const { lanes: wakes } = await accept(message)
@@ -40,7 +40,7 @@ async function start(more: Partial<Endpoint> = {}, most = 10, starting = 1) {
   return { ...stage, lanes, lane, open, accept, send, inFlight, settle, giveBack, work }
 }
 
-test("a lane with nothing due is open, and is handed what is accepted: claimed, with its token, in the same transaction", async () => {
+test("a lane with nothing due is open, and accepted deliveries are claimed for it in the same transaction", async () => {
   const { work, accept, lane, inFlight } = await start()
   expect(work).toMatchObject({ open: true, deliveries: [] })
   const { messageId, lanes, matched } = await accept()
@@ -49,7 +49,7 @@ test("a lane with nothing due is open, and is handed what is accepted: claimed, 
   expect(inFlight()).toEqual([{ seq: 1, token: TOKEN, sent: 1 }])
 })
 
-test("what is handed over is as a fetch would give it", async () => {
+test("a handed delivery is as a fetch would return it", async () => {
   const { send, giveBack, open } = await start()
   const handed = (await send({ sessionId: "session", maxAttempts: 3, priority: "high" }))!
   await giveBack(handed)
@@ -59,7 +59,7 @@ test("what is handed over is as a fetch would give it", async () => {
   expect(payload(fetched!)).toEqual(payload(handed))
 })
 
-test("what has to wait for its turn is written down as such, until one is done with", async () => {
+test("a handed delivery that does not start is recorded as waiting, until another leaves", async () => {
   const { send, settle, inFlight } = await start()
   const handed = [await send(), await send(), await send()]
   expect(inFlight().map(({ sent }) => sent)).toEqual([1, 0, 0])
@@ -68,7 +68,7 @@ test("what has to wait for its turn is written down as such, until one is done w
   expect(inFlight()).toEqual([{ seq: 4, token: TOKEN, sent: 1 }])
 })
 
-test("who has as much in hand as asked for gets no more, and what follows does not overtake", async () => {
+test("a session at its limit gets no more, and later deliveries do not overtake", async () => {
   const { send, settle, open } = await start({}, 2)
   const first = await send()
   expect(first).toBeDefined()
@@ -79,7 +79,7 @@ test("who has as much in hand as asked for gets no more, and what follows does n
   expect((await open()).deliveries.map(({ seq }) => seq)).toEqual([3, 4])
 })
 
-test("what is in hand when the lane is opened takes its places", async () => {
+test("deliveries in hand when the lane opens take places", async () => {
   const { accept, lanes, open, send, endpoint } = await start({}, 2)
   await lanes.fetch(laneFetch(endpoint.id, TOKEN), NOW)
   await accept()
@@ -89,7 +89,7 @@ test("what is in hand when the lane is opened takes its places", async () => {
   expect(await send()).toBeUndefined()
 })
 
-test("large payloads take more of the room", async () => {
+test("large payloads take more places", async () => {
   const { send } = await start({}, 4)
   expect(await send({ payload: Buffer.alloc(8192) })).toBeDefined()
   expect(await send()).toBeDefined()
@@ -103,7 +103,7 @@ test("a lane that has more due than was fetched is not open", async () => {
   expect(await open()).toMatchObject({ open: false, deliveries: [{ seq: 1 }] })
 })
 
-test("nobody is handed what they did not ask for, nor what is not due, nor what stands in a line", async () => {
+test("no handoff without the caller's wish, before the due time, or in an ordered lane", async () => {
   const { send, lanes, endpoint } = await start()
   expect(await send({ deliverAt: NOW + 1000 })).toBeUndefined()
   await lanes.fetch(laneFetch(endpoint.id, TOKEN), NOW)
@@ -136,13 +136,13 @@ test.each<[string, (stage: Awaited<ReturnType<typeof start>>) => Promise<unknown
       db.close()
     },
   ],
-])("it is closed when %s", async (_name, close) => {
+])("the lane is closed when %s", async (_name, close) => {
   const stage = await start()
   await close(stage)
   expect(await stage.send()).toBeUndefined()
 })
 
-test("it is closed when its endpoint asks for time, and when something is given back", async () => {
+test("the lane is closed by a Retry-After and by a give-back", async () => {
   const asking = await start()
   const outcome = settlement(asking.endpoint.id, TOKEN, (await asking.send())!, 429)
   await asking.lanes.settle([{ ...outcome, gate: held(NOW + 60_000, 1) }])
@@ -156,7 +156,7 @@ test("it is closed when its endpoint asks for time, and when something is given 
   expect(await giving.send()).toBeUndefined()
 })
 
-test("what is on its way to a session that gives back is recalled, until a later fetch opens the lane again", async () => {
+test("handoffs in flight to a session that gives back are recalled, until a later fetch opens the lane", async () => {
   const { accept, giveBack, lane, open, send } = await start()
   const first = (await send())!
   await Promise.all([accept(), giveBack(first)])
@@ -167,7 +167,7 @@ test("what is on its way to a session that gives back is recalled, until a later
   expect(await send()).toMatchObject({ seq: 3 })
 })
 
-test("a fetch that was asked for before something is given back does not open the lane", async () => {
+test("a fetch that began before a give-back does not open the lane", async () => {
   const { lane, open, send, giveBack } = await start()
   const handed = (await send())!
   const [work] = await Promise.all([open(), giveBack(handed)])
@@ -176,7 +176,7 @@ test("a fetch that was asked for before something is given back does not open th
   expect(await send()).toBeUndefined()
 })
 
-test("what is handed to a session that is no longer there goes back, for the lane's next owner", async () => {
+test("a handoff to an ended session is given back for the lane's next owner", async () => {
   const { accept, lanes, endpoint, inFlight } = await start()
   const next = lanes.of({ endpointId: endpoint.id, token: TOKEN + 1 })
   expect((await accept()).lanes).toHaveLength(1)

@@ -1,4 +1,4 @@
-/** The index of what waits has two parts: a row is found in either, wherever a crash or an operator has left it. */
+/** The index of waiting rows has two parts: a row is found in either, also after a crash or an operator's change. */
 import { DatabaseSync } from "node:sqlite"
 import { expect, test } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
@@ -21,7 +21,7 @@ async function stage(messages: number, more: Parameters<typeof sqliteStage>[0] =
     const work = await lanesOf(store).fetch(laneFetch(endpoint.id, 7, { limit }), now)
     return { ...work, seqs: work.deliveries.map(({ seq }) => seq) }
   }
-  /** A lane that is open is handed what is sent. */
+  /** Sends to an open lane, and returns the handed delivery. */
   const hand = async () => {
     await lanesOf(store).fetch(laneFetch(endpoint.id, 7, { handoffPlaces: 10 }), NOW)
     await send()
@@ -30,7 +30,7 @@ async function stage(messages: number, more: Parameters<typeof sqliteStage>[0] =
   return { store, application, endpoint, hand, sql, fetch }
 }
 
-test("what is handed over stands in a part of its own until it is tried again", async () => {
+test("a handed delivery is in a part of its own until its retry", async () => {
   const { store, endpoint, hand, sql } = await stage(0)
   const handed = await hand()
   const part = () => sql("SELECT handed FROM webhook_deliveries")
@@ -39,7 +39,7 @@ test("what is handed over stands in a part of its own until it is tried again", 
   expect(part()).toEqual([{ handed: 0 }])
 })
 
-test("what was handed over and delivered waits with the others when it comes back to life", async () => {
+test("a handed delivery that is revived waits with the others", async () => {
   const { store, endpoint, hand, sql } = await stage(0)
   await lanesOf(store).settle([settlement(endpoint.id, 7, await hand(), 200)])
   const row = () => sql("SELECT status, handed FROM webhook_deliveries")
@@ -48,21 +48,21 @@ test("what was handed over and delivered waits with the others when it comes bac
   expect(row()).toEqual([{ status: "pending", handed: 0 }])
 })
 
-test("the oldest goes first, in whichever part it is", async () => {
+test("the oldest delivery of both parts goes first", async () => {
   const { fetch, sql } = await stage(6)
   sql("UPDATE webhook_deliveries SET handed = 1 WHERE seq IN (2, 3, 6)")
   expect(await fetch(4)).toMatchObject({ seqs: [1, 2, 3, 4] })
   expect(await fetch(4)).toMatchObject({ seqs: [5, 6], nextDueAt: null })
 })
 
-test.each([0, 1])("what comes due next is known from part %i", async (part) => {
+test.each([0, 1])("the next due time is read from part %i", async (part) => {
   const { fetch, sql } = await stage(3)
   sql(`UPDATE webhook_deliveries SET handed = ${part}, next_retry_at = ${NOW + 5} WHERE seq = 2`)
   sql(`UPDATE webhook_deliveries SET handed = ${1 - part}, next_retry_at = ${NOW + 9} WHERE seq = 3`)
   expect(await fetch(4)).toMatchObject({ seqs: [1], nextDueAt: NOW + 5 })
 })
 
-test.each([0, 1])("an ordered line takes what joins it from part %i", async (part) => {
+test.each([0, 1])("deliveries of part %i join an ordered lane", async (part) => {
   const { fetch, sql } = await stage(1, { ordered: true })
   sql(`UPDATE webhook_deliveries SET handed = ${part}, deferred = 1, next_retry_at = ${NOW + 5}`)
   expect(await fetch(1)).toMatchObject({ seqs: [], nextDueAt: NOW + 5 })
@@ -86,7 +86,7 @@ test("lanes are found, listed and counted by both parts", async () => {
   expect(await store.countDeliveries({ appId: application.id, live: true })).toBe(3)
 })
 
-test("a file from before there were parts is brought to them, with all that waits in it", async () => {
+test("a file without parts is migrated, with its waiting deliveries", async () => {
   const before = new DatabaseSync(":memory:")
   for (const sql of MIGRATIONS.slice(0, 2)) before.exec(sql)
   before.exec(

@@ -10,14 +10,14 @@ import { OPERATIONS, type OperationName } from "./operations.ts"
 
 const NOW = 1_900_000_000_000
 const next = { ...newest(50), from: 1000 }
-/** A sort, or a table that is read from end to end; a list of values is not one. */
+/** A sort, or a scan of a whole table; a list of values does not count. */
 const WHOLE = /TEMP B-TREE|SCAN (?!json_each)/
 const named = { limit: 50, order: "ascending", from: "x", back: false } as const
 
 type Arguments<N extends OperationName> =
   Parameters<(typeof OPERATIONS)[N]> extends [Context, ...infer A] ? A : never
 
-/** A store on this thread, which gives the plans of the statements that an operation runs. */
+/** A store on this thread that returns the plans of an operation's statements. */
 function open() {
   const connection = new Connection(":memory:")
   onTestFinished(() => connection.close())
@@ -53,7 +53,7 @@ function fill({ run }: ReturnType<typeof open>) {
   return endpoints
 }
 
-test("what a lane has to do is found through its indexes, and nothing is sorted", () => {
+test("a lane's deliveries are found by indexes, without a sort", () => {
   const store = open()
   const plans = fill(store).flatMap(({ id }) => {
     const { want, ...lane } = laneFetch(id, 1)
@@ -68,7 +68,7 @@ test("what a lane has to do is found through its indexes, and nothing is sorted"
   expect(text).not.toMatch(/TEMP B-TREE|SCAN (?!found)/)
 })
 
-test("what waits for an endpoint that becomes ordered is found past all that is finished", () => {
+test("waiting deliveries of an endpoint that becomes ordered are found without reading finished ones", () => {
   const store = open()
   const [endpoint] = fill(store)
   const [text] = store
@@ -77,7 +77,7 @@ test("what waits for an endpoint that becomes ordered is found past all that is 
   expect(text).toContain("SEARCH webhook_deliveries USING INDEX deliveries_live (handed=? AND webhook_id=?)")
 })
 
-test("retention finds what it removes by an index of its own", () => {
+test("retention finds its rows by an index of its own", () => {
   const plans = open().plan("purge", NOW, 500).join("\n")
   for (const index of ["deliveries_purge", "messages_purge", "messages_payload_until", "entries_expiry"])
     expect(plans).toContain(`INDEX ${index}`)
@@ -113,7 +113,7 @@ test.each<[string, DeliveryFilter, string]>([
     { endpointId: "e", eventTypes: ["a"], channel: "c", tag: "t", responseClass: 500, since: 1 },
     "INDEX deliveries_endpoint (ANY(<expr>) AND webhook_id=? AND seq<?)",
   ],
-])("deliveries %s are read in their order, each looked at once", (_what, filter, index) => {
+])("deliveries %s are read in order, each once", (_what, filter, index) => {
   const [plan] = open().plan("listDeliveries", filter, next)
   expect(plan).toContain(`SEARCH d USING ${index}`)
   expect(plan).not.toMatch(WHOLE)
@@ -122,7 +122,7 @@ test.each<[string, DeliveryFilter, string]>([
 test.each<[string, DeliveryFilter]>([
   ["an endpoint", { endpointId: "e" }],
   ["an application", { appId: "a" }],
-])("what waits for %s is found by its lanes, past all that is finished", (_whom, of) => {
+])("waiting deliveries of %s are found by lanes, without reading finished ones", (_whom, of) => {
   const { run, plan } = open()
   const filter = { ...of, live: true }
   const { id } = run("createTask", sample.task({ action: "cancel", filter })) as Task
@@ -140,7 +140,7 @@ test.each<[string, DeliveryFilter, string]>([
   ],
   ["an application", { appId: "a" }, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
   ["a tenant", { orgId: "o" }, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
-])("what waits for %s is sent now page by page, and no page is sorted", (_whom, of, index) => {
+])("waiting deliveries of %s are sent now page by page, without a sort", (_whom, of, index) => {
   const { run, plan } = open()
   const filter = { ...of, live: true, startableBy: NOW, datesBy: NOW, endpointSends: true }
   const { id } = run("createTask", sample.task({ action: "send-now", filter })) as Task
@@ -158,14 +158,14 @@ test("the attempts of an application are read endpoint by endpoint", () => {
   expect(plans.join("\n")).not.toMatch(WHOLE)
 })
 
-test("dead letters of a tenant are counted and grouped by an index that has no others", () => {
+test("dead letters of a tenant are counted and grouped by the index of dead letters", () => {
   const { plan } = open()
   const filter = { orgId: "o", status: "dead", undiscarded: true } as const
   for (const text of [...plan("countDeliveries", filter), ...plan("groupDead", filter, 10)])
     expect(text).toMatch(/^SCAN d USING INDEX deliveries_dead/)
 })
 
-test("a task of messages reads its application's", () => {
+test("a task over messages reads only its application's", () => {
   const { run, plan } = open()
   const task = sample.task({ action: "expunge", filter: { appId: "a", tag: "t" } })
   run("createTask", task)
@@ -174,7 +174,7 @@ test("a task of messages reads its application's", () => {
   )
 })
 
-test("every other list is a piece of an index, too", () => {
+test("every other list reads a range of an index", () => {
   const { plan } = open()
   const plans = {
     applications_org: plan("listApplications", "o", named),
@@ -197,12 +197,12 @@ test.each([
   "SELECT * FROM webhook_deliveries WHERE webhook_id = ?",
   "UPDATE webhook_deliveries SET next_retry_at = NULL WHERE status = 'failed' AND webhook_id = ?",
   "SELECT * FROM attempts WHERE webhook_id = ?",
-])("typed by an operator, the rows of an endpoint are found by jumping from era to era: %s", (text) => {
+])("an operator's query of an endpoint's rows skips from era to era: %s", (text) => {
   const { explain } = open()
   expect(explain(text)).toMatch(/^SEARCH \w+ USING INDEX \w+_endpoint \(ANY\(<expr>\) AND webhook_id=\?\)$/)
 })
 
-test("they are, too, when a file was analyzed while it was nearly empty", () => {
+test("queries skip from era to era also after an ANALYZE of a nearly empty file", () => {
   const { connection, plan } = open()
   const before = plan("listDeliveries", { endpointId: "e" }, next)
   connection.db.exec("ANALYZE")
@@ -211,7 +211,7 @@ test("they are, too, when a file was analyzed while it was nearly empty", () => 
   expect(plan("listDeliveries", { endpointId: "e" }, next)).toEqual(before)
 })
 
-test("one row is found by its name, whoever it belongs to", () => {
+test("one row is found by its name, without its tenant", () => {
   const { plan } = open()
   const found = [
     ...plan("getApplication", "o", "uid"),
@@ -229,7 +229,7 @@ test("one row is found by its name, whoever it belongs to", () => {
   for (const text of found) expect(text).not.toMatch(WHOLE)
 })
 
-test("a lane is passed over with one look, and counted by its own rows alone", () => {
+test("a lane is skipped with one probe, and counted by its own rows", () => {
   const store = open()
   fill(store)
   const plans = store.plan("listLanes", { orgId: ORG }, { ...named, from: "" }).join("\n")

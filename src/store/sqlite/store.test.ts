@@ -44,7 +44,7 @@ storeConformance("sqlite", async () => {
 
 const NOW = 1_900_000_000_000
 
-test("a second owner is refused while the first lives, and told who it is", async () => {
+test("a second owner is refused with the name of the first", async () => {
   const path = temporaryFile()
   const first = await open(path)
   await expect(open(path)).rejects.toMatchObject({
@@ -55,7 +55,7 @@ test("a second owner is refused while the first lives, and told who it is", asyn
   await open(path)
 })
 
-test("neither a long list nor a task that looks for its rows holds up a lookup", async () => {
+test("neither a long list nor a task delays a lookup", async () => {
   const path = temporaryFile()
   const store = await open(path)
   const application = sample.application()
@@ -94,7 +94,7 @@ test("tokens of a later opening are above every earlier one", async () => {
   expect(await (await open(path)).openTokens()).toBeGreaterThan(first + 1_000_000)
 })
 
-test("says once that another program changed the file", async () => {
+test("reports once that another program changed the file", async () => {
   const path = temporaryFile()
   const store = await open(path)
   const other = await open(path, false)
@@ -103,7 +103,7 @@ test("says once that another program changed the file", async () => {
   expect(await store.changedOutside()).toBe(false)
 })
 
-test("what was told in a transaction that was taken back is told again", async () => {
+test("a change by others that was reported in a rolled-back transaction is reported again", async () => {
   const path = temporaryFile()
   const store = await open(path)
   const other = await open(path, false)
@@ -116,13 +116,13 @@ test("what was told in a transaction that was taken back is told again", async (
   expect(changed).toEqual({ status: "fulfilled", value: true })
 })
 
-test("a call that fails in its middle leaves nothing, and those of the same moment are done once", async () => {
+test("a call that fails writes nothing, and the other calls of its tick run once", async () => {
   const store = await open(temporaryFile())
   const application = sample.application()
   const { id } = application
   await store.createApplication(application)
   const eventId = "same"
-  // The second time the store is wary: each call has its savepoint from the beginning.
+  // The second time each call has a savepoint.
   for (const kept of [2, 4]) {
     const results = await Promise.allSettled([
       store.acceptMany([sample.message(id)]),
@@ -134,7 +134,7 @@ test("a call that fails in its middle leaves nothing, and those of the same mome
   }
 })
 
-test("a send in somebody's transaction is refused: the file has a connection of its own", async () => {
+test("a send in a user's transaction is refused", async () => {
   const store = await open(temporaryFile())
   await expect(store.acceptMany([sample.message("acme")], {})).rejects.toMatchObject({ field: "tx" })
 })
@@ -173,7 +173,7 @@ test("every commit is synced to a write-ahead log", async () => {
   db.close()
 })
 
-test("a reset typed as SQL clears what the finished life left behind, and our own retry keeps its age", async () => {
+test("a reset typed as SQL clears the columns of the finished row, and Posthorn's retry keeps its age", async () => {
   const path = temporaryFile()
   const store = await open(path)
   const application = sample.application()

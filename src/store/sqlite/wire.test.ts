@@ -5,7 +5,7 @@ import type { NewMessage } from "../store.ts"
 import type { AcceptedOnThread } from "./accept.ts"
 import { wireOf } from "./wire.ts"
 
-/** Each value is another, so that none can take another's place. */
+/** All values differ, so that swapped fields are found. */
 const message: Required<NewMessage> = {
   id: "msg_1",
   orgId: "org",
@@ -105,7 +105,7 @@ test.each([
   ["accept", [[message], { a: "client" }]],
   ["settle", [[settlement, swapped, { ...settlement, attempt: null }]]],
   ["closeLane", ["ep_1", 7]],
-] as const)("the arguments of %s come out on the other thread as they were", (name, args) => {
+] as const)("the arguments of %s arrive unchanged on the other thread", (name, args) => {
   const { pack, unpack } = wireOf(name)
   expect(unpack(structuredClone(pack(args)))).toStrictEqual(args)
 })
@@ -114,15 +114,15 @@ test.each([
   ["accept", [accepted, { ...accepted, duplicate: false, lanes: [] }]],
   ["settle", ["applied", "stale"]],
   ["check", { kind: "sqlite", version: "3" }],
-] as const)("what %s answers comes back as it was", (name, value) => {
+] as const)("the result of %s arrives unchanged", (name, value) => {
   const { packAnswer, unpackAnswer } = wireOf(name)
   expect(unpackAnswer(structuredClone(packAnswer(value)))).toStrictEqual(value)
 })
 
 test.each([
   0, 1, 256, 4095, 4096, 70_000,
-])("%i bytes are the same on the other thread, whatever they are", (length) => {
-  // In the middle of a larger memory, as Node's own are.
+])("%i bytes of any value arrive unchanged on the other thread", (length) => {
+  // A view of a larger buffer, as in Node's pool.
   const bytes = Buffer.alloc(length + 20).subarray(10, 10 + length)
   for (let i = 0; i < length; i++) bytes[i] = i * 7
   const { pack, unpack } = wireOf("accept")
@@ -130,7 +130,7 @@ test.each([
   expect(Buffer.compare(toBuffer(out.payload), bytes)).toBe(0)
 })
 
-test("a text is one on the other thread as well", () => {
+test("a text arrives as a text on the other thread", () => {
   const { pack, unpack } = wireOf("accept")
   const [[out]] = unpack(structuredClone(pack([[{ ...message, payload: "text" }]]))) as [[NewMessage]]
   expect(out.payload).toBe("text")
