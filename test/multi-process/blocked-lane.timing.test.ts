@@ -93,6 +93,7 @@ test("claim and fetch for another lane read the same rows and take the same time
       name: "test",
     })
     onTestFinished(() => store.close())
+    schedule.serve({ transports: ["http"], endpoints: [] })
     await schedule.start({ due() {}, lost() {} })
     const times: number[] = []
     for (let n = 0; n < TIMES; n++) {
