@@ -253,6 +253,12 @@ describe("age and retention", () => {
     ).toBe(NOW + 6 * DAY)
   })
 
+  test("retention from the last attempt counts the attempt that delivered", () => {
+    const retention = { delivered: { after: 60, from: "last_attempted_at" } } as const
+    const policy = parsePolicy({ delays: [5], maxAttempts: 3, retention })
+    expect(settled({ lastAttemptedAt: NOW - DAY }, response(200), policy).purgeAt).toBe(NOW + 60_000)
+  })
+
   test("gateway and jobs keep the dead for ever, standard 90 days", () => {
     for (const policy of [PRESETS.gateway, PRESETS.jobs])
       expect(settled({ attemptCount: 99 }, response(500), policy).purgeAt).toBeNull()

@@ -146,7 +146,7 @@ function afterAttempt(unchanged: Change, outcome: AttemptOutcome, facts: Facts):
         nextRetryAt: null,
         deliveredAt: nowMs,
         errorDetail: null,
-        purgeAt: purgeAt("delivered", delivery.lastAttemptedAt, facts),
+        purgeAt: purgeAt("delivered", nowMs, facts),
       }
     case "rejected":
       return dead(attempted, "rejected", facts)
