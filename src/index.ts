@@ -40,9 +40,9 @@ export type { List, Listing, Order, PageInput, WholeListing } from "./resources/
 export type { NamedPolicy } from "./resources/policies.ts"
 export type { ContentQuery, ResponseClass, SpanQuery } from "./resources/query.ts"
 export type { ReplayQuery } from "./resources/replays.ts"
+export type { WaitingQuery } from "./resources/send-now.ts"
 export type { Task, TaskQuery } from "./resources/tasks.ts"
 export type { UsageQuery } from "./resources/usage.ts"
-export type { WaitingQuery } from "./resources/waiting.ts"
 export type { Worker } from "./resources/workers.ts"
 export type {
   AttemptCounts,

@@ -41,7 +41,7 @@ export class Admission {
   admit(always = false): RequestSlot {
     const { maxRequests, handlerMs } = this.#limits
     if (always) return new RequestSlot(this.#uncounted, handlerMs)
-    if (this.#counted.slots.size >= maxRequests) throw overloaded("too many requests are under way")
+    if (this.#counted.slots.size >= maxRequests) throw overloaded("too many requests are in flight")
     return new RequestSlot(this.#counted, handlerMs)
   }
 

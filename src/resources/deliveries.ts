@@ -10,9 +10,9 @@ import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
 import { DELIVERY_FIELDS, type DeliveryQuery, parseQuery, toFilter } from "./delivery-query.ts"
 import { bySeq, type Listing, listing, type PageInput } from "./paging.ts"
 import { date, policyFor, type ResourceContext, requireFound } from "./resource-context.ts"
+import { countWaiting, sendNow, type WaitingQuery } from "./send-now.ts"
 import type { Task } from "./tasks.ts"
-import { countWaiting, sendNow, type WaitingQuery } from "./waiting.ts"
-import { withWaits } from "./waits.ts"
+import { withWaits } from "./wait-reasons.ts"
 
 export type { DeliveryQuery } from "./delivery-query.ts"
 

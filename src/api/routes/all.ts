@@ -19,8 +19,8 @@ import { operationalWebhookRoutes } from "./operational-webhooks.ts"
 import { policyRoutes } from "./policies.ts"
 import { portalRoutes } from "./portal.ts"
 import { replayRoutes } from "./replays.ts"
-import { statisticsRoutes } from "./statistics.ts"
 import { taskRoutes } from "./tasks.ts"
+import { usageRoutes } from "./usage.ts"
 import { workerRoutes } from "./workers.ts"
 
 export const ROUTES: readonly Routes[] = [
@@ -42,7 +42,7 @@ export const ROUTES: readonly Routes[] = [
   keyRoutes,
   taskRoutes,
   operationalWebhookRoutes,
-  statisticsRoutes,
+  usageRoutes,
   environmentRoutes,
   workerRoutes,
   healthRoutes,

@@ -1,7 +1,7 @@
 /** Deliveries with their attempts, and the lanes they wait in: `/delivery` and `/lane`. */
 import { hasCode } from "../../core/errors.ts"
 import type { DeliveryQuery, RescheduleInput } from "../../resources/deliveries.ts"
-import type { WaitingQuery } from "../../resources/waiting.ts"
+import type { WaitingQuery } from "../../resources/send-now.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { type ContentParams, contentQuery, omitNullish, pageQuery, toDate } from "../query-params.ts"

@@ -5,12 +5,12 @@ import { operation } from "../operation.ts"
 import { omitNullish } from "../query-params.ts"
 import { Type } from "../schema.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
-import { ActiveAppCount, AppUsageStatsIn, AppUsageStatsOut, EndpointCountOut } from "../schemas/statistics.ts"
+import { ActiveAppCount, AppUsageStatsIn, AppUsageStatsOut, EndpointCountOut } from "../schemas/usage.ts"
 import { taskStartedOut } from "../views/views.ts"
 
 const tags = ["Statistics"]
 
-export const statisticsRoutes: Routes = (app, { tenant }) => {
+export const usageRoutes: Routes = (app, { tenant }) => {
   app.post(
     "/stats/usage/app",
     operation(

@@ -23,7 +23,7 @@ export async function countWaiting(context: ResourceContext, query: WaitingQuery
 export async function sendNow(context: ResourceContext, query: WaitingQuery): Promise<Task> {
   const filter = await parseWaiting(context, query)
   const task = await newTask(context, "send-now", "delivery.send-now", filter)
-  await openLanes(context, filter)
+  await endHolds(context, filter)
   return startTask(context, task)
 }
 
@@ -48,8 +48,8 @@ async function requireSending(context: ResourceContext, filter: DeliveryFilter):
     throw new PosthornError("conflict", `endpoint "${endpoint!.id}" is ${state} it before sending`)
 }
 
-/** Ends the Retry-After holds of the lanes of these deliveries. Other reactions to a receiver's responses are ended here as well. */
-async function openLanes(
+/** Ends the Retry-After holds of the lanes of these deliveries. */
+async function endHolds(
   { store, clock, endpointChanged }: ResourceContext,
   filter: DeliveryFilter,
 ): Promise<void> {
