@@ -54,7 +54,7 @@ export const MOST_STALLS = 5
 export const STALL_WAITS_MS: readonly number[] = [0, 0, 1000, 10_000, 60_000]
 const STALL_DELAY_MS = 1000
 
-interface Facts {
+interface SettleInput {
   readonly delivery: LiveDelivery
   readonly policy: Policy
   readonly nowMs: number
@@ -70,24 +70,24 @@ export function settle(
   random: Random,
   wallMs = nowMs,
 ): Change {
-  const facts = { delivery, policy, nowMs, random, wallMs }
+  const input = { delivery, policy, nowMs, random, wallMs }
   const unchanged: Change = { ...unchangedOf(delivery, nowMs), errorDetail: errorDetail(outcome) }
   switch (outcome.kind) {
     case "interrupted":
       return unchanged
     case "overdue":
-      return dead(unchanged, "expired", facts)
+      return dead(unchanged, "expired", input)
     case "cancelled":
     case "expunged":
-      return dead(unchanged, outcome.kind, facts)
+      return dead(unchanged, outcome.kind, input)
     case "stalled":
-      return dead(unchanged, "error", facts)
+      return dead(unchanged, "error", input)
     case "fault":
-      return setBack(unchanged, facts)
+      return setBack(unchanged, input)
     case "response":
     case "failure":
     case "ack":
-      return afterAttempt(unchanged, outcome, facts)
+      return afterAttempt(unchanged, outcome, input)
     default:
       return outcome satisfies never
   }
@@ -115,17 +115,17 @@ export function unchangedOf(
 }
 
 /**
- * Whether a due delivery is too old to be tried. `unheldSince` is the end of the last pause, disabling or downtime of our own: a delivery
- * whose age ended before it gets one attempt first. Waiting for another delivery or for a Retry-After is no such hold.
+ * Whether a due delivery is too old to be tried. `sendableSince`: when the endpoint was last resumed or enabled, or the store was last
+ * reached again, whichever is later. A delivery whose age ended before that time gets one attempt first.
  */
 export function isOverdue(
   delivery: LiveDelivery,
   policy: Policy,
   nowMs: number,
-  unheldSince: number,
+  sendableSince: number,
 ): boolean {
   const endsAt = ageEndsAt(delivery.ageFrom, policy)
-  return endsAt !== null && nowMs >= endsAt && endsAt > unheldSince
+  return endsAt !== null && nowMs >= endsAt && endsAt > sendableSince
 }
 
 /** When a delivery is too old to be tried again; null: never. */
@@ -133,8 +133,8 @@ export function ageEndsAt(ageFrom: number | null, policy: Policy): number | null
   return policy.maxAge === null || ageFrom === null ? null : ageFrom + Math.round(policy.maxAge * 1000)
 }
 
-function afterAttempt(unchanged: Change, outcome: AttemptOutcome, facts: Facts): Change {
-  const { delivery, policy, nowMs } = facts
+function afterAttempt(unchanged: Change, outcome: AttemptOutcome, input: SettleInput): Change {
+  const { delivery, policy, nowMs } = input
   const attemptCount = delivery.attemptCount + 1
   const attempted: Change = { ...unchanged, attemptCount, lastAttemptedAt: nowMs, stalls: 0 }
   const verdict = judge(outcome, policy)
@@ -146,26 +146,26 @@ function afterAttempt(unchanged: Change, outcome: AttemptOutcome, facts: Facts):
         nextRetryAt: null,
         deliveredAt: nowMs,
         errorDetail: null,
-        purgeAt: purgeAt("delivered", nowMs, facts),
+        purgeAt: purgeAt("delivered", nowMs, input),
       }
     case "rejected":
-      return dead(attempted, "rejected", facts)
+      return dead(attempted, "rejected", input)
     case "gone":
-      return { ...dead(attempted, "gone", facts), disableEndpoint: true }
+      return { ...dead(attempted, "gone", input), disableEndpoint: true }
     case "retry":
-      return retry(attempted, outcome, facts)
+      return retry(attempted, outcome, input)
     default:
       return verdict satisfies never
   }
 }
 
-function retry(attempted: Change, outcome: AttemptOutcome, facts: Facts): Change {
-  const { delivery, policy, nowMs, random, wallMs } = facts
+function retry(attempted: Change, outcome: AttemptOutcome, input: SettleInput): Change {
+  const { delivery, policy, nowMs, random, wallMs } = input
   const maxAttempts = delivery.maxAttempts ?? policy.maxAttempts
   if (maxAttempts !== null && attempted.attemptCount >= maxAttempts)
-    return dead(attempted, "exhausted", facts)
+    return dead(attempted, "exhausted", input)
   const endsAt = ageEndsAt(attempted.ageFrom, policy)
-  if (endsAt !== null && nowMs >= endsAt) return dead(attempted, "expired", facts)
+  if (endsAt !== null && nowMs >= endsAt) return dead(attempted, "expired", input)
 
   const holdMs = laneHoldMs(outcome, policy, wallMs)
   const dueAt = nowMs + Math.max(delayMs(policy, attempted.attemptCount, random), holdMs)
@@ -185,26 +185,26 @@ function laneHoldMs(outcome: AttemptOutcome, policy: Policy, wallMs: number): nu
 }
 
 /** A fault of our own is no attempt: the delivery is tried again soon, and set aside after too many faults. */
-function setBack(unchanged: Change, facts: Facts): Change {
-  const stalls = facts.delivery.stalls + 1
-  if (stalls >= MOST_STALLS) return dead({ ...unchanged, stalls }, "error", facts)
-  return { ...unchanged, stalls, nextRetryAt: facts.nowMs + STALL_DELAY_MS * 2 ** stalls }
+function setBack(unchanged: Change, input: SettleInput): Change {
+  const stalls = input.delivery.stalls + 1
+  if (stalls >= MOST_STALLS) return dead({ ...unchanged, stalls }, "error", input)
+  return { ...unchanged, stalls, nextRetryAt: input.nowMs + STALL_DELAY_MS * 2 ** stalls }
 }
 
-function dead(change: Change, reason: DeadReason, facts: Facts): Change {
+function dead(change: Change, reason: DeadReason, input: SettleInput): Change {
   return {
     ...change,
     status: "dead",
     deadReason: reason,
     nextRetryAt: null,
-    purgeAt: purgeAt(reason, change.lastAttemptedAt, facts),
+    purgeAt: purgeAt(reason, change.lastAttemptedAt, input),
   }
 }
 
 function purgeAt(
   outcome: "delivered" | DeadReason,
   lastAttemptedAt: number | null,
-  { delivery, policy, nowMs }: Facts,
+  { delivery, policy, nowMs }: SettleInput,
 ): number | null {
   const rule = policy.retention[outcome]
   if (rule === undefined) return null

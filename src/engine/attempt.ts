@@ -82,8 +82,8 @@ function whyNotSent(
   if (gate.deleted) return { kind: "cancelled" }
   if (delivery.payload === null) return { kind: "expunged" }
   if (target === null) return { kind: "fault", detail: targetError }
-  const unheldSince = Math.max(upSince, target.endpoint.resumedAt ?? 0)
-  return isOverdue(delivery, target.policy, now, unheldSince) ? { kind: "overdue" } : null
+  const sendableSince = Math.max(upSince, target.endpoint.resumedAt ?? 0)
+  return isOverdue(delivery, target.policy, now, sendableSince) ? { kind: "overdue" } : null
 }
 
 /** No token was issued: the receiver got no request, but the attempt counts as failed. */

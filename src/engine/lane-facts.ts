@@ -1,7 +1,7 @@
 /** Gathers the facts that the lane's state machine decides by. */
 import type { LaneSession } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
-import type { Facts } from "./lane-machine.ts"
+import type { LaneFacts } from "./lane-machine.ts"
 import type { LaneSender } from "./lane-sender.ts"
 import type { LaneState } from "./lane-state.ts"
 
@@ -17,7 +17,7 @@ export function factsOf(
   lane: LaneState,
   { isOpen }: LaneSession,
   { queue, sending, unsettled }: LaneSender,
-): Facts {
+): LaneFacts {
   const { ahead, isOrdered } = lane
   return {
     queued: queue.length,

@@ -34,7 +34,7 @@ export class LaneGate {
     this.#stored = stored
   }
 
-  /** Null while neither the store nor the receiver keeps requests from starting. A deleted endpoint's deliveries may: they are cancelled. */
+  /** Null while the lane may work. The lane of a deleted endpoint may, to cancel its deliveries. */
   closed(now: number): Closed | null {
     if (this.deleted) return null
     return closedBy(this.#state(), now)

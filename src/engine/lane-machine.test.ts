@@ -5,10 +5,10 @@ import {
   cameDue,
   decide,
   dueAt,
-  type Facts,
   fetchEnded,
   fetchStarted,
   heldUntil,
+  type LaneFacts,
   nextClaimAt,
   type Phase,
   REST_MS,
@@ -24,7 +24,7 @@ const DRY: Supply = { kind: "dry", until: null }
 const MORE: Supply = { kind: "more", until: null }
 const OVERTAKING: Supply = { kind: "overtaking", until: null }
 
-const facts = (more: Partial<Facts> = {}): Facts => ({
+const facts = (more: Partial<LaneFacts> = {}): LaneFacts => ({
   queued: 0,
   queuedPlaces: 0,
   mostPlaces: 8,
@@ -38,7 +38,7 @@ const facts = (more: Partial<Facts> = {}): Facts => ({
   ...more,
 })
 
-test.each<[string, Phase, Supply, Partial<Facts>, Action]>([
+test.each<[string, Phase, Supply, Partial<LaneFacts>, Action]>([
   ["fetches while the store has more and little is queued", WORKING, MORE, { queued: 1 }, { do: "fetch" }],
   ["has enough queued", WORKING, MORE, { queued: 2 }, { do: "wait", until: null }],
   ["fetches beside a full queue what overtakes it", WORKING, OVERTAKING, { queued: 5 }, { do: "fetch" }],

@@ -50,7 +50,7 @@ interface Fetching {
   readonly until: number | null
 }
 
-export interface Facts {
+export interface LaneFacts {
   readonly queued: number
   /** Places taken by queued deliveries, and the limit up to which overtaking deliveries are fetched. */
   readonly queuedPlaces: number
@@ -74,7 +74,7 @@ export type Action =
   | { readonly do: "end" }
   | { readonly do: "wait"; readonly until: number | null }
 
-export function decide(phase: Phase, supply: Supply, facts: Facts, now: number): Action {
+export function decide(phase: Phase, supply: Supply, facts: LaneFacts, now: number): Action {
   switch (phase.kind) {
     case "working":
       if (facts.stopping) return { do: "close", why: "stopping" }
@@ -100,7 +100,7 @@ export function decide(phase: Phase, supply: Supply, facts: Facts, now: number):
   }
 }
 
-function wantsFetch(supply: Supply, facts: Facts): boolean {
+function wantsFetch(supply: Supply, facts: LaneFacts): boolean {
   if (supply.kind === "dry" || supply.kind === "fetching") return false
   // An ordered lane fetches its next delivery while the outcome of the one before is being written.
   if (facts.ordered) return facts.queued + facts.sending === 0
@@ -108,7 +108,7 @@ function wantsFetch(supply: Supply, facts: Facts): boolean {
   return supply.kind === "overtaking" && facts.queuedPlaces < facts.mostPlaces
 }
 
-function isIdle(supply: Supply, { queued, sending, unsettled }: Facts): boolean {
+function isIdle(supply: Supply, { queued, sending, unsettled }: LaneFacts): boolean {
   return queued + sending + unsettled === 0 && supply.kind !== "fetching"
 }
 

@@ -1,7 +1,7 @@
 /** Keeps outcomes until they are written, also while the store is full or unreachable. */
 import { Backoff, type Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
-import { PosthornError } from "../core/errors.ts"
+import { hasCode, PosthornError } from "../core/errors.ts"
 import type { Logger } from "../observe/log.ts"
 import type { SettleResult } from "../store/store.ts"
 import type { PendingSettlement } from "./pending-settlement.ts"
@@ -48,8 +48,7 @@ export class SettlementQueue {
   }
 
   #failed(pending: PendingSettlement, error: unknown): void {
-    const hasEnded =
-      error instanceof PosthornError && (error.code === "store_failed" || error.code === "closed")
+    const hasEnded = hasCode(error, "store_failed") || hasCode(error, "closed")
     if (hasEnded || this.#givenUp) return this.#tell(() => pending.listener.refused(pending, error))
     if (this.#failures++ % LOG_EVERY === 0)
       this.#logger.error({ err: error }, "Outcomes could not be written; they are kept")

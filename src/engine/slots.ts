@@ -24,7 +24,8 @@ interface Generation {
 /** A taken slot. One exists for each request in flight, so it holds no more than its release needs. */
 export interface Slot {
   readonly generation: Generation
-  readonly gate: Timer | null
+  /** Of a suspect: running while no other suspect may start. */
+  readonly suspectTimer: Timer | null
 }
 
 export class Slots {
@@ -33,7 +34,7 @@ export class Slots {
   readonly #instruments: Instruments
   readonly #waiting = new Set<() => void>()
   #taken = 0
-  #suspect: Timer | null = null
+  #suspectTimer: Timer | null = null
   #newest: Generation = { since: Number.NEGATIVE_INFINITY, taken: 0, peak: 0 }
   #before = this.#newest
 
@@ -65,7 +66,7 @@ export class Slots {
     const free = this.#most - this.#taken
     const fair = inFlightInLane === 0 || inFlightInLane < free / SHARE
     const isSuspect = stalls >= SUSPECT_STALLS
-    if (free <= 0 || !fair || (isSuspect && this.#suspect !== null)) {
+    if (free <= 0 || !fair || (isSuspect && this.#suspectTimer !== null)) {
       this.#waiting.add(retry)
       return null
     }
@@ -74,28 +75,28 @@ export class Slots {
     const generation = this.#generation()
     generation.taken++
     generation.peak = Math.max(generation.peak, generation.taken + this.#before.taken)
-    return { generation, gate: isSuspect ? this.#closeGate() : null }
+    return { generation, suspectTimer: isSuspect ? this.#blockSuspects() : null }
   }
 
-  release({ generation, gate }: Slot): void {
+  release({ generation, suspectTimer }: Slot): void {
     this.#taken--
     this.#instruments.slotsChanged(this.#taken, this.#most - this.#taken)
     generation.taken--
-    if (gate !== null && this.#suspect === gate) this.#openGate()
+    if (suspectTimer !== null && this.#suspectTimer === suspectTimer) this.#allowSuspects()
     this.offer()
   }
 
-  #closeGate(): Timer {
-    this.#suspect = this.#clock.setTimer(SUSPECT_MS, () => {
-      this.#openGate()
+  #blockSuspects(): Timer {
+    this.#suspectTimer = this.#clock.setTimer(SUSPECT_MS, () => {
+      this.#allowSuspects()
       this.offer()
     })
-    return this.#suspect
+    return this.#suspectTimer
   }
 
-  #openGate(): void {
-    this.#suspect?.cancel()
-    this.#suspect = null
+  #allowSuspects(): void {
+    this.#suspectTimer?.cancel()
+    this.#suspectTimer = null
   }
 
   /** Lets waiting lanes try again in order. A lane that still gets no slot goes to the end of the queue. */

@@ -16,22 +16,22 @@ interface Lane {
   state: "later" | "ready" | "claimed" | "replaced"
 }
 
-interface Alarm {
+interface QueueEntry {
   readonly at: number
   readonly lane: Lane
 }
 
 type LaneSource = Pick<Store, "scanLanes" | "getEndpoints">
 
-const SPARE_ALARMS = 1000
+const SPARE_ENTRIES = 1000
 /** The queue of the endpoints that are served by name. No transport has this name. */
 const NAMED = ""
 
 export class MemorySchedule implements Schedule {
   readonly #store: LaneSource
   readonly #lanes = new Map<string, Lane>()
-  /** By transport: lanes that are not due, or not served. An alarm that is not current is ignored. */
-  readonly #alarms = new Map<string, Heap<Alarm>>()
+  /** By transport: lanes that are not due, or not served. An entry that is not current is ignored. */
+  readonly #queues = new Map<string, Heap<QueueEntry>>()
   /** Due lanes that are served, by application; the applications take turns. */
   readonly #ready = new Map<string, Lane[]>()
   readonly #turns: string[] = []
@@ -82,7 +82,7 @@ export class MemorySchedule implements Schedule {
     if (isEarlier) lane.dueAt = dueAt
     if (lane.state === "claimed") lane.transport = transport
     else if (lane.transport !== transport) this.#replace(lane, transport)
-    else if (isEarlier && lane.state === "later") this.#setAlarm(lane)
+    else if (isEarlier && lane.state === "later") this.#enqueue(lane)
   }
 
   /** Puts a lane that waits into the queue that it belongs to now. */
@@ -93,21 +93,21 @@ export class MemorySchedule implements Schedule {
 
   #add(lane: Lane): void {
     this.#lanes.set(lane.endpointId, lane)
-    this.#setAlarm(lane)
+    this.#enqueue(lane)
   }
 
-  #setAlarm(lane: Lane): void {
-    const queue = this.#named.has(lane.endpointId) ? NAMED : lane.transport
-    const alarms = this.#alarms.get(queue) ?? new Heap<Alarm>()
-    this.#alarms.set(queue, alarms)
-    alarms.push({ at: lane.dueAt, lane })
-    // A busy lane with a retry tomorrow leaves an alarm for tomorrow behind at every release.
-    if (alarms.size > 2 * this.#lanes.size + SPARE_ALARMS) alarms.retain(isCurrent)
+  #enqueue(lane: Lane): void {
+    const name = this.#named.has(lane.endpointId) ? NAMED : lane.transport
+    const queue = this.#queues.get(name) ?? new Heap<QueueEntry>()
+    this.#queues.set(name, queue)
+    queue.push({ at: lane.dueAt, lane })
+    // A busy lane with a retry tomorrow leaves an entry for tomorrow behind at every release.
+    if (queue.size > 2 * this.#lanes.size + SPARE_ENTRIES) queue.retain(isCurrent)
   }
 
   async claim(most: number, now: number): Promise<LaneClaim[]> {
     if (this.#unplaced.size > 0) await this.#place()
-    for (const alarms of this.#served()) this.#promote(alarms, now)
+    for (const queue of this.#served()) this.#promote(queue, now)
     const claims: LaneClaim[] = []
     while (claims.length < most) {
       const lane = this.#takeTurn()
@@ -130,10 +130,10 @@ export class MemorySchedule implements Schedule {
     }
   }
 
-  *#served(): Iterable<Heap<Alarm>> {
-    for (const queue of [NAMED, ...this.#transports]) {
-      const alarms = this.#alarms.get(queue)
-      if (alarms !== undefined) yield alarms
+  *#served(): Iterable<Heap<QueueEntry>> {
+    for (const name of [NAMED, ...this.#transports]) {
+      const queue = this.#queues.get(name)
+      if (queue !== undefined) yield queue
     }
   }
 
@@ -148,11 +148,11 @@ export class MemorySchedule implements Schedule {
     return lane
   }
 
-  #promote(alarms: Heap<Alarm>, now: number): void {
-    for (let alarm = alarms.peek(); alarm !== undefined && alarm.at <= now; alarm = alarms.peek()) {
-      alarms.pop()
-      if (!isCurrent(alarm)) continue
-      const { lane } = alarm
+  #promote(queue: Heap<QueueEntry>, now: number): void {
+    for (let entry = queue.peek(); entry !== undefined && entry.at <= now; entry = queue.peek()) {
+      queue.pop()
+      if (!isCurrent(entry)) continue
+      const { lane } = entry
       lane.state = "ready"
       const lanes = this.#ready.get(lane.appId)
       if (lanes === undefined) {
@@ -178,16 +178,16 @@ export class MemorySchedule implements Schedule {
     if (this.#turns.length > 0) return 0
     let nextAt = Number.POSITIVE_INFINITY
     for (const { dueAt } of this.#unplaced.values()) nextAt = Math.min(nextAt, dueAt)
-    for (const alarms of this.#served()) {
-      while (alarms.size > 0 && !isCurrent(alarms.peek()!)) alarms.pop()
-      nextAt = Math.min(nextAt, alarms.peek()?.at ?? nextAt)
+    for (const queue of this.#served()) {
+      while (queue.size > 0 && !isCurrent(queue.peek()!)) queue.pop()
+      nextAt = Math.min(nextAt, queue.peek()?.at ?? nextAt)
     }
     return nextAt === Number.POSITIVE_INFINITY ? null : nextAt
   }
 
-  /** How many alarms are set, stale ones too; for tests. */
-  get alarms(): number {
-    return [...this.#alarms.values()].reduce((sum, { size }) => sum + size, 0)
+  /** The number of queue entries, stale ones too; for tests. */
+  get queueEntries(): number {
+    return [...this.#queues.values()].reduce((sum, { size }) => sum + size, 0)
   }
 
   hasWaiting(now: number): boolean {
@@ -215,6 +215,6 @@ export class MemorySchedule implements Schedule {
   abandon(): void {}
 }
 
-function isCurrent({ at, lane }: Alarm): boolean {
+function isCurrent({ at, lane }: QueueEntry): boolean {
   return lane.state === "later" && lane.dueAt === at
 }

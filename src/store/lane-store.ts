@@ -35,7 +35,7 @@ export interface LaneStore {
 export interface LaneListener {
   /** A delivery was accepted, and claimed for this session in the same transaction. Called before `acceptMany` resolves. */
   handed(delivery: ClaimedDelivery): void
-  /** The same after `giveBack`, or a settle that closes the gate: the owner gives this delivery back. */
+  /** As `handed`, but the lane was closed meanwhile, by `giveBack` or by a settle: do not send this delivery, give it back. */
   recalled(delivery: ClaimedDelivery): void
   /** Another worker has claimed the lane: further fetches and settles fail. */
   lost(): void

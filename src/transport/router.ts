@@ -1,4 +1,4 @@
-/** Chooses the transport by the scheme of the URL. A new kind of transport is registered in `posthorn.ts` and nowhere else. */
+/** Chooses the transport by the scheme of the URL. `posthorn.ts` registers the transports. */
 import { fullAddress } from "../core/input.ts"
 import { transportOf } from "../core/transport-kind.ts"
 import type { AttemptSpan } from "../observe/instruments.ts"

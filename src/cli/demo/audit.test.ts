@@ -1,7 +1,7 @@
 /** The audit finds every kind of discrepancy. */
 import { expect, onTestFinished, test } from "vitest"
 import type { Attempt, Delivery } from "../../index.ts"
-import { audit, type Facts } from "./audit.ts"
+import { type AuditFacts, audit } from "./audit.ts"
 import { ENDPOINTS, ORDERED } from "./endpoints.ts"
 import { DemoReceiver } from "./receiver.ts"
 import { DemoState } from "./state.ts"
@@ -26,7 +26,7 @@ async function balanced() {
   }
   const counts = { pending: 0, failed: 0, delivered: deliveries.length, dead: 0, calledOff: 0 }
   state.snapshot = { deliveries: deliveries as Delivery[], attempts: attempts as Attempt[], counts }
-  const facts: Facts = {
+  const facts: AuditFacts = {
     receipts: [1, 2].map((n) => ({ id: `msg_${n}`, matched: ENDPOINTS.length, duplicate: false })),
     dead: [{ deadReason: "gone" } as Delivery],
     replayed: 1,

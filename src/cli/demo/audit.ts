@@ -5,7 +5,7 @@ import type { DemoReceiver } from "./receiver.ts"
 import type { DemoState, StoreSnapshot } from "./state.ts"
 
 /** Observations of the scenario. */
-export interface Facts {
+export interface AuditFacts {
   /** The messages that were acknowledged to the sender. */
   readonly receipts: readonly Receipt[]
   /** The dead letters before the replay, and the number that was replayed. */
@@ -19,14 +19,14 @@ export interface Audit {
   readonly problems: readonly string[]
 }
 
-export function audit(state: DemoState, receiver: DemoReceiver, facts: Facts): Audit {
+export function audit(state: DemoState, receiver: DemoReceiver, facts: AuditFacts): Audit {
   const figures = count(state, receiver, facts)
   return { summary: summarise(figures, facts), problems: findProblems(figures, facts) }
 }
 
 type Figures = ReturnType<typeof count>
 
-function count({ snapshot, uids }: DemoState, receiver: DemoReceiver, { receipts }: Facts) {
+function count({ snapshot, uids }: DemoState, receiver: DemoReceiver, { receipts }: AuditFacts) {
   const { deliveries, attempts, counts } = snapshot
   const accepted = receipts.filter(({ duplicate }) => !duplicate)
   const attemptsThat = (status: string) => attempts.filter((attempt) => attempt.status === status).length
@@ -55,7 +55,7 @@ function count({ snapshot, uids }: DemoState, receiver: DemoReceiver, { receipts
   }
 }
 
-function findProblems(figures: Figures, { dead, replayed }: Facts): string[] {
+function findProblems(figures: Figures, { dead, replayed }: AuditFacts): string[] {
   const { counts, promised, taken, requests, attempts, answered, order } = figures
   const open = counts.pending + counts.failed
   const missing = figures.delivered.filter((pair) => !taken.has(pair))
@@ -76,7 +76,7 @@ function findProblems(figures: Figures, { dead, replayed }: Facts): string[] {
   return checks.filter(([holds]) => !holds).map(([, problem]) => problem)
 }
 
-function summarise(figures: Figures, { receipts, dead, replayed }: Facts): Audit["summary"] {
+function summarise(figures: Figures, { receipts, dead, replayed }: AuditFacts): Audit["summary"] {
   const { counts, accepted, promised, attempts, succeeded, failed, cutOff, requests, taken } = figures
   const atOnce = counts.delivered - replayed
   const repeated = receipts.length - accepted.length
