@@ -11,7 +11,7 @@ export const options = { ...flagOptions(NAMES), json: { type: "boolean" } } as c
 
 export const help = `posthorn config [--json] [flags]
 
-Prints every setting, its value, and where it came from: a flag, the environment, the file, or nobody said.
+Prints every setting, its value, and its source: a flag, the environment, the file, or the default.
 It takes the flags of posthorn serve, so that a command line can be tried out. Secrets are shown as "set".
 
   --json     for programs

@@ -20,7 +20,7 @@ export const help = `posthorn serve [flags]
 The HTTP API under /api/v1 and its reference at /docs. Clients for Svix work with it: give them its address
 and a key. At the first start an admin key is made and printed, this once; POSTHORN_API_KEY gives one instead
 (any text of 24 characters and more; one that is replaced there stays valid until it is revoked).
-SIGTERM and SIGINT stop it after the requests under way; a second one stops it at once.
+SIGTERM and SIGINT stop it after the requests in flight; a second one stops it at once.
 
 ${settingsHelp(NAMES)}
 
@@ -43,7 +43,7 @@ export async function run(flags: Flags): Promise<number> {
   told.info({ address, store }, `server ${process.pid} listens on ${address}, with ${store}`)
   if (process.stdout.isTTY) console.log(`Posthorn listens on ${address}; its reference is at ${address}/docs`)
   const signal = await stopped
-  told.info(`server ${process.pid} got ${signal}: finishes the requests under way`)
+  told.info(`server ${process.pid} got ${signal}: finishes the requests in flight`)
   await app.close()
   return 0
 }

@@ -1,5 +1,5 @@
 /** Errors in the command line or in a setting. */
-import { PosthornError } from "../core/errors.ts"
+import { hasCode } from "../core/errors.ts"
 import { nearest } from "../core/nearest.ts"
 import { printable } from "../core/text.ts"
 
@@ -14,7 +14,7 @@ export function unknown(what: string, typed: string, known: readonly string[]): 
 
 /** `names` maps the library's fields to the user's flags and variables. Other errors are returned unchanged. */
 export function asUsageError(error: unknown, names: { readonly [field: string]: string }): unknown {
-  if (!(error instanceof PosthornError) || error.code !== "invalid_input") return error
+  if (!hasCode(error, "invalid_input")) return error
   const { field = "", message } = error
   // "egress.allow" is a setting; "retry.delays" is a field of the setting "retry".
   const setting = names[field] === undefined ? (/^\w+/.exec(field)?.[0] ?? "") : field

@@ -33,9 +33,9 @@ export const options = { ...flagOptions(USED), force: FORCE }
 
 export const help = `posthorn worker --store URL [--schedule redis://HOST:PORT] [flags]
 
-Delivers what waits in the store, and nothing else. On PostgreSQL start as many as you like, on any machine;
-what one that is killed had in hand goes to the others. On SQLite one process at a time can deliver.
-SIGTERM and SIGINT stop it after the requests under way, ten seconds at most; a second one stops it at once.
+Delivers the waiting deliveries of the store, without an HTTP API. On PostgreSQL start as many workers as you
+like, on any machine; if one dies, the others take over its deliveries. On SQLite only one process can deliver.
+SIGTERM and SIGINT stop it after the requests in flight, ten seconds at most; a second one stops it at once.
 
 ${settingsHelp(USED)}
 
@@ -69,7 +69,7 @@ export async function run(flags: Flags): Promise<number> {
   const log = createLogger(logLevel === "silent" ? "silent" : "info")
   log.info(told, `worker ${process.pid} delivers from ${told.store}, scheduled by ${told.schedule}`)
   const signal = await stopped
-  log.info(`worker ${process.pid} got ${signal}: finishes the requests under way`)
+  log.info(`worker ${process.pid} got ${signal}: finishes the requests in flight`)
   await posthorn.close()
   return 0
 }

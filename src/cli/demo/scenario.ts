@@ -98,7 +98,7 @@ async function killInTheMiddle(demo: Demo): Promise<void> {
   await demo.engine?.kill()
   state.engine = "killed"
   const { pending, failed } = state.snapshot.counts
-  state.say("loud", "", `kill -9: ${pending + failed} deliveries open, ${SLEEPY}'s request under way`)
+  state.say("loud", "", `kill -9: ${pending + failed} deliveries open, ${SLEEPY}'s request in flight`)
   await pause(demo, 3 * BEAT_MS)
   const pid = await startEngine(demo)
   state.say("loud", "", `process ${pid} takes over: the file knows what is due and what was cut off`)
