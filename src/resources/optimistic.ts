@@ -1,5 +1,5 @@
 /** Optimistic concurrency: a change is computed from the stored row and saved if that row is unchanged. */
-import { PosthornError } from "../core/errors.ts"
+import { hasCode } from "../core/errors.ts"
 
 /** Each failed try means that another caller's change was saved, so 50 concurrent changes all succeed. */
 const MOST_TRIES = 50
@@ -10,7 +10,7 @@ export async function readAndSave<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt()
     } catch (error) {
-      const isStale = error instanceof PosthornError && error.code === "conflict" && error.field === undefined
+      const isStale = hasCode(error, "conflict") && error.field === undefined
       if (!isStale || left === 1) throw error
     }
   }

@@ -1,6 +1,6 @@
 /** The parts and helpers that all resources of the library share. */
 import type { Clock } from "../core/clock.ts"
-import { notFound, PosthornError } from "../core/errors.ts"
+import { hasCode, notFound } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
@@ -25,7 +25,7 @@ export interface ResourceContext {
   readonly maxPayloadBytes: number
   /** Checks the URLs of endpoints, also in a process that does not deliver. */
   readonly router: TransportRouter
-  /** The next four do nothing in a process that does not deliver: the delivering process finds the changes in the store. */
+  /** The next four tell this process's engine, if it delivers, and the other processes. */
   wake(lanes: readonly Woken[]): void
   endpointChanged(endpointId: string, appId: string): void
   recall(which: { readonly endpointId?: string; readonly appId?: string }): void
@@ -74,7 +74,7 @@ export async function createOrFind<T>(create: () => Promise<T>, find: () => Prom
   try {
     return await create()
   } catch (error) {
-    const before = error instanceof PosthornError && error.code === "conflict" ? await find() : null
+    const before = hasCode(error, "conflict") ? await find() : null
     if (before === null) throw error
     return before
   }

@@ -3,7 +3,7 @@
  * shadow tenant, which no key can name, so they are signed, retried and listed as any other.
  */
 import { BoundedCache } from "../core/bounded-cache.ts"
-import { describe, PosthornError } from "../core/errors.ts"
+import { describe, hasCode } from "../core/errors.ts"
 import type { EventSubscriber, InternalEvent } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
@@ -38,7 +38,7 @@ export class TenantWebhooks implements EventSubscriber {
   readonly #without = new BoundedCache<string, number>(MOST_CACHED)
   /** How often `open` made an application: a lookup that began before must not be cached. */
   #made = 0
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #inFlight = new Set<Promise<void>>()
 
   constructor(parts: TenantWebhooksParts) {
     this.#parts = parts
@@ -58,7 +58,7 @@ export class TenantWebhooks implements EventSubscriber {
     try {
       await tenant.applications.create({ name: "Operational webhooks", uid: TENANT_WEBHOOK_APP })
     } catch (error) {
-      if (!(error instanceof PosthornError && error.code === "conflict")) throw error
+      if (!hasCode(error, "conflict")) throw error
     }
     this.#made++
     this.#without.delete(orgId)
@@ -69,13 +69,13 @@ export class TenantWebhooks implements EventSubscriber {
     const notice = noticeOf(event, this.#parts.store)
     if (notice === null) return
     const sent = this.#send(notice).catch((error) => this.#lost(error))
-    this.#underWay.add(sent)
-    void sent.then(() => this.#underWay.delete(sent))
+    this.#inFlight.add(sent)
+    void sent.then(() => this.#inFlight.delete(sent))
   }
 
   /** Resolves when every webhook is accepted; the store must not close before. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay)
+    await Promise.all(this.#inFlight)
   }
 
   async #send(pending: Promise<Notice | null>): Promise<void> {
@@ -93,7 +93,7 @@ export class TenantWebhooks implements EventSubscriber {
 
   #lost(error: unknown): void {
     // Another process sent the same webhook.
-    if (error instanceof PosthornError && error.code === "conflict") return
+    if (hasCode(error, "conflict")) return
     this.#parts.logger.warn({ err: error }, `An operational webhook was lost: ${describe(error)}`)
   }
 

@@ -4,6 +4,7 @@
  */
 import { writeSync } from "node:fs"
 import { parseArgs } from "node:util"
+import { hasCode } from "../../src/core/errors.ts"
 import { openPosthorn, type PolicyInput, type Posthorn, PosthornError } from "../../src/index.ts"
 
 const { values } = parseArgs({
@@ -117,7 +118,7 @@ async function unlessFound(found: Promise<unknown>, create: () => Promise<unknow
   try {
     await found
   } catch (error) {
-    if (!(error instanceof PosthornError && error.code === "not_found")) throw error
+    if (!hasCode(error, "not_found")) throw error
     await create()
   }
 }

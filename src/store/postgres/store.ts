@@ -2,7 +2,7 @@
 
 import { getRandomValues } from "node:crypto"
 import { BoundedCache } from "../../core/bounded-cache.ts"
-import { invalid, PosthornError } from "../../core/errors.ts"
+import { hasCode, invalid } from "../../core/errors.ts"
 import { createIds } from "../../core/ids.ts"
 import { withoutPassword } from "../../core/location.ts"
 import type { Instruments } from "../../observe/instruments.ts"
@@ -80,7 +80,7 @@ async function openDatabase(options: PostgresStoreOptions): Promise<Database> {
     return database
   } catch (error) {
     await database?.close()
-    const isPlain = error instanceof PosthornError && error.code === "store_unavailable"
+    const isPlain = hasCode(error, "store_unavailable")
     throw toOpeningError(isPlain ? (error.cause ?? error) : error, where)
   }
 }
