@@ -1,6 +1,7 @@
-/** The gain of SQLite's own thread, against the same engine with the store on the main thread. */
-
+/** A SQLite store on the main thread, to measure the gain of its own thread. */
+import type { Channel } from "../../src/store/sqlite/channel.ts"
 import { type Call, Executor } from "../../src/store/sqlite/executor.ts"
+import { LaneSessions } from "../../src/store/sqlite/lane-sessions.ts"
 import { OPERATIONS, type OperationName } from "../../src/store/sqlite/operations.ts"
 import type { Store } from "../../src/store/store.ts"
 
@@ -24,13 +25,20 @@ export function storeOnMainThread(path: string): Store {
       else batch[i]!.reject(new Error(answer.failure.message))
     }
   }
-  const methods: { [name: string]: unknown } = { settlesTogether: true, close: async () => executor.close() }
-  for (const name of Object.keys(OPERATIONS) as OperationName[]) {
-    methods[name] = (...args: unknown[]) =>
-      new Promise((resolve, reject) => {
-        if (waiting.length === 0) setImmediate(flush)
-        waiting.push({ call: [name, args], resolve, reject })
-      })
-  }
-  return methods as unknown as Store
+  const call: Channel["call"] = (name, args, receive = (value) => value as never) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) setImmediate(flush)
+      waiting.push({ call: [name, args], resolve: (value) => resolve(receive(value)), reject })
+    })
+  const sessions = new LaneSessions({ call } as Channel)
+  const methods = Object.keys(OPERATIONS).map((name) => [
+    name,
+    (...args: unknown[]) => call(name as OperationName, args),
+  ])
+  return {
+    ...Object.fromEntries(methods),
+    acceptMany: (messages, tx) => sessions.accept(messages, tx),
+    openLane: (claim, listener, knownVersion) => sessions.open(claim, listener, knownVersion),
+    close: async () => executor.close(),
+  } satisfies Partial<Store> as unknown as Store
 }
