@@ -55,3 +55,14 @@ test("a close after the end waits until the thread has closed its connection", a
   expect(existsSync(`${path}-wal`)).toBe(false)
   await ended
 })
+
+test("an answer that arrives after the end of its call is ignored", async () => {
+  const channel = await Channel.open({ path: ":memory:", role: "owner" }, () => {})
+  const call = channel.call("openTokens", [])
+  await nextTurn()
+  const until = performance.now() + 50
+  while (performance.now() < until) {}
+  const ended = channel.end(new PosthornError("store_failed", "the file failed"))
+  await expect(call).rejects.toThrow("the file failed")
+  await ended
+})

@@ -144,7 +144,7 @@ export class Channel {
     const answered = this.#waiting.splice(0, message.answers.length)
     this.#unanswered = 0
     this.#flush()
-    if (answered[0]!.madeAt > 0) this.#measure(answered)
+    if (answered.length > 0 && answered[0]!.madeAt > 0) this.#measure(answered)
     for (const [i, one] of answered.entries()) this.#answer(one, message.answers[i]!)
   }
 
