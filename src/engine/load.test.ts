@@ -19,13 +19,13 @@ function start(taken: number, isBusy = true, busyLanes = 100) {
 }
 
 test.each<[number, boolean, number, number, number, string]>([
-  [256, true, 10, 10, 2, "a busy process has enough under way: a lane grows no farther than two"],
+  [256, true, 10, 10, 2, "a busy process has enough requests in flight: a lane grows no farther than two"],
   [255, true, 10, 10, 32, "there are too few to keep it busy: all that the endpoint allows"],
   [256, false, 10, 10, 32, "it has time left"],
   [256, true, 10, 100, 32, "the answer took much longer than others do"],
   [256, true, 10, 99, 2, "and not when it was quick all the same"],
   [256, true, 50, 140, 2, "nor when they all take long, since they wait in this process"],
-])("%i under way, busy %s, answers in %i ms, one in %i: at most %i, since %s", (taken, isBusy, othersMs, tookMs, most) => {
+])("%i in flight, busy %s, answers in %i ms, one in %i: at most %i, since %s", (taken, isBusy, othersMs, tookMs, most) => {
   expect(start(taken, isBusy).mostAfter(tookMs, othersMs)).toBe(most)
 })
 
@@ -33,7 +33,7 @@ test.each([
   [999, 2],
   [1999, 2],
   [2000, 32],
-])("requests that have been under way for %i ms are not counted once they hang: at most %i", (forMs, most) => {
+])("requests that have been in flight for %i ms are not counted once they hang: at most %i", (forMs, most) => {
   const { clock, mostAfter } = start(256)
   clock.advance(forMs)
   expect(mostAfter(10, 10)).toBe(most)

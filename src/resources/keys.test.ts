@@ -136,7 +136,7 @@ test("revoked here it opens nothing from that moment, though it was just used", 
   expect((await posthorn.keys.get(id)).revokedAt).toEqual(new Date(posthorn.context.clock.now()))
 })
 
-test("a read that was under way when it was revoked is not remembered", async () => {
+test("a read that was in flight when the key was revoked is not cached", async () => {
   let hold: Promise<void> | null = null
   const { posthorn, ring } = await open(
     (store) =>

@@ -21,7 +21,7 @@ async function startWithDead(
   return { harness, a }
 }
 
-/** Each look is answered by the store, behind the step that it has under way. */
+/** The store answers each poll after the step that it is running. */
 async function whenFinished(harness: Harness, taskId: string): Promise<void> {
   while ((await harness.posthorn.tasks.get(taskId)).status === "running") {}
 }

@@ -1,4 +1,4 @@
-/** A stop: what is under way ends well, what comes then is sent on, and the store is closed last. */
+/** A stop: requests in flight are finished, later requests are refused, and the store is closed last. */
 import { connect } from "node:net"
 import { expect, test } from "vitest"
 import type { Routes } from "../../src/api/context.ts"
@@ -6,7 +6,7 @@ import { healthRoutes } from "../../src/api/routes/health.ts"
 import { probeRoutes } from "./support/probe.ts"
 import { ApiServer } from "./support/server.ts"
 
-test("a request under way is finished before the Posthorn closes", async () => {
+test("a request in flight is finished before Posthorn closes", async () => {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
   const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
   const server = await ApiServer.start({

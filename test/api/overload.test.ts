@@ -1,4 +1,4 @@
-/** Too much at once: shed early, with a time to come again, and nothing that was accepted is lost. */
+/** Overload: requests are refused early with Retry-After, and no accepted message is lost. */
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
@@ -18,7 +18,7 @@ function gate(count: number) {
   return { wait, reached: reached.promise, open: opened.resolve }
 }
 
-test("a flood is answered at once: accepted and in the store, or told to come again", async () => {
+test("a flood is answered at once: accepted and in the store, or refused with Retry-After", async () => {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
   const server = await ApiServer.start({ routes: [probeRoutes({ created: () => opened })], maxRequests: 10 })
   const create = async (n: number) => {
@@ -104,7 +104,7 @@ function stalling() {
 const post = (server: ApiServer, key: string) =>
   server.call("POST", "/app", { body: { name: "x" }, headers: { "idempotency-key": key } })
 
-test("a client that is told to come again makes no room before the work on its request is done", async () => {
+test("a request that timed out keeps its place until the work on it is done", async () => {
   const { state, wrapStore } = stalling()
   const { wait, reached, open } = gate(2)
   const routes = [probeRoutes({ wait, created: wait })]

@@ -82,7 +82,7 @@ test("workers deliver what another process accepts, and say once where from, wit
 test.each([
   "SIGTERM",
   "SIGINT",
-] as const)("%s lets the request under way finish, and the exit code is 0", async (signal) => {
+] as const)("%s lets the request in flight finish, and the exit code is 0", async (signal) => {
   const store = await freshDatabase()
   const { posthorn, receiver } = await sender(store)
   const answer = receiver.hold("/hook")

@@ -121,7 +121,7 @@ test("a changed endpoint fetches its own token", async () => {
   expect(tokens(receiver)).toEqual(["Bearer token-1", "Bearer token-2"])
 })
 
-test("a token that was under way when the endpoint changed is not used for what it has become", async () => {
+test("a token that was being fetched when the endpoint changed is not used for the changed endpoint", async () => {
   const { harness, receiver, auth, id } = await withOauth({ concurrency: 1 })
   let release = () => {}
   const held = new Promise<void>((asked) => {

@@ -128,7 +128,7 @@ test("concurrency grows from one with each success, to what the endpoint allows 
   await expectUnderWay(await Harness.start(), [1, 2, 3, 4, 4, 4, 4])
 })
 
-/** With as many requests under way to others as keep a process busy. */
+/** Other endpoints have enough requests in flight to keep the process busy. */
 async function startBeside256(options: HarnessOptions = {}): Promise<Harness> {
   const harness = await Harness.start(options)
   harness.receiver.always("/hangs", () => {})
@@ -154,7 +154,7 @@ test.each([
 })
 
 test.each([
-  ["with enough under way it grows to two", 0, [1, 2, 2, 2, 2]],
+  ["with enough requests in flight it grows to two", 0, [1, 2, 2, 2, 2]],
   ["whose other requests hang it grows as ever", 2000, [1, 2, 3, 4, 4]],
 ])("in a busy process %s", async (_, underWayMs, expected) => {
   const harness = await startBeside256()

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { Harness } from "../support/harness.ts"
 import { LogLines } from "../support/log-lines.ts"
 
-test("close waits for what is under way and writes it down", async () => {
+test("close waits for requests in flight and writes their outcomes", async () => {
   const harness = await Harness.start({ closeTimeoutMs: 5000 })
   let answer = () => {}
   harness.receiver.always("/", (_request, response) => {
@@ -68,7 +68,7 @@ test("a closed Posthorn refuses politely, twice closed is closed", async () => {
   })
 })
 
-test("sends that are under way when it closes are either refused or kept", async () => {
+test("sends that are in flight when it closes are either refused or kept", async () => {
   const harness = await Harness.start()
   await harness.endpoint({ eventTypes: ["nothing"] })
   const sends = Array.from({ length: 500 }, () => harness.send())

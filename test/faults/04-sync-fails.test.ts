@@ -20,7 +20,7 @@ async function expectClearEnd(program: Program, problem: RegExp): Promise<void> 
 
 test.for([
   10, 11, 12,
-])("when sync %i fails every send under way is refused with store_failed, the process ends, and a restart recovers", async (at) => {
+])("when sync %i fails every send in flight is refused with store_failed, the process ends, and a restart recovers", async (at) => {
   const campaign = await startCampaign(at)
   await campaign.finish(1)
   const program = campaign.launch(withSyncFault({ fault: "error=EIO", at }))
@@ -29,7 +29,7 @@ test.for([
     /PosthornError: the database file failed \(EIO: i\/o error, fdatasync\): stopping; a restart recovers from the file/,
   )
   await campaign.checkCrashed()
-  // Each sender has a send under way, always: none is left without an answer.
+  // Each sender always has a send in flight, and every send gets an answer.
   expect(program.lines).toContain("ready")
   const codes = campaign.refused.map((line) => line.split(" ").at(-1))
   expect(codes).toEqual(new Array(SENDERS).fill("store_failed"))

@@ -1,6 +1,6 @@
 /**
  * Fault 7 with several workers: something holds up the event loop of one for longer than its lease. Each of its lanes is taken over
- * once, each request that was under way is repeated once, and the worker takes part again. The table's 20 seconds are scaled with the lease.
+ * once, each request that was in flight is repeated once, and the worker takes part again. The table's 20 seconds are scaled with the lease.
  */
 import { describe, expect, test } from "vitest"
 import { ON_SHARED_SERVERS, Site } from "../multi-process/site.ts"

@@ -26,7 +26,7 @@ async function start(): Promise<{ remote: Remote; receiver: Receiver }> {
   return { remote, receiver }
 }
 
-/** Sends, blocks the loop as soon as requests are under way everywhere, and runs `meanwhile` while it is blocked. */
+/** Sends, blocks the loop as soon as every endpoint has a request in flight, and runs `meanwhile` while it is blocked. */
 async function blockInTheMiddle(
   remote: Remote,
   receiver: Receiver,

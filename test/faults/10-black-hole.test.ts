@@ -13,7 +13,7 @@ const NOTICED_MS = 5000
 const READ_MS = 10_000
 const AT_ONCE_MS = 100
 const RECOVERED_MS = 5000
-/** The second that `open` gives what is under way, and two calls that time out one after the other. */
+/** The second that `open` gives to requests in flight, and two calls that time out one after the other. */
 const CLOSED_MS = 11_000
 
 async function surviveHole(site: Site): Promise<void> {
@@ -82,7 +82,7 @@ test("reading, which may take long, times out when the server is known to be gon
   expect(performance.now() - holeAt).toBeLessThan(READ_MS)
 })
 
-test("closing ends in a black hole, with requests under way and outcomes that cannot be written", async () => {
+test("closing ends in a black hole, with requests in flight and outcomes that cannot be written", async () => {
   const site = await Site.open({ store: await migratedDatabase() })
   for (const lane of ["a", "b"]) await site.endpoint(lane)
   const { proxy, place: through } = await proxied(site.place)

@@ -60,7 +60,7 @@ test("an ordered line goes on behind it", async () => {
   await harness.published("delivery.delivered", 1)
 })
 
-test("a delivery that was under way at five crashes is set aside, one that was there by chance waits a while", async () => {
+test("a delivery that was in flight at five crashes is set aside; a delivery that was there by chance waits a while", async () => {
   const harness = await Harness.start({ open: false })
   await harness.open()
   const id = await harness.endpoint()

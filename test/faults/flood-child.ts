@@ -11,7 +11,7 @@ export interface Order {
   readonly count: number
   readonly atOnce: number
   readonly timeoutMs: number
-  /** Weighs while the requests are under way, so many milliseconds after they began, instead of after them. */
+  /** Measures memory this many milliseconds after the requests began, while they are in flight, instead of after them. */
   readonly weighAfterMs?: number
 }
 

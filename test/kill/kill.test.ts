@@ -13,7 +13,7 @@ test(
     const ground = await freshGround({ migrated: false })
     const seed = Math.floor(Math.random() * 2 ** 31)
     const { messages, delivered, dead, repeats, unknown } = await torture({ rounds: ROUNDS, seed, ground })
-    // The kills hit something: without work under way there would be nothing to lose.
+    // The kills hit something: without requests in flight there would be nothing to lose.
     expect(messages, `seed ${seed}`).toBeGreaterThan(100)
     expect(delivered, `seed ${seed}`).toBeGreaterThan(messages)
     expect(dead.exhausted, `seed ${seed}`).toBeGreaterThan(0)

@@ -76,7 +76,7 @@ export class World {
   }
 
   /**
-   * The process is gone: threads and connections end in the middle of what they do, requests under way are never heard of again.
+   * The process is gone: threads and connections end in the middle of what they do, the outcomes of requests in flight are lost.
    */
   async crash(): Promise<void> {
     this.#failures.length = 0

@@ -117,7 +117,7 @@ describe.each(ON_OWN_SERVERS)("on %s", (_, ownServers) => {
       for (const { pid, hasEnded, program } of workers)
         if (!faults.some((fault) => fault.kind === "killed" && fault.pid === pid))
           expect(hasEnded, program.stderr).toBe(false)
-      // It hit something: work was under way everywhere, and zombies tried to write.
+      // The faults hit requests in flight, and frozen workers tried to write after a takeover.
       expect(total, `seed ${seed}`).toBeGreaterThan(1000)
       expect(repeats, `seed ${seed}`).toBeGreaterThan(0)
       expect(stale(), `seed ${seed}`).toBeGreaterThan(0)

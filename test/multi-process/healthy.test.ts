@@ -11,7 +11,7 @@ const BATCH = 100
 /** Fewer than there are lanes, even for all of them together: lanes go from hand to hand. */
 const MOST_LANES = 12
 const FAILING = 0.05
-/** Short: retries come due while others of the same lane are under way. */
+/** Short: retries come due while other requests of the same lane are in flight. */
 const RETRY = { delays: [0.02], maxAttempts: 20 }
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {

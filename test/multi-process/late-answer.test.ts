@@ -39,7 +39,7 @@ test("a retry that is fetched before the answer to the settle of its failure is 
   await site.send("lane")
   await expect.poll(timesSent).toBe(2)
   told.resolve()
-  // Each of these makes the worker look for more, beside the one that is under way.
+  // Each of these makes the worker look for more, beside the request in flight.
   for (let delivered = 2; delivered < 6; delivered++) {
     await site.send("lane")
     await expect.poll(() => site.sender.stats()).toMatchObject({ delivered })

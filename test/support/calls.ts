@@ -24,7 +24,7 @@ export class Calls {
     })
   }
 
-  /** Resolves when all is answered and nothing follows from the answers. Requests may still be under way, and hold up no look. */
+  /** Resolves when every call is answered and no call follows. Requests may still be in flight. */
   async whenAnswered(engine: Engine | null): Promise<void> {
     for (let calm = 0; calm < 3; calm++) {
       const before = this.#count

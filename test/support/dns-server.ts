@@ -172,7 +172,7 @@ export class DnsServer {
     respond({ rcode: "ok", records }, truncated)
   }
 
-  /** A query that comes again over TCP is the same one, told to come back: it gets the same answer. */
+  /** A query that is repeated over TCP after a truncated answer gets the same answer. */
   #next(name: string, type: Query["type"], over: Query["over"]): Answer {
     const answers = this.#answers.get(name) ?? (["nxdomain"] as const)
     const key = `${type} ${name}`

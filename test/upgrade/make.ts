@@ -74,5 +74,5 @@ const dump = execFileSync("pg_dump", ["--inserts", "--no-owner", "--no-privilege
 })
 writeFileSync(join(output, "posthorn.sql.gz"), gzipSync(dump.replace(/^\\.*$/gm, ""), { level: 9 }))
 writeFileSync(join(output, "facts.json"), `${JSON.stringify(facts, null, 2)}\n`)
-// As a crash ends it: one request is under way.
+// As a crash ends it: one request is in flight.
 process.exit()
