@@ -1,5 +1,7 @@
-/** The transport of an endpoint, by the scheme of its URL: `http` for `http:` and `https:`, and for text that is no URL. */
+/** Schemes of transports that only some workers serve: their lanes wait for such a worker. */
+const SPECIAL = /^\s*(relay):/i
+
+/** The transport of an endpoint, by the scheme of its URL. `http` attempts every other scheme, and refuses what it cannot send. */
 export function transportOf(url: string): string {
-  const scheme = /^\s*([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "http"
-  return scheme === "https" ? "http" : scheme
+  return SPECIAL.exec(url)?.[1]?.toLowerCase() ?? "http"
 }

@@ -38,7 +38,10 @@ const NAMESAKES = [
 
 const MESSAGE = { eventType: "a", payload: {} }
 
-describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
+describe.each(ON_SHARED_SERVERS)("on %s", (_, shared) => {
+  /** Without Posthorn's tables: the test sees where they go. */
+  const place = async () => ({ ...(await shared()), store: await freshDatabase() })
+
   test("everything is in the schema posthorn, beside tables of the user's with the same names", async () => {
     const there = await place()
     const user = await userOf(there.store)

@@ -255,7 +255,7 @@ export function sharedScheduleConformance(
       await worker.schedule.claim(10, 1)
       await world.sql(
         `INSERT INTO lanes (id, app_id, ready_at, transport)
-         SELECT transport || i, 'app-' || i % 100, 0, transport FROM generate_series(1, 20000) i, unnest(ARRAY['http', 'sqs']) AS transport`,
+         SELECT transport || i, 'app-' || i % 100, 0, transport FROM generate_series(1, 20000) i, unnest(ARRAY['http', 'relay']) AS transport`,
       )
       const claims: LaneClaim[] = []
       for (let now = 10_000; claims.length < 200; now++) {

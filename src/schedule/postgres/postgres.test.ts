@@ -32,9 +32,9 @@ test("a claim reads no lane of another transport, however many of them are due",
   const [worker] = await world.sql("SELECT id FROM workers")
   await world.sql(
     `INSERT INTO lanes (id, app_id, ready_at, transport)
-     SELECT 'ep-' || i, 'app-' || i % 100, i % 2, 'sqs' FROM generate_series(1, 100000) i`,
+     SELECT 'ep-' || i, 'app-' || i % 100, i % 2, 'relay' FROM generate_series(1, 100000) i`,
   )
-  await world.wake([lane("a"), lane("b"), lane("named", 0, "app", "sqs")])
+  await world.wake([lane("a"), lane("b"), lane("named", 0, "app", "relay")])
   const read = await world.database.transaction(async (runner) => {
     const run = async (text: string, ...values: unknown[]) =>
       (await runner.run({ name: "", text }, values))[0]!
@@ -48,7 +48,7 @@ test("a claim reads no lane of another transport, however many of them are due",
 test("the claim's search is a range of the index lanes_free for each transport", async () => {
   const world = await LaneWorld.create()
   const plan = await world.sql(`
-    EXPLAIN SELECT id FROM unnest('{http,sqs}'::text[]) AS s(transport) CROSS JOIN LATERAL (
+    EXPLAIN SELECT id FROM unnest('{http,relay}'::text[]) AS s(transport) CROSS JOIN LATERAL (
       SELECT id FROM lanes WHERE owner = 0 AND lanes.transport = s.transport AND ready_at <= 5 ORDER BY ready_at LIMIT 10
     ) due`)
   const text = plan.map((row) => row["QUERY PLAN"]).join("\n")
@@ -60,32 +60,20 @@ test("the claim's search is a range of the index lanes_free for each transport",
 
 test("the database and the program derive the same transport from a URL", async () => {
   const world = await LaneWorld.create()
-  const urls = [
+  const special = ["relay://q", " Relay://x"]
+  const others = [
     "http://a",
     "HTTPS://a",
     " https://a",
-    "sqs://q",
-    "Relay://x",
-    "a+b.c-d:1",
+    "file:///etc/passwd",
+    "relayed://x",
     "no scheme",
     "",
-    "1://",
     ":x",
-    "a b:c",
   ]
+  const urls = [...special, ...others]
   const rows = await world.sql("SELECT posthorn_transport(url) AS kind FROM unnest($1::text[]) AS url", urls)
   expect(rows.map(({ kind }) => kind)).toEqual(urls.map(transportOf))
-  expect(urls.map(transportOf)).toEqual([
-    "http",
-    "http",
-    "http",
-    "sqs",
-    "relay",
-    "a+b.c-d",
-    "http",
-    "http",
-    "http",
-    "http",
-    "http",
-  ])
+  expect(special.map(transportOf)).toEqual(["relay", "relay"])
+  expect(new Set(others.map(transportOf))).toEqual(new Set(["http"]))
 })

@@ -29,7 +29,7 @@ export const WORKER_EPOCHS = "ALTER TABLE workers ADD COLUMN epoch integer NOT N
 export const LANE_TRANSPORTS = `
 -- As \`transportOf\` in core/transport-kind.ts.
 CREATE FUNCTION posthorn_transport(url text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(nullif(lower(substring(url FROM '^\\s*([A-Za-z][A-Za-z0-9+.-]*):')), 'https'), 'http')
+  SELECT CASE WHEN url ~* '^\\s*relay:' THEN 'relay' ELSE 'http' END
 $$;
 
 ALTER TABLE lanes ADD COLUMN transport text COLLATE "C" NOT NULL DEFAULT 'http';
