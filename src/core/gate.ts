@@ -19,6 +19,9 @@ export interface GateState extends LearnedGate {
 export interface LoadedGate extends GateState {
   /** Goes up when an operator resets the gate: the store refuses updates that were computed before the reset. */
   readonly epoch: number
+  /** Of the update that was written last. */
+  readonly token: number
+  readonly revision: number
 }
 
 /**

@@ -5,7 +5,15 @@ import { ApplicationRates } from "./limits.ts"
 
 const NOW = 1_000_000
 const LIMITS: GateLimits = { appId: "app", concurrency: 4, rateLimit: null, appRateLimit: null }
-const OPEN: LoadedGate = { deleted: false, disabled: false, paused: false, holdUntil: null, epoch: 0 }
+const OPEN: LoadedGate = {
+  deleted: false,
+  disabled: false,
+  paused: false,
+  holdUntil: null,
+  epoch: 0,
+  token: 0,
+  revision: 0,
+}
 const SUCCESS = { kind: "response", status: 200, excerpt: "", retryAfter: null } as const
 const FAILURE = { kind: "failure", cause: "timeout" } as const
 
@@ -31,12 +39,23 @@ test("a hold that the receiver asked for closes the gate before it is stored", (
   expect(lane.close(NOW + 30, false)).toEqual({ holdUntil: NOW + 60, epoch: 0, revision: 2, closes: true })
   lane.load(OPEN)
   expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(held)
-  lane.written(1)
+  lane.written(7, 1)
   lane.load(OPEN)
   expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(held)
-  lane.written(2)
+  lane.written(7, 2)
   expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(held)
-  lane.load(OPEN)
+  lane.load({ ...OPEN, token: 7, revision: 2 })
+  expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
+})
+
+test("a fetch that read the gate before the last settle was written does not open it", () => {
+  const lane = gate()
+  lane.load({ ...OPEN, token: 6, revision: 9 })
+  lane.close(NOW + 60, true)
+  lane.written(7, 1)
+  lane.load({ ...OPEN, token: 6, revision: 9 })
+  expect(lane.mayStart(NOW, 0, LIMITS)).toEqual({ reason: "disabled", until: null })
+  lane.load({ ...OPEN, token: 8, revision: 1 })
   expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
 })
 

@@ -13,7 +13,15 @@ export interface GateLimits {
   readonly appRateLimit: number | null
 }
 
-const OPEN: LoadedGate = { deleted: false, disabled: false, paused: false, holdUntil: null, epoch: 0 }
+const OPEN: LoadedGate = {
+  deleted: false,
+  disabled: false,
+  paused: false,
+  holdUntil: null,
+  epoch: 0,
+  token: 0,
+  revision: 0,
+}
 
 export class LaneGate {
   readonly #concurrency = new Concurrency()
@@ -28,10 +36,13 @@ export class LaneGate {
     this.#appRates = appRates
   }
 
-  /** Takes the state that a fetch brought. An operator's reset overrides outcomes that are not written yet. */
+  /** Takes the state that a fetch read, unless a settle was written since. An operator's reset overrides outcomes that are not written yet. */
   load(stored: LoadedGate): void {
-    if (stored.epoch !== this.#stored.epoch) this.#unwritten = null
-    this.#stored = stored
+    const { epoch, token, revision, holdUntil, disabled } = this.#stored
+    const isReset = stored.epoch !== epoch
+    const isStale = stored.token < token || (stored.token === token && stored.revision < revision)
+    if (isReset) this.#unwritten = null
+    this.#stored = isStale && !isReset ? { ...stored, token, revision, holdUntil, disabled } : stored
   }
 
   /** Null while the lane may work. The lane of a deleted endpoint may, to cancel its deliveries. */
@@ -87,9 +98,9 @@ export class LaneGate {
   }
 
   /** The update of this revision is written, and so is all that was learned before it. */
-  written(revision: number): void {
+  written(token: number, revision: number): void {
     if (this.#unwritten === null || this.#unwritten.revision > revision) return
-    this.#stored = this.#state()
+    this.#stored = { ...this.#state(), token, revision }
     this.#unwritten = null
   }
 

@@ -130,7 +130,7 @@ export class LaneSender implements SettlementListener {
     const { change, attempt, gate } = pending.settlement
     const { clock, load, transport } = this.#deps
     try {
-      if (gate !== null) this.#lane.gate.written(gate.revision)
+      if (gate !== null) this.#lane.gate.written(this.#claim.token, gate.revision)
       load.wrote(clock.now() - settledAt)
       this.#listener.dueAt(result === "applied" ? change.nextRetryAt : clock.now())
       if (result === "applied") this.#emit("delivery.settled", pending)

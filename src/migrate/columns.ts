@@ -13,8 +13,13 @@ const KINDS: { readonly [type: string]: Kind } = {
   _text: "list",
 }
 
-/** State of one process, which is not moved. The target has the default. */
-const STAYS = new Set(["webhook_deliveries.handed", "webhook_deliveries.handed_token"])
+/** State of one process or of its tokens, which is not moved: PostgreSQL's tokens begin at 1. The target has the default. */
+const STAYS = new Set([
+  "webhook_deliveries.handed",
+  "webhook_deliveries.handed_token",
+  "endpoints.gate_token",
+  "endpoints.gate_revision",
+])
 
 export interface TableColumns {
   /** By name. */

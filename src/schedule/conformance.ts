@@ -204,6 +204,17 @@ export function scheduleConformance(name: string, make: () => Promise<ScheduleUn
       expect(ids(await schedule.claim(9, 600))).toEqual(["due"])
     })
 
+    test("a due lane whose endpoint changes its transport before it is claimed is offered once", async () => {
+      const { schedule, wake, changeUrl } = await make()
+      await wake([lane("a"), lane("b")])
+      expect(await schedule.claim(0, 1)).toEqual([])
+      await changeUrl("a", "relay://queue")
+      expect(ids(await schedule.claim(9, 2))).toEqual(["b"])
+      schedule.serve({ transports: ["http", "relay"], endpoints: [] })
+      expect(ids(await schedule.claim(9, 3))).toEqual(["a"])
+      expect(await schedule.claim(9, 4)).toEqual([])
+    })
+
     test("a lane whose endpoint changes its transport during a claim is offered as such once it is released", async () => {
       const { schedule, wake, changeUrl } = await make()
       await wake([lane("a")])

@@ -139,13 +139,15 @@ export class MemorySchedule implements Schedule {
 
   /** The next application's first lane; the application then goes to the end. */
   #takeTurn(): Lane | undefined {
-    const appId = this.#turns.shift()
-    if (appId === undefined) return undefined
-    const lanes = this.#ready.get(appId)!
-    const lane = lanes.shift()!
-    if (lanes.length > 0) this.#turns.push(appId)
-    else this.#ready.delete(appId)
-    return lane
+    for (let appId = this.#turns.shift(); appId !== undefined; appId = this.#turns.shift()) {
+      const lanes = this.#ready.get(appId)!
+      const lane = lanes.shift()!
+      if (lanes.length > 0) this.#turns.push(appId)
+      else this.#ready.delete(appId)
+      // A lane whose transport changed while it was ready is in another queue.
+      if (lane.state === "ready") return lane
+    }
+    return undefined
   }
 
   #promote(queue: Heap<QueueEntry>, now: number): void {

@@ -57,10 +57,24 @@ export function toJson(value: object | null): string | null {
 }
 
 /** State of an endpoint that does not exist. */
-export const MISSING: Row = { deleted: false, disabled: true, paused: false, hold_until: null, gate_epoch: 0 }
+export const MISSING: Row = {
+  deleted: false,
+  disabled: true,
+  paused: false,
+  hold_until: null,
+  gate_epoch: 0,
+  gate_token: 0,
+  gate_revision: 0,
+}
 
 export function toLoadedGate(row: Row, prefix = ""): LoadedGate {
-  return { ...toGateState(row, prefix), epoch: int(row[`${prefix}gate_epoch`]) }
+  const number = (column: string) => int(row[prefix + column])
+  const fence = {
+    epoch: number("gate_epoch"),
+    token: number("gate_token"),
+    revision: number("gate_revision"),
+  }
+  return { ...toGateState(row, prefix), ...fence }
 }
 
 export function toGateState(row: Row, prefix = ""): GateState {

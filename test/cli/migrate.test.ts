@@ -77,6 +77,18 @@ async function smallStore(messages: number): Promise<string> {
   return file
 }
 
+test("an endpoint that was held on SQLite can be held again on PostgreSQL, whose tokens begin at 1", async () => {
+  const file = await smallStore(1)
+  const db = new DatabaseSync(file)
+  db.exec("UPDATE endpoints SET gate_token = 4294967297, gate_revision = 9, gate_epoch = 3")
+  db.close()
+  const url = await freshDatabase()
+  expect(await run("--from", `sqlite:${file}`, "--to", url)).toMatchObject({ code: 0 })
+  const client = await connect(url)
+  const { rows } = await client.query("SELECT gate_token::int, gate_revision, gate_epoch FROM endpoints")
+  expect(rows).toEqual([{ gate_token: 0, gate_revision: 0, gate_epoch: 3 }])
+})
+
 test("killed again and again, the move goes on and ends with everything in its place", {
   timeout: PATIENCE_MS,
 }, async () => {

@@ -246,6 +246,22 @@ export function settling(name: string, setUp: SetUp): void {
       expect(await hold(2, last!, NOW - 3, 1)).toBe(NOW - 3)
     })
 
+    test.each([
+      [8, 9],
+      [9, 8],
+    ])("of the gate updates of one batch, revisions %i and %i, the highest stays", async (...revisions) => {
+      const { store, application, endpoint, send, fetch } = await setUp()
+      await send()
+      await send()
+      const { deliveries } = await fetch(1, 2)
+      const settlements = deliveries.map((one, i) => ({
+        ...settlement(endpoint.id, 1, one, 200),
+        gate: held(NOW - revisions[i]!, revisions[i]!),
+      }))
+      await lanesOf(store).settle(settlements)
+      expect((await store.getEndpoint(application.id, endpoint.id))!.holdUntil).toBe(NOW - 9)
+    })
+
     test("an operator's reset of the gate is not undone by an outcome from before it", async () => {
       const { store, application, endpoint, send, fetch } = await setUp()
       await send()

@@ -63,7 +63,7 @@ function fetchLane(context: Context, lane: LaneFetch, inHand: number, at: Moment
   const { now } = at
   const state = context.connection
     .sql(
-      "SELECT version, ordered, disabled, paused, deleted_at IS NOT NULL AS deleted, hold_until, gate_epoch FROM endpoints WHERE id = ?",
+      "SELECT version, ordered, disabled, paused, deleted_at IS NOT NULL AS deleted, hold_until, gate_epoch, gate_token, gate_revision FROM endpoints WHERE id = ?",
     )
     .get(endpointId)
   context.openLanes.close(endpointId)

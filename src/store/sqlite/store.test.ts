@@ -246,13 +246,13 @@ test("a wake has the transport of its endpoint's URL, from an accept and from a 
   const store = await open(temporaryFile())
   const application = sample.application()
   await store.createApplication(application)
-  const [http, sqs] = ["https://a.example", "sqs://queue"].map((url) =>
+  const [http, relay] = ["https://a.example", "relay://hub"].map((url) =>
     sample.endpoint(application.id, { url }),
   )
-  for (const endpoint of [http!, sqs!]) await store.createEndpoint(endpoint)
+  for (const endpoint of [http!, relay!]) await store.createEndpoint(endpoint)
   const transports = (lanes: readonly LaneWake[]) =>
     Object.fromEntries(lanes.map(({ endpointId, transport }) => [endpointId, transport]))
   const [accepted] = await store.acceptMany([sample.message(application.id)])
-  expect(transports(accepted!.lanes)).toEqual({ [http!.id]: "http", [sqs!.id]: "sqs" })
+  expect(transports(accepted!.lanes)).toEqual({ [http!.id]: "http", [relay!.id]: "relay" })
   expect(transports(await store.scanLanes(null, 9))).toEqual(transports(accepted!.lanes))
 })
