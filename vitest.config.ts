@@ -3,12 +3,12 @@ import { bundledStoreThread } from "./test/support/bundle.ts"
 
 /** Tests that compare times run by themselves, one after the other, so that the others do not disturb them. */
 const TIMING = "**/*.timing.test.ts"
-/** What the engine promises must hold on every store and schedule: these run over each combination. */
+/** Tests of the engine's promises run on every store and schedule. */
 const ENGINE = "test/{acceptance,kill,model}/**/*.test.ts"
-/** And what the library and the server promise, on every store. */
+/** Tests of the library and the server run on every store. */
 const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
 const SERVER = "test/api/{matrix,idempotency}.test.ts"
-/** Files share a worker's modules: what a file loads, a second and more on a small machine, the next one has. */
+/** Test files share the modules of their worker: loading them for each file takes a second and more on a small machine. */
 const common = { testTimeout: 30_000, hookTimeout: 30_000, isolate: false }
 const plugins = [bundledStoreThread()]
 const exclude = [...configDefaults.exclude, TIMING]

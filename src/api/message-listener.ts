@@ -74,6 +74,8 @@ async function answer(
   app: string,
 ) {
   const startedAt = performance.now()
+  const { instruments } = dependencies.posthorn.context
+  const measuredAt = instruments.now()
   const state: RequestState = {
     id: requestId(request),
     params: { app_id: app },
@@ -100,9 +102,8 @@ async function answer(
     headers.push("content-length", `${Buffer.byteLength(body)}`)
     if (dependencies.isClosing()) headers.push("connection", "close")
     response.writeHead(status, headers).end(body)
-    const { logger, posthorn } = dependencies
-    const { instruments } = posthorn.context
-    instruments.requestAnswered("POST", ROUTE, status, instruments.now() - startedAt)
+    const { logger } = dependencies
+    instruments.requestAnswered("POST", ROUTE, status, instruments.now() - measuredAt)
     if (!logger.isLevelEnabled("info")) return
     const { method, url } = request
     const about = requestFields({ method, url, caller: state.caller }, status, performance.now() - startedAt)

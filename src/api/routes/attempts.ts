@@ -23,7 +23,7 @@ import {
 } from "../views/views.ts"
 
 const tags = ["Message Attempt"]
-const wishes = {
+const viewQuery = {
   with_content: Type.Optional(Type.Boolean({ description: "False leaves payloads and answers out." })),
   expanded_statuses: Type.Optional(
     Type.Boolean({ description: "True shows canceled as such, not as success." }),
@@ -34,7 +34,7 @@ const AttemptList = ListResponse("ListResponseMessageAttemptOut", AttemptOut)
 const attemptQuery = {
   ...PageQuery,
   ...content,
-  ...wishes,
+  ...viewQuery,
   ...status,
   status_code_class: Type.Optional(StatusCodeClass),
   with_msg: Type.Optional(Type.Boolean({ description: "Adds the message, without its payload." })),
@@ -103,7 +103,7 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
       auth: "app",
       tags,
       params: Type.Object({ ...MessageId, ...attemptId }),
-      querystring: Type.Object({ expanded_statuses: wishes.expanded_statuses }),
+      querystring: Type.Object({ expanded_statuses: viewQuery.expanded_statuses }),
       response: { 200: AttemptOut },
     }),
     async (request) => {
@@ -140,7 +140,7 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
         auth: "app",
         tags,
         params: Type.Object(EndpointId),
-        querystring: Type.Object({ ...PageQuery, ...content, ...wishes, ...status }),
+        querystring: Type.Object({ ...PageQuery, ...content, ...viewQuery, ...status }),
         response: { 200: ListResponse("ListResponseEndpointMessageOut", EndpointMessageOut) },
       },
     ),
@@ -170,7 +170,7 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
         auth: "app",
         tags,
         params: Type.Object(MessageId),
-        querystring: Type.Object({ ...PageQuery, expanded_statuses: wishes.expanded_statuses }),
+        querystring: Type.Object({ ...PageQuery, expanded_statuses: viewQuery.expanded_statuses }),
         response: { 200: ListResponse("ListResponseMessageEndpointOut", MessageEndpointOut) },
       },
     ),

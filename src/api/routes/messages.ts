@@ -54,14 +54,14 @@ export const messageRoutes: Routes = (app, { tenant }) => {
       response: { 200: ListResponse("ListResponseMessageOut", MessageOut) },
     }),
     async (request) => {
-      const wishes = viewOptions(request.query)
+      const view = viewOptions(request.query)
       const query = {
         ...contentQuery(request.query),
         ...pageQuery(request.query),
-        withPayload: wishes.content,
+        withPayload: view.content,
       }
       const list = await tenant(request).messages.list(request.params.app_id, query)
-      return listOut(list, (message) => messageOut(message, wishes))
+      return listOut(list, (message) => messageOut(message, view))
     },
   )
 

@@ -1,6 +1,6 @@
 /** The conformance suite of schedules that many processes share: PostgreSQL alone, and with Redis in front of it. */
 import { describe, expect, test } from "vitest"
-import { LaneCrew } from "../../../test/support/lane-crew.ts"
+import { LaneWorkers } from "../../../test/support/lane-workers.ts"
 import { LaneWorld, type OpenSchedule, proxied, type Worker } from "../../../test/support/lanes.ts"
 import type { Row } from "../../store/rows.ts"
 import type { LaneClaim } from "../../store/store.ts"
@@ -85,7 +85,7 @@ export function sharedScheduleConformance(
       const workers = [await world.worker(), await world.worker(), await world.worker()]
       const lanes = manyLanes(40).map(({ endpointId }) => endpointId)
       await world.wake(manyLanes(40))
-      const crew = await LaneCrew.start(world, workers)
+      const crew = await LaneWorkers.start(world, workers)
       await Promise.all(
         Array.from({ length: 4 }, async (_, sender) => {
           for (let round = 0; round < 150; round++) {

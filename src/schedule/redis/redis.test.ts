@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events"
 import { Redis } from "ioredis"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { FaultProxy } from "../../../test/support/fault-proxy.ts"
-import { LaneCrew } from "../../../test/support/lane-crew.ts"
+import { LaneWorkers } from "../../../test/support/lane-workers.ts"
 import { LaneWorld, type OpenSchedule, proxied } from "../../../test/support/lanes.ts"
 import { LogLines } from "../../../test/support/log-lines.ts"
 import { ownRedis } from "../../../test/support/servers/redis.ts"
@@ -307,7 +307,7 @@ describe("the schedule in Redis", () => {
     const workers = [await world.worker(), await world.worker()]
     const lanes = Array.from({ length: 30 }, (_, i) => lane(`ep-${i}`, 0, `app-${i % 3}`))
     await world.wake(lanes)
-    const crew = await LaneCrew.start(world, workers)
+    const crew = await LaneWorkers.start(world, workers)
     for (let round = 0; round < 300; round++) {
       const some = lanes.filter(() => Math.random() < 0.2).map(({ endpointId }) => endpointId)
       await crew.send(some, round)

@@ -24,7 +24,7 @@ const TAKE = {
     ) RETURNING lane`,
 }
 
-export class LaneCrew {
+export class LaneWorkers {
   readonly #world: LaneWorld
   readonly #workers: readonly CrewMember[]
   /** Lanes that two workers had at the same time. */
@@ -36,9 +36,9 @@ export class LaneCrew {
     this.#workers = workers.map((worker) => new CrewMember(worker, holders, this.shared))
   }
 
-  static async start(world: LaneWorld, workers: readonly Worker[]): Promise<LaneCrew> {
+  static async start(world: LaneWorld, workers: readonly Worker[]): Promise<LaneWorkers> {
     await world.sql(TABLE)
-    return new LaneCrew(world, workers)
+    return new LaneWorkers(world, workers)
   }
 
   /** Sends to each of these lanes, and tells one of the workers, or none. */
