@@ -1,13 +1,14 @@
 /** The lanes of this process: a run for each claimed lane, and the cached state of lanes that it had before. */
+import { BoundedCache } from "../core/bounded-cache.ts"
 import type { LaneClaim, LaneStore } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
 import { LaneRun } from "./lane-run.ts"
 import { LaneState } from "./lane-state.ts"
 import { ApplicationRates } from "./limits.ts"
 
-/** Limits for cached states of lanes without a run, and for open lanes with nothing to do. */
-const MOST_IDLE_LANES = 10_000
+/** Limits for open lanes with nothing to do, and for states, which lanes without a run leave behind. */
 const MOST_RESTING_LANES = 10_000
+const MOST_STATES = 25_000
 
 export interface LaneTableListener {
   /** A place may be free for a waiting lane. */
@@ -24,7 +25,7 @@ export class LaneTable {
   readonly #laneConcurrency: number
   readonly #listener: LaneTableListener
   readonly #runs = new Map<string, LaneRun>()
-  readonly #states = new Map<string, LaneState>()
+  readonly #states = new BoundedCache<string, LaneState>(MOST_STATES)
   readonly #appRates = new ApplicationRates()
   #resting = 0
 
@@ -75,9 +76,9 @@ export class LaneTable {
   }
 
   #stateOf({ endpointId, appId }: LaneClaim): LaneState {
-    const state = this.#states.get(endpointId) ?? new LaneState(appId, this.#appRates, this.#laneConcurrency)
-    // Reinserted, so that the map is in order of use and the least recently used states are evicted first.
-    this.#states.delete(endpointId)
+    const known = this.#states.get(endpointId)
+    if (known !== undefined) return known
+    const state = new LaneState(appId, this.#appRates, this.#laneConcurrency)
     this.#states.set(endpointId, state)
     return state
   }
@@ -94,7 +95,6 @@ export class LaneTable {
     if (this.#runs.get(claim.endpointId) !== run) return
     this.#runs.delete(claim.endpointId)
     this.#listener.released(claim, nextDueAt)
-    this.#forgetIdle()
     this.#listener.placeFree()
     this.#listener.changed()
   }
@@ -102,14 +102,5 @@ export class LaneTable {
   loseAll(): void {
     for (const run of this.#runs.values()) run.lose()
     this.#runs.clear()
-  }
-
-  #forgetIdle(): void {
-    if (this.#states.size <= MOST_IDLE_LANES + this.#runs.size) return
-    for (const endpointId of this.#states.keys()) {
-      if (this.#runs.has(endpointId)) continue
-      this.#states.delete(endpointId)
-      return
-    }
   }
 }

@@ -69,12 +69,8 @@ export const MISSING: Row = {
 
 export function toLoadedGate(row: Row, prefix = ""): LoadedGate {
   const number = (column: string) => int(row[prefix + column])
-  const fence = {
-    epoch: number("gate_epoch"),
-    token: number("gate_token"),
-    revision: number("gate_revision"),
-  }
-  return { ...toGateState(row, prefix), ...fence }
+  const [epoch, token, revision] = [number("gate_epoch"), number("gate_token"), number("gate_revision")]
+  return { ...toGateState(row, prefix), epoch, token, revision }
 }
 
 export function toGateState(row: Row, prefix = ""): GateState {
