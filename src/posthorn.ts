@@ -123,6 +123,7 @@ export async function openPosthorn(
     const context: ResourceContext = {
       ...shared,
       orgId: DEFAULT_ORG,
+      random,
       randomBytes,
       maxPayloadBytes: settings.maxPayloadBytes,
       router,

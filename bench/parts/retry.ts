@@ -11,7 +11,7 @@ const FAILING_ENDPOINTS = 20
 /** One message in this number goes to an endpoint that responds with 500. */
 const FAILING_SHARE = 10
 /** The second attempt is due long after the measurement. */
-const RETRY = { delays: [3600], maxAttempts: 2 }
+const RETRY = { delays: [3600], maxAttempts: 2, breaker: false } as const
 
 async function measure(bench: Bench): Promise<Values> {
   const library = await Library.open(bench.receiver)

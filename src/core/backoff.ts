@@ -23,6 +23,11 @@ export function scheduledDelay(delays: Delays, failure: number): number {
   }
 }
 
+/** The longest delay of the schedule in seconds, before jitter. */
+export function longestDelay(delays: Delays): number {
+  return "list" in delays ? Math.max(...delays.list, delays.then) : delays.cap
+}
+
 /** The delay in milliseconds with jitter drawn; a formula's cap holds after the jitter too. */
 export function delayMs(policy: Policy, failure: number, random: Random): number {
   const seconds = scheduledDelay(policy.delays, failure) * jitterFactor(policy, random)

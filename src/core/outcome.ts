@@ -1,23 +1,9 @@
 /** The outcomes of an attempt, and how a policy judges them. */
 import { invalid } from "./errors.ts"
+import { FAILURE_CAUSES, type FailureCause } from "./failure-causes.ts"
 import { wholeNumber } from "./input.ts"
 import type { Policy } from "./policy.ts"
 import { asPolicy, type PresetName } from "./presets.ts"
-
-/** Why there is no response: the closed list that a tenant sees. */
-export const FAILURE_CAUSES = [
-  "dns_error",
-  "connection_refused",
-  "connection_reset",
-  "tls_error",
-  "timeout",
-  "target_forbidden",
-  "response_too_large",
-  "invalid_response",
-  "network_error",
-  "auth_error",
-] as const
-export type FailureCause = (typeof FAILURE_CAUSES)[number]
 
 export type Outcome =
   /** `excerpt` is the start of the body, for error_detail; empty for a 2xx. */
@@ -48,6 +34,15 @@ export type Verdict = "delivered" | "retry" | "rejected" | "gone"
 
 /** Outcomes of a request that was sent. */
 export type AttemptOutcome = Extract<Outcome, { kind: "response" | "failure" | "ack" }>
+
+export function isAttempt(outcome: Outcome): outcome is AttemptOutcome {
+  return outcome.kind === "response" || outcome.kind === "failure" || outcome.kind === "ack"
+}
+
+export function isSuccess(outcome: Outcome): boolean {
+  if (outcome.kind === "ack") return outcome.result === "success"
+  return outcome.kind === "response" && outcome.status >= 200 && outcome.status < 300
+}
 
 export function judge(outcome: AttemptOutcome, policy: Policy): Verdict {
   switch (outcome.kind) {

@@ -1,6 +1,7 @@
 /** Checks a policy that a user wrote and fills in the defaults. Every error names the field. */
 import { invalid } from "./errors.ts"
 import { refuseUnknown, requireBoolean, requireNumber, requireOneOf, wholeNumber } from "./input.ts"
+import { parseAdaptive, parseAutoDisable, parseBreaker } from "./parse-protection.ts"
 import {
   DAY,
   DEAD_REASONS,
@@ -40,6 +41,9 @@ const FIELDS: { readonly [field in keyof Required<PolicyInput>]: true } = {
   connectTimeout: true,
   ordered: true,
   retention: true,
+  breaker: true,
+  adaptive: true,
+  autoDisable: true,
   max_attempts: true,
   backoff_schedule: true,
   connect_timeout: true,
@@ -49,7 +53,7 @@ const FIELDS: { readonly [field in keyof Required<PolicyInput>]: true } = {
   strategy: true,
 }
 
-/** A policy with one of these fields retries 5xx and missing responses and rejects every 4xx by default, as where they come from. */
+/** A policy with one of these fields comes from a system that rejects every 4xx and has no breaker: these are its defaults. */
 const CLASSIFYING = ["max_retries", "base_delay", "max_delay", "strategy"] as const
 
 /** `at` begins the field names of errors. */
@@ -60,7 +64,8 @@ export function parsePolicy(given: PolicyInput, at = "retry"): Policy {
   }
   refuseUnknown(given, Object.keys(FIELDS), at)
   const input = respelled(given, at)
-  const retryable = CLASSIFYING.some((field) => input[field] !== undefined) ? "5xx" : "non-2xx"
+  const isClassifying = CLASSIFYING.some((field) => input[field] !== undefined)
+  const retryable = isClassifying ? "5xx" : "non-2xx"
   const maxAttempts = parseMaxAttempts(input, at)
   const maxAge = input.maxAge == null ? null : requireNumber(input.maxAge, `${at}.maxAge`, 1, LONGEST_AGE)
   if (maxAttempts === null && maxAge === null)
@@ -82,6 +87,9 @@ export function parsePolicy(given: PolicyInput, at = "retry"): Policy {
     ),
     ordered: requireBoolean(input.ordered ?? false, `${at}.ordered`),
     retention: parseRetention(input.retention, `${at}.retention`),
+    breaker: parseBreaker(input.breaker ?? !isClassifying, `${at}.breaker`, maxAge),
+    adaptive: parseAdaptive(input.adaptive, `${at}.adaptive`),
+    autoDisable: parseAutoDisable(input.autoDisable ?? !isClassifying, `${at}.autoDisable`),
   }
 }
 

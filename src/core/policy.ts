@@ -32,6 +32,34 @@ export interface RetentionRule {
 /** How long finished deliveries are kept, by outcome. Without a rule they are kept for ever. */
 export type Retention = { readonly [outcome in "delivered" | DeadReason]?: RetentionRule }
 
+/** The circuit breaker of an endpoint; times in seconds. See docs/protection.md. */
+export interface BreakerPolicy {
+  /** Only tells when the breaker would open. */
+  readonly report: boolean
+  /** It opens after this many failures in a row … */
+  readonly failures: number
+  /** … or when this part of at least `attempts` attempts within `window` failed. */
+  readonly ratio: number
+  readonly attempts: number
+  readonly window: number
+  /** How long it is open: doubled each time, up to `maxOpen`. */
+  readonly open: number
+  readonly maxOpen: number
+  /** Requests a second while the backlog goes out, unless the endpoint took more before the outage. */
+  readonly ramp: number
+}
+
+/** The least delay in seconds by failure cause or HTTP status. */
+export interface AdaptivePolicy {
+  readonly [cause: string]: number
+}
+
+/** An endpoint without a success for `after` seconds is disabled, after at least `failures` failures. */
+export interface AutoDisablePolicy {
+  readonly after: number
+  readonly failures: number
+}
+
 export interface Policy {
   readonly delays: Delays
   readonly maxAttempts: number | null
@@ -47,6 +75,17 @@ export interface Policy {
   /** The default of `ordered` for endpoints with this policy. */
   readonly ordered: boolean
   readonly retention: Retention
+  readonly breaker: BreakerPolicy | false
+  readonly adaptive: AdaptivePolicy | false
+  readonly autoDisable: AutoDisablePolicy | false
+}
+
+/** Fields that policies stored by older versions do not have. */
+const UNPROTECTED = { breaker: false, adaptive: false, autoDisable: false } as const satisfies Partial<Policy>
+
+/** Stored policies were validated when they were written. */
+export function readPolicy(stored: string): Policy {
+  return { ...UNPROTECTED, ...JSON.parse(stored) }
 }
 
 export type RetentionInput = "never" | { after: number; from?: RetentionFrom }
@@ -65,6 +104,9 @@ export interface PolicyInput {
   connectTimeout?: number
   ordered?: boolean
   retention?: { [outcome in "delivered" | "dead" | DeadReason]?: RetentionInput }
+  breaker?: boolean | "report" | Partial<BreakerPolicy>
+  adaptive?: boolean | AdaptivePolicy
+  autoDisable?: boolean | Partial<AutoDisablePolicy>
   max_attempts?: number
   backoff_schedule?: readonly number[]
   connect_timeout?: number

@@ -4,13 +4,14 @@ import { parsePolicy } from "./parse-policy.ts"
 import { DAY, type Policy, STANDARD_RETENTION } from "./policy.ts"
 
 const KEEP_DEAD = { delivered: { after: 30 * DAY }, dead: "never" } as const
-const EXACT = { retryAfter: false, gone: false } as const
+const EXACT = { retryAfter: false, gone: false, breaker: false, adaptive: false, autoDisable: false } as const
 
 export const PRESETS = {
   standard: parsePolicy({
     delays: [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
     maxAttempts: 10,
     jitter: [0.8, 1.2],
+    adaptive: true,
   }),
   gateway: parsePolicy({
     ...EXACT,

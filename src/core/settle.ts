@@ -1,4 +1,5 @@
 /** The life of a delivery in one pure function: an outcome becomes a change. The stores only apply it; no other code has these rules. */
+import { adaptedDelayMs } from "./adaptive.ts"
 import { delayMs, type Random } from "./backoff.ts"
 import { type AttemptOutcome, errorDetail, judge, type Outcome } from "./outcome.ts"
 import type { DeadReason, Policy } from "./policy.ts"
@@ -168,7 +169,8 @@ function retry(attempted: Change, outcome: AttemptOutcome, input: SettleInput): 
   if (endsAt !== null && nowMs >= endsAt) return dead(attempted, "expired", input)
 
   const holdMs = laneHoldMs(outcome, policy, wallMs)
-  const dueAt = nowMs + Math.max(delayMs(policy, attempted.attemptCount, random), holdMs)
+  const scheduledMs = delayMs(policy, attempted.attemptCount, random)
+  const dueAt = nowMs + Math.max(adaptedDelayMs(policy, outcome, scheduledMs), holdMs)
   return {
     ...attempted,
     status: "failed",

@@ -1,9 +1,17 @@
 import { expect, test } from "vitest"
+import { HEALTHY } from "./protection.ts"
 import { type Gate, type Waiting, waitOf } from "./wait.ts"
 
 const NOW = 1_900_000_000_000
 const AT = { now: NOW, wall: NOW }
-const OPEN: Gate = { deleted: false, disabled: false, paused: false, holdUntil: null, head: null }
+const OPEN: Gate = {
+  deleted: false,
+  disabled: false,
+  paused: false,
+  holdUntil: null,
+  protection: HEALTHY,
+  head: null,
+}
 const DUE: Waiting = { seq: 2, nextRetryAt: null, deferred: false, dated: false }
 const retry = (ms: number): Waiting => ({ ...DUE, nextRetryAt: NOW + ms })
 const scheduled = (ms: number): Waiting => ({ ...retry(ms), deferred: true })

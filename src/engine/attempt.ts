@@ -82,7 +82,7 @@ function whyNotSent(
   if (gate.deleted) return { kind: "cancelled" }
   if (delivery.payload === null) return { kind: "expunged" }
   if (target === null) return { kind: "fault", detail: targetError }
-  const sendableSince = Math.max(upSince, target.endpoint.resumedAt ?? 0)
+  const sendableSince = Math.max(upSince, target.endpoint.resumedAt ?? 0, gate.sendableSince(now))
   return isOverdue(delivery, target.policy, now, sendableSince) ? { kind: "overdue" } : null
 }
 

@@ -118,8 +118,14 @@ export class Engine {
     this.tasks.start()
   }
 
-  /** Deliveries of these lanes are due now or at the given times. */
+  /** Deliveries of these lanes are due now or at the given times, but not before their gates open. */
   wake(lanes: readonly Woken[]): void {
+    const now = this.#parts.clock.now()
+    const heldUntil = (endpointId: string) => this.#lanes.heldUntil(endpointId, now) ?? now
+    this.#wake(lanes.map((lane) => ({ ...lane, dueAt: Math.max(lane.dueAt, heldUntil(lane.endpointId)) })))
+  }
+
+  #wake(lanes: readonly Woken[]): void {
     const now = this.#parts.clock.now()
     this.#parts.schedule.wake(lanes)
     let unclaimed = false
@@ -148,7 +154,8 @@ export class Engine {
     this.#parts.transport.forget(endpointId)
     this.#deps.tokens.forget(endpointId)
     this.#lanes.get(endpointId)?.recall()
-    this.wake([{ endpointId, appId, dueAt: this.#parts.clock.now() }])
+    // The change may have opened the gate: only a fetch knows.
+    this.#wake([{ endpointId, appId, dueAt: this.#parts.clock.now() }])
   }
 
   /** Deliveries of these lanes were cancelled: those that did not start are given back and fetched again. */

@@ -1,15 +1,26 @@
 import { expect, test } from "vitest"
-import type { LoadedGate } from "../core/gate.ts"
+import type { GateUpdate, LoadedGate } from "../core/gate.ts"
+import type { Outcome } from "../core/outcome.ts"
+import { PRESETS } from "../core/presets.ts"
+import { HEALTHY } from "../core/protection.ts"
 import { type GateLimits, LaneGate } from "./lane-gate.ts"
 import { ApplicationRates } from "./limits.ts"
 
 const NOW = 1_000_000
-const LIMITS: GateLimits = { appId: "app", concurrency: 4, rateLimit: null, appRateLimit: null }
+const LIMITS: GateLimits = {
+  appId: "app",
+  concurrency: 4,
+  rateLimit: null,
+  appRateLimit: null,
+  breaker: false,
+  autoDisable: false,
+}
 const OPEN: LoadedGate = {
   deleted: false,
   disabled: false,
   paused: false,
   holdUntil: null,
+  protection: HEALTHY,
   epoch: 0,
   token: 0,
   revision: 0,
@@ -17,7 +28,20 @@ const OPEN: LoadedGate = {
 const SUCCESS = { kind: "response", status: 200, excerpt: "", retryAfter: null } as const
 const FAILURE = { kind: "failure", cause: "timeout" } as const
 
-const gate = () => new LaneGate(new ApplicationRates())
+const BUSY = { kind: "response", status: 429, excerpt: "", retryAfter: "60" } as const
+
+const gate = () => new LaneGate(new ApplicationRates(), () => 0.5)
+
+function ended(outcome: Outcome, sending = 1, probe: number | null = null, now = NOW) {
+  return { outcome, probe, sending, most: 4, isBacklogGone: false, isRetry: false, now }
+}
+
+/** The gate learns of a 429 or a 410. */
+function close(lane: LaneGate, holdUntil: number | null, disables: boolean): GateUpdate | null {
+  return lane.learn(ended(BUSY), LIMITS, { holdUntil, disables })
+}
+
+const NOTHING = { holdUntil: null, disables: false }
 
 test.each<[string, Partial<LoadedGate>, string | null, number | null]>([
   ["nothing stored", {}, null, null],
@@ -35,8 +59,18 @@ test.each<[string, Partial<LoadedGate>, string | null, number | null]>([
 test("a hold that the receiver asked for closes the gate before it is stored", () => {
   const lane = gate()
   const held = { reason: "held", until: NOW + 60 }
-  expect(lane.close(NOW + 60, false)).toEqual({ holdUntil: NOW + 60, epoch: 0, revision: 1, closes: true })
-  expect(lane.close(NOW + 30, false)).toEqual({ holdUntil: NOW + 60, epoch: 0, revision: 2, closes: true })
+  expect(close(lane, NOW + 60, false)).toMatchObject({
+    holdUntil: NOW + 60,
+    epoch: 0,
+    revision: 1,
+    closes: true,
+  })
+  expect(close(lane, NOW + 30, false)).toMatchObject({
+    holdUntil: NOW + 60,
+    epoch: 0,
+    revision: 2,
+    closes: true,
+  })
   lane.load(OPEN)
   expect(lane.mayStart(NOW, 0, LIMITS)).toEqual(held)
   lane.written(7, 1)
@@ -51,7 +85,7 @@ test("a hold that the receiver asked for closes the gate before it is stored", (
 test("a fetch that read the gate before the last settle was written does not open it", () => {
   const lane = gate()
   lane.load({ ...OPEN, token: 6, revision: 9 })
-  lane.close(NOW + 60, true)
+  close(lane, NOW + 60, true)
   lane.written(7, 1)
   lane.load({ ...OPEN, token: 6, revision: 9 })
   expect(lane.mayStart(NOW, 0, LIMITS)).toEqual({ reason: "disabled", until: null })
@@ -61,22 +95,22 @@ test("a fetch that read the gate before the last settle was written does not ope
 
 test("an operator's reset opens a gate that closed before it, also before that is stored", () => {
   const lane = gate()
-  lane.close(NOW + 60, false)
+  close(lane, NOW + 60, false)
   lane.load({ ...OPEN, epoch: 1 })
   expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
-  expect(lane.close(NOW + 5, false)).toMatchObject({ holdUntil: NOW + 5, epoch: 1, revision: 2 })
+  expect(close(lane, NOW + 5, false)).toMatchObject({ holdUntil: NOW + 5, epoch: 1, revision: 2 })
 })
 
 test("an outcome that is never written leaves the gate as the store has it", () => {
   const lane = gate()
-  lane.close(NOW + 60, true)
+  close(lane, NOW + 60, true)
   lane.unlearn()
   expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
 })
 
 test("an endpoint that answered 410 gets nothing more, also before that is stored", () => {
   const lane = gate()
-  lane.close(null, true)
+  close(lane, null, true)
   lane.load(OPEN)
   expect(lane.mayStart(NOW, 0, LIMITS)).toEqual({ reason: "disabled", until: null })
 })
@@ -85,9 +119,9 @@ test("concurrency starts at one, grows with success up to the limit, and is halv
   const lane = gate()
   expect(lane.mayStart(NOW, 0, LIMITS)).toBeNull()
   expect(lane.mayStart(NOW, 1, LIMITS)).toEqual({ reason: "concurrency", until: null })
-  for (let sending = 1; sending <= 9; sending++) lane.learn(SUCCESS, sending, 4)
+  for (let sending = 1; sending <= 9; sending++) lane.learn(ended(SUCCESS, sending), LIMITS, NOTHING)
   expect(lane.allowed(LIMITS)).toBe(4)
-  lane.learn(FAILURE, 4, 4)
+  lane.learn(ended(FAILURE, 4), LIMITS, NOTHING)
   expect(lane.allowed(LIMITS)).toBe(2)
 })
 
@@ -102,8 +136,84 @@ test("a rate limit says when the next request may start", () => {
 
 test("the lanes of an application share its rate limit", () => {
   const rates = new ApplicationRates()
-  const [one, other] = [new LaneGate(rates), new LaneGate(rates)]
+  const [one, other] = [new LaneGate(rates, Math.random), new LaneGate(rates, Math.random)]
   const limits = { ...LIMITS, appRateLimit: 1 }
   one.started(NOW, limits)
   expect(other.mayStart(NOW, 0, limits)).toEqual({ reason: "rate", until: NOW + 1000 })
+})
+
+const PROTECTED: GateLimits = { ...LIMITS, breaker: PRESETS.standard.breaker }
+
+/** A lane whose breaker opened at NOW, for 30 s. */
+function opened(): LaneGate {
+  const lane = gate()
+  for (let i = 0; i < 5; i++) lane.learn(ended(FAILURE), PROTECTED, NOTHING)
+  return lane
+}
+
+test("the breaker closes the gate at the fifth failure in a row, and the update says so", () => {
+  const lane = gate()
+  const updates = Array.from({ length: 5 }, () => lane.learn(ended(FAILURE), PROTECTED, NOTHING))
+  expect(updates.map((update) => update?.transitions)).toEqual([[], [], [], [], ["opened", "failing"]])
+  expect(updates.at(-1)).toMatchObject({ closes: true, protection: { until: NOW + 30_000 } })
+  expect(lane.mayStart(NOW + 29_999, 0, PROTECTED)).toEqual({ reason: "breaker", until: NOW + 30_000 })
+})
+
+test("a half-open breaker lets one probe start, beside older requests, until it ends", () => {
+  const lane = opened()
+  const now = NOW + 30_000
+  expect(lane.mayStart(now, 3, PROTECTED)).toBeNull()
+  const probe = lane.started(now, PROTECTED)
+  expect(lane.mayStart(now, 4, PROTECTED)).toEqual({ reason: "probe", until: null })
+  lane.learn(ended(SUCCESS, 4, null, now), PROTECTED, NOTHING)
+  expect(lane.mayStart(now, 3, PROTECTED)).toEqual({ reason: "probe", until: null })
+  lane.ended(probe)
+  expect(lane.mayStart(now, 3, PROTECTED)).toBeNull()
+})
+
+test("a probe of an earlier open interval decides nothing", () => {
+  const lane = opened()
+  const old = lane.started(NOW + 30_000, PROTECTED)
+  lane.load({ ...OPEN, epoch: 1 })
+  for (let i = 0; i < 5; i++) lane.learn(ended(FAILURE, 1, null, NOW + 40_000), PROTECTED, NOTHING)
+  lane.learn(ended(SUCCESS, 1, old, NOW + 41_000), PROTECTED, NOTHING)
+  expect(lane.mayStart(NOW + 41_000, 0, PROTECTED)).toMatchObject({ reason: "breaker" })
+})
+
+test("after a good probe concurrency doubles and the ramp limits the rate", () => {
+  const lane = opened()
+  const now = NOW + 30_000
+  lane.learn(ended(SUCCESS, 1, lane.started(now, PROTECTED), now), PROTECTED, NOTHING)
+  expect(lane.allowed(PROTECTED)).toBe(2)
+  for (let i = 0; i < 10; i++) {
+    expect(lane.mayStart(now, 0, PROTECTED)).toBeNull()
+    lane.started(now, PROTECTED)
+  }
+  expect(lane.mayStart(now, 0, PROTECTED)).toEqual({ reason: "ramp", until: now + 1000 })
+})
+
+test("the ramp ends with the success after which nothing waits", () => {
+  const lane = opened()
+  const now = NOW + 30_000
+  lane.learn(ended(SUCCESS, 1, lane.started(now, PROTECTED), now), PROTECTED, NOTHING)
+  expect(lane.protection.phase).toBe("ramping")
+  lane.learn({ ...ended(SUCCESS, 1, null, now), isBacklogGone: true }, PROTECTED, NOTHING)
+  expect(lane.protection).toMatchObject({ phase: "closed", ramp: null })
+})
+
+test("a breaker that only reports starts every request", () => {
+  const lane = gate()
+  const limits = { ...LIMITS, breaker: { ...PRESETS.standard.breaker, report: true } as const } as GateLimits
+  const updates = Array.from({ length: 7 }, () => lane.learn(ended(FAILURE), limits, NOTHING))
+  expect(updates.map((update) => update?.transitions)).toEqual([
+    [],
+    [],
+    [],
+    [],
+    ["opened", "failing"],
+    [],
+    [],
+  ])
+  expect(lane.mayStart(NOW, 0, limits)).toBeNull()
+  expect(lane.learn(ended(SUCCESS), limits, NOTHING)?.transitions).toEqual(["closed", "recovered"])
 })

@@ -2,15 +2,47 @@
  * Decides whether a lane may start a request now, and if not, until when and why. Learns from every outcome. One worker owns a lane at a
  * time, so the decision is local; the stored part comes with each fetch.
  */
-import { type Closed, closedBy, type GateUpdate, type LoadedGate } from "../core/gate.ts"
-import type { Outcome } from "../core/outcome.ts"
+import type { Random } from "../core/backoff.ts"
+import { learn, signalOf, transitionOf } from "../core/breaker.ts"
+import { failingTransition, learnAttempt, mustDisable } from "../core/failing.ts"
+import { type Closed, closedBy, type GateUpdate, type LearnedGate, type LoadedGate } from "../core/gate.ts"
+import { isAttempt, isSuccess, type Outcome } from "../core/outcome.ts"
+import type { AutoDisablePolicy, BreakerPolicy } from "../core/policy.ts"
+import { HEALTHY, type Protection } from "../core/protection.ts"
 import { type ApplicationRates, Concurrency, RateWindow } from "./limits.ts"
+import { RecentAttempts } from "./recent-attempts.ts"
 
 export interface GateLimits {
   readonly appId: string
   readonly concurrency: number
   readonly rateLimit: number | null
   readonly appRateLimit: number | null
+  readonly breaker: BreakerPolicy | false
+  readonly autoDisable: AutoDisablePolicy | false
+}
+
+/** Names the open interval that a probe ends; null for other requests. An older probe does not decide a later interval. */
+export type Probe = number | null
+
+/** An attempt that ended, as far as the gate needs it. */
+export interface Ended {
+  readonly outcome: Outcome
+  /** From `LaneGate.started`. */
+  readonly probe: Probe
+  /** Requests in flight, this one included. */
+  readonly sending: number
+  /** How far the lane may grow now. */
+  readonly most: number
+  readonly isBacklogGone: boolean
+  /** Whether the delivery had been attempted before. */
+  readonly isRetry: boolean
+  readonly now: number
+}
+
+/** What the settlement of an outcome asks of the gate: a Retry-After, and whether the endpoint is disabled. */
+export interface Closing {
+  readonly holdUntil: number | null
+  readonly disables: boolean
 }
 
 const OPEN: LoadedGate = {
@@ -18,6 +50,7 @@ const OPEN: LoadedGate = {
   disabled: false,
   paused: false,
   holdUntil: null,
+  protection: HEALTHY,
   epoch: 0,
   token: 0,
   revision: 0,
@@ -26,23 +59,31 @@ const OPEN: LoadedGate = {
 export class LaneGate {
   readonly #concurrency = new Concurrency()
   readonly #rate = new RateWindow()
+  readonly #rampRate = new RateWindow()
+  readonly #recent = new RecentAttempts()
   readonly #appRates: ApplicationRates
+  readonly #random: Random
   #stored = OPEN
   /** Learned from outcomes whose settles are not written yet. */
-  #unwritten: (Pick<GateUpdate, "holdUntil" | "revision"> & { readonly disabled: boolean }) | null = null
+  #unwritten: (LearnedGate & { readonly revision: number; readonly disabled: boolean }) | null = null
   #revision = 0
+  #probe: Probe = null
+  /** A fetch found nothing more to send: the ramp ends with the next success. */
+  #isCaughtUp = false
 
-  constructor(appRates: ApplicationRates) {
+  constructor(appRates: ApplicationRates, random: Random) {
     this.#appRates = appRates
+    this.#random = random
   }
 
   /** Takes the state that a fetch read, unless a settle was written since. An operator's reset overrides outcomes that are not written yet. */
   load(stored: LoadedGate): void {
-    const { epoch, token, revision, holdUntil, disabled } = this.#stored
+    const { epoch, token, revision, holdUntil, protection, disabled } = this.#stored
     const isReset = stored.epoch !== epoch
     const isStale = stored.token < token || (stored.token === token && stored.revision < revision)
     if (isReset) this.#unwritten = null
-    this.#stored = isStale && !isReset ? { ...stored, token, revision, holdUntil, disabled } : stored
+    this.#stored =
+      isStale && !isReset ? { ...stored, token, revision, holdUntil, protection, disabled } : stored
   }
 
   /** Null while the lane may work. The lane of a deleted endpoint may, to cancel its deliveries. */
@@ -52,11 +93,13 @@ export class LaneGate {
   }
 
   #state(): LoadedGate {
-    const { holdUntil = null, disabled = false } = this.#unwritten ?? {}
+    const unwritten = this.#unwritten
+    if (unwritten === null) return this.#stored
     return {
       ...this.#stored,
-      disabled: this.#stored.disabled || disabled,
-      holdUntil: latest(this.#stored.holdUntil, holdUntil),
+      disabled: this.#stored.disabled || unwritten.disabled,
+      holdUntil: latest(this.#stored.holdUntil, unwritten.holdUntil),
+      protection: unwritten.protection,
     }
   }
 
@@ -64,37 +107,109 @@ export class LaneGate {
     return this.#stored.deleted
   }
 
+  get protection(): Protection {
+    return this.#unwritten?.protection ?? this.#stored.protection
+  }
+
+  /** Since when deliveries could be tried: while the breaker is open and while the backlog goes out, it is Posthorn that holds them. */
+  sendableSince(now: number): number {
+    const { phase, until } = this.protection
+    return phase === "ramping" ? now : (until ?? 0)
+  }
+
   /** Null when a request may start. */
   mayStart(now: number, sending: number, limits: GateLimits): Closed | null {
     const closed = this.closed(now)
     if (closed !== null) return closed
-    if (sending >= this.allowed(limits)) return { reason: "concurrency", until: null }
+    if (this.#isHalfOpen(limits)) {
+      if (this.#probe === this.#interval) return { reason: "probe", until: null }
+    } else if (sending >= this.allowed(limits)) return { reason: "concurrency", until: null }
     const waitMs = this.#rateWaitMs(now, limits)
-    return waitMs > 0 ? { reason: "rate", until: now + waitMs } : null
+    if (waitMs > 0) return { reason: "rate", until: now + waitMs }
+    const rampMs = this.#rampWaitMs(now, limits)
+    return rampMs > 0 ? { reason: "ramp", until: now + rampMs } : null
   }
 
-  started(now: number, { appId, rateLimit, appRateLimit }: GateLimits): void {
+  started(now: number, limits: GateLimits): Probe {
+    const { appId, rateLimit, appRateLimit } = limits
     if (rateLimit !== null) this.#rate.started(now)
     if (appRateLimit !== null) this.#appRates.of(appId).started(now)
+    if (this.#rampOf(limits) !== null) this.#rampRate.started(now)
+    if (!this.#isHalfOpen(limits)) return null
+    this.#probe = this.#interval
+    return this.#probe
   }
 
-  allowed({ concurrency }: GateLimits): number {
-    return this.#concurrency.allowed(concurrency)
+  get #interval(): number {
+    return this.protection.until ?? 0
   }
 
-  /** `sending` counts the request that ended; `most` is how far the lane may grow now. */
-  learn(outcome: Outcome, sending: number, most: number): void {
-    if (outcome.kind === "failure") this.#concurrency.failed()
-    else if (outcome.kind === "response" && outcome.status < 300) this.#concurrency.succeeded(sending, most)
+  allowed(limits: GateLimits): number {
+    return this.#isHalfOpen(limits) ? 1 : this.#concurrency.allowed(limits.concurrency)
   }
 
-  /** Closes the gate at once for a Retry-After or a 410. The update is written with the settle of that response. */
-  close(holdUntil: number | null, disables: boolean): GateUpdate {
+  /** The open interval is over, and no probe has decided yet. Callers have seen that the gate is not closed. */
+  #isHalfOpen({ breaker }: GateLimits): boolean {
+    return breaker !== false && !breaker.report && this.protection.phase === "open"
+  }
+
+  #rampOf({ breaker }: GateLimits): number | null {
+    const { phase, ramp } = this.protection
+    return breaker !== false && phase === "ramping" ? (ramp ?? breaker.ramp) : null
+  }
+
+  /** Null when nothing changed that has to be stored. The gate is closed at once; the update is written with the settle. */
+  learn(ended: Ended, limits: GateLimits, { holdUntil, disables }: Closing): GateUpdate | null {
+    const { outcome, probe, sending, most, isRetry, now } = ended
     const before = this.#state()
-    const disabled = before.disabled || disables
-    const learned = { holdUntil: latest(before.holdUntil, holdUntil), revision: ++this.#revision }
-    this.#unwritten = { ...learned, disabled }
-    return { ...learned, epoch: before.epoch, closes: true }
+    const learned = this.#protectionAfter(ended, limits, before.protection)
+    const protection = isAttempt(outcome) ? learnAttempt(learned, isSuccess(outcome), isRetry, now) : learned
+    this.ended(probe)
+    const isGood = isSuccess(outcome)
+    if (protection.phase === "ramping" && before.protection.phase !== "ramping") this.#concurrency.restart()
+    if (outcome.kind === "failure") this.#concurrency.failed()
+    else if (isGood && protection.phase === "ramping") this.#concurrency.doubled(sending, most)
+    else if (isGood) this.#concurrency.succeeded(sending, most)
+    if (holdUntil === null && !disables && protection === before.protection) return null
+
+    const fails = isAttempt(outcome) && !isGood && mustDisable(protection, limits.autoDisable, now)
+    const disableReason = disables ? "gone" : fails ? "failing" : null
+    const next = { holdUntil: latest(before.holdUntil, holdUntil), protection, revision: ++this.#revision }
+    this.#unwritten = { ...next, disabled: before.disabled || disableReason !== null }
+    const closes = closedBy(this.#state(), now) !== null
+    const transitions = [
+      transitionOf(before.protection, protection),
+      failingTransition(before.protection, protection),
+    ].filter((one) => one !== null)
+    return { ...next, epoch: before.epoch, closes, disables: disableReason, transitions }
+  }
+
+  #protectionAfter(
+    { outcome, probe, isBacklogGone, now }: Ended,
+    { breaker }: GateLimits,
+    before: Protection,
+  ) {
+    const signal = signalOf(outcome)
+    if (signal === null || breaker === false) return before
+    const recent = {
+      ...this.#recent.add(signal, breaker.window, now),
+      isBacklogGone: isBacklogGone || this.#isCaughtUp,
+    }
+    const isProbe = probe === this.#interval
+    const after = learn(before, signal, isProbe, recent, breaker, now, this.#random)
+    if (after.phase === before.phase) return after
+    this.#recent.forgetWindow()
+    this.#isCaughtUp = false
+    return after
+  }
+
+  caughtUp(): void {
+    this.#isCaughtUp = true
+  }
+
+  /** The request is not in flight any more. Without an outcome it decides nothing, and the next request is the probe. */
+  ended(probe: Probe): void {
+    if (probe !== null && probe === this.#probe) this.#probe = null
   }
 
   /** The update of this revision is written, and so is all that was learned before it. */
@@ -114,6 +229,11 @@ export class LaneGate {
       rateLimit === null ? 0 : this.#rate.waitMs(rateLimit, now),
       appRateLimit === null ? 0 : this.#appRates.of(appId).waitMs(appRateLimit, now),
     )
+  }
+
+  #rampWaitMs(now: number, limits: GateLimits): number {
+    const perSecond = this.#rampOf(limits)
+    return perSecond === null ? 0 : this.#rampRate.waitMs(perSecond, now)
   }
 }
 

@@ -59,6 +59,7 @@ export class LaneRun implements LaneListener {
     this.#sender = new LaneSender(deps, claim, lane, this.#session, {
       step: this.#step,
       isEnded: () => this.#phase.kind === "ended",
+      isDry: () => this.#supply.kind === "dry",
       dueAt: (at) => {
         this.#supply = machine.dueAt(this.#supply, at)
       },
@@ -232,6 +233,8 @@ export class LaneRun implements LaneListener {
       void this.#sender.giveBack(this.#takeQueue())
       return { kind: "dry", until: closed.until }
     }
+    if (deliveries.length + this.#sender.queue.length + this.#sender.sending.size === 0)
+      this.#lane.gate.caughtUp()
     if (mustGiveWay(this.#deps, this.#sender)) this.#leave("gives way")
     return machine.foundBy(deliveries.length, nextDueAt, this.#lane.isOrdered, beside, now)
   }

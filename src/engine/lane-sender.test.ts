@@ -30,11 +30,12 @@ function start(listener: Partial<SenderListener> = {}) {
   const sender = new LaneSender(
     deps,
     { endpointId: "ep", appId: "app", token: 1 },
-    new LaneState("app", new ApplicationRates(), 1),
+    new LaneState("app", new ApplicationRates(), 1, Math.random),
     session,
     {
       step: () => {},
       isEnded: () => false,
+      isDry: () => true,
       dueAt: () => {},
       held: () => {},
       returned: () => {},

@@ -1,4 +1,8 @@
 /** A lane's deliveries in hand: queued, in flight, then settled or given back. Each delivery leaves in one of the last two ways. */
+import { disablesAt } from "../core/failing.ts"
+import type { GateUpdate } from "../core/gate.ts"
+import { isSuccess } from "../core/outcome.ts"
+import type { Protection } from "../core/protection.ts"
 import type { DeliveryEvent } from "../observe/event-stream.ts"
 import type {
   ClaimedDelivery,
@@ -10,6 +14,7 @@ import type {
 } from "../store/store.ts"
 import { attempt, type Tried, toGivenBack, toSettlement } from "./attempt.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
+import type { Ended, Probe } from "./lane-gate.ts"
 import { LaneQueue } from "./lane-queue.ts"
 import type { LaneState } from "./lane-state.ts"
 import { PendingSettlement, type SettlementListener } from "./pending-settlement.ts"
@@ -22,6 +27,8 @@ export interface SenderListener {
   /** A request ended, or a slot may be free. */
   readonly step: () => void
   isEnded(): boolean
+  /** Whether nothing else of the lane is due in the store, as far as is known. */
+  isDry(): boolean
   /** A delivery of the lane is due in the store at this time. */
   dueAt(at: number | null): void
   /** The gate closed until this time; null: until somebody changes the endpoint. */
@@ -78,28 +85,29 @@ export class LaneSender implements SettlementListener {
       if (!holds()) return now + LEASE_RETRY_MS
       const slot = slots.take(this.sending.size, head.stalls, this.#listener.step)
       if (slot === null) return null
-      gate.started(now, limits)
+      const probe = gate.started(now, limits)
       const delivery = this.queue.shift()!
       this.sending.add(delivery.seq)
       this.#started++
-      void this.#deliver(delivery, slot)
+      void this.#deliver(delivery, slot, probe)
     }
     return null
   }
 
   /** Claimed → sent → settled → reported. */
-  async #deliver(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
+  async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe): Promise<void> {
+    if (probe !== null) this.#emitBreaker("half_open")
     const tried = await attempt(this.#deps, this.#lane, delivery)
     this.sending.delete(delivery.seq)
     const now = this.#deps.clock.now()
     if (tried.outcome.kind === "interrupted") {
+      this.#lane.gate.ended(probe)
       this.#listener.dueAt(now)
       return this.giveBack([delivery], tried).finally(() => this.#deps.slots.release(slot))
     }
     this.#unsettled++
     try {
-      this.#learn(tried)
-      const settlement = this.#settlementOf(delivery, tried)
+      const settlement = this.#settlementOf(delivery, tried, probe)
       this.#deps.settlements.settle(new PendingSettlement(this, this.#session, settlement, tried, slot, now))
     } catch (error) {
       return this.#outcomeLost(delivery, slot, error)
@@ -107,22 +115,31 @@ export class LaneSender implements SettlementListener {
     this.#listener.step()
   }
 
-  #learn({ outcome, startedAt }: Tried): void {
-    const { clock, load } = this.#deps
-    const { concurrency } = this.#lane.limits
-    const isSuccess = outcome.kind === "response" && outcome.status < 300
-    const most = isSuccess ? load.mostAfter(clock.now() - startedAt, concurrency) : concurrency
-    this.#lane.gate.learn(outcome, this.sending.size + 1, most)
+  #settlementOf(delivery: ClaimedDelivery, tried: Tried, probe: Probe): Settlement {
+    const { gate, limits, target } = this.#lane
+    const settlement = toSettlement(this.#deps, delivery, tried, (target ?? tried.target)?.policy)
+    const { holdLaneUntil: holdUntil, disableEndpoint: disables } = settlement.change
+    const ended = this.#endedOf(delivery, tried, probe)
+    const update = gate.learn(ended, limits, { holdUntil, disables })
+    if (update?.closes) this.#listener.held(gate.closed(ended.now)?.until ?? null)
+    if (update === null) return settlement
+    const disableEndpoint = update.disables !== null
+    return { ...settlement, change: { ...settlement.change, disableEndpoint }, gate: update }
   }
 
-  #settlementOf(delivery: ClaimedDelivery, tried: Tried): Settlement {
-    const policy = (this.#lane.target ?? tried.target)?.policy
-    const settlement = toSettlement(this.#deps, delivery, tried, policy)
-    const { disableEndpoint, holdLaneUntil } = settlement.change
-    if (!disableEndpoint && holdLaneUntil === null) return settlement
-    const gate = this.#lane.gate.close(holdLaneUntil, disableEndpoint)
-    this.#listener.held(holdLaneUntil)
-    return { ...settlement, gate }
+  #endedOf({ attemptCount }: ClaimedDelivery, { outcome, startedAt }: Tried, probe: Probe): Ended {
+    const { clock, load } = this.#deps
+    const { concurrency } = this.#lane.limits
+    const now = clock.now()
+    return {
+      outcome,
+      probe,
+      sending: this.sending.size + 1,
+      most: isSuccess(outcome) ? load.mostAfter(now - startedAt, concurrency) : concurrency,
+      isBacklogGone: this.queue.length + this.sending.size === 0 && this.#listener.isDry(),
+      isRetry: attemptCount > 0,
+      now,
+    }
   }
 
   written(pending: PendingSettlement, result: SettleResult): void {
@@ -135,6 +152,7 @@ export class LaneSender implements SettlementListener {
       this.#listener.dueAt(result === "applied" ? change.nextRetryAt : clock.now())
       if (result === "applied") this.#emit("delivery.settled", pending)
       else if (result === "superseded" && attempt !== null) this.#emit("delivery.answered_late", pending)
+      if (result !== "stale") this.#emitTransitions(gate, change.errorDetail)
       if (change.disableEndpoint) transport.forget(this.#claim.endpointId)
     } finally {
       this.#settled(slot)
@@ -149,7 +167,48 @@ export class LaneSender implements SettlementListener {
     events.emit({ type, delivery, endpointId, appId, change, attempt, detail, at })
     if (!change.disableEndpoint || tried.target === null) return
     const { endpoint } = tried.target
-    events.emit({ type: "endpoint.disabled", endpoint, trigger: "automatic", at })
+    const since = settlement.gate?.protection.failingSince ?? at
+    events.emit({ type: "endpoint.disabled", endpoint, trigger: "automatic", since, at })
+  }
+
+  #emitTransitions(gate: GateUpdate | null, error: string | null): void {
+    for (const to of gate?.transitions ?? []) {
+      if (to === "opened" || to === "closed") this.#emitBreaker(to, error)
+      else this.#emitFailing(to, gate!.protection, error)
+    }
+  }
+
+  #emitFailing(to: "failing" | "recovered", protection: Protection, error: string | null): void {
+    const { target } = this.#lane
+    if (target === null) return
+    const { failures, failingSince: since } = protection
+    this.#deps.events.emit({
+      type: `endpoint.${to}`,
+      endpoint: target.endpoint,
+      failures,
+      since,
+      disablesAt: disablesAt(protection, target.policy.autoDisable),
+      error,
+      at: this.#deps.clock.now(),
+    })
+  }
+
+  #emitBreaker(to: "opened" | "half_open" | "closed", error: string | null = null): void {
+    const { target, gate } = this.#lane
+    if (target === null) return
+    const { endpoint, policy } = target
+    const { until, downs } = gate.protection
+    const isReport = policy.breaker !== false && policy.breaker.report
+    const at = this.#deps.clock.now()
+    this.#deps.events.emit({
+      type: `endpoint.breaker.${to}`,
+      endpoint,
+      until: to === "opened" && !isReport ? until : null,
+      failures: downs,
+      error,
+      isReport,
+      at,
+    })
   }
 
   refused({ settlement, slot }: PendingSettlement, error: unknown): void {

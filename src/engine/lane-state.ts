@@ -1,4 +1,5 @@
 /** An endpoint's state in this process, kept between two runs of its lane. */
+import type { Random } from "../core/backoff.ts"
 import { describe } from "../core/errors.ts"
 import type { Endpoint, LaneWant } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
@@ -27,9 +28,9 @@ export class LaneState {
   targetError = ""
 
   /** `laneConcurrency`: the limit for endpoints without one of their own. */
-  constructor(appId: string, appRates: ApplicationRates, laneConcurrency: number) {
+  constructor(appId: string, appRates: ApplicationRates, laneConcurrency: number, random: Random) {
     this.#appId = appId
-    this.gate = new LaneGate(appRates)
+    this.gate = new LaneGate(appRates, random)
     this.#laneConcurrency = laneConcurrency
     this.#limits = this.#limitsOf(null)
   }
@@ -65,7 +66,8 @@ export class LaneState {
   #limitsOf(target: Target | null): GateLimits {
     const { ordered = false, concurrency, rateLimit = null, appRateLimit = null } = target?.endpoint ?? {}
     const most = ordered ? 1 : (concurrency ?? this.#laneConcurrency)
-    return { appId: this.#appId, concurrency: most, rateLimit, appRateLimit }
+    const { breaker = false, autoDisable = false } = target?.policy ?? {}
+    return { appId: this.#appId, concurrency: most, rateLimit, appRateLimit, breaker, autoDisable }
   }
 
   /** The concurrency limit of this moment. */

@@ -58,6 +58,11 @@ export class LaneTable {
     return this.#runs.get(endpointId)
   }
 
+  /** When a lane that this process has had may send again, as far as is known; null: nothing holds it. */
+  heldUntil(endpointId: string, now: number): number | null {
+    return this.#states.get(endpointId)?.gate.closed(now)?.until ?? null
+  }
+
   [Symbol.iterator](): Iterator<LaneRun> {
     return this.#runs.values()
   }
@@ -67,7 +72,7 @@ export class LaneTable {
     const current = this.#runs.get(endpointId)
     if (current?.claim.token === claim.token) return current.wake()
     current?.lose()
-    const run: LaneRun = new LaneRun(deps, this.#store, claim, this.#stateOf(claim), {
+    const run: LaneRun = new LaneRun(deps, this.#store, claim, this.#stateOf(claim, deps), {
       rests: (rests) => this.#rests(rests),
       finished: (nextDueAt) => this.#finished(run, nextDueAt),
     })
@@ -75,10 +80,10 @@ export class LaneTable {
     run.wake()
   }
 
-  #stateOf({ endpointId, appId }: LaneClaim): LaneState {
+  #stateOf({ endpointId, appId }: LaneClaim, { random }: LaneDependencies): LaneState {
     const known = this.#states.get(endpointId)
     if (known !== undefined) return known
-    const state = new LaneState(appId, this.#appRates, this.#laneConcurrency)
+    const state = new LaneState(appId, this.#appRates, this.#laneConcurrency, random)
     this.#states.set(endpointId, state)
     return state
   }

@@ -19,6 +19,46 @@ export class Concurrency {
   failed(): void {
     this.#allowed = Math.max(1, this.#allowed >> 1)
   }
+
+  /** After an outage: 1, 2, 4, … */
+  doubled(inFlight: number, most: number): void {
+    if (inFlight >= this.#allowed) this.#allowed = Math.min(most, this.#allowed * 2)
+  }
+
+  restart(): void {
+    this.#allowed = 1
+  }
+}
+
+/** Counts within the last `spanMs`, in `parts` buckets: a count is forgotten at most one bucket early. */
+export class RecentCount {
+  readonly #spanMs: number
+  readonly #counts: number[]
+  /** The number of the newest bucket since 1970. */
+  #newest = 0
+
+  constructor(spanMs: number, parts: number) {
+    this.#spanMs = spanMs
+    this.#counts = new Array(parts).fill(0)
+  }
+
+  add(now: number): void {
+    this.#turn(now)
+    this.#counts[this.#newest % this.#counts.length]!++
+  }
+
+  sum(now: number): number {
+    this.#turn(now)
+    return this.#counts.reduce((sum, count) => sum + count, 0)
+  }
+
+  #turn(now: number): void {
+    const parts = this.#counts.length
+    const bucket = Math.floor((now * parts) / this.#spanMs)
+    for (let next = Math.max(this.#newest, bucket - parts) + 1; next <= bucket; next++)
+      this.#counts[next % parts] = 0
+    this.#newest = Math.max(this.#newest, bucket)
+  }
 }
 
 /** At most `perSecond` starts in any second, by remembering the times of the last `perSecond` starts. */

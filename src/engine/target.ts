@@ -2,7 +2,7 @@
 import { type Auth, authorization, type ClientTls, type OAuth2 } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { Clock } from "../core/clock.ts"
-import type { Policy } from "../core/policy.ts"
+import { type Policy, readPolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import { parseSigningKey, type SigningKey, signatureHeader } from "../core/signature.ts"
 import type { Vault } from "../core/vault.ts"
@@ -32,7 +32,7 @@ export function sealSecrets(vault: Vault, endpointId: string, secrets: StoredSec
 
 /** The endpoint's own policy, its named policy, or the engine's default. Stored policies were validated when they were written. */
 export function policyOf(endpoint: Pick<Endpoint, "retryName" | "retryPolicy">, fallback: Policy): Policy {
-  if (endpoint.retryPolicy !== null) return JSON.parse(endpoint.retryPolicy)
+  if (endpoint.retryPolicy !== null) return readPolicy(endpoint.retryPolicy)
   if (endpoint.retryName !== null && isPreset(endpoint.retryName)) return PRESETS[endpoint.retryName]
   return fallback
 }

@@ -24,7 +24,7 @@ export interface SourceKey {
 const STATE = [
   "SELECT value FROM meta WHERE key = 'epoch'",
   "SELECT count(*), count(deleted_at), max(updated_at) FROM applications",
-  "SELECT count(*), count(deleted_at), max(updated_at), sum(version), sum(hold_until % 1000000007) FROM endpoints",
+  "SELECT count(*), count(deleted_at), max(updated_at), sum(version), sum(hold_until % 1000000007), sum(breaker_until % 1000000007), sum(length(protection)) FROM endpoints",
   "SELECT count(*), max(updated_at) FROM policies",
   "SELECT count(*), max(updated_at), sum(version) FROM entries",
   "SELECT count(*), max(seq), sum(expunged) FROM messages",
@@ -32,6 +32,7 @@ const STATE = [
           sum(next_retry_at % 1000000007), sum(last_attempted_at % 1000000007)
      FROM webhook_deliveries GROUP BY status ORDER BY status`,
   "SELECT count(*), max(seq), sum(length(response_body)) FROM attempts",
+  "SELECT count(*), sum(attempts), max(hour) FROM attempt_rollups",
   "SELECT count(*), max(seq), sum(done), sum(updated_at % 1000000007) FROM tasks",
   "SELECT count(*), max(seq), max(token) FROM in_flight",
 ]

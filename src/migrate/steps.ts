@@ -133,6 +133,7 @@ export function stepsOf(source: Source, target: TargetColumns, startedAt: number
     plain("messages"),
     deliveries(columns, startedAt),
     attempts(columns, startedAt),
+    plain("attempt_rollups", { key: ["webhook_id", "hour", "event_type", "attempt_number"] }),
     plain("tasks"),
     ...idempotency(source, columns, startedAt),
     IN_FLIGHT,

@@ -72,6 +72,7 @@ const FILLED = [
   "messages",
   "webhook_deliveries",
   "attempts",
+  "attempt_rollups",
   "idempotency",
 ]
 

@@ -1,10 +1,8 @@
-/** The listeners of `posthorn.on`. Every public event is also published on the topic `gateway:webhooks`. */
+/** The listeners of `posthorn.on`. Events of deliveries are also published on the topic `gateway:webhooks`. */
 import { invalid } from "../core/errors.ts"
 import type { EventSubscriber, InternalEvent } from "./event-stream.ts"
 import type { Logger } from "./log.ts"
-import { type EventMap, TOPIC, toPublicEvents, type WebhookEvent } from "./public-events.ts"
-
-const NAMES: readonly (keyof EventMap)[] = ["delivery.dead", "delivery.delivered", "delivery.attempt", TOPIC]
+import { EVENT_NAMES, type EventMap, type PublicEvent, TOPIC, toPublicEvents } from "./public-events.ts"
 
 export type Listener<E> = (event: E) => void
 
@@ -21,7 +19,7 @@ export class EventBus implements EventSubscriber {
 
   /** Returns a function that ends the subscription. */
   on<N extends keyof EventMap>(name: N, listener: Listener<EventMap[N]>): () => void {
-    if (!NAMES.includes(name)) throw invalid("event", `must be one of ${NAMES.join(", ")}`)
+    if (!EVENT_NAMES.includes(name)) throw invalid("event", `must be one of ${EVENT_NAMES.join(", ")}`)
     const listeners = this.#listeners.get(name) ?? new Set()
     this.#listeners.set(name, listeners)
     if (!listeners.has(listener as Listener<never>)) this.#size++
@@ -41,16 +39,16 @@ export class EventBus implements EventSubscriber {
   }
 
   /** Also for events of other processes. */
-  publish(event: WebhookEvent): void {
+  publish(event: PublicEvent): void {
     this.#tell(event.type, event)
-    this.#tell(TOPIC, event)
+    if ("webhook_delivery_id" in event) this.#tell(TOPIC, event)
   }
 
   /** A listener that throws or rejects is logged. It stops neither the engine nor another listener. */
-  #tell(name: keyof EventMap, event: WebhookEvent): void {
+  #tell(name: keyof EventMap, event: PublicEvent): void {
     for (const listener of this.#listeners.get(name) ?? []) {
       try {
-        const result: unknown = (listener as Listener<WebhookEvent>)(event)
+        const result: unknown = (listener as Listener<PublicEvent>)(event)
         if (result instanceof Promise) result.catch((error) => this.#complain(name, error))
       } catch (error) {
         this.#complain(name, error)

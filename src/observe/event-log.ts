@@ -1,5 +1,12 @@
 /** Log lines of the event stream: deliveries in seed 004's words, and workers. */
-import type { DeliveryEvent, EventSubscriber, InternalEvent } from "./event-stream.ts"
+import type {
+  BreakerEvent,
+  DeliveryEvent,
+  EndpointEvent,
+  EventSubscriber,
+  FailingEvent,
+  InternalEvent,
+} from "./event-stream.ts"
 import type { Logger } from "./log.ts"
 
 export class EventLog implements EventSubscriber {
@@ -30,8 +37,49 @@ export class EventLog implements EventSubscriber {
           text,
         )
       }
+      case "endpoint.failing":
+      case "endpoint.recovered":
+        return this.#failing(event)
+      case "endpoint.disabled":
+        return this.#disabled(event)
+      case "endpoint.breaker.opened":
+      case "endpoint.breaker.half_open":
+      case "endpoint.breaker.closed":
+        return this.#breaker(event)
       default:
         return
+    }
+  }
+
+  #failing({ type, endpoint, failures, since, disablesAt, error }: FailingEvent): void {
+    const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId }
+    if (type === "endpoint.recovered") return this.#logger.warn(fields, "An endpoint works again")
+    const why = { failures, error, since: iso(since), disables_at: iso(disablesAt) }
+    this.#logger.warn({ ...fields, ...why }, "An endpoint is failing")
+  }
+
+  #disabled({ endpoint, trigger, since }: EndpointEvent): void {
+    if (trigger === "manual") return
+    const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId, since: iso(since ?? null) }
+    this.#logger.error(fields, "An endpoint is disabled, since it failed for too long or answered 410")
+  }
+
+  #breaker({ type, endpoint, until, failures, error, isReport }: BreakerEvent): void {
+    const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId, ...(isReport ? { report: true } : {}) }
+    switch (type) {
+      case "endpoint.breaker.opened": {
+        const why = { failures, error, until: iso(until) }
+        const text = isReport
+          ? "A circuit breaker that only reports would open"
+          : "A circuit breaker opened; nothing is sent to the endpoint until it is probed"
+        return this.#logger.warn({ ...fields, ...why }, text)
+      }
+      case "endpoint.breaker.half_open":
+        return this.#logger.info(fields, "A circuit breaker is half-open; one request probes the endpoint")
+      case "endpoint.breaker.closed":
+        return this.#logger.warn(fields, "A circuit breaker closed; the backlog goes out")
+      default:
+        return type satisfies never
     }
   }
 
@@ -81,4 +129,8 @@ export class EventLog implements EventSubscriber {
     }
     this.#logger.info(fields, "Webhook answered after its delivery was changed or had ended")
   }
+}
+
+function iso(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString()
 }

@@ -37,8 +37,37 @@ export interface DeliveryEvent {
 export interface EndpointEvent {
   readonly type: `endpoint.${"created" | "updated" | "deleted" | "enabled" | "disabled"}`
   readonly endpoint: Readonly<{ id: string; uid: string | null; appId: string; orgId: string }>
-  /** `automatic`: the receiver answered 410. */
+  /** `automatic`: the receiver answered 410, or failed for too long. */
   readonly trigger: "manual" | "automatic"
+  /** Of an endpoint that was disabled automatically: since when it failed. */
+  readonly since?: number
+  readonly at: number
+}
+
+/** `half_open`: the probe starts. A breaker that only reports says when it would open and close. */
+export interface BreakerEvent {
+  readonly type: `endpoint.breaker.${"opened" | "half_open" | "closed"}`
+  readonly endpoint: EndpointEvent["endpoint"]
+  /** When the next request starts; null unless it opened. */
+  readonly until: number | null
+  /** Failures in a row that say that the receiver is down. */
+  readonly failures: number
+  /** The last one; null unless it opened. */
+  readonly error: string | null
+  readonly isReport: boolean
+  readonly at: number
+}
+
+/** An endpoint began to fail, is about to be disabled, or works again. */
+export interface FailingEvent {
+  readonly type: "endpoint.failing" | "endpoint.recovered"
+  readonly endpoint: EndpointEvent["endpoint"]
+  /** Attempts in a row without a success; 0 when it recovered. */
+  readonly failures: number
+  readonly since: number | null
+  /** When the endpoint will be disabled if it goes on failing; null: never. */
+  readonly disablesAt: number | null
+  readonly error: string | null
   readonly at: number
 }
 
@@ -55,7 +84,13 @@ export type WorkerEvent =
   /** `deadlineMs` is that of the stop; null when the store was lost. */
   | Readonly<{ type: "worker.requests_cut_off"; requests: number; deadlineMs: number | null }>
 
-export type InternalEvent = DeliveryEvent | EndpointEvent | TaskFinished | WorkerEvent
+export type InternalEvent =
+  | DeliveryEvent
+  | EndpointEvent
+  | BreakerEvent
+  | FailingEvent
+  | TaskFinished
+  | WorkerEvent
 
 export interface EventSink {
   emit(event: InternalEvent): void

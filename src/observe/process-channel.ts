@@ -1,5 +1,5 @@
 /** Notes between the processes that share a store. Each is a hint: a lost note delays a delivery until the next poll. */
-import type { WebhookEvent } from "./public-events.ts"
+import type { PublicEvent } from "./public-events.ts"
 
 export type Note =
   /** Lanes may be due. */
@@ -12,7 +12,7 @@ export type Note =
   | { readonly kind: "asking" }
   /** The sender listens to events: the others pass theirs on for some seconds. */
   | { readonly kind: "listening" }
-  | { readonly kind: "events"; readonly events: readonly WebhookEvent[] }
+  | { readonly kind: "events"; readonly events: readonly PublicEvent[] }
 
 export interface ProcessChannel {
   /** Resolves when notes of other processes are heard. */

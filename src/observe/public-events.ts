@@ -1,6 +1,12 @@
 /** The events that `posthorn.on` gives, in the seeds' words, and how the stream's events become these. */
 import type { DeadReason } from "../core/policy.ts"
-import type { DeliveryEvent, InternalEvent } from "./event-stream.ts"
+import type {
+  BreakerEvent,
+  DeliveryEvent,
+  EndpointEvent,
+  FailingEvent,
+  InternalEvent,
+} from "./event-stream.ts"
 
 export const TOPIC = "gateway:webhooks"
 
@@ -42,17 +48,80 @@ export interface AttemptEvent extends CommonFields {
   readonly endpoint_disabled: boolean
 }
 
+/** A change of an endpoint's circuit breaker. */
+export interface BreakerChangedEvent {
+  readonly type: BreakerEvent["type"]
+  /** The endpoint. */
+  readonly webhook_id: string
+  readonly app_id: string
+  /** When the next request may start; null unless the breaker opened. */
+  readonly until: number | null
+  readonly failures: number
+  readonly last_error: string | null
+  /** The policy's breaker only reports: requests go on. */
+  readonly report: boolean
+  readonly at: number
+}
+
+/** An endpoint began to fail, is about to be disabled, or works again. */
+export interface EndpointFailingEvent {
+  readonly type: FailingEvent["type"]
+  /** The endpoint. */
+  readonly webhook_id: string
+  readonly app_id: string
+  /** Attempts in a row without a success. */
+  readonly failures: number
+  readonly since: number | null
+  /** When the endpoint will be disabled if it goes on failing; null: never. */
+  readonly disables_at: number | null
+  readonly last_error: string | null
+  readonly at: number
+}
+
+/** An endpoint was disabled: by hand, by a 410, or because it failed for too long. */
+export interface EndpointDisabledEvent {
+  readonly type: "endpoint.disabled"
+  readonly webhook_id: string
+  readonly app_id: string
+  readonly trigger: "manual" | "automatic"
+  readonly at: number
+}
+
 export type WebhookEvent = DeadEvent | DeliveredEvent | AttemptEvent
+export type PublicEvent = WebhookEvent | BreakerChangedEvent | EndpointFailingEvent | EndpointDisabledEvent
 
 export interface EventMap {
   "delivery.dead": DeadEvent
   "delivery.delivered": DeliveredEvent
   "delivery.attempt": AttemptEvent
+  "endpoint.breaker.opened": BreakerChangedEvent
+  "endpoint.breaker.half_open": BreakerChangedEvent
+  "endpoint.breaker.closed": BreakerChangedEvent
+  "endpoint.failing": EndpointFailingEvent
+  "endpoint.recovered": EndpointFailingEvent
+  "endpoint.disabled": EndpointDisabledEvent
   [TOPIC]: WebhookEvent
 }
 
-/** The attempt first, then the delivery's end. Other events than those of deliveries are not public. */
-export function toPublicEvents(event: InternalEvent): WebhookEvent[] {
+const NAMES_BY_NAME: { readonly [name in keyof EventMap]: true } = {
+  "delivery.dead": true,
+  "delivery.delivered": true,
+  "delivery.attempt": true,
+  "endpoint.breaker.opened": true,
+  "endpoint.breaker.half_open": true,
+  "endpoint.breaker.closed": true,
+  "endpoint.failing": true,
+  "endpoint.recovered": true,
+  "endpoint.disabled": true,
+  [TOPIC]: true,
+}
+export const EVENT_NAMES = Object.keys(NAMES_BY_NAME) as readonly (keyof EventMap)[]
+
+/** The attempt first, then the delivery's end. Events of tasks and workers are not public. */
+export function toPublicEvents(event: InternalEvent): PublicEvent[] {
+  if ("isReport" in event) return [toBreakerChanged(event)]
+  if ("disablesAt" in event) return [toEndpointFailing(event)]
+  if (event.type === "endpoint.disabled") return [toEndpointDisabled(event)]
   if (!("delivery" in event)) return []
   const { type, delivery, change, attempt } = event
   const common = commonFields(event)
@@ -78,6 +147,30 @@ export function toPublicEvents(event: InternalEvent): WebhookEvent[] {
     events.push({ ...common, type: "delivery.dead", reason: change.deadReason!, last_error })
   }
   return events
+}
+
+function toEndpointFailing(event: FailingEvent): EndpointFailingEvent {
+  const { type, endpoint, failures, since, disablesAt, error, at } = event
+  const { id: webhook_id, appId: app_id } = endpoint
+  return { type, webhook_id, app_id, failures, since, disables_at: disablesAt, last_error: error, at }
+}
+
+function toEndpointDisabled({ endpoint, trigger, at }: EndpointEvent): EndpointDisabledEvent {
+  return { type: "endpoint.disabled", webhook_id: endpoint.id, app_id: endpoint.appId, trigger, at }
+}
+
+function toBreakerChanged(event: BreakerEvent): BreakerChangedEvent {
+  const { type, endpoint, until, failures, error, isReport, at } = event
+  return {
+    type,
+    webhook_id: endpoint.id,
+    app_id: endpoint.appId,
+    until,
+    failures,
+    last_error: error,
+    report: isReport,
+    at,
+  }
 }
 
 function commonFields({ delivery, endpointId, appId, change, at }: DeliveryEvent): CommonFields {

@@ -1,8 +1,10 @@
 /** Endpoints: where webhooks go, and how. */
+import { reset as resetBreaker, tripped } from "../core/breaker.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { MOST_HEADERS, refuseUnknown, requireHeaders, requireObject, wholeNumber } from "../core/input.ts"
 import { wants } from "../core/match.ts"
 import type { Policy } from "../core/policy.ts"
+import { HEALTHY } from "../core/protection.ts"
 import { encodeSecret, parseSigningKey, verificationKeyOf } from "../core/signature.ts"
 import {
   openSecrets,
@@ -39,6 +41,8 @@ export interface Endpoint
     | "version"
     | "resumedAt"
     | "holdUntil"
+    | "disabledAt"
+    | "protection"
     | "gateEpoch"
     | "createdAt"
     | "updatedAt"
@@ -49,8 +53,17 @@ export interface Endpoint
   readonly policy: Policy
   /** The end of a Retry-After that holds the endpoint. */
   readonly holdUntil: Date | null
+  readonly breaker: BreakerStatus
+  readonly disabledAt: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
+}
+
+/** The circuit breaker. `half_open`: the next delivery that is due probes the endpoint. `ramping`: the backlog goes out slowly. */
+export interface BreakerStatus {
+  readonly state: "closed" | "open" | "half_open" | "ramping"
+  /** When an open breaker lets the next request start. */
+  readonly until: Date | null
 }
 
 const SECRET_BYTES = 32
@@ -99,10 +112,13 @@ export class Endpoints {
       rateLimit: null,
       appRateLimit: application.rateLimit,
       disabled: false,
+      disabledAt: patch.disabled ? now : null,
+      disabledReason: patch.disabled ? "manual" : null,
       paused: false,
       resumedAt: null,
       apiVersion: 1,
       holdUntil: null,
+      protection: HEALTHY,
       gateEpoch: 0,
       ...patch,
       url: patch.url,
@@ -198,6 +214,43 @@ export class Endpoints {
     return this.#change(await requireEndpoint(this.#context, app, endpoint), {
       paused: false,
       holdUntil: null,
+    })
+  }
+
+  /** Opens the circuit breaker: nothing is sent for its open time, then one request probes the endpoint. */
+  async trip(app: string, endpoint: string): Promise<Endpoint> {
+    const row = await requireEndpoint(this.#context, app, endpoint)
+    const { clock, random, defaultPolicy } = this.#context
+    const { breaker } = policyOf(row, defaultPolicy)
+    if (breaker === false || breaker.report) {
+      const text = `endpoint "${row.id}" has a policy without a circuit breaker; pause it, or set "breaker" in its policy`
+      throw new PosthornError("conflict", text)
+    }
+    const protection = tripped(row.protection, breaker, clock.now(), random)
+    const shown = await this.#change(row, { protection })
+    this.#emitBreaker("opened", row, protection.until)
+    return shown
+  }
+
+  /** Closes the circuit breaker, and ends a ramp and a Retry-After. */
+  async reset(app: string, endpoint: string): Promise<Endpoint> {
+    const row = await requireEndpoint(this.#context, app, endpoint)
+    const shown = await this.#change(row, { protection: resetBreaker(row.protection), holdUntil: null })
+    if (row.protection.phase === "open") this.#emitBreaker("closed", row, null)
+    return shown
+  }
+
+  #emitBreaker(to: "opened" | "closed", endpoint: Row, until: number | null): void {
+    const at = this.#context.clock.now()
+    const { downs: failures } = endpoint.protection
+    this.#context.events.emit({
+      type: `endpoint.breaker.${to}`,
+      endpoint,
+      until,
+      failures,
+      error: null,
+      isReport: false,
+      at,
     })
   }
 
@@ -314,6 +367,7 @@ export class Endpoints {
       version: _version,
       resumedAt: _resumed,
       gateEpoch: _epoch,
+      protection: _protection,
       ...shown
     } = row
     return {
@@ -321,8 +375,16 @@ export class Endpoints {
       retry: retryName,
       policy: policyOf(row, this.#context.defaultPolicy),
       holdUntil: date(row.holdUntil),
+      disabledAt: date(row.disabledAt),
+      breaker: breakerStatus(row.protection, this.#context.clock.now()),
       createdAt: date(row.createdAt),
       updatedAt: date(row.updatedAt),
     }
   }
+}
+
+function breakerStatus({ phase, until }: Row["protection"], now: number): BreakerStatus {
+  const isOpen = until !== null && until > now
+  if (isOpen) return { state: "open", until: date(until) }
+  return { state: phase === "open" ? "half_open" : phase, until: null }
 }

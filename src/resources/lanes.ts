@@ -1,5 +1,6 @@
 /** Lanes: how many deliveries wait for each endpoint, why, and since when. */
 import { type Moment, momentOf } from "../core/clock.ts"
+import { HEALTHY } from "../core/protection.ts"
 import { type WaitReason, waitOf } from "../core/wait.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
@@ -51,7 +52,8 @@ export class Lanes {
 function show({ first, ...row }: LaneStatus, endpoint: Endpoint | null, at: Moment): Lane {
   const holdUntil = endpoint?.holdUntil ?? null
   const { disabled = false, paused = false } = endpoint ?? {}
-  const gate = { deleted: endpoint === null, disabled, paused, holdUntil, head: null }
+  const { protection = HEALTHY } = endpoint ?? {}
+  const gate = { deleted: endpoint === null, disabled, paused, holdUntil, protection, head: null }
   const waits = first.map((one) => waitOf(one, gate, false, at))
   const next = waits.reduce((earliest, one) => ((one.at ?? 0) < (earliest.at ?? 0) ? one : earliest))
   return {

@@ -3,7 +3,7 @@ import { previewSchedule } from "../core/backoff.ts"
 import { invalid, notFound } from "../core/errors.ts"
 import { requireName } from "../core/input.ts"
 import { parsePolicy } from "../core/parse-policy.ts"
-import type { Policy, PolicyInput } from "../core/policy.ts"
+import { type Policy, type PolicyInput, readPolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import { type WholeListing, wholeListing } from "./paging.ts"
 import type { ResourceContext } from "./resource-context.ts"
@@ -47,7 +47,7 @@ export class Policies {
     if (isPreset(name)) return { name, policy: PRESETS[name], preset: true }
     const row = await this.#context.store.getPolicy(this.#context.orgId, name)
     if (row === null) throw notFound("policy", name)
-    return { name, policy: JSON.parse(row.policy), preset: false }
+    return { name, policy: readPolicy(row.policy), preset: false }
   }
 
   list(): WholeListing<NamedPolicy> {
@@ -59,7 +59,7 @@ export class Policies {
     const rows = await this.#context.store.listPolicies(this.#context.orgId)
     return [
       ...presets,
-      ...rows.map(({ name, policy }) => ({ name, policy: JSON.parse(policy), preset: false })),
+      ...rows.map(({ name, policy }) => ({ name, policy: readPolicy(policy), preset: false })),
     ]
   }
 

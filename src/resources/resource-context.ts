@@ -1,4 +1,5 @@
 /** The parts and helpers that all resources of the library share. */
+import type { Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
 import { hasCode, notFound } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
@@ -18,6 +19,7 @@ export interface ResourceContext {
   readonly clock: Clock
   readonly ids: Ids
   readonly vault: Vault
+  readonly random: Random
   readonly randomBytes: RandomBytes
   readonly events: EventSink
   readonly instruments: Instruments

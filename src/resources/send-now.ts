@@ -1,4 +1,5 @@
 /** "The receiver works again": sends waiting deliveries now. */
+import { reset } from "../core/breaker.ts"
 import { momentOf } from "../core/clock.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
@@ -48,7 +49,7 @@ async function requireSending(context: ResourceContext, filter: DeliveryFilter):
     throw new PosthornError("conflict", `endpoint "${endpoint!.id}" is ${state} it before sending`)
 }
 
-/** Ends the Retry-After holds of the lanes of these deliveries. */
+/** Ends the Retry-After, and closes the circuit breakers, of the lanes of these deliveries. */
 async function endHolds(
   { store, clock, endpointChanged }: ResourceContext,
   filter: DeliveryFilter,
@@ -59,9 +60,9 @@ async function endHolds(
       { ...lanesOf(filter), heldAfter: now },
       { ...firstPage, from },
     )
-    for (const { id, appId } of held) {
+    for (const { id, appId, protection } of held) {
       if ((await store.countDeliveries({ ...filter, endpointId: id })) === 0) continue
-      await store.updateEndpoint(id, { holdUntil: null }, now)
+      await store.updateEndpoint(id, { holdUntil: null, protection: reset(protection) }, now)
       endpointChanged(id, appId)
     }
     if (held.length < PAGE) return

@@ -1,4 +1,5 @@
 /** Columns that both stores write and read. */
+import { writeProtection } from "../core/protection.ts"
 import { toJson } from "./rows.ts"
 import type { Endpoint } from "./store.ts"
 
@@ -14,7 +15,7 @@ export const MESSAGE =
   "m.seq, m.id, m.app_id, m.event_type, m.content_type, m.event_id, m.channels, m.tags, m.session_id, m.metadata, m.priority, m.max_attempts, m.received_at, m.deliver_at, m.matched, m.expunged"
 
 export const ENDPOINT =
-  "id, app_id, org_id, created_at, uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit, disabled, paused, hold_until, gate_epoch, resumed_at, secrets, version, updated_at, api_version"
+  "id, app_id, org_id, created_at, uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit, disabled, disabled_at, disabled_reason, paused, hold_until, breaker_until, protection, gate_epoch, resumed_at, secrets, version, updated_at, api_version"
 
 /** In the order of `ENDPOINT`. SQLite stores the lists as JSON, PostgreSQL as arrays. */
 export function endpointValues(endpoint: Endpoint) {
@@ -37,8 +38,12 @@ export function endpointValues(endpoint: Endpoint) {
     endpoint.concurrency,
     endpoint.rateLimit,
     endpoint.disabled,
+    endpoint.disabledAt,
+    endpoint.disabledReason,
     endpoint.paused,
     endpoint.holdUntil,
+    endpoint.protection.until,
+    writeProtection(endpoint.protection),
     endpoint.gateEpoch,
     endpoint.resumedAt,
     endpoint.secrets,

@@ -8,6 +8,7 @@ import type {
   EntryKind,
   MessageFilter,
   Page,
+  RollupFilter,
   Span,
   TaskFilter,
 } from "./store.ts"
@@ -153,6 +154,19 @@ export function ofAttempts<V>(dialect: Dialect<V>, filter: AttemptFilter): Condi
     .narrow(`${responseClassOf("a")} = ?`, filter.responseClass)
 }
 
+/** Of the table `r`. A filter by endpoint or application finds the rows, and the tenant only tests them. */
+export function ofRollups<V>(dialect: Dialect<V>, filter: RollupFilter): Conditions<V> {
+  const { orgId, appId, endpointIds, eventType } = filter
+  const where = new Conditions(dialect)
+    .oneOf("r.webhook_id", endpointIds)
+    .narrow("r.app_id = ?", appId)
+    .narrow("r.event_type = ?", eventType)
+    .span("r.hour", filter)
+  return (appId ?? endpointIds) === undefined
+    ? where.narrow(dialect.oneOfQuery("r.app_id", "SELECT id FROM applications WHERE org_id = ?"), orgId)
+    : where.tenant(orgId, "applications", "r.app_id")
+}
+
 /** Of the table `m`. */
 export function ofMessages<V>(dialect: Dialect<V>, filter: MessageFilter): Conditions<V> {
   return new Conditions(dialect)
@@ -188,7 +202,7 @@ export function ofEndpoints<V>(dialect: Dialect<V>, filter: EndpointFilter): Con
     .narrow("e.org_id = ?", filter.orgId)
     .narrow("e.app_id = ?", filter.appId)
     .narrow("e.id = ?", filter.endpointId)
-    .narrow("e.hold_until > ?", filter.heldAfter)
+    .narrow("(e.hold_until > ? OR e.protection IS NOT NULL)", filter.heldAfter)
     .require("e.deleted_at IS NULL")
 }
 

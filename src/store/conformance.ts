@@ -10,6 +10,7 @@ import { messageTasks } from "./conformance/message-tasks.ts"
 import { pages } from "./conformance/pages.ts"
 import { resources } from "./conformance/resources.ts"
 import { retention } from "./conformance/retention.ts"
+import { rollups } from "./conformance/rollups.ts"
 import { settling } from "./conformance/settling.ts"
 import { type StoreUnderTest, stageOn } from "./conformance/stage.ts"
 import { tasks } from "./conformance/tasks.ts"
@@ -32,6 +33,7 @@ const TOPICS = [
   accepting,
   fetching,
   settling,
+  rollups,
   additions,
   expunging,
   tasks,

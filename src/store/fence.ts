@@ -16,6 +16,9 @@ export interface FencedSettlement extends Fence {
   readonly expectedAttemptCount: number
   /** An operator's retry moves the start of the age. */
   readonly expectedAgeFrom: number | null
+  readonly appId: string
+  readonly eventType: string
+  readonly payloadBytes: number
   readonly change: Change
   readonly attempt: NewAttempt | null
   readonly gate: GateUpdate | null
@@ -40,10 +43,10 @@ export interface FetchedLane extends LaneWork {
 }
 
 export function fenceSettlement(
-  { endpointId, token }: LaneClaim,
+  { endpointId, appId, token }: LaneClaim,
   { delivery, change, attempt, gate }: Settlement,
 ): FencedSettlement {
-  const { seq, id, messageId, attemptCount, ageFrom } = delivery
+  const { seq, id, messageId, attemptCount, ageFrom, eventType, payload } = delivery
   return {
     seq,
     deliveryId: id,
@@ -52,6 +55,9 @@ export function fenceSettlement(
     token,
     expectedAttemptCount: attemptCount,
     expectedAgeFrom: ageFrom,
+    appId,
+    eventType,
+    payloadBytes: payload?.length ?? 0,
     change,
     attempt,
     gate,

@@ -20,7 +20,7 @@ import type {
 export interface LaneStore {
   /**
    * A page of lanes with live deliveries, ordered by endpoint id, with their earliest due time on the steady clock. `at` converts dates of
-   * the wall clock; without it they stay as they are. Reads only.
+   * the wall clock; without it they stay as they are. A lane whose gate opens later may be due only then. Reads only.
    */
   scanLanes(after: string | null, limit: number, at?: Moment): Promise<LaneWake[]>
   /**

@@ -1,8 +1,9 @@
 /** The plain data that every store takes and returns. */
 import type { Bytes } from "../core/bytes.ts"
 import type { Moment } from "../core/clock.ts"
-import type { GateUpdate, LoadedGate } from "../core/gate.ts"
+import type { DisableReason, GateUpdate, LoadedGate } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
+import type { Protection } from "../core/protection.ts"
 import type { Change, DeliveryStatus, LiveDelivery } from "../core/settle.ts"
 import type { Gate, Waiting } from "../core/wait.ts"
 
@@ -50,12 +51,17 @@ export interface Endpoint {
   /** Limit of the application; changing it raises the version of its endpoints. */
   readonly appRateLimit: number | null
   readonly disabled: boolean
+  /** Since when, and why; null while it is enabled, and for an endpoint that an older version disabled. */
+  readonly disabledAt: number | null
+  readonly disabledReason: DisableReason | null
   readonly paused: boolean
   /** When a pause or a disabling last ended; null if there was none. */
   readonly resumedAt: number | null
   /** Retry-After: no request starts before this time. */
   readonly holdUntil: number | null
-  /** Goes up when `holdUntil` is patched: outcomes from before the patch cannot overwrite it. */
+  /** The state of its circuit breaker. */
+  readonly protection: Protection
+  /** Goes up when `holdUntil` or `protection` is patched: outcomes from before the patch cannot overwrite them. */
   readonly gateEpoch: number
   /** Signing keys, sealed by the caller. */
   readonly secrets: Uint8Array
@@ -85,6 +91,7 @@ export type EndpointPatch = Partial<
     | "disabled"
     | "paused"
     | "holdUntil"
+    | "protection"
     | "secrets"
     | "apiVersion"
   >
@@ -94,7 +101,7 @@ export interface EndpointFilter {
   readonly orgId?: string | undefined
   readonly appId?: string | undefined
   readonly endpointId?: string | undefined
-  /** Endpoints that a Retry-After holds beyond this time. */
+  /** Endpoints whose gate a Retry-After or the circuit breaker closes beyond this time, or slows down. */
   readonly heldAfter?: number | undefined
 }
 
@@ -356,6 +363,41 @@ export type AttemptCounts = { readonly [S in AttemptStatus]: number }
 
 export interface MessageFilter extends Content, Span {
   readonly appId: string
+}
+
+/** The span is compared with the start of the hour. */
+export interface RollupFilter extends Span {
+  readonly orgId?: string | undefined
+  readonly appId?: string | undefined
+  readonly endpointIds?: readonly string[] | undefined
+  readonly eventType?: string | undefined
+}
+
+export type RollupDimension = "application" | "endpoint" | "eventType" | "hour" | "attemptNumber"
+
+/** Sums of attempts with a known outcome. The first fields are present if the sums are grouped by them. */
+export interface RollupSum {
+  readonly appId?: string
+  readonly endpointId?: string
+  readonly eventType?: string
+  /** Start of the hour in which the outcome was known. */
+  readonly hour?: number
+  /** 20 stands for the 20th attempt and all later ones. */
+  readonly attemptNumber?: number
+  readonly attempts: number
+  readonly succeeded: number
+  /** Attempts after which the delivery was dead. */
+  readonly dead: number
+  /** Attempts without an HTTP status. */
+  readonly noResponse: number
+  /** Bytes of the payloads. */
+  readonly bytesOut: number
+  /** Bytes of the responses' bodies, as far as they were kept. */
+  readonly bytesIn: number
+  readonly durationMs: number
+  /** Attempts by the buckets of `LATENCY_BOUNDS_MS`, for `percentile`. */
+  readonly latencies: readonly number[]
+  readonly lastSuccessAt: number | null
 }
 
 /** Dead deliveries of an endpoint with the same reason and error. */

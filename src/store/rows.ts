@@ -1,6 +1,9 @@
 /** Database rows to the store's plain data. SQLite has numbers for booleans, and JSON where PostgreSQL has arrays. */
-import type { GateState, LoadedGate } from "../core/gate.ts"
+
+import { enabledAgain } from "../core/failing.ts"
+import { DISABLE_REASONS, type GateState, type LoadedGate } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
+import { type Protection, readProtection } from "../core/protection.ts"
 import type { DeliveryStatus, LiveStatus } from "../core/settle.ts"
 import type {
   Application,
@@ -62,6 +65,8 @@ export const MISSING: Row = {
   disabled: true,
   paused: false,
   hold_until: null,
+  breaker_until: null,
+  protection: null,
   gate_epoch: 0,
   gate_token: 0,
   gate_revision: 0,
@@ -79,7 +84,12 @@ export function toGateState(row: Row, prefix = ""): GateState {
     disabled: bool(row[`${prefix}disabled`]),
     paused: bool(row[`${prefix}paused`]),
     holdUntil: intOrNull(row[`${prefix}hold_until`]),
+    protection: toProtection(row, prefix),
   }
+}
+
+function toProtection(row: Row, prefix = ""): Protection {
+  return readProtection(textOrNull(row[`${prefix}protection`]), intOrNull(row[`${prefix}breaker_until`]))
 }
 
 export function toApplication(row: Row): Application {
@@ -114,9 +124,12 @@ export function toEndpoint(row: Row): Endpoint {
     rateLimit: intOrNull(row.rate_limit),
     appRateLimit: intOrNull(row.app_rate_limit),
     disabled: bool(row.disabled),
+    disabledAt: intOrNull(row.disabled_at),
+    disabledReason: DISABLE_REASONS.find((reason) => reason === row.disabled_reason) ?? null,
     paused: bool(row.paused),
     resumedAt: intOrNull(row.resumed_at),
     holdUntil: intOrNull(row.hold_until),
+    protection: toProtection(row),
     gateEpoch: int(row.gate_epoch),
     secrets: new Uint8Array(row.secrets as Uint8Array),
     version: int(row.version),
@@ -129,8 +142,26 @@ export function toEndpoint(row: Row): Endpoint {
 export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: number): Endpoint {
   const after = { ...before, ...patch, version: before.version + 1, updatedAt: now }
   const isResumed = (before.disabled || before.paused) && !(after.disabled || after.paused)
-  const gateEpoch = before.gateEpoch + Number(patch.holdUntil !== undefined)
-  return { ...after, gateEpoch, resumedAt: isResumed ? now : before.resumedAt }
+  const isEnabled = before.disabled && !after.disabled
+  const isReset = isEnabled || patch.holdUntil !== undefined || patch.protection !== undefined
+  const gateEpoch = before.gateEpoch + Number(isReset)
+  return {
+    ...after,
+    ...disabling(before, after, now),
+    gateEpoch,
+    resumedAt: isResumed ? now : before.resumedAt,
+  }
+}
+
+/** By hand: outcomes disable endpoints in the store. */
+function disabling(before: Endpoint, after: Pick<Endpoint, "disabled">, now: number) {
+  const enabled = { disabledAt: null, disabledReason: null }
+  if (!after.disabled)
+    return before.disabled ? { ...enabled, protection: enabledAgain(before.protection) } : enabled
+  const { disabledAt, disabledReason } = before
+  return before.disabled
+    ? { disabledAt, disabledReason }
+    : { disabledAt: now, disabledReason: "manual" as const }
 }
 
 export function toAttemptCounts(rows: readonly Row[]): AttemptCounts {

@@ -32,6 +32,9 @@ import type {
   NamedPolicy,
   NewMessage,
   Page,
+  RollupDimension,
+  RollupFilter,
+  RollupSum,
   Span,
   StatusCounts,
   StoreHealth,
@@ -122,6 +125,11 @@ export interface HistoryStore {
   listAttempts(filter: AttemptFilter, page: Page): Promise<Attempt[]>
   countAttempts(filter: AttemptFilter): Promise<AttemptCounts>
   getAttempt(messageId: string, id: string): Promise<Attempt | null>
+  /**
+   * Hourly sums of the attempts that were settled, one for each group that has attempts, in the order of `by`; without a dimension, one for
+   * all. A settle counts its attempts in its own transaction, once. Sums outlive their deliveries: retention keeps them for 90 days.
+   */
+  sumRollups(filter: RollupFilter, by: readonly RollupDimension[]): Promise<RollupSum[]>
   /** Removes the body of the response. */
   expungeAttempt(messageId: string, id: string): Promise<void>
 
@@ -167,7 +175,7 @@ export interface AdministrationStore {
   /** Every process that delivers, with its lanes of one tenant. */
   listWorkers(orgId: string): Promise<WorkerStatus[]>
 
-  /** Removes at most `limit` rows whose time has come: finished deliveries, messages without deliveries, payloads, entries. */
+  /** Removes at most `limit` rows whose time has come: finished deliveries, messages without deliveries, payloads, entries, roll-ups. */
   purge(now: number, limit: number): Promise<number>
   /** Stores the fingerprint of the first key; any other key rejects with `wrong_encryption_key`. */
   bindEncryptionKey(fingerprint: string): Promise<void>

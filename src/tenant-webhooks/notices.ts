@@ -33,7 +33,7 @@ export function noticeOf(event: InternalEvent, store: Store): Promise<Notice | n
     const type = typeOf(event)
     return type && ofDelivery(type, event, store)
   }
-  if ("endpoint" in event) return ofEndpoint(event, store)
+  if ("trigger" in event) return ofEndpoint(event, store)
   // Svix's clients cannot read a task of another kind.
   if (event.type !== "task.finished" || !isSvixTask(event.task.type)) return null
   const { id: taskId, orgId, type: task } = event.task
@@ -79,7 +79,7 @@ async function ofDelivery(type: Notice["type"], event: DeliveryEvent, store: Sto
 }
 
 async function ofEndpoint(event: EndpointEvent, store: Store): Promise<Notice | null> {
-  const { type, trigger, at } = event
+  const { type, trigger, at, since = at } = event
   const isAutomatic = trigger === "automatic"
   const { id, appId, orgId } = event.endpoint
   const endpoint = isAutomatic ? await store.getEndpoint(appId, id) : event.endpoint
@@ -88,7 +88,7 @@ async function ofEndpoint(event: EndpointEvent, store: Store): Promise<Notice | 
     ...(await namesOf(store, orgId, appId)),
     endpointId: id,
     endpointUid: endpoint.uid,
-    ...(isAutomatic ? { failSince: new Date(at).toISOString() } : {}),
+    ...(isAutomatic ? { failSince: new Date(since).toISOString() } : {}),
     ...(type === "endpoint.disabled" ? { trigger } : {}),
   })
   return { type, orgId, data, idempotencyKey: isAutomatic ? `${type}:${id}:${at}` : null }

@@ -1,7 +1,7 @@
 /** Turns the end of an HTTP request, with or without a response, into a `TransportResult`. */
 import { type Bytes, toBuffer } from "../core/bytes.ts"
 import { describe } from "../core/errors.ts"
-import type { FailureCause } from "../core/outcome.ts"
+import type { FailureCause } from "../core/failure-causes.ts"
 import { TransportError } from "./error.ts"
 import type { ResponseReader } from "./http1/response.ts"
 import type { TransportResult } from "./transport.ts"

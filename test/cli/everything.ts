@@ -1,8 +1,9 @@
 /** All that a store can be asked for, as plain data to compare. */
-import type { EntryKind, Page, Store } from "../../src/store/store.ts"
+import type { EntryKind, Page, RollupDimension, Store } from "../../src/store/store.ts"
 
 const PAGE = 1000
 const KINDS: readonly EntryKind[] = ["event-type", "key", "answer"]
+const GROUPS: readonly RollupDimension[] = ["application", "endpoint", "eventType", "hour", "attemptNumber"]
 const byName = { limit: PAGE, order: "ascending", from: null, back: false } as const
 
 /** Of these tenants. */
@@ -26,6 +27,7 @@ export async function everything(store: Store, ...orgIds: string[]) {
     messages: messages.map((message) => ({ ...message, payload: hex(message.payload) })),
     deliveries: await all((page) => store.listDeliveries({}, page)),
     attempts: attempts.map((attempt) => ({ ...attempt, responseBody: hex(attempt.responseBody) })),
+    rollups: await store.sumRollups({}, GROUPS),
     tasks: await ofTenants((orgId) => all((page) => store.listTasks(orgId, page))),
     lanes: byId((await store.scanLanes(null, PAGE)).map((lane) => ({ id: lane.endpointId, ...lane }))),
     counts: await store.countByStatus({}),

@@ -8,8 +8,8 @@ import { Remote } from "../faults/remote.ts"
 import { temporaryFolder } from "../support/harness.ts"
 import { Receiver } from "../support/receiver.ts"
 
-const ONCE = { delays: [60], maxAttempts: 1 }
-const LATER = { delays: [3600], maxAttempts: 5 }
+const ONCE = { delays: [60], maxAttempts: 1, breaker: false } as const
+const LATER = { delays: [3600], maxAttempts: 5, breaker: false } as const
 /** Its messages are the bulk: enough for several chunks of each table. */
 const MANY = 2500
 const WARM_UP = 20

@@ -253,6 +253,7 @@ test("tenants, their entries, tags, expunged payloads and tasks over messages ar
   const { code, stdout } = await run("--from", `sqlite:${file}`, "--to", url)
   expect(code).toBe(0)
   expect(stdout).toMatch(/^entries +6 +6$/m)
+  expect(stdout).toMatch(/^attempt_rollups +2 +2$/m)
   const source = await opened(openSqliteStore({ path: file, own: false, openMoved: true, onLost: () => {} }))
   const target = await opened(openPostgresStore({ url, name: "test" }))
   const expected = await everything(source, ORG, OTHER_ORG)

@@ -150,7 +150,7 @@ test.each([
 
 test("a message that waits for a date is rescheduled within its age, after any jump", async () => {
   const harness = await Harness.start()
-  await harness.endpoint({ retry: { delays: [60], maxAge: 600 } })
+  await harness.endpoint({ retry: { delays: [60], maxAge: 600, breaker: false } })
   harness.clock.jumpWall(-HOUR)
   const message = await harness.send({}, inMs(harness, 10 * MINUTE))
   const { deliveries } = harness.posthorn
@@ -162,7 +162,7 @@ test("a message that waits for a date is rescheduled within its age, after any j
 
 test("a date that was waited for gives no more age than the policy has, after any jump", async () => {
   const harness = await Harness.start()
-  await harness.endpoint({ retry: { delays: [60], maxAge: 600 } })
+  await harness.endpoint({ retry: { delays: [60], maxAge: 600, breaker: false } })
   harness.receiver.always("/", 500)
   harness.clock.jumpWall(-HOUR)
   await harness.send({}, inMs(harness, 10 * MINUTE))

@@ -76,7 +76,7 @@ test("a message of high priority goes next, however many others are fetched", as
   expect((await order(3)).slice(1)).toContain("high")
 })
 
-const RETRY = { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600 } as const
+const RETRY = { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600, breaker: false } as const
 
 test.each([
   ["few", { concurrency: 1 }, 40, 4],
@@ -104,7 +104,7 @@ test.each([
 })
 
 test("retries that keep coming due do not starve first attempts", async () => {
-  const retry = { delays: [1], jitter: "none", maxAttempts: 3 } as const
+  const retry = { delays: [1], jitter: "none", maxAttempts: 3, breaker: false } as const
   const { harness, order } = await start({ concurrency: 1, retry }, { failing: 20 })
   harness.clock.advance(1000)
   await harness.calm()
@@ -127,7 +127,10 @@ test("messages that come due one after the other are sent in that order", async 
 test("however many come due while nothing is answered, a worker takes few of them in hand, and waits", async () => {
   const count = 60
   const { harness } = await start(
-    { concurrency: 1, retry: { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600 } },
+    {
+      concurrency: 1,
+      retry: { delays: [100], jitter: "none", maxAttempts: 3, timeout: 600, breaker: false },
+    },
     { failing: count },
   )
   harness.clock.advance(100_000 - count * 10)
@@ -146,7 +149,7 @@ test("however many come due while nothing is answered, a worker takes few of the
 
 test("a delivery that is fetched while others wait is not recorded as being sent", async () => {
   const { harness, order, isSent } = await start(
-    { concurrency: 2, retry: { delays: [1], jitter: "none", maxAttempts: 3 } },
+    { concurrency: 2, retry: { delays: [1], jitter: "none", maxAttempts: 3, breaker: false } },
     { failing: 1 },
   )
   for (let n = 1; n <= 3; n++) await harness.send({ n })

@@ -221,7 +221,7 @@ test.each([
 test("retries are not starved by a stream of first attempts", async () => {
   const harness = await Harness.start()
   harness.receiver.queue("/", ...Array(10).fill(500))
-  await harness.endpoint({ concurrency: 1, retry: { delays: [1], maxAttempts: 5 } })
+  await harness.endpoint({ concurrency: 1, retry: { delays: [1], maxAttempts: 5, breaker: false } })
   await harness.posthorn.sendBatch(
     "acme",
     Array.from({ length: 10 }, () => ({ eventType: "a", payload: {} })),

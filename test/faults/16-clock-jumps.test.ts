@@ -12,7 +12,7 @@ test.each([
 ])("a jump of %i ms neither fires retries early nor starves them", async (jump) => {
   const harness = await Harness.start()
   harness.receiver.always("/", 500)
-  await harness.endpoint({ retry: { delays: [600], maxAttempts: 3 } })
+  await harness.endpoint({ retry: { delays: [600], maxAttempts: 3, breaker: false } })
   for (let i = 0; i < 20; i++) await harness.send()
   await harness.published("delivery.attempt", 20)
   harness.clock.jumpWall(jump)

@@ -20,7 +20,13 @@ async function library(): Promise<Posthorn> {
     closeTimeoutMs: 0,
     maxPayloadBytes: LARGE.length,
     egress: LOOPBACK,
-    retry: { delays: [3600], maxAttempts: 5, timeout: DEADLINE_MS / 1000, connectTimeout: 10 },
+    retry: {
+      delays: [3600],
+      maxAttempts: 5,
+      timeout: DEADLINE_MS / 1000,
+      connectTimeout: 10,
+      breaker: false,
+    },
   })
   onTestFinished(() => posthorn.close())
   await posthorn.applications.create({ uid: "acme", name: "Acme" })

@@ -30,7 +30,12 @@ const { values } = parseArgs({
 
 const APP = "acme"
 /** Short, so that what fails in one life of the program is tried again in the same. */
-const RETRY: PolicyInput = { delays: [0.02, 0.05, 0.1], maxAttempts: 5, timeout: 0.4 }
+const RETRY: PolicyInput = {
+  delays: [0.02, 0.05, 0.1],
+  maxAttempts: 5,
+  timeout: 0.4,
+  breaker: { open: 1, maxOpen: 1 },
+}
 /** Senders wait while more than this is not delivered: the line stays full, and draining it stays short. */
 const MOST_LIVE = 300
 

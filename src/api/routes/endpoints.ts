@@ -16,6 +16,14 @@ import { endpointOut, listOut } from "../views/views.ts"
 const tags = ["Endpoint"]
 const params = Type.Object(EndpointId)
 
+/** Changes of an endpoint's gate, by hand. */
+const ACTIONS = {
+  pause: "Hold what waits and what comes; nothing is discarded",
+  resume: "Go on; also ends a Retry-After that the endpoint had asked for",
+  trip: "Open the circuit breaker: nothing is sent for its open time, then one request probes the endpoint",
+  reset: "Close the circuit breaker; also ends the ramp after an outage, and a Retry-After",
+} as const
+
 export const endpointRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/app/:app_id/endpoint",
@@ -125,16 +133,16 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
     },
   )
 
-  for (const action of ["pause", "resume"] as const) {
+  for (const [action, summary] of Object.entries(ACTIONS) as [keyof typeof ACTIONS, string][]) {
     app.post(
       `/app/:app_id/endpoint/:endpoint_id/${action}`,
-      operation(
-        `v1.endpoint.${action}`,
-        action === "pause"
-          ? "Hold what waits and what comes; nothing is discarded"
-          : "Go on; also ends a Retry-After that the endpoint had asked for",
-        { auth: "app", capability: "ManageEndpoint", tags, params, response: { 200: EndpointOut } },
-      ),
+      operation(`v1.endpoint.${action}`, summary, {
+        auth: "app",
+        capability: "ManageEndpoint",
+        tags,
+        params,
+        response: { 200: EndpointOut },
+      }),
       async (request) => {
         const { app_id, endpoint_id } = request.params
         return endpointOut(await tenant(request).endpoints[action](app_id, endpoint_id))

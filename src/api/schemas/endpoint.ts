@@ -122,6 +122,19 @@ export const EndpointOut = Type.Named(
     concurrency: Type.Nullable(Type.Integer()),
     paused: Type.Boolean(),
     heldUntil: Type.Nullable(Timestamp),
+    disabledAt: Type.Nullable(Timestamp),
+    disabledReason: Type.Nullable(
+      Type.Enum(["manual", "gone", "failing"], {
+        description: "`gone`: the receiver answered 410. `failing`: it had no success for too long.",
+      }),
+    ),
+    breaker: Type.Object(
+      {
+        state: Type.Enum(["closed", "open", "half_open", "ramping"]),
+        until: Type.Nullable(Timestamp),
+      },
+      { description: "The circuit breaker, and until when it is open." },
+    ),
   }),
 )
 export type EndpointOut = Static<typeof EndpointOut>

@@ -72,6 +72,43 @@ const SHOWN_FIELDS = {
       },
     ),
   ),
+  breaker: Type.Optional(
+    Type.Union(
+      [
+        Type.Boolean(),
+        Type.Enum(["report"]),
+        Type.Object({
+          report: Type.Optional(Type.Boolean({ description: "Only tells when the breaker would open." })),
+          failures: Type.Optional(Type.Integer({ description: "Opens after this many in a row; 5." })),
+          ratio: Type.Optional(Type.Number({ description: "Or when this part of `attempts` failed; 0.5." })),
+          attempts: Type.Optional(Type.Integer({ description: "The least attempts for `ratio`; 20." })),
+          window: Type.Optional(Seconds("The time within which `attempts` count; 60.")),
+          open: Type.Optional(Seconds("How long it is open the first time; doubled each time; 30.")),
+          maxOpen: Type.Optional(Seconds("The longest time that it is open; 600.")),
+          ramp: Type.Optional(Type.Integer({ description: "Requests a second after an outage; 10." })),
+        }),
+      ],
+      { description: "The circuit breaker. On unless set, except in a policy in snake case." },
+    ),
+  ),
+  adaptive: Type.Optional(
+    Type.Union([Type.Boolean(), Type.Object({}, { additionalProperties: { type: "number", minimum: 0 } })], {
+      description: "The least delay by failure cause or HTTP status. Off unless set.",
+      examples: [{ timeout: 60, tls_error: 600, "404": 600 }],
+    }),
+  ),
+  autoDisable: Type.Optional(
+    Type.Union(
+      [
+        Type.Boolean(),
+        Type.Object({
+          after: Type.Optional(Seconds("Without a success for this long; 432000, 5 days.")),
+          failures: Type.Optional(Type.Integer({ description: "And after this many failures; 20." })),
+        }),
+      ],
+      { description: "Whether an endpoint that fails for days is disabled. On unless set, as `breaker`." },
+    ),
+  ),
 } satisfies { readonly [field in keyof PolicyInput]: TSchema }
 
 const READ_FIELDS = {

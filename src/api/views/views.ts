@@ -1,5 +1,5 @@
 /** Translates the library's objects into the API's. */
-import { FAILURE_CAUSES } from "../../core/outcome.ts"
+import { FAILURE_CAUSES } from "../../core/failure-causes.ts"
 import { writePolicy } from "../../core/write-policy.ts"
 import type { Application } from "../../resources/applications.ts"
 import type { Attempt } from "../../resources/attempts.ts"
@@ -62,7 +62,7 @@ function endpointFields(endpoint: Endpoint) {
 }
 
 export function endpointOut(endpoint: Endpoint): EndpointOut {
-  const { metadata, retry, policy, ordered, concurrency, paused, holdUntil } = endpoint
+  const { metadata, retry, policy, ordered, concurrency, paused, holdUntil, breaker } = endpoint
   return {
     ...endpointFields(endpoint),
     metadata,
@@ -72,6 +72,9 @@ export function endpointOut(endpoint: Endpoint): EndpointOut {
     concurrency,
     paused,
     heldUntil: holdUntil,
+    disabledAt: endpoint.disabledAt,
+    disabledReason: endpoint.disabledReason,
+    breaker,
   }
 }
 

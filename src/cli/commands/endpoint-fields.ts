@@ -44,9 +44,11 @@ export const ENDPOINT_COLUMNS: readonly Column<EndpointOut>[] = [
   { title: "STATE", value: stateOf },
 ]
 
-function stateOf({ disabled, paused, heldUntil }: EndpointOut): string {
+function stateOf({ disabled, paused, heldUntil, breaker }: EndpointOut): string {
   if (disabled) return "disabled"
   if (paused) return "paused"
+  if (breaker.state === "open") return `breaker open until ${time(breaker.until)}`
+  if (breaker.state !== "closed") return `breaker ${breaker.state.replace("_", "-")}`
   return heldUntil === null ? "on" : `held until ${time(heldUntil)}`
 }
 

@@ -14,7 +14,7 @@ import { APP, count, ENDPOINT, requireChanges, waitingFor } from "./shared.ts"
 const routeOf = ({ app, endpoint }: { readonly app: string; readonly endpoint: string }) =>
   path`/app/${app}/endpoint/${endpoint}`
 
-function change(verb: "pause" | "resume", summary: string): Action {
+function change(verb: "pause" | "resume" | "trip" | "reset", summary: string): Action {
   return action({
     summary,
     args: [APP, ENDPOINT],
@@ -119,6 +119,11 @@ export const command: Group = {
     }),
     pause: change("pause", "hold what waits and what comes; nothing is discarded"),
     resume: change("resume", "go on; also ends a Retry-After that the endpoint had asked for"),
+    trip: change("trip", "open the circuit breaker: nothing is sent for its open time, then one request"),
+    reset: change(
+      "reset",
+      "close the circuit breaker; also ends the ramp after an outage, and a Retry-After",
+    ),
     secret,
     rotate,
     test,

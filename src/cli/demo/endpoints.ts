@@ -4,7 +4,7 @@ import type { EndpointInput, MessageInput, PolicyInput } from "../../index.ts"
 export const APP = "acme"
 
 /** Four attempts in four seconds, with a timeout of one, so that the demo takes ten. */
-const SCHEDULE: PolicyInput = { delays: [0.5, 1, 2], maxAttempts: 4, timeout: 1 }
+const SCHEDULE: PolicyInput = { delays: [0.5, 1, 2], maxAttempts: 4, timeout: 1, breaker: false }
 
 export const EVENTS = ["created", "sent", "paid", "archived"] as const
 

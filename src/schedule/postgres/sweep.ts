@@ -12,11 +12,11 @@ const correct = (name: string, locked: string): Statement => ({
   name,
   text: `
 WITH late AS (
-  SELECT l.id, greatest(d.due_at, e.hold_until, $3::bigint) AS due_at
+  SELECT l.id, greatest(d.due_at, e.hold_until, e.breaker_until, $3::bigint) AS due_at
     FROM ${patience(2000)} CROSS JOIN unnest($1::text[], $2::bigint[]) AS d(id, due_at)
     JOIN lanes l ON l.id = d.id AND l.owner = 0
     LEFT JOIN endpoints e ON e.id = d.id AND e.deleted_at IS NULL
-   WHERE l.ready_at > greatest(d.due_at, e.hold_until, $3) AND (e.disabled OR e.paused) IS NOT TRUE
+   WHERE l.ready_at > greatest(d.due_at, e.hold_until, e.breaker_until, $3) AND (e.disabled OR e.paused) IS NOT TRUE
    ORDER BY l.id FOR NO KEY UPDATE OF l ${locked}
 )
 UPDATE lanes SET ready_at = late.due_at FROM late WHERE lanes.id = late.id RETURNING lanes.id, lanes.app_id, lanes.transport, lanes.ready_at`,

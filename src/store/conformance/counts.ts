@@ -1,5 +1,7 @@
 /** Counts by status, error, application and event type, and the state of each lane. */
+
 import { describe, expect, test } from "vitest"
+import { HEALTHY } from "../../core/protection.ts"
 import { lanesOf } from "./lanes.ts"
 import { laneFetch, NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
 import { revived, type SetUp } from "./stage.ts"
@@ -96,7 +98,14 @@ export function counts(name: string, setUp: SetUp): void {
 
     test("a gate shows why an endpoint's deliveries wait, and the head of an ordered lane", async () => {
       const { store, application, endpoint, send, attemptAll } = await setUp({ ordered: true })
-      const open = { deleted: false, disabled: false, paused: false, holdUntil: null, head: null }
+      const open = {
+        deleted: false,
+        disabled: false,
+        paused: false,
+        holdUntil: null,
+        protection: HEALTHY,
+        head: null,
+      }
       expect(await store.getGates([endpoint.id, "ep_nobody"])).toEqual([{ ...open, endpointId: endpoint.id }])
       await send({ deliverAt: NOW + 5 })
       const { messageId } = await send()

@@ -21,6 +21,8 @@ export interface TestFetch extends OfLane {
   readonly want: LaneWant
   /** Given: a new session with this version of the endpoint, or null for none. Left out: the existing session. */
   readonly knownVersion?: number | null
+  /** The endpoint's application, for tests of roll-ups. */
+  readonly appId?: string
 }
 
 class TestSession implements LaneListener {
@@ -29,8 +31,12 @@ class TestSession implements LaneListener {
   readonly recalledLate: ClaimedDelivery[] = []
   isLost = false
 
-  constructor(store: Store, { endpointId, token }: OfLane, knownVersion: number | null) {
-    this.session = store.openLane({ endpointId, appId: "", token }, this, knownVersion)
+  constructor(
+    store: Store,
+    { endpointId, token, appId = "" }: OfLane & Pick<TestFetch, "appId">,
+    knownVersion: number | null,
+  ) {
+    this.session = store.openLane({ endpointId, appId, token }, this, knownVersion)
   }
 
   handed(delivery: ClaimedDelivery): void {
@@ -54,7 +60,7 @@ export class TestLanes {
     this.#store = store
   }
 
-  of(lane: OfLane, knownVersion?: number | null): TestSession {
+  of(lane: OfLane & Pick<TestFetch, "appId">, knownVersion?: number | null): TestSession {
     const key = `${lane.endpointId} ${lane.token}`
     const known = this.#sessions.get(key)
     if (known !== undefined && knownVersion === undefined) return known

@@ -1,7 +1,9 @@
 /** Sample objects of the conformance suite; a test gives only the fields that it is about. */
+
 import type { GateUpdate } from "../../core/gate.ts"
 import type { Outcome } from "../../core/outcome.ts"
 import { PRESETS } from "../../core/presets.ts"
+import { HEALTHY } from "../../core/protection.ts"
 import { settle } from "../../core/settle.ts"
 import type {
   Application,
@@ -63,6 +65,9 @@ export const sample = {
       paused: false,
       resumedAt: null,
       holdUntil: null,
+      protection: HEALTHY,
+      disabledAt: null,
+      disabledReason: null,
       gateEpoch: 0,
       secrets: Buffer.from("sealed"),
       version: 1,
@@ -219,5 +224,5 @@ export function settlement(
 
 /** The update that a Retry-After makes of a lane's gate. */
 export function held(holdUntil: number, revision: number, epoch = 0): GateUpdate {
-  return { holdUntil, revision, epoch, closes: true }
+  return { holdUntil, protection: HEALTHY, revision, epoch, closes: true, disables: null, transitions: [] }
 }

@@ -31,12 +31,13 @@ export function stageOn(open: () => Promise<StoreUnderTest>) {
       (await store.acceptMany([sample.message(application.id, message)]))[0]!
     const lanes = lanesOf(store)
     const fetch = (token: number, limit = 10, now = NOW, retryShare = 0) =>
-      lanes.fetch(laneFetch(endpoint.id, token, { limit, retryShare }), now)
+      lanes.fetch({ ...laneFetch(endpoint.id, token, { limit, retryShare }), appId: application.id }, now)
     let lastToken = 100
     /** Settles all due deliveries with this status, and returns them. */
     const attemptAll = async (status: number | null, now = NOW, of = endpoint): Promise<Delivery[]> => {
       const token = ++lastToken
-      const { deliveries } = await lanes.fetch(laneFetch(of.id, token, { limit: 100 }), now)
+      const lane = { ...laneFetch(of.id, token, { limit: 100 }), appId: of.appId }
+      const { deliveries } = await lanes.fetch(lane, now)
       await lanes.settle(deliveries.map((one) => settlement(of.id, token, one, status, now)))
       return Promise.all(deliveries.map(async ({ id }) => (await store.getDelivery(of.orgId, id))!))
     }

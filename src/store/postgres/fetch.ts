@@ -80,7 +80,7 @@ export const FETCH = statement(
 WITH handed AS MATERIALIZED (SELECT unnest(${HANDED}) AS seq),
 locked AS MATERIALIZED (
   SELECT q.*, l.owner, l.app_id, l.token AS held_token, l.sending_token, l.sending AS taken, l.since AS taken_since,
-         e.version, e.disabled, e.paused, e.deleted_at IS NOT NULL AS deleted, e.hold_until, e.gate_epoch, e.gate_token, e.gate_revision, e.ordered,
+         e.version, e.disabled, e.paused, e.deleted_at IS NOT NULL AS deleted, e.hold_until, e.breaker_until, e.protection, e.gate_epoch, e.gate_token, e.gate_revision, e.ordered,
          CASE WHEN e.ordered
               THEN EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank > 1)
               ELSE EXISTS (SELECT FROM webhook_deliveries_live d WHERE d.webhook_id = q.lane AND d.rank = 0)
@@ -101,7 +101,7 @@ s AS MATERIALIZED (
               WHEN sending_token < token AND taken <> '{}' THEN 'leftover'
               WHEN misplaced THEN 'misplaced'
               WHEN deleted THEN 'go'
-              WHEN disabled OR paused OR hold_until > ${NOW} THEN 'held'
+              WHEN disabled OR paused OR greatest(hold_until, breaker_until) > ${NOW} THEN 'held'
               ELSE 'go' END AS verdict
     FROM locked
     CROSS JOIN LATERAL (
@@ -110,7 +110,7 @@ s AS MATERIALIZED (
     ) held
 ),
 picked AS MATERIALIZED (
-  SELECT s.ord, s.lane, s.token, s.sending, s.since, s.deleted, s.disabled, s.paused, s.hold_until, s.gate_epoch, s.gate_token, s.gate_revision, f.seqs, f.marked, s.owner, s.app_id, s.ordered,
+  SELECT s.ord, s.lane, s.token, s.sending, s.since, s.deleted, s.disabled, s.paused, s.hold_until, s.breaker_until, s.protection, s.gate_epoch, s.gate_token, s.gate_revision, f.seqs, f.marked, s.owner, s.app_id, s.ordered,
          CASE WHEN f.marked <> '{}' THEN 'leftover' ELSE s.verdict END AS verdict,
          -- The head of an ordered lane always starts.
          least(cardinality(f.seqs), CASE WHEN s.ordered THEN 1 ELSE greatest(0, s.starting) END) AS starting,
@@ -142,11 +142,12 @@ taken AS (
    WHERE ${lookup("l.id", "p.lane")} AND p.seqs <> '{}' AND p.verdict = 'go'
 )
 SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered AS lane_ordered,
-       p.deleted AS lane_deleted, p.disabled AS lane_disabled, p.paused AS lane_paused, p.hold_until AS lane_hold_until, p.gate_epoch AS lane_gate_epoch,
+       p.deleted AS lane_deleted, p.disabled AS lane_disabled, p.paused AS lane_paused, p.hold_until AS lane_hold_until, p.breaker_until AS lane_breaker_until,
+       p.protection AS lane_protection, p.gate_epoch AS lane_gate_epoch,
        p.gate_token AS lane_gate_token, p.gate_revision AS lane_gate_revision, p.next_due_at, p.next_date_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
-       coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.paused, e.hold_until,
-       e.gate_epoch, e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
+       coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.disabled_at, e.disabled_reason, e.paused, e.hold_until, e.breaker_until,
+       e.protection, e.gate_epoch, e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
        -- A subquery for changed endpoints only: a join might read every application for each fetch.
        (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,
        d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, octet_length(m.payload) AS payload_length,

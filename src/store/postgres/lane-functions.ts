@@ -167,8 +167,13 @@ BEGIN
     SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(due_at), '{}') INTO folded, folded_dues
       FROM unnest(wanted, wanted_dues) AS w(lane_id, due_at)
       CROSS JOIN LATERAL (SELECT id FROM lanes WHERE id = w.lane_id FOR NO KEY UPDATE SKIP LOCKED) l;
+    -- A lane whose breaker is open, or that a Retry-After holds, is not due before its gate opens.
     UPDATE lanes SET ready_at = w.due_at
-      FROM unnest(folded, folded_dues) AS w(id, due_at)
+      FROM (
+        SELECT f.id, greatest(f.due_at, e.hold_until, e.breaker_until) AS due_at
+          FROM unnest(folded, folded_dues) AS f(id, due_at)
+          LEFT JOIN LATERAL (SELECT hold_until, breaker_until FROM endpoints WHERE id = f.id AND deleted_at IS NULL OFFSET 0) e ON true
+      ) AS w
      -- "+ 0" keeps the planner from the index on ready_at, which looks as good while few lanes are ready.
      WHERE ${lookup("lanes.id", "w.id")} AND lanes.ready_at + 0 > w.due_at;
     IF moving IS NOT NULL THEN

@@ -1,4 +1,5 @@
 /** Retention: finished deliveries are removed by whole days, up to a day late. */
+import { ROLLUP_KEPT_MS } from "../rollups.ts"
 import { EXPUNGED, statement } from "../statements.ts"
 import type { Context } from "./context.ts"
 import { detachDue } from "./detach-partitions.ts"
@@ -22,7 +23,7 @@ export function purge(context: Context, now: number, limit: number): Promise<num
       context.partitions.forget()
       for (const table of tables) removed += await workOff(context, table, limit - removed)
     }
-    for (const statement of [UNMATCHED, PAYLOADS, ENTRIES])
+    for (const statement of [UNMATCHED, PAYLOADS, ENTRIES, ROLLUPS])
       if (removed < limit)
         removed += (await context.database.runCalmly(statement, [now, limit - removed])).length
     return removed
@@ -86,4 +87,11 @@ const ENTRIES = statement(
   `DELETE FROM entries
     WHERE ctid = ANY (ARRAY(SELECT ctid FROM entries WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)) AND expires_at <= $1
    RETURNING kind`,
+)
+const ROLLUPS = statement(
+  "maintenance.rollups",
+  `DELETE FROM attempt_rollups
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM attempt_rollups WHERE hour <= $1 - ${ROLLUP_KEPT_MS} ORDER BY hour LIMIT $2))
+      AND hour <= $1 - ${ROLLUP_KEPT_MS}
+   RETURNING hour`,
 )

@@ -1,7 +1,7 @@
 /** Payloads of NOTIFY: packs the notes of one process into as few as possible, and reads them again. */
 
 import { type Note, toNote } from "../../observe/process-channel.ts"
-import type { WebhookEvent } from "../../observe/public-events.ts"
+import type { PublicEvent } from "../../observe/public-events.ts"
 
 /** PostgreSQL's limit is 8000. */
 const MOST_BYTES = 7500
@@ -44,7 +44,7 @@ export class OutgoingNotes {
     return payloads.length > 0 ? payloads : [this.#seal("")]
   }
 
-  #keep(among: Set<string>, what: Note | WebhookEvent): void {
+  #keep(among: Set<string>, what: Note | PublicEvent): void {
     const text = JSON.stringify(what)
     if (Buffer.byteLength(text) > MOST_BYTES - OVERHEAD_BYTES) return void this.dropped++
     among.add(text)
@@ -84,13 +84,21 @@ function fill(among: Set<string>): string {
 }
 
 /** Cuts errors short: they may quote a long response. */
-function brief(event: WebhookEvent): WebhookEvent {
+function brief(event: PublicEvent): PublicEvent {
   switch (event.type) {
     case "delivery.dead":
+    case "endpoint.breaker.opened":
+    case "endpoint.failing":
       return { ...event, last_error: event.last_error?.slice(0, LONGEST_ERROR) ?? null }
     case "delivery.attempt":
       return { ...event, error: event.error?.slice(0, LONGEST_ERROR) ?? null }
     case "delivery.delivered":
+    case "endpoint.breaker.half_open":
+    case "endpoint.breaker.closed":
+    case "endpoint.recovered":
+    case "endpoint.disabled":
       return event
+    default:
+      return event satisfies never
   }
 }

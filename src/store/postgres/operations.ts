@@ -14,6 +14,7 @@ import * as maintenance from "./maintenance.ts"
 import * as messages from "./messages.ts"
 import { bindEncryptionKey, check } from "./meta.ts"
 import * as policies from "./policies.ts"
+import { sumRollups } from "./rollups.ts"
 import * as tasks from "./tasks.ts"
 import * as workers from "./workers.ts"
 
@@ -38,6 +39,7 @@ export const OPERATIONS: Contract = {
   bindEncryptionKey,
   check,
   ...policies,
+  sumRollups,
   ...tasks,
   ...workers,
 }

@@ -4,7 +4,8 @@ import { NOW, plansOf, stage } from "../../../test/support/postgres-store.ts"
 import { createIds } from "../../core/ids.ts"
 import { revive } from "../../core/operate.ts"
 import { AT, newest, ORG, sample } from "../conformance.ts"
-import type { Delivery } from "../store.ts"
+import { HOUR_MS } from "../rollups.ts"
+import type { Delivery, RollupFilter } from "../store.ts"
 import { addWithin } from "./add.ts"
 import { amendWithin } from "./amend.ts"
 import { DAY_MS } from "./partitions.ts"
@@ -182,6 +183,22 @@ test("lists of applications, endpoints, messages, entries and tasks follow an in
   }
   const reading = await plan(() => store.readTaskMessages(id, 200))
   expect(reading).toContain("messages_app")
+})
+
+test("roll-ups are found by endpoint, application or tenant, with their hours", async () => {
+  const { store, query, plan } = await fill()
+  await query(
+    `INSERT INTO attempt_rollups
+     SELECT 'ep_' || e, h * ${HOUR_MS}, 't', 1, 'app_' || e % 500, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL
+       FROM generate_series(1, 100) AS h, generate_series(1, 1000) AS e`,
+  )
+  await query("ANALYZE attempt_rollups")
+  const hours = { since: 50 * HOUR_MS, until: 70 * HOUR_MS }
+  const sum = (filter: RollupFilter) => plan(() => store.sumRollups({ ...filter, ...hours }, ["hour"]))
+  const ofEndpoints = await sum({ orgId: ORG, endpointIds: ["ep_7", "ep_9"] })
+  expect(ofEndpoints).toMatch(/attempt_rollups_pkey.*Index Cond: \(\(webhook_id = ANY .*hour >= .*hour < /s)
+  for (const text of [await sum({ appId: "app_7" }), await sum({ orgId: ORG })])
+    expect(text).toMatch(/attempt_rollups_app.*Index Cond: \(\(app_id = .*hour >= .*hour < /s)
 })
 
 test("lanes are read one after the other, each by the index of its waiting rows", async () => {

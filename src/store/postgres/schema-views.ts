@@ -86,8 +86,8 @@ const RESULT = `,
 
 export const VIEWS_WITH_RESULT = ofDeliveries("CREATE OR REPLACE", SENT_OR_HANDED, SENT_OR_HANDED_AT, RESULT)
 
-/** The reasons of `core/wait.ts`, and the earliest start of the next attempt; SQL knows only the wall clock. */
-export const VIEW_OF_WAITS = `
+/** `holds`: when the endpoint's gate opens; `because`: the reasons that only newer schemas have. */
+const viewOfWaits = (holds: string, because: string) => `
 CREATE OR REPLACE VIEW webhook_deliveries_readable AS
 SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, d.attempt_count, d.error_detail, d.target_url,
        CASE
@@ -98,7 +98,7 @@ SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, 
          WHEN e.paused THEN 'paused'
          WHEN w.start_at > w.now_ms THEN CASE
            WHEN w.start_at = d.next_retry_at THEN CASE WHEN d.deferred AND d.attempt_count = 0 THEN 'scheduled' ELSE 'retry' END
-           WHEN w.start_at = h.due_at THEN 'behind'
+           WHEN w.start_at = h.due_at THEN 'behind'${because}
            ELSE 'held'
          END
          WHEN h.seq IS NOT NULL THEN 'behind'
@@ -124,7 +124,15 @@ SELECT d.id, d.webhook_id, d.message_id, d.event_type, d.status, d.dead_reason, 
   ) h ON true
   CROSS JOIN LATERAL (
     SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
-           greatest(coalesce(d.next_retry_at, 0), coalesce(e.hold_until, 0), coalesce(h.due_at, 0)) AS start_at,
+           greatest(coalesce(d.next_retry_at, 0), ${holds}, coalesce(h.due_at, 0)) AS start_at,
            coalesce(l.since[array_position(l.sending, d.seq)] > 0, false) OR coalesce(d.handed_token = l.token, false) AS is_sending
   ) w;
 `
+
+/** The reasons of `core/wait.ts`, and the earliest start of the next attempt; SQL knows only the wall clock. */
+export const VIEW_OF_WAITS = viewOfWaits("coalesce(e.hold_until, 0)", "")
+export const VIEW_OF_WAITS_WITH_BREAKER = viewOfWaits(
+  "coalesce(e.hold_until, 0), coalesce(e.breaker_until, 0)",
+  `
+           WHEN w.start_at = e.breaker_until THEN 'breaker'`,
+)

@@ -11,7 +11,7 @@
 import { LANE_FUNCTIONS, LANE_TRANSPORTS, NEVER, WORKER_EPOCHS } from "./lane-functions.ts"
 import { HANDOFF, VERSIONS } from "./schema-handoff.ts"
 import { SUBSCRIPTIONS } from "./schema-subscriptions.ts"
-import { VIEW_OF_WAITS, VIEWS, VIEWS_WITH_RESULT } from "./schema-views.ts"
+import { VIEW_OF_WAITS, VIEW_OF_WAITS_WITH_BREAKER, VIEWS, VIEWS_WITH_RESULT } from "./schema-views.ts"
 
 /** Finished and kept for good. */
 export const KEPT_DAY = 1_000_000
@@ -302,6 +302,45 @@ ALTER TABLE endpoints
   ADD COLUMN gate_revision integer NOT NULL DEFAULT 0;
 `
 
+/** See `Protection`. The breaker's time is a column of its own, since queries compare it. */
+const PROTECTION = `
+ALTER TABLE endpoints ADD COLUMN breaker_until bigint, ADD COLUMN protection text,
+  ADD COLUMN disabled_at bigint, ADD COLUMN disabled_reason text;
+${VIEW_OF_WAITS_WITH_BREAKER}
+${LANE_FUNCTIONS}`
+
+/** Hourly sums of attempts, with the buckets of `LATENCY_BOUNDS_MS`. The free space is for updates that change no index. */
+const ROLLUPS = `
+CREATE TABLE attempt_rollups (
+  webhook_id      text COLLATE "C" NOT NULL,
+  hour            bigint NOT NULL,
+  event_type      text COLLATE "C" NOT NULL,
+  attempt_number  smallint NOT NULL,
+  app_id          text COLLATE "C" NOT NULL,
+  attempts        bigint NOT NULL,
+  succeeded       bigint NOT NULL,
+  dead            bigint NOT NULL,
+  no_response     bigint NOT NULL,
+  bytes_out       bigint NOT NULL,
+  bytes_in        bigint NOT NULL,
+  duration_ms     bigint NOT NULL,
+  latency_50      bigint NOT NULL,
+  latency_100     bigint NOT NULL,
+  latency_250     bigint NOT NULL,
+  latency_500     bigint NOT NULL,
+  latency_1000    bigint NOT NULL,
+  latency_2500    bigint NOT NULL,
+  latency_5000    bigint NOT NULL,
+  latency_10000   bigint NOT NULL,
+  latency_30000   bigint NOT NULL,
+  latency_slower  bigint NOT NULL,
+  last_success_at bigint,
+  PRIMARY KEY (webhook_id, hour, event_type, attempt_number)
+) WITH (fillfactor = 70);
+CREATE INDEX attempt_rollups_app ON attempt_rollups (app_id, hour);
+CREATE INDEX attempt_rollups_hour ON attempt_rollups (hour);
+`
+
 export interface Migration {
   readonly sql: string
   /** Programs without this migration still work on the schema, as in a rolling upgrade. */
@@ -331,4 +370,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: VERSIONS, additive: false },
   { sql: GATE_FENCE, additive: true },
   { sql: LANE_TRANSPORTS + LANE_FUNCTIONS, additive: false },
+  { sql: PROTECTION, additive: true },
+  { sql: ROLLUPS, additive: true },
 ]

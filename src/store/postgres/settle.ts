@@ -1,5 +1,6 @@
 /** Settling: writes the outcomes of attempts, fenced by the token of their claim, many in one statement. */
 import type { GateUpdate } from "../../core/gate.ts"
+import { writeProtection } from "../../core/protection.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
 import type { Row } from "../rows.ts"
 import { statement } from "../statements.ts"
@@ -7,6 +8,7 @@ import type { NewAttempt, SettleResult } from "../store.ts"
 import type { Context } from "./context.ts"
 import { isMissingPartition } from "./errors.ts"
 import { purgeDay } from "./partitions.ts"
+import { rollUp } from "./rollups.ts"
 import { KEPT_DAY, LIVE_DAY } from "./schema.ts"
 import { type Column, Columns, lookup, Packed, patience } from "./statement.ts"
 
@@ -67,6 +69,9 @@ const SETTLED = new Columns<Packable>({
   ...CLAIM,
   expected_count: ["int", ({ claim }) => (claim as FencedSettlement).expectedAttemptCount],
   expected_age_from: ["bigint", ({ claim }) => (claim as FencedSettlement).expectedAgeFrom],
+  app_id: changeColumn("text", (_, { appId }) => appId),
+  event_type: changeColumn("text", (_, { eventType }) => eventType),
+  payload_bytes: changeColumn("int", (_, { payloadBytes }) => payloadBytes),
   status: changeColumn("text", ({ status }) => status),
   dead_reason: changeColumn("text", ({ deadReason }) => deadReason),
   attempt_count: changeColumn("int", ({ attemptCount }) => attemptCount),
@@ -80,7 +85,10 @@ const SETTLED = new Columns<Packable>({
   purge_at: changeColumn("bigint", ({ purgeAt }) => purgeAt),
   purge_day: changeColumn("int", (_, settlement) => dayOf(settlement)),
   disables: changeColumn("bool", ({ disableEndpoint }) => disableEndpoint),
+  disable_reason: gateColumn("text", ({ disables }) => disables),
   hold_until: gateColumn("bigint", ({ holdUntil }) => holdUntil),
+  breaker_until: gateColumn("bigint", ({ protection }) => protection.until),
+  protection: gateColumn("text", ({ protection }) => writeProtection(protection)),
   gate_epoch: gateColumn("int", ({ epoch }) => epoch),
   gate_revision: gateColumn("int", ({ revision }) => revision),
 })
@@ -162,12 +170,17 @@ const GATES = `
 gates AS (
   UPDATE endpoints e
      SET disabled = e.disabled OR g.disables, version = e.version + g.disables::int,
+         disabled_at = CASE WHEN g.disables AND NOT e.disabled THEN g.last_attempted_at ELSE e.disabled_at END,
+         disabled_reason = CASE WHEN g.disables AND NOT e.disabled THEN g.disable_reason ELSE e.disabled_reason END,
          ${newest("hold_until", "g.hold_until")},
+         ${newest("breaker_until", "g.breaker_until")},
+         ${newest("protection", "g.protection")},
          ${newest("gate_token", "g.token")},
          ${newest("gate_revision", "g.gate_revision")}
     FROM (
-      SELECT DISTINCT ON (lane) lane, bool_or(disables) OVER (PARTITION BY lane) AS disables,
-             hold_until, token, gate_epoch, gate_revision
+      SELECT DISTINCT ON (lane) lane, bool_or(disables) OVER (PARTITION BY lane) AS disables, last_attempted_at,
+             max(disable_reason) OVER (PARTITION BY lane) AS disable_reason,
+             hold_until, breaker_until, protection, token, gate_epoch, gate_revision
         FROM standing WHERE disables OR gate_revision IS NOT NULL
        ORDER BY lane, gate_epoch DESC NULLS LAST, token DESC, gate_revision DESC
     ) g
@@ -198,6 +211,7 @@ logged AS (
     "standing",
   )}
 ),
+${rollUp("standing", "x.status = 'dead'")},
 ${GATES}
 -- Subqueries and not joins: the planner expects one row and compared every row with every other, which was half of the time.
 SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
@@ -213,6 +227,7 @@ SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'
  * attempt that was already written is not written again. A statement of its own, since it reads every day of finished deliveries.
  */
 const COUNTS = "x.attempt_id IS NOT NULL AND d.status IN ('delivered', 'dead')"
+const FOUND_LATE = "(SELECT standing.*, counted.day FROM standing JOIN counted USING (ord))"
 const SETTLE_LATE = statement(
   "deliveries.settle-late",
   `
@@ -231,8 +246,9 @@ counted AS (
   RETURNING x.ord, CASE WHEN d.status IN ('delivered', 'dead') THEN d.purge_day ELSE ${LIVE_DAY} END AS day
 ),
 logged AS (
-  ${insertAttempts(SETTLED, "x.day", "(SELECT standing.*, counted.day FROM standing JOIN counted USING (ord))")}
+  ${insertAttempts(SETTLED, "x.day", FOUND_LATE)}
 ),
+${rollUp(FOUND_LATE, "false")},
 ${GATES}
 SELECT CASE WHEN ord IN (SELECT ord FROM standing) THEN 'superseded'
             WHEN ord IN (SELECT ord FROM x) THEN 'stale'

@@ -18,13 +18,14 @@ export function addAttempt(
   attempts.add(attempt.id, deliveryId, endpointId, messageId, ...outcomeOf(attempt))
 }
 
-/** Takes the ids from the delivery's row: without that row, the attempt is not kept. */
-export function insertAttempt({ connection }: Context, deliverySeq: number, attempt: NewAttempt): void {
-  connection
+/** Takes the ids from the delivery's row: without that row, the attempt is not kept. Whether it was kept. */
+export function insertAttempt({ connection }: Context, deliverySeq: number, attempt: NewAttempt): boolean {
+  const { changes } = connection
     .sql(`
       INSERT INTO attempts (${NEW_ATTEMPT})
       SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, CAST(? AS BLOB), ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
     .run(attempt.id, ...outcomeOf(attempt), deliverySeq)
+  return changes === 1
 }
 
 function outcomeOf(attempt: NewAttempt) {

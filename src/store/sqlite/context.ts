@@ -7,6 +7,7 @@ import type { Store } from "../store.ts"
 import type { Connection } from "./connection.ts"
 import { Inserts } from "./inserts.ts"
 import { OpenLanes } from "./open-lanes.ts"
+import { RollupSums } from "./rollups.ts"
 
 /** Endpoints kept in memory, over all applications. */
 export const MOST_RECIPIENTS = 100_000
@@ -24,7 +25,8 @@ export class Context {
   readonly deliveries: Inserts
   readonly claims: Inserts
   readonly attempts: Inserts
-  readonly #gathered: readonly Inserts[]
+  readonly rollups: RollupSums
+  readonly #gathered: readonly Pick<Inserts, "isEmpty" | "flush" | "drop">[]
   /** The endpoints of applications that messages were sent to, by tenant and by the id or uid that was used. */
   readonly recipients = new BoundedCache<string, Recipients>(MOST_RECIPIENTS)
   readonly openLanes = new OpenLanes()
@@ -49,7 +51,8 @@ export class Context {
     this.deliveries = new Inserts(connection, "INSERT OR FAIL INTO webhook_deliveries", delivery)
     this.claims = new Inserts(connection, "INSERT OR REPLACE INTO in_flight", "seq, token, started_at")
     this.attempts = new Inserts(connection, "INSERT OR FAIL INTO attempts", NEW_ATTEMPT, "response_body")
-    this.#gathered = [this.messages, this.deliveries, this.claims, this.attempts]
+    this.rollups = new RollupSums(connection)
+    this.#gathered = [this.messages, this.deliveries, this.claims, this.attempts, this.rollups]
     this.#dataVersion = connection.dataVersion()
   }
 

@@ -16,15 +16,15 @@ export class Inserts {
   readonly #statements: readonly { readonly text: string; readonly values: number }[]
   #values: SQLInputValue[] = []
 
-  /** `into` is the beginning of the statement. The value of the column `blob` may be a text. */
-  constructor(connection: Connection, into: string, columns: string, blob?: string) {
+  /** `into` is the beginning of the statement, `end` its end. The value of the column `blob` may be a text. */
+  constructor(connection: Connection, into: string, columns: string, blob?: string, end = "") {
     this.#connection = connection
     const names = columns.split(", ")
     if (blob !== undefined && !names.includes(blob)) throw new RangeError(`${blob} is no column`)
     this.#width = names.length
     const row = `(${names.map((name) => (name === blob ? "CAST(? AS BLOB)" : "?")).join(", ")})`
     this.#statements = SIZES.map((size) => ({
-      text: `${into} (${columns}) VALUES ${Array(size).fill(row).join(", ")}`,
+      text: `${into} (${columns}) VALUES ${Array(size).fill(row).join(", ")}${end}`,
       values: size * this.#width,
     }))
   }

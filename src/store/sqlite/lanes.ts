@@ -23,7 +23,8 @@ const JOINING = 1
 /** Skips from lane to lane through the index: a lane with a million rows costs as much as a lane with one. */
 export function scanLanes(context: Context, after: string | null, limit: number, at?: Moment): LaneWake[] {
   const next = context.connection.sql(`
-    SELECT webhook_id, app_id, (SELECT url FROM endpoints WHERE id = webhook_id) AS url
+    SELECT webhook_id, app_id, (SELECT url FROM endpoints WHERE id = webhook_id) AS url,
+           (SELECT max(coalesce(hold_until, 0), coalesce(breaker_until, 0)) FROM endpoints WHERE id = webhook_id AND deleted_at IS NULL) AS opens_at
       FROM webhook_deliveries INDEXED BY deliveries_live
      WHERE ${LIVE} AND handed = ? AND webhook_id > ? ORDER BY webhook_id LIMIT 1`)
   const lanes: LaneWake[] = []
@@ -36,7 +37,7 @@ export function scanLanes(context: Context, after: string | null, limit: number,
     lanes.push({
       endpointId,
       appId: row.app_id as string,
-      dueAt: earliestDue(context, endpointId, at),
+      dueAt: Math.max(earliestDue(context, endpointId, at), (row.opens_at as number | null) ?? 0),
       transport: transportOf((row.url as string | null) ?? ""),
     })
   }
@@ -63,7 +64,7 @@ function fetchLane(context: Context, lane: LaneFetch, inHand: number, at: Moment
   const { now } = at
   const state = context.connection
     .sql(
-      "SELECT version, ordered, disabled, paused, deleted_at IS NOT NULL AS deleted, hold_until, gate_epoch, gate_token, gate_revision FROM endpoints WHERE id = ?",
+      "SELECT version, ordered, disabled, paused, deleted_at IS NOT NULL AS deleted, hold_until, breaker_until, protection, gate_epoch, gate_token, gate_revision FROM endpoints WHERE id = ?",
     )
     .get(endpointId)
   context.openLanes.close(endpointId)

@@ -1,4 +1,5 @@
 /** Retention: removes rows whose time has come. */
+import { ROLLUP_KEPT_MS } from "../rollups.ts"
 import { EXPUNGED } from "../statements.ts"
 import type { Context } from "./context.ts"
 import { forgetOldKeys } from "./idempotency.ts"
@@ -44,5 +45,8 @@ const payloads = changing(
 const entries = changing(
   "DELETE FROM entries WHERE rowid IN (SELECT rowid FROM entries WHERE expires_at <= ? LIMIT ?)",
 )
+const rollups = changing(
+  `DELETE FROM attempt_rollups WHERE rowid IN (SELECT rowid FROM attempt_rollups WHERE hour <= ? - ${ROLLUP_KEPT_MS} LIMIT ?)`,
+)
 
-const BITES = [finishedDeliveries, unmatchedMessages, payloads, entries]
+const BITES = [finishedDeliveries, unmatchedMessages, payloads, entries, rollups]

@@ -15,6 +15,7 @@ import * as maintenance from "./maintenance.ts"
 import * as messages from "./messages.ts"
 import * as meta from "./meta.ts"
 import * as policies from "./policies.ts"
+import { sumRollups } from "./rollups.ts"
 import * as settling from "./settle.ts"
 import * as tasks from "./tasks.ts"
 import { listWorkers } from "./workers.ts"
@@ -51,6 +52,7 @@ export const LISTS = {
   listWorkers,
   listAttempts: attempts.listAttempts,
   countAttempts: attempts.countAttempts,
+  sumRollups,
   listMessages: messages.listMessages,
   countMessages: messages.countMessages,
   listTasks: tasks.listTasks,

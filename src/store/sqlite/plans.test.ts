@@ -2,7 +2,7 @@ import { getRandomValues } from "node:crypto"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { createIds } from "../../core/ids.ts"
 import { AT, laneFetch, newest, ORG, sample } from "../conformance.ts"
-import type { DeliveryFilter, Task } from "../store.ts"
+import type { DeliveryFilter, RollupFilter, Task } from "../store.ts"
 import { Connection } from "./connection.ts"
 import { Context } from "./context.ts"
 import { migrate } from "./migrate.ts"
@@ -79,7 +79,8 @@ test("waiting deliveries of an endpoint that becomes ordered are found without r
 
 test("retention finds its rows by an index of its own", () => {
   const plans = open().plan("purge", NOW, 500).join("\n")
-  for (const index of ["deliveries_purge", "messages_purge", "messages_payload_until", "entries_expiry"])
+  const ofMessages = ["messages_purge", "messages_payload_until"]
+  for (const index of ["deliveries_purge", ...ofMessages, "entries_expiry", "attempt_rollups_hour"])
     expect(plans).toContain(`INDEX ${index}`)
   expect(plans).not.toContain("SCAN")
 })
@@ -239,6 +240,24 @@ test("a lane is skipped with one probe, and counted by its own rows", () => {
   )
   expect(plans).toContain("SEARCH d USING INDEX deliveries_live (handed=? AND webhook_id=?)")
   expect(plans).not.toMatch(WHOLE)
+})
+
+test.each<[string, RollupFilter, string]>([
+  [
+    "endpoints",
+    { orgId: "o", endpointIds: ["e", "f"] },
+    "INDEX sqlite_autoindex_attempt_rollups_1 (webhook_id=? AND hour>? AND hour<?)",
+  ],
+  [
+    "an application",
+    { orgId: "o", appId: "a" },
+    "INDEX attempt_rollups_app (app_id=? AND hour>? AND hour<?)",
+  ],
+  ["a tenant", { orgId: "o" }, "INDEX attempt_rollups_app (app_id=? AND hour>? AND hour<?)"],
+])("roll-ups of %s are found by an index, with their hours", (_whom, filter, index) => {
+  const [plan] = open().plan("sumRollups", { ...filter, since: 1, until: 2 }, ["eventType", "hour"])
+  expect(plan).toContain(`SEARCH r USING ${index}`)
+  expect(plan).not.toMatch(/SCAN (?!json_each)/)
 })
 
 test("messages are counted application by application", () => {

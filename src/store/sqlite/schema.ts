@@ -388,6 +388,54 @@ ALTER TABLE endpoints ADD COLUMN gate_token INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE endpoints ADD COLUMN gate_revision INTEGER NOT NULL DEFAULT 0;
 `
 
+/** See `Protection`. The breaker's time is a column of its own, since queries compare it. */
+const PROTECTION = `
+ALTER TABLE endpoints ADD COLUMN breaker_until INTEGER;
+ALTER TABLE endpoints ADD COLUMN protection TEXT;
+ALTER TABLE endpoints ADD COLUMN disabled_at INTEGER;
+ALTER TABLE endpoints ADD COLUMN disabled_reason TEXT;
+${VIEW_OF_WAITS.replace(
+  "coalesce(s.hold_until, 0),",
+  "coalesce(s.hold_until, 0), coalesce(s.breaker_until, 0),",
+)
+  .replace("e.hold_until,", "e.hold_until, e.breaker_until,")
+  .replace("ELSE 'held'", "WHEN w.start_at = w.breaker_until THEN 'breaker'\n           ELSE 'held'")}`
+
+/**
+ * Hourly sums of attempts. The buckets of latency are those of `LATENCY_BOUNDS_MS`. With a rowid, although it has a key: a settle then changes
+ * only rows that were created in the same hour, which are side by side, and not a page of the key for each endpoint.
+ */
+const ROLLUPS = `
+CREATE TABLE attempt_rollups (
+  webhook_id      TEXT NOT NULL,
+  hour            INTEGER NOT NULL,
+  event_type      TEXT NOT NULL,
+  attempt_number  INTEGER NOT NULL,
+  app_id          TEXT NOT NULL,
+  attempts        INTEGER NOT NULL,
+  succeeded       INTEGER NOT NULL,
+  dead            INTEGER NOT NULL,
+  no_response     INTEGER NOT NULL,
+  bytes_out       INTEGER NOT NULL,
+  bytes_in        INTEGER NOT NULL,
+  duration_ms     INTEGER NOT NULL,
+  latency_50      INTEGER NOT NULL,
+  latency_100     INTEGER NOT NULL,
+  latency_250     INTEGER NOT NULL,
+  latency_500     INTEGER NOT NULL,
+  latency_1000    INTEGER NOT NULL,
+  latency_2500    INTEGER NOT NULL,
+  latency_5000    INTEGER NOT NULL,
+  latency_10000   INTEGER NOT NULL,
+  latency_30000   INTEGER NOT NULL,
+  latency_slower  INTEGER NOT NULL,
+  last_success_at INTEGER,
+  PRIMARY KEY (webhook_id, hour, event_type, attempt_number)
+) STRICT;
+CREATE INDEX attempt_rollups_app ON attempt_rollups (app_id, hour);
+CREATE INDEX attempt_rollups_hour ON attempt_rollups (hour);
+`
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -398,4 +446,6 @@ export const MIGRATIONS: readonly string[] = [
   DATES,
   VIEW_OF_WAITS,
   GATE_FENCE,
+  PROTECTION,
+  ROLLUPS,
 ]

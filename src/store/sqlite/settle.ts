@@ -1,5 +1,6 @@
 /** Settling: writes the outcomes of attempts, fenced by the token of their claim. */
 import type { GateUpdate } from "../../core/gate.ts"
+import { writeProtection } from "../../core/protection.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
 import type { SettleResult } from "../store.ts"
 import { applyDelivered, applyOutcome } from "./amend.ts"
@@ -16,12 +17,14 @@ function settleOne(context: Context, settlement: FencedSettlement): SettleResult
   context.openLanes.free(settlement.endpointId, token)
   const applied =
     change.status === "delivered" ? applyDelivered(context, settlement) : applyOutcome(context, settlement)
-  if (attempt !== null && applied) addAttempt(context, settlement, attempt)
-  else if (attempt !== null) {
-    insertAttempt(context, seq, attempt)
+  if (attempt !== null && applied) {
+    addAttempt(context, settlement, attempt)
+    context.rollups.add(settlement, attempt, change.status === "dead")
+  } else if (attempt !== null && insertAttempt(context, seq, attempt)) {
     countLate(context, seq, change.lastAttemptedAt)
+    context.rollups.add(settlement, attempt, false)
   }
-  if (change.disableEndpoint) disable(context, settlement.endpointId)
+  if (change.disableEndpoint) disable(context, settlement)
   if (settlement.gate !== null) updateGate(context, settlement.endpointId, token, settlement.gate)
   return applied ? "applied" : "superseded"
 }
@@ -48,10 +51,14 @@ function dropClaim({ connection }: Context, seq: number, token: number): boolean
   return connection.sql("DELETE FROM in_flight WHERE seq = ? AND token = ?").run(seq, token).changes === 1
 }
 
-function disable(context: Context, endpointId: string): void {
+function disable(context: Context, { endpointId, change, gate }: FencedSettlement): void {
   context.connection
-    .sql("UPDATE endpoints SET disabled = 1, version = version + 1 WHERE id = ?")
-    .run(endpointId)
+    .sql(`
+      UPDATE endpoints
+         SET disabled_at = iif(disabled, disabled_at, ?), disabled_reason = iif(disabled, disabled_reason, ?),
+             disabled = 1, version = version + 1
+       WHERE id = ?`)
+    .run(change.lastAttemptedAt, gate?.disables ?? null, endpointId)
   context.forget()
 }
 
@@ -59,12 +66,12 @@ function updateGate(
   { connection, openLanes }: Context,
   endpointId: string,
   token: number,
-  { holdUntil, epoch, revision, closes }: GateUpdate,
+  { holdUntil, protection, epoch, revision, closes }: GateUpdate,
 ): void {
   if (closes) openLanes.close(endpointId)
   connection
     .sql(`
-      UPDATE endpoints SET hold_until = ?1, gate_token = ?2, gate_revision = ?3
+      UPDATE endpoints SET hold_until = ?1, breaker_until = ?6, protection = ?7, gate_token = ?2, gate_revision = ?3
        WHERE id = ?4 AND gate_epoch = ?5 AND (gate_token, gate_revision) < (?2, ?3)`)
-    .run(holdUntil, token, revision, endpointId, epoch)
+    .run(holdUntil, token, revision, endpointId, epoch, protection.until, writeProtection(protection))
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { toBuffer } from "../../core/bytes.ts"
+import { HEALTHY } from "../../core/protection.ts"
 import type { FencedSettlement } from "../fence.ts"
 import type { NewMessage } from "../store.ts"
 import type { AcceptedOnThread } from "./accept.ts"
@@ -51,6 +52,9 @@ const settlement: Required<FencedSettlement> = {
   token: 2 ** 32 + 1,
   expectedAttemptCount: 2,
   expectedAgeFrom: 6,
+  appId: "app_1",
+  eventType: "type",
+  payloadBytes: 17,
   change: {
     status: "dead",
     deadReason: "gone",
@@ -79,7 +83,15 @@ const settlement: Required<FencedSettlement> = {
     startedAt: 12,
     durationMs: 13,
   },
-  gate: { holdUntil: 14, epoch: 15, revision: 16, closes: true },
+  gate: {
+    holdUntil: 14,
+    protection: { ...HEALTHY, downs: 17 },
+    epoch: 15,
+    revision: 16,
+    closes: true,
+    disables: "failing",
+    transitions: ["opened"],
+  },
 }
 const swapped: FencedSettlement = {
   ...settlement,

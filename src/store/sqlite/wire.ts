@@ -60,18 +60,18 @@ const unpackMessage = ([
   payloadUntil, purgeUnmatchedAt,
 })
 
-const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, change: c, attempt, gate }: FencedSettlement) => [
-  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
+const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes, change: c, attempt, gate }: FencedSettlement) => [
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes,
   c.status, c.deadReason, c.attemptCount, c.nextRetryAt, c.lastAttemptedAt, c.deliveredAt, c.errorDetail, c.ageFrom, c.stalls,
   c.purgeAt, c.manual, c.disableEndpoint, c.holdLaneUntil, attempt === null ? null : packAttempt(attempt), gate,
 ] as const
 
 const unpackSettlement = ([
-  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes,
   status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
   purgeAt, manual, disableEndpoint, holdLaneUntil, attempt, gate,
 ]: PackedSettlement): FencedSettlement => ({
-  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom,
+  seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes,
   change: {
     status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
     purgeAt, manual, disableEndpoint, holdLaneUntil,

@@ -1,7 +1,7 @@
 /** A CONNECT tunnel through the operator's proxy, to an address that the guard allowed: the proxy never gets a name to resolve. */
 import { connect, type Socket } from "node:net"
 import type { Clock } from "../../core/clock.ts"
-import type { FailureCause } from "../../core/outcome.ts"
+import type { FailureCause } from "../../core/failure-causes.ts"
 import { TransportError } from "../error.ts"
 import { destroyOnAbort } from "./destroy-on-abort.ts"
 

@@ -1,0 +1,137 @@
+/**
+ * The circuit breaker of an endpoint, as pure functions from state and signal to state.
+ *
+ *   closed ── failures in a row, or too many in the window ──▶ open ── until ──▶ half-open: one probe
+ *     ▲                                                         ▲                   │        │
+ *     └── backlog is gone ── ramping ◀────────────── good ──────┼───────────────────┘        │
+ *                               └────────── fails again ────────┴───────────── bad ──────────┘
+ */
+import type { Random } from "./backoff.ts"
+import type { Outcome } from "./outcome.ts"
+import type { BreakerPolicy } from "./policy.ts"
+import type { Protection } from "./protection.ts"
+
+/** What an outcome says about the receiver; null: nothing, as no request ended. */
+export type Signal = "up" | "down"
+
+export function signalOf(outcome: Outcome): Signal | null {
+  switch (outcome.kind) {
+    case "response":
+      return outcome.status >= 500 || outcome.status === 408 ? "down" : "up"
+    case "failure":
+      // Posthorn refused the target, or got no token for it: the receiver was not asked.
+      return outcome.cause === "target_forbidden" || outcome.cause === "auth_error" ? null : "down"
+    case "ack":
+      return outcome.result === "transient" ? "down" : "up"
+    default:
+      return null
+  }
+}
+
+/** What the owner of the lane remembers about recent attempts. */
+export interface Recent {
+  /** Within the breaker's window, this outcome included. */
+  readonly attempts: number
+  readonly downs: number
+  /** Deliveries a second in the minutes before. */
+  readonly rate: number
+  /** Nothing is queued or due any more. */
+  readonly isBacklogGone: boolean
+}
+
+/** How much faster than before the outage the backlog may go out. */
+const RAMP_FACTOR = 1.5
+/** ±20 %, so that breakers that opened together do not probe together. */
+const JITTER = 0.2
+
+/** `isProbe`: the request started while the breaker was half-open. Other outcomes do not decide an open breaker. */
+export function learn(
+  state: Protection,
+  signal: Signal,
+  isProbe: boolean,
+  recent: Recent,
+  policy: BreakerPolicy,
+  now: number,
+  random: Random,
+): Protection {
+  if (state.phase === "open") {
+    if (!isProbe) return state
+    return signal === "up" ? ramping(state, policy, now) : opened(state, recent, policy, now, random)
+  }
+  const downs = signal === "up" ? 0 : state.downs + 1
+  if (signal === "down" && mustOpen(downs, recent, policy))
+    return policy.report ? reported(state, downs) : opened({ ...state, downs }, recent, policy, now, random)
+  const isOver = state.phase === "ramping" && recent.isBacklogGone && signal === "up"
+  const next: Protection = isOver ? { ...state, phase: "closed", since: now, ramp: null } : state
+  const reportedStill = next.reported && signal === "down"
+  if (next === state && downs === state.downs && reportedStill === state.reported) return state
+  return { ...next, downs, reported: reportedStill }
+}
+
+function mustOpen(downs: number, recent: Recent, policy: BreakerPolicy): boolean {
+  if (downs >= policy.failures) return true
+  return recent.attempts >= policy.attempts && recent.downs >= policy.ratio * recent.attempts
+}
+
+function reported(state: Protection, downs: number): Protection {
+  return state.reported && downs === state.downs ? state : { ...state, downs, reported: true }
+}
+
+function opened(
+  state: Protection,
+  { rate }: Pick<Recent, "rate">,
+  policy: BreakerPolicy,
+  now: number,
+  random: Random,
+): Protection {
+  const step = state.phase === "open" ? state.step : stepAfterHealth(state, policy, now)
+  const openMs = openMsOf(step, policy) * (1 - JITTER + 2 * JITTER * random())
+  return {
+    ...state,
+    phase: "open",
+    since: state.phase === "open" ? state.since : now,
+    until: now + Math.round(openMs),
+    step: step + 1,
+    // From before the outage: while the breaker is open or ramping, the rate says nothing.
+    ramp: state.ramp ?? Math.max(policy.ramp, Math.floor(rate * RAMP_FACTOR)),
+  }
+}
+
+function openMsOf(step: number, { open, maxOpen }: BreakerPolicy): number {
+  // 2 ** 1024 is Infinity, which the longest time bounds.
+  return Math.min(open * 2 ** step, maxOpen) * 1000
+}
+
+/** One step back for each interval, as long as the last open one, in which the breaker stayed closed. */
+function stepAfterHealth({ step, since }: Protection, policy: BreakerPolicy, now: number): number {
+  let left = step
+  for (let healthyMs = now - since; left > 0; left--) {
+    healthyMs -= openMsOf(left - 1, policy)
+    if (healthyMs < 0) break
+  }
+  return left
+}
+
+function ramping(state: Protection, policy: BreakerPolicy, now: number): Protection {
+  return { ...state, phase: "ramping", since: now, downs: 0, ramp: state.ramp ?? policy.ramp }
+}
+
+export type BreakerTransition = "opened" | "closed"
+
+/** The change that operators are told of. A breaker that only reports is told as if it had opened. */
+export function transitionOf(before: Protection, after: Protection): BreakerTransition | null {
+  const wasOpen = before.phase === "open" || before.reported
+  const isOpen = after.phase === "open" || after.reported
+  if (isOpen && (!wasOpen || before.until !== after.until)) return "opened"
+  return wasOpen && !isOpen ? "closed" : null
+}
+
+/** By an operator: closed, without a ramp, and as if it had never opened. */
+export function reset(state: Protection): Protection {
+  return { ...state, phase: "closed", since: 0, until: null, step: 0, downs: 0, ramp: null, reported: false }
+}
+
+/** By an operator: open now, as after a failure. */
+export function tripped(state: Protection, policy: BreakerPolicy, now: number, random: Random): Protection {
+  return opened({ ...state, downs: 0 }, { rate: 0 }, policy, now, random)
+}

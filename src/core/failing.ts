@@ -1,0 +1,53 @@
+/** Whether an endpoint is failing, since when, and when it is disabled: pure functions from state and outcome to state. */
+import type { AutoDisablePolicy } from "./policy.ts"
+import { HEALTHY, type Protection } from "./protection.ts"
+
+/** Failures in a row, of any deliveries. */
+const FAILING_ATTEMPTS = 5
+const HOUR_MS = 3_600_000
+/** When the operator is told again, before an endpoint is disabled. */
+const WARNINGS_MS: readonly number[] = [24 * HOUR_MS, 72 * HOUR_MS]
+
+/**
+ * Five failures in a row, or a failed retry with no success since the failure before it: with the schedule of `standard`, an endpoint
+ * with a single delivery is failing after five seconds, and not after hours.
+ */
+export function learnAttempt(
+  state: Protection,
+  isSuccess: boolean,
+  isRetry: boolean,
+  now: number,
+): Protection {
+  if (isSuccess) {
+    if (state.failures === 0 && !state.isFailing) return state
+    return { ...state, failures: 0, failingSince: null, isFailing: false, warnings: 0 }
+  }
+  const failures = state.failures + 1
+  const failingSince = state.failingSince ?? now
+  const isFailing = state.isFailing || failures >= FAILING_ATTEMPTS || (failures >= 2 && isRetry)
+  const warnings = isFailing ? WARNINGS_MS.filter((ms) => now - failingSince >= ms).length : 0
+  return { ...state, failures, failingSince, isFailing, warnings: Math.max(warnings, state.warnings) }
+}
+
+/** An operator enabled the endpoint: failures from before would disable it again at once. It is failing until its next success. */
+export function enabledAgain(state: Protection): Protection {
+  return { ...HEALTHY, isFailing: state.isFailing }
+}
+
+export type FailingTransition = "failing" | "recovered"
+
+/** `failing` also when a warning is due. */
+export function failingTransition(before: Protection, after: Protection): FailingTransition | null {
+  if (after.isFailing && (!before.isFailing || after.warnings > before.warnings)) return "failing"
+  return before.isFailing && !after.isFailing ? "recovered" : null
+}
+
+/** When an endpoint that goes on failing is disabled; null: it is not, or only once it has had more failures. */
+export function disablesAt({ failingSince }: Protection, policy: AutoDisablePolicy | false): number | null {
+  return policy === false || failingSince === null ? null : failingSince + policy.after * 1000
+}
+
+export function mustDisable(state: Protection, policy: AutoDisablePolicy | false, now: number): boolean {
+  const at = disablesAt(state, policy)
+  return policy !== false && at !== null && now >= at && state.failures >= policy.failures
+}

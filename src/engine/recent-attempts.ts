@@ -1,0 +1,43 @@
+/** Counts of a lane's recent attempts, in its owner's memory. After a takeover they begin anew. */
+import type { Recent, Signal } from "../core/breaker.ts"
+import { RecentCount } from "./limits.ts"
+
+const WINDOW_PARTS = 6
+const RATE_MS = 300_000
+const RATE_PARTS = 5
+
+/** Only failures open a breaker: a success needs no sums. */
+const NOTHING = { attempts: 0, downs: 0, rate: 0 }
+
+export class RecentAttempts {
+  readonly #good = new RecentCount(RATE_MS, RATE_PARTS)
+  #windowSeconds = 0
+  #attempts = new RecentCount(1, 1)
+  #downs = new RecentCount(1, 1)
+
+  add(signal: Signal, windowSeconds: number, now: number): Omit<Recent, "isBacklogGone"> {
+    if (windowSeconds !== this.#windowSeconds) this.#resize(windowSeconds)
+    this.#attempts.add(now)
+    if (signal === "up") {
+      this.#good.add(now)
+      return NOTHING
+    }
+    this.#downs.add(now)
+    return {
+      attempts: this.#attempts.sum(now),
+      downs: this.#downs.sum(now),
+      rate: this.#good.sum(now) / (RATE_MS / 1000),
+    }
+  }
+
+  /** The breaker opened or closed: attempts from before say nothing about the time after. */
+  forgetWindow(): void {
+    this.#resize(this.#windowSeconds)
+  }
+
+  #resize(windowSeconds: number): void {
+    this.#windowSeconds = windowSeconds
+    this.#attempts = new RecentCount(windowSeconds * 1000, WINDOW_PARTS)
+    this.#downs = new RecentCount(windowSeconds * 1000, WINDOW_PARTS)
+  }
+}

@@ -1,0 +1,69 @@
+/** Roll-ups: hourly sums of attempts, written with the settle of each attempt, for both stores. */
+import { LATENCY_BOUNDS_MS } from "../core/latency.ts"
+import { type Conditions, type Dialect, ofRollups } from "./conditions.ts"
+import type { Row } from "./rows.ts"
+import type { RollupDimension, RollupFilter, RollupSum } from "./store.ts"
+
+export const HOUR_MS = 3_600_000
+/** How long retention keeps a roll-up. */
+export const ROLLUP_KEPT_MS = 90 * 24 * HOUR_MS
+/** The number of this attempt and of all later ones. */
+export const LAST_ATTEMPT_NUMBER = 20
+
+const KEY = "webhook_id, hour, event_type, attempt_number"
+const LATENCIES = [...LATENCY_BOUNDS_MS, "slower"].map((bound) => `latency_${bound}`)
+/** Of one attempt, in this order; without its latency. */
+const COUNTERS = ["attempts", "succeeded", "dead", "no_response", "bytes_out", "bytes_in", "duration_ms"]
+export const COUNTER_COUNT = COUNTERS.length
+const SUMS = [...COUNTERS, ...LATENCIES]
+export const NO_SUMS: readonly number[] = SUMS.map(() => 0)
+
+export const NEW_ROLLUP = `${KEY}, app_id, ${SUMS.join(", ")}, last_success_at`
+/** The end of an insert into `attempt_rollups AS r`. */
+export const ADD_TO_ROLLUP = `
+  ON CONFLICT (${KEY}) DO UPDATE
+     SET ${SUMS.map((name) => `${name} = r.${name} + excluded.${name}`).join(", ")},
+         last_success_at = CASE WHEN excluded.last_success_at > coalesce(r.last_success_at, 0)
+                                THEN excluded.last_success_at ELSE r.last_success_at END`
+
+const COLUMNS: {
+  readonly [dimension in RollupDimension]: readonly [column: string, field: keyof RollupSum]
+} = {
+  application: ["app_id", "appId"],
+  endpoint: ["webhook_id", "endpointId"],
+  eventType: ["event_type", "eventType"],
+  hour: ["hour", "hour"],
+  attemptNumber: ["attempt_number", "attemptNumber"],
+}
+
+/** Endpoints are found by the primary key, applications and tenants by the index `attempt_rollups_app`. */
+export function sumRollupsOf<V>(
+  dialect: Dialect<V>,
+  filter: RollupFilter,
+  by: readonly RollupDimension[],
+): { readonly text: string; readonly where: Conditions<V> } {
+  const where = ofRollups(dialect, filter)
+  const groups = by.map((dimension) => `r.${COLUMNS[dimension][0]}`)
+  const sums = SUMS.map((name) => `CAST(sum(r.${name}) AS bigint) AS ${name}`)
+  const grouped = groups.length === 0 ? "" : `GROUP BY ${groups.join(", ")}`
+  const ordered = groups.length === 0 ? "" : `ORDER BY ${groups.join(", ")}`
+  const text = `
+    SELECT ${[...groups, ...sums, "max(r.last_success_at) AS last_success_at"].join(", ")}
+      FROM attempt_rollups r WHERE ${where} ${grouped} HAVING count(*) > 0 ${ordered}`
+  return { text, where }
+}
+
+export function toRollupSum(row: Row, by: readonly RollupDimension[]): RollupSum {
+  return {
+    ...Object.fromEntries(by.map((dimension) => [COLUMNS[dimension][1], row[COLUMNS[dimension][0]]])),
+    attempts: row.attempts as number,
+    succeeded: row.succeeded as number,
+    dead: row.dead as number,
+    noResponse: row.no_response as number,
+    bytesOut: row.bytes_out as number,
+    bytesIn: row.bytes_in as number,
+    durationMs: row.duration_ms as number,
+    latencies: LATENCIES.map((name) => row[name] as number),
+    lastSuccessAt: row.last_success_at as number | null,
+  }
+}

@@ -1,0 +1,87 @@
+/** Roll-ups: sums of the attempts that a transaction settles, added to their rows once, before the commit. */
+import { latencyBucketOf } from "../../core/latency.ts"
+import type { FencedSettlement } from "../fence.ts"
+import {
+  ADD_TO_ROLLUP,
+  COUNTER_COUNT,
+  HOUR_MS,
+  LAST_ATTEMPT_NUMBER,
+  NEW_ROLLUP,
+  NO_SUMS,
+  sumRollupsOf,
+  toRollupSum,
+} from "../rollups.ts"
+import type { NewAttempt } from "../store.ts"
+import { SQLITE } from "./conditions.ts"
+import type { Connection } from "./connection.ts"
+import type { Operation } from "./context.ts"
+import { Inserts } from "./inserts.ts"
+import { readAll } from "./page.ts"
+
+interface Sum {
+  readonly key: readonly (string | number)[]
+  readonly sums: number[]
+  lastSuccessAt: number | null
+}
+
+export class RollupSums {
+  readonly #inserts: Inserts
+  readonly #byKey = new Map<string, Sum>()
+
+  constructor(connection: Connection) {
+    const into = "INSERT OR FAIL INTO attempt_rollups AS r"
+    this.#inserts = new Inserts(connection, into, NEW_ROLLUP, undefined, ADD_TO_ROLLUP)
+  }
+
+  get isEmpty(): boolean {
+    return this.#byKey.size === 0
+  }
+
+  add(
+    { endpointId, appId, eventType, payloadBytes }: FencedSettlement,
+    attempt: NewAttempt,
+    isDead: boolean,
+  ): void {
+    const endedAt = attempt.startedAt + attempt.durationMs
+    const hour = endedAt - (endedAt % HOUR_MS)
+    const number = Math.min(attempt.attemptNumber, LAST_ATTEMPT_NUMBER)
+    const name = `${endpointId} ${hour} ${number} ${eventType}`
+    let sum = this.#byKey.get(name)
+    if (sum === undefined) {
+      sum = { key: [endpointId, hour, eventType, number, appId], sums: [...NO_SUMS], lastSuccessAt: null }
+      this.#byKey.set(name, sum)
+    }
+    const succeeded = attempt.status === "succeeded"
+    const counters = [
+      1,
+      Number(succeeded),
+      Number(isDead),
+      Number(attempt.responseStatus === null),
+      payloadBytes,
+      attempt.responseBody?.length ?? 0,
+      attempt.durationMs,
+    ]
+    for (const [i, value] of counters.entries()) sum.sums[i]! += value
+    sum.sums[COUNTER_COUNT + latencyBucketOf(attempt.durationMs)]! += 1
+    if (succeeded) sum.lastSuccessAt = Math.max(sum.lastSuccessAt ?? 0, endedAt)
+  }
+
+  flush(): void {
+    if (this.isEmpty) return
+    for (const { key, sums, lastSuccessAt } of this.#byKey.values())
+      this.#inserts.add(...key, ...sums, lastSuccessAt)
+    this.#inserts.flush()
+    this.#byKey.clear()
+  }
+
+  /** For a transaction that is rolled back. */
+  drop(): void {
+    this.#byKey.clear()
+    this.#inserts.drop()
+  }
+}
+
+export const sumRollups: Operation<"sumRollups"> = (context, filter, by) => {
+  const { text, where } = sumRollupsOf(SQLITE, filter, by)
+  return readAll(context, text, where).map((row) => toRollupSum(row, by))
+}

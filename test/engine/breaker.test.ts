@@ -1,0 +1,211 @@
+/** The circuit breaker: an outage of a receiver stays small and ends well. */
+import { expect, test } from "vitest"
+import type { PolicyInput } from "../../src/core/policy.ts"
+import { NO_INSTRUMENTS } from "../../src/observe/instruments.ts"
+import type { BreakerChangedEvent } from "../../src/observe/public-events.ts"
+import { TestClock } from "../support/clock.ts"
+import { Harness, type HarnessOptions } from "../support/harness.ts"
+import { VirtualReceiver } from "../support/virtual-receiver.ts"
+
+const MINUTE = 60_000
+/** Retries come after the outage, so that each request is a first attempt or a probe. */
+const PATIENT: PolicyInput = { delays: [7200], maxAttempts: 5 }
+
+async function start(options: HarnessOptions = {}) {
+  const clock = new TestClock()
+  const receiver = new VirtualReceiver(clock)
+  const harness = await Harness.start({ clock, transport: receiver, random: () => 0.5, ...options })
+  const changes: BreakerChangedEvent[] = []
+  for (const to of ["opened", "half_open", "closed"] as const)
+    harness.posthorn.on(`endpoint.breaker.${to}`, (event) => void changes.push(event))
+  const pass = async (ms: number, stepMs: number) => {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      clock.advance(stepMs)
+      await harness.calm()
+    }
+  }
+  return { harness, receiver, changes, pass, types: () => changes.map(({ type }) => type.split(".").at(-1)) }
+}
+
+async function sendMany(harness: Harness, count: number): Promise<void> {
+  const messages = Array.from({ length: count }, (_, n) => ({ eventType: "invoice.paid", payload: { n } }))
+  for (let i = 0; i < count; i += 500) await harness.posthorn.sendBatch("acme", messages.slice(i, i + 500))
+}
+
+const attemptCounts = async (harness: Harness, endpointId: string) =>
+  (await harness.rows())
+    .filter((row) => row.webhook_id === endpointId)
+    .map((row) => Number(row.attempt_count))
+
+test("down for an hour with 10 000 waiting: few requests, no attempt lost, and a ramp at the end", {
+  timeout: 180_000,
+}, async () => {
+  const { harness, receiver, pass } = await start()
+  receiver.always("/down", 500)
+  const id = await harness.endpoint({ retry: { ...PATIENT, breaker: { ramp: 100 } } }, "/down")
+  await harness.endpoint({}, "/fine")
+  await sendMany(harness, 10_000)
+  await harness.published("delivery.delivered", 10_000)
+  await harness.calm()
+  await pass(60 * MINUTE, 10_000)
+
+  const during = receiver.to("/down").length
+  expect(during).toBeLessThanOrEqual(32 + 20)
+  const counts = await attemptCounts(harness, id)
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(during)
+  expect(Math.max(...counts)).toBe(1)
+
+  receiver.always("/down", 200)
+  await pass(11 * MINUTE, 10_000)
+  expect(receiver.to("/down").length).toBeGreaterThan(during)
+  const perSecond: number[] = []
+  for (let before = receiver.to("/down").length; before < 10_000; ) {
+    await pass(1000, 1000)
+    const now = receiver.to("/down").length
+    perSecond.push(now - before)
+    if (now === before) break
+    before = now
+  }
+  expect(Math.max(...perSecond)).toBeLessThanOrEqual(100)
+  await pass(180 * MINUTE, 10 * MINUTE)
+  await harness.published("delivery.delivered", 20_000)
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ breaker: { state: "closed" } })
+})
+
+test("an ordered endpoint keeps its order through an outage", async () => {
+  const { harness, receiver, pass } = await start()
+  const id = await harness.endpoint({ ordered: true, retry: { delays: [5], maxAttempts: 100 } })
+  receiver.always("/", 500)
+  await sendMany(harness, 50)
+  await harness.calm()
+  await pass(30 * MINUTE, 5000)
+  expect(receiver.to("/").length).toBeLessThanOrEqual(5 + 10)
+  receiver.requests.length = 0
+  receiver.always("/", 200)
+  await pass(11 * MINUTE, 1000)
+  const arrived = receiver.to("/").map(({ body }) => JSON.parse(body).n)
+  expect(arrived).toEqual(Array.from({ length: 50 }, (_, n) => n))
+  await harness.send()
+  await harness.published("delivery.delivered", 51)
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ breaker: { state: "closed" } })
+})
+
+test("events tell when the breaker opens, probes, and closes; a delivery says that it waits for it", async () => {
+  const { harness, receiver, pass, types, changes } = await start()
+  const id = await harness.endpoint({ retry: PATIENT })
+  receiver.always("/", 503)
+  await sendMany(harness, 6)
+  await harness.calm()
+  expect(types()).toEqual(["opened"])
+  const until = harness.clock.now() + 30_000
+  expect(changes[0]).toMatchObject({ webhook_id: id, until, failures: 5, last_error: "HTTP 503: answer 503" })
+  const waiting = await harness.posthorn.deliveries.list({ status: "pending" })
+  expect(waiting.data).toMatchObject([{ waitReason: "breaker", nextRetryAt: new Date(until) }])
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
+    breaker: { state: "open", until: new Date(until) },
+  })
+  receiver.always("/", 200)
+  await pass(30_000, 10_000)
+  expect(types()).toEqual(["opened", "half_open", "closed"])
+  await harness.published("delivery.delivered", 1)
+})
+
+test("messages that are accepted while the breaker is open claim no lane", async () => {
+  let claimed = 0
+  const { harness, receiver, pass } = await start({
+    instruments: {
+      ...NO_INSTRUMENTS,
+      lanesClaimed: (lanes) => {
+        claimed += lanes
+      },
+    },
+  })
+  await harness.endpoint({ retry: PATIENT })
+  receiver.always("/", 500)
+  await sendMany(harness, 5)
+  await harness.calm()
+  await pass(1000, 1000)
+  const before = claimed
+  for (let i = 0; i < 5; i++) {
+    await harness.send()
+    await pass(1000, 1000)
+    await harness.poll()
+  }
+  expect(claimed - before).toBe(0)
+  expect(receiver.to("/")).toHaveLength(5)
+})
+
+test("the state survives a restart: the next process waits, and sends one probe", async () => {
+  const { harness, receiver, pass } = await start()
+  await harness.endpoint({ retry: PATIENT })
+  receiver.always("/", 500)
+  await sendMany(harness, 20)
+  await harness.calm()
+  await harness.restart()
+  await pass(20_000, 5000)
+  expect(receiver.to("/")).toHaveLength(5)
+  await pass(10_000, 5000)
+  expect(receiver.to("/")).toHaveLength(6)
+})
+
+test("a delivery whose age ends while the breaker is open gets one attempt", async () => {
+  const { harness, receiver, pass } = await start()
+  await harness.endpoint({ concurrency: 1, retry: { delays: [5], maxAge: 60, breaker: { open: 60 } } })
+  receiver.always("/", 500)
+  await sendMany(harness, 6)
+  await harness.calm()
+  receiver.always("/", 200)
+  await pass(70_000, 5000)
+  await pass(10_000, 1000)
+  await harness.published("delivery.delivered", 6)
+})
+
+test("a trip by hand holds the lane, a reset releases it without a ramp", async () => {
+  const { harness, receiver, types } = await start()
+  const id = await harness.endpoint({ retry: PATIENT })
+  await harness.posthorn.endpoints.trip("acme", id)
+  await sendMany(harness, 40)
+  await harness.calm()
+  expect(receiver.to("/")).toHaveLength(0)
+  await harness.posthorn.endpoints.reset("acme", id)
+  await harness.published("delivery.delivered", 40)
+  expect(types()).toEqual(["opened", "closed"])
+})
+
+test("a trip is refused where the policy has no breaker", async () => {
+  const { harness } = await start()
+  const id = await harness.endpoint({ retry: "gateway" })
+  await expect(harness.posthorn.endpoints.trip("acme", id)).rejects.toMatchObject({ code: "conflict" })
+})
+
+test("sending all that waits now closes the breaker and skips the ramp", async () => {
+  const { harness, receiver } = await start()
+  await harness.endpoint({ retry: PATIENT })
+  receiver.always("/", 500)
+  await sendMany(harness, 40)
+  await harness.calm()
+  receiver.always("/", 200)
+  await harness.posthorn.deliveries.sendNow({})
+  await harness.published("delivery.delivered", 40)
+})
+
+test("a breaker that only reports holds nothing", async () => {
+  const { harness, receiver, types } = await start()
+  await harness.endpoint({ retry: { ...PATIENT, breaker: "report" } })
+  receiver.always("/", 500)
+  await sendMany(harness, 20)
+  await harness.published("delivery.attempt", 20)
+  await harness.calm()
+  expect(types()).toEqual(["opened"])
+})
+
+test("an operator's SQL on the breaker's columns harms only that endpoint", async () => {
+  const { harness, pass } = await start()
+  const id = await harness.endpoint({ retry: PATIENT }, "/typed")
+  await harness.endpoint({}, "/fine")
+  await harness.sql(`UPDATE endpoints SET protection = 'nonsense', breaker_until = 1 WHERE id = '${id}'`)
+  await sendMany(harness, 5)
+  await harness.published("delivery.delivered", 6)
+  await pass(2000, 1000)
+  await harness.published("delivery.delivered", 10)
+})

@@ -1,0 +1,125 @@
+/** An endpoint that fails for days: told early, warned, disabled, and brought back. */
+import { expect, test } from "vitest"
+import type { PublicEvent } from "../../src/observe/public-events.ts"
+import { TestClock } from "../support/clock.ts"
+import { Harness } from "../support/harness.ts"
+import { VirtualReceiver } from "../support/virtual-receiver.ts"
+
+const HOUR = 3_600_000
+/** An attempt an hour, for ever. */
+const HOURLY = { delays: [3600], maxAge: 30 * 86_400, breaker: false } as const
+
+async function start() {
+  const clock = new TestClock()
+  const receiver = new VirtualReceiver(clock)
+  const harness = await Harness.start({ clock, transport: receiver, random: () => 0.5 })
+  const told: PublicEvent[] = []
+  for (const name of ["endpoint.failing", "endpoint.recovered", "endpoint.disabled"] as const)
+    harness.posthorn.on(name, (event) => void told.push(event))
+  const hours = async (count: number) => {
+    for (let hour = 0; hour < count; hour++) {
+      clock.advance(HOUR)
+      await harness.calm()
+    }
+  }
+  return { harness, receiver, told, hours, types: () => told.map(({ type }) => type) }
+}
+
+test("it is failing from the first minute, with the default policy", async () => {
+  const { harness, receiver, told, types } = await start()
+  const id = await harness.endpoint()
+  receiver.always("/", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  expect(types()).toEqual([])
+  harness.clock.advance(10_000)
+  await harness.published("delivery.attempt", 2)
+  await harness.calm()
+  expect(told).toMatchObject([
+    { type: "endpoint.failing", webhook_id: id, failures: 2, last_error: "HTTP 500: answer 500" },
+  ])
+})
+
+test("warned at 24 and 72 hours, disabled after five days; what waits is held and arrives when it is enabled", async () => {
+  const { harness, receiver, told, hours, types } = await start()
+  const id = await harness.endpoint({ retry: HOURLY })
+  receiver.always("/", 404)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  const began = harness.clock.now()
+  await hours(119)
+  expect(types()).toEqual(["endpoint.failing", "endpoint.failing", "endpoint.failing"])
+  const since = told.map(({ at }) => (at - began) / HOUR)
+  expect(since).toEqual([1, 24, 72])
+  expect(told[0]).toMatchObject({ disables_at: began + 120 * HOUR })
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
+
+  await hours(2)
+  expect(types().at(-1)).toBe("endpoint.disabled")
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
+    disabled: true,
+    disabledReason: "failing",
+    disabledAt: new Date(began + 120 * HOUR),
+  })
+  const requests = receiver.requests.length
+  await hours(24)
+  expect(receiver.requests).toHaveLength(requests)
+  expect(await harness.rows()).toMatchObject([{ status: "failed" }])
+
+  receiver.always("/", 200)
+  await harness.posthorn.endpoints.update("acme", id, { disabled: false })
+  await harness.published("delivery.delivered", 1)
+  await harness.calm()
+  expect(types().at(-1)).toBe("endpoint.recovered")
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
+    disabledAt: null,
+    disabledReason: null,
+  })
+})
+
+test("an endpoint that is enabled again is not disabled by its next failure", async () => {
+  const { harness, receiver, hours } = await start()
+  const id = await harness.endpoint({ retry: HOURLY })
+  receiver.always("/", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  await hours(121)
+  await harness.posthorn.endpoints.update("acme", id, { disabled: false })
+  await hours(2)
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
+})
+
+test("a success within the five days starts the count anew", async () => {
+  const { harness, receiver, hours } = await start()
+  const id = await harness.endpoint({ retry: HOURLY })
+  receiver.always("/", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  await hours(100)
+  receiver.always("/", 200)
+  await hours(1)
+  receiver.always("/", 500)
+  await harness.send()
+  await harness.calm()
+  await hours(100)
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
+})
+
+test("a 410 says why and since when the endpoint is disabled, and so does a change by hand", async () => {
+  const { harness, receiver } = await start()
+  const id = await harness.endpoint()
+  const other = await harness.endpoint({}, "/other")
+  receiver.always("/", 410)
+  await harness.send()
+  await harness.published("delivery.dead", 1)
+  await harness.posthorn.endpoints.update("acme", other, { disabled: true })
+  const at = new Date(harness.clock.now())
+  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
+    disabledReason: "gone",
+    disabledAt: at,
+  })
+  expect(await harness.posthorn.endpoints.get("acme", other)).toMatchObject({
+    disabledReason: "manual",
+    disabledAt: at,
+  })
+})
