@@ -13,7 +13,8 @@ const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } 
   "src/api/server.ts": { fastify: "listens: the HTTP API" },
   "src/api/logging.ts": { fastify: "what its log lines are made by" },
   "src/api/openapi.ts": { fastify: "describes routes", "@fastify/swagger": "writes the document" },
-  "src/api/openapi-import/yaml-thread.ts": { yaml: "reads a text, on a thread of its own" },
+  "src/api/openapi-import/yaml.ts": { child_process: "runs the YAML parser with limits" },
+  "src/api/openapi-import/yaml-process.ts": { yaml: "reads a text, in a process of its own" },
   "src/api/compile-schema.ts": { ajv: "compares values with schemas that we wrote" },
   "src/resources/json-schema.ts": {
     ajv: "compares schemas of event types with the meta-schema; it loads nothing",

@@ -9,6 +9,9 @@ function nine(i: number): string {
   return Array(9).fill(`*${"abcdefghij"[i]}`).join(",")
 }
 
+/** The parser keeps an error for each bracket: gigabytes and minutes. */
+const COSTLY = "]".repeat(300_000)
+
 test.each([
   ["is not YAML", "a: [", /end with a \]/],
   ["has brackets in brackets in brackets", "[".repeat(100_000), /too deep/],
@@ -31,14 +34,24 @@ test("as deep as is allowed is read", async () => {
   expect(await readYaml(stairs(500), "specRaw")).toHaveProperty("a")
 })
 
-test("one that takes long is given up, while the process does other things", async () => {
+test("a text that takes long is given up, while the process does other things", async () => {
   let turns = 0
   const turn = () => {
     turns++
     next = setImmediate(turn)
   }
   let next = setImmediate(turn)
-  await expect(readYaml("]".repeat(300_000), "specRaw")).rejects.toThrow(/takes too long/)
+  const limits = { longestMs: 500, mostMegabytes: 4000 }
+  await expect(readYaml(COSTLY, "specRaw", limits)).rejects.toThrow(/takes too long/)
   clearImmediate(next)
-  expect(turns).toBeGreaterThan(1000)
+  expect(turns).toBeGreaterThan(100)
+})
+
+test("a text that takes much memory is given up", async () => {
+  const limits = { longestMs: 25_000, mostMegabytes: 32 }
+  await expect(readYaml(COSTLY, "specRaw", limits)).rejects.toThrow(/takes more than 32 MB/)
+})
+
+test("a text is given up within the limits of the server", async () => {
+  await expect(readYaml(COSTLY, "specRaw")).rejects.toMatchObject({ code: "invalid_input", field: "specRaw" })
 })

@@ -1,20 +1,20 @@
-/** The thread that parses YAML: text in, JSON or a problem out. */
-import { parentPort, workerData } from "node:worker_threads"
+/** The process that parses YAML: text in, JSON or a problem out. */
+import { text } from "node:stream/consumers"
 import { CST, Lexer, parse } from "yaml"
 
-export type FromYamlThread = { readonly json: string } | { readonly problem: string }
+export type FromYamlProcess = { readonly json: string } | { readonly problem: string }
 
 /** The parser recurses: at about two thousand levels a stack overflow ends the process. */
 const DEEPEST_FLOW = 128
 const WIDEST_INDENT = 512
 
-parentPort!.postMessage(read(workerData as string))
+process.stdout.write(JSON.stringify(read(await text(process.stdin))))
 
-function read(text: string): FromYamlThread {
-  if (isTooDeep(text)) return { problem: "it nests too deep" }
+function read(yaml: string): FromYamlProcess {
+  if (isTooDeep(yaml)) return { problem: "it nests too deep" }
   try {
     // The check for duplicate keys takes quadratic time.
-    const value: unknown = parse(text, { stringKeys: true, uniqueKeys: false, logLevel: "error" })
+    const value: unknown = parse(yaml, { stringKeys: true, uniqueKeys: false, logLevel: "error" })
     return { json: JSON.stringify(value) ?? "null" }
   } catch (error) {
     return { problem: (error as Error).message.split("\n", 1)[0]! }
