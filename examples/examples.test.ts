@@ -5,11 +5,12 @@ import { expect, test } from "vitest"
 
 const PATIENCE_MS = 120_000
 
-/** Rejects if the exit code is not 0. */
-async function run(example: string): Promise<string[]> {
+/** Rejects if the exit code is not 0. `warnings`: the messages of the log lines. */
+async function run(example: string, warnings: readonly string[] = []): Promise<string[]> {
   const file = new URL(example, import.meta.url).pathname
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [file])
-  expect(stderr).toBe("")
+  const logged = stderr.split("\n").filter((line) => line !== "")
+  expect(logged.map((line) => JSON.parse(line).msg)).toEqual(warnings)
   return stdout.trimEnd().split("\n")
 }
 
@@ -37,7 +38,8 @@ test("receive.ts: a forged request is refused and a repeated one is not processe
 })
 
 test("ordered.ts: nothing overtakes a message that fails", { timeout: PATIENCE_MS }, async () => {
-  expect(await run("ordered.ts")).toEqual([
+  const warnings = ["An endpoint is failing", "An endpoint works again"]
+  expect(await run("ordered.ts", warnings)).toEqual([
     "created  HTTP 200",
     "sent     HTTP 500",
     "sent     HTTP 500",

@@ -6,7 +6,8 @@ import type { Protection } from "./protection.ts"
 
 /**
  * In the order in which they are named when several apply. `held`: a Retry-After of the receiver. `breaker`: the circuit breaker is open.
- * `probe`: it is half-open, and another request is its probe. `ramp`: the backlog goes out slowly after an outage.
+ * `probe`: it is half-open, and another request is its probe. `ramp`: the backlog goes out slowly after an outage. `budget`: the retry
+ * budget is spent; first attempts may start.
  */
 export type GateReason =
   | "deleted"
@@ -18,6 +19,7 @@ export type GateReason =
   | "concurrency"
   | "rate"
   | "ramp"
+  | "budget"
 
 /** The part of a gate that the owner of the lane learns from outcomes. */
 export interface LearnedGate {

@@ -1,7 +1,7 @@
 /** Checks a policy that a user wrote and fills in the defaults. Every error names the field. */
 import { invalid } from "./errors.ts"
 import { refuseUnknown, requireBoolean, requireNumber, requireOneOf, wholeNumber } from "./input.ts"
-import { parseAdaptive, parseAutoDisable, parseBreaker } from "./parse-protection.ts"
+import { parseAdaptive, parseAutoDisable, parseBreaker, parseBudget } from "./parse-protection.ts"
 import {
   DAY,
   DEAD_REASONS,
@@ -42,6 +42,7 @@ const FIELDS: { readonly [field in keyof Required<PolicyInput>]: true } = {
   ordered: true,
   retention: true,
   breaker: true,
+  budget: true,
   adaptive: true,
   autoDisable: true,
   max_attempts: true,
@@ -88,6 +89,7 @@ export function parsePolicy(given: PolicyInput, at = "retry"): Policy {
     ordered: requireBoolean(input.ordered ?? false, `${at}.ordered`),
     retention: parseRetention(input.retention, `${at}.retention`),
     breaker: parseBreaker(input.breaker ?? !isClassifying, `${at}.breaker`, maxAge),
+    budget: parseBudget(input.budget ?? !isClassifying, `${at}.budget`),
     adaptive: parseAdaptive(input.adaptive, `${at}.adaptive`),
     autoDisable: parseAutoDisable(input.autoDisable ?? !isClassifying, `${at}.autoDisable`),
   }

@@ -2,8 +2,7 @@
 import { invalid } from "./errors.ts"
 import { FAILURE_CAUSES } from "./failure-causes.ts"
 import { refuseUnknown, requireBoolean, requireNumber, requireObject, wholeNumber } from "./input.ts"
-import type { AdaptivePolicy, AutoDisablePolicy, BreakerPolicy, PolicyInput } from "./policy.ts"
-
+import type { AdaptivePolicy, AutoDisablePolicy, BreakerPolicy, BudgetPolicy, PolicyInput } from "./policy.ts"
 import { DAY } from "./policy.ts"
 
 const DEFAULT_OPEN = 30
@@ -43,6 +42,25 @@ export function parseBreaker(
     open,
     maxOpen: requireNumber(maxOpen, `${at}.maxOpen`, open, longest),
     ramp: wholeNumber(given.ramp ?? 10, `${at}.ramp`, 1, 10_000),
+  }
+}
+
+/** `perMinute` has a minimum: without it, an endpoint without successes would never get its retries. */
+export function parseBudget(value: PolicyInput["budget"], at: string): BudgetPolicy | false {
+  if (value === false) return false
+  const given = value === true ? {} : (value ?? {})
+  if (typeof given !== "object") throw invalid(at, "must be true, false or an object")
+  requireObject(given, at)
+  refuseUnknown(given, ["tokens", "retry", "timeout", "success", "perMinute"], at)
+  const tokens = wholeNumber(given.tokens ?? 100, `${at}.tokens`, 1, 100_000)
+  const retry = requireNumber(given.retry ?? Math.min(5, tokens), `${at}.retry`, 0.01, tokens)
+  const timeout = given.timeout ?? Math.min(Math.max(10, retry), tokens)
+  return {
+    tokens,
+    retry,
+    timeout: requireNumber(timeout, `${at}.timeout`, retry, tokens),
+    success: requireNumber(given.success ?? 1, `${at}.success`, 0, tokens),
+    perMinute: requireNumber(given.perMinute ?? 5, `${at}.perMinute`, 0.1, 100_000),
   }
 }
 

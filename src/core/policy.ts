@@ -49,6 +49,18 @@ export interface BreakerPolicy {
   readonly ramp: number
 }
 
+/** The retry budget of an endpoint: a bucket of `tokens`. Retries that fail take tokens, successes and time give them back. */
+export interface BudgetPolicy {
+  readonly tokens: number
+  /** What a retry that fails costs … */
+  readonly retry: number
+  /** … and one that times out. */
+  readonly timeout: number
+  /** What a success gives back. */
+  readonly success: number
+  readonly perMinute: number
+}
+
 /** The least delay in seconds by failure cause or HTTP status. */
 export interface AdaptivePolicy {
   readonly [cause: string]: number
@@ -76,12 +88,18 @@ export interface Policy {
   readonly ordered: boolean
   readonly retention: Retention
   readonly breaker: BreakerPolicy | false
+  readonly budget: BudgetPolicy | false
   readonly adaptive: AdaptivePolicy | false
   readonly autoDisable: AutoDisablePolicy | false
 }
 
 /** Fields that policies stored by older versions do not have. */
-const UNPROTECTED = { breaker: false, adaptive: false, autoDisable: false } as const satisfies Partial<Policy>
+const UNPROTECTED = {
+  breaker: false,
+  budget: false,
+  adaptive: false,
+  autoDisable: false,
+} as const satisfies Partial<Policy>
 
 /** Stored policies were validated when they were written. */
 export function readPolicy(stored: string): Policy {
@@ -105,6 +123,7 @@ export interface PolicyInput {
   ordered?: boolean
   retention?: { [outcome in "delivered" | "dead" | DeadReason]?: RetentionInput }
   breaker?: boolean | "report" | Partial<BreakerPolicy>
+  budget?: boolean | Partial<BudgetPolicy>
   adaptive?: boolean | AdaptivePolicy
   autoDisable?: boolean | Partial<AutoDisablePolicy>
   max_attempts?: number

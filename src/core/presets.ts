@@ -4,7 +4,14 @@ import { parsePolicy } from "./parse-policy.ts"
 import { DAY, type Policy, STANDARD_RETENTION } from "./policy.ts"
 
 const KEEP_DEAD = { delivered: { after: 30 * DAY }, dead: "never" } as const
-const EXACT = { retryAfter: false, gone: false, breaker: false, adaptive: false, autoDisable: false } as const
+const EXACT = {
+  retryAfter: false,
+  gone: false,
+  breaker: false,
+  budget: false,
+  adaptive: false,
+  autoDisable: false,
+} as const
 
 export const PRESETS = {
   standard: parsePolicy({

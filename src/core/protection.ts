@@ -19,6 +19,11 @@ export interface Protection {
   readonly downs: number
   /** The rate limit while ramping, in requests a second. */
   readonly ramp: number | null
+  /** Tokens taken from the retry budget, at the time `spentAt`. */
+  readonly spent: number
+  readonly spentAt: number
+  /** The end of the last time that the budget was empty. */
+  readonly retriesAt: number | null
   /** Of a breaker that only reports: it would be open. */
   readonly reported: boolean
   /** Attempts in a row without a success, whatever the receiver answered. */
@@ -37,6 +42,9 @@ export const HEALTHY: Protection = {
   step: 0,
   downs: 0,
   ramp: null,
+  spent: 0,
+  spentAt: 0,
+  retriesAt: null,
   reported: false,
   failures: 0,
   failingSince: null,
@@ -56,7 +64,7 @@ export function writeProtection({ until: _until, ...rest }: Protection): string 
 export function readProtection(stored: string | null, until: number | null): Protection {
   if (stored === null && until === null) return HEALTHY
   const given = parsed(stored)
-  const number = (field: "since" | "step" | "downs" | "failures" | "warnings") => {
+  const number = (field: "since" | "step" | "downs" | "spent" | "spentAt" | "failures" | "warnings") => {
     const value = given[field]
     return typeof value === "number" && value >= 0 ? value : HEALTHY[field]
   }
@@ -68,6 +76,9 @@ export function readProtection(stored: string | null, until: number | null): Pro
     step: number("step"),
     downs: number("downs"),
     ramp: typeof given.ramp === "number" && given.ramp >= 1 ? Math.floor(given.ramp) : null,
+    spent: number("spent"),
+    spentAt: number("spentAt"),
+    retriesAt: typeof given.retriesAt === "number" ? given.retriesAt : null,
     reported: given.reported === true,
     failures: number("failures"),
     failingSince: typeof given.failingSince === "number" ? given.failingSince : null,

@@ -5,7 +5,7 @@ import { closedBy, type GateState } from "./gate.ts"
 /**
  * `sending`: its request is in flight. `due`: it is in the lane's queue. `scheduled`: the sender gave a later time. `retry`: the delay after
  * a failure. `behind`: an ordered endpoint sends another delivery first. `held`: a Retry-After of the receiver. `breaker`: the endpoint's
- * circuit breaker is open.
+ * circuit breaker is open. `budget`: the endpoint's retry budget is spent.
  */
 export const WAIT_REASONS = [
   "sending",
@@ -15,6 +15,7 @@ export const WAIT_REASONS = [
   "behind",
   "held",
   "breaker",
+  "budget",
   "paused",
   "disabled",
   "deleted",
@@ -56,7 +57,9 @@ export function waitOf(waiting: Waiting, gate: Gate, isSending: boolean, { now, 
   const isBehind = gate.head !== null && !waiting.deferred && gate.head.seq !== waiting.seq
   const head: Wait = { reason: "behind", at: isBehind ? Math.max(gate.head.nextRetryAt ?? 0, now) : now }
   const held: Wait = { reason: closed?.reason ?? "held", at: closed?.until ?? 0 }
-  const last = [own, head, held].reduce((latest, one) => (one.at! > latest.at! ? one : latest))
+  const isRetry = waiting.nextRetryAt !== null && !waiting.deferred
+  const budget: Wait = { reason: "budget", at: isRetry ? (gate.protection.retriesAt ?? 0) : 0 }
+  const last = [own, head, held, budget].reduce((latest, one) => (one.at! > latest.at! ? one : latest))
   if (last.at! > now) return last === own ? { ...own, at: own.at! - aheadMs } : last
   return { reason: isBehind ? "behind" : "due", at: now }
 }

@@ -13,6 +13,7 @@ const LIMITS: GateLimits = {
   rateLimit: null,
   appRateLimit: null,
   breaker: false,
+  budget: false,
   autoDisable: false,
 }
 const OPEN: LoadedGate = {

@@ -4,10 +4,11 @@
  */
 import type { Random } from "../core/backoff.ts"
 import { learn, signalOf, transitionOf } from "../core/breaker.ts"
+import { learnCost, nextRetryAt, retriesLeft } from "../core/budget.ts"
 import { failingTransition, learnAttempt, mustDisable } from "../core/failing.ts"
 import { type Closed, closedBy, type GateUpdate, type LearnedGate, type LoadedGate } from "../core/gate.ts"
-import { isAttempt, isSuccess, type Outcome } from "../core/outcome.ts"
-import type { AutoDisablePolicy, BreakerPolicy } from "../core/policy.ts"
+import { type AttemptOutcome, isAttempt, isSuccess, type Outcome } from "../core/outcome.ts"
+import type { AutoDisablePolicy, BreakerPolicy, BudgetPolicy } from "../core/policy.ts"
 import { HEALTHY, type Protection } from "../core/protection.ts"
 import { type ApplicationRates, Concurrency, RateWindow } from "./limits.ts"
 import { RecentAttempts } from "./recent-attempts.ts"
@@ -18,6 +19,7 @@ export interface GateLimits {
   readonly rateLimit: number | null
   readonly appRateLimit: number | null
   readonly breaker: BreakerPolicy | false
+  readonly budget: BudgetPolicy | false
   readonly autoDisable: AutoDisablePolicy | false
 }
 
@@ -111,10 +113,10 @@ export class LaneGate {
     return this.#unwritten?.protection ?? this.#stored.protection
   }
 
-  /** Since when deliveries could be tried: while the breaker is open and while the backlog goes out, it is Posthorn that holds them. */
+  /** Since when deliveries could be tried: Posthorn holds them while the breaker is open, in a ramp, and while the budget is spent. */
   sendableSince(now: number): number {
-    const { phase, until } = this.protection
-    return phase === "ramping" ? now : (until ?? 0)
+    const { phase, until, retriesAt } = this.protection
+    return phase === "ramping" ? now : Math.max(until ?? 0, Math.min(retriesAt ?? 0, now))
   }
 
   /** Null when a request may start. */
@@ -128,6 +130,21 @@ export class LaneGate {
     if (waitMs > 0) return { reason: "rate", until: now + waitMs }
     const rampMs = this.#rampWaitMs(now, limits)
     return rampMs > 0 ? { reason: "ramp", until: now + rampMs } : null
+  }
+
+  /** Null when a retry may start too; `inHand`: other retries that are queued or in flight. A probe of the breaker needs no budget. */
+  mayRetry(now: number, inHand: number, limits: GateLimits): Closed<"budget"> | null {
+    if (this.retriesLeft(now, inHand, limits) > 0) return null
+    return {
+      reason: "budget",
+      until: nextRetryAt(this.protection, limits.budget as BudgetPolicy, inHand, now),
+    }
+  }
+
+  /** How many retries the budget has left beside those in hand. */
+  retriesLeft(now: number, inHand: number, limits: GateLimits): number {
+    if (limits.budget === false || this.#isHalfOpen(limits)) return Number.POSITIVE_INFINITY
+    return retriesLeft(this.protection, limits.budget, inHand, now)
   }
 
   started(now: number, limits: GateLimits): Probe {
@@ -160,10 +177,10 @@ export class LaneGate {
 
   /** Null when nothing changed that has to be stored. The gate is closed at once; the update is written with the settle. */
   learn(ended: Ended, limits: GateLimits, { holdUntil, disables }: Closing): GateUpdate | null {
-    const { outcome, probe, sending, most, isRetry, now } = ended
+    const { outcome, probe, sending, most, now } = ended
     const before = this.#state()
     const learned = this.#protectionAfter(ended, limits, before.protection)
-    const protection = isAttempt(outcome) ? learnAttempt(learned, isSuccess(outcome), isRetry, now) : learned
+    const protection = isAttempt(outcome) ? afterAttempt(learned, outcome, ended, limits) : learned
     this.ended(probe)
     const isGood = isSuccess(outcome)
     if (protection.phase === "ramping" && before.protection.phase !== "ramping") this.#concurrency.restart()
@@ -235,6 +252,16 @@ export class LaneGate {
     const perSecond = this.#rampOf(limits)
     return perSecond === null ? 0 : this.#rampRate.waitMs(perSecond, now)
   }
+}
+
+function afterAttempt(
+  learned: Protection,
+  outcome: AttemptOutcome,
+  { isRetry, probe, now }: Ended,
+  { budget }: GateLimits,
+): Protection {
+  const attempted = learnAttempt(learned, isSuccess(outcome), isRetry, now)
+  return budget === false ? attempted : learnCost(attempted, outcome, isRetry && probe === null, budget, now)
 }
 
 function latest(a: number | null, b: number | null): number | null {

@@ -124,7 +124,7 @@ export function woken(supply: Supply, overtaking = false): Supply {
 }
 
 /** A delivery comes due at this time. */
-export function dueAt(supply: Supply, at: number | null): Supply {
+export function dueAt<S extends Supply>(supply: S, at: number | null): S {
   return at === null ? supply : { ...supply, until: earlier(supply.until, at) }
 }
 

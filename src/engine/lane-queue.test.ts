@@ -67,3 +67,14 @@ test.each<[Priority, Priority | null, Priority]>([
 ])("the higher of %s and %s is %s", (a, b, higher) => {
   expect(higherOf(a, b)).toBe(higher)
 })
+
+test("while retries may not start, first attempts go by priority, and retries can be taken out", () => {
+  const queue = filled(delivery(3, "low"), delivery(2), delivery(10, "high", 1), delivery(11, "normal", 2))
+  expect(queue.retries).toBe(2)
+  expect(queue.firstAttempt?.seq).toBe(2)
+  expect(queue.shiftFirstAttempt()?.seq).toBe(2)
+  expect(queue.takeRetries().map(({ seq }) => seq)).toEqual([10, 11])
+  expect([queue.retries, queue.length, queue.head?.seq]).toEqual([0, 1, 3])
+  queue.shift()
+  expect([queue.firstAttempt, queue.shiftFirstAttempt()]).toEqual([undefined, undefined])
+})

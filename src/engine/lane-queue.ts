@@ -14,10 +14,15 @@ export class LaneQueue {
   readonly #ranks = Array.from({ length: RANKS }, (): ClaimedDelivery[] => [])
   #length = 0
   #places = 0
+  #retries = 0
   #started = 0
 
   get length(): number {
     return this.#length
+  }
+
+  get retries(): number {
+    return this.#retries
   }
 
   get places(): number {
@@ -31,8 +36,7 @@ export class LaneQueue {
 
   add(delivery: ClaimedDelivery): void {
     this.#ranks[rankOf(delivery.priority, isRetry(delivery))]!.push(delivery)
-    this.#length++
-    this.#places += placesOf(delivery.payload?.length ?? 0)
+    this.#count(delivery, 1)
   }
 
   /** The delivery that starts next. */
@@ -40,19 +44,45 @@ export class LaneQueue {
     return this.#next()?.[0]
   }
 
+  /** The same while no retry may start. */
+  get firstAttempt(): ClaimedDelivery | undefined {
+    return this.#ranks.find(waitsForFirstAttempt)?.[0]
+  }
+
   shift(): ClaimedDelivery | undefined {
-    const delivery = this.#next()?.shift()
+    return this.#shift(this.#next())
+  }
+
+  shiftFirstAttempt(): ClaimedDelivery | undefined {
+    return this.#shift(this.#ranks.find(waitsForFirstAttempt))
+  }
+
+  #shift(rank: ClaimedDelivery[] | undefined): ClaimedDelivery | undefined {
+    const delivery = rank?.shift()
     if (delivery === undefined) return undefined
-    this.#length--
-    this.#places -= placesOf(delivery.payload?.length ?? 0)
+    this.#count(delivery, -1)
     this.#started++
     return delivery
   }
 
+  #count(delivery: ClaimedDelivery, one: 1 | -1): void {
+    this.#length += one
+    this.#places += one * placesOf(delivery.payload?.length ?? 0)
+    if (isRetry(delivery)) this.#retries += one
+  }
+
   clear(): ClaimedDelivery[] {
-    this.#length = 0
-    this.#places = 0
-    return this.#ranks.flatMap((rank) => rank.splice(0))
+    return this.#take(() => true)
+  }
+
+  takeRetries(): ClaimedDelivery[] {
+    return this.#take(waitsForRetry)
+  }
+
+  #take(isTaken: (rank: readonly ClaimedDelivery[]) => boolean): ClaimedDelivery[] {
+    const taken = this.#ranks.filter(isTaken).flatMap((rank) => rank.splice(0))
+    for (const delivery of taken) this.#count(delivery, -1)
+    return taken
   }
 
   #next(): ClaimedDelivery[] | undefined {
@@ -70,7 +100,11 @@ function waitsForRetry(rank: readonly ClaimedDelivery[]): boolean {
   return rank.length > 0 && isRetry(rank[0]!)
 }
 
-function isRetry({ attemptCount }: ClaimedDelivery): boolean {
+function waitsForFirstAttempt(rank: readonly ClaimedDelivery[]): boolean {
+  return rank.length > 0 && !isRetry(rank[0]!)
+}
+
+export function isRetry({ attemptCount }: Pick<ClaimedDelivery, "attemptCount">): boolean {
   return attemptCount > 0
 }
 

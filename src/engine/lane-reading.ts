@@ -10,14 +10,14 @@ export async function readLane(
   { endpointId }: LaneClaim,
   lane: LaneState,
   session: LaneSession,
-  { queue, sending }: LaneSender,
+  { queue, sending, retriesInHand }: LaneSender,
   wanted: number,
   limit: number,
 ): Promise<LaneWork | null> {
   const { clock, budget, uptime, logger, instruments } = deps
   const hadWork = queue.length + sending.size > 0
   const want = {
-    ...lane.nextShare(limit),
+    ...lane.nextShare(limit, retriesInHand, clock.now()),
     starting: lane.allowed - sending.size - queue.length,
     handoffPlaces: budget.isLimited ? 0 : lane.handoffPlaces(deps),
   }

@@ -37,9 +37,12 @@ export class LaneRun implements LaneListener {
   readonly #listener: LaneRunListener
   readonly #alarm: Alarm
   #phase: Phase = { kind: "working" }
+  #rests = false
   #supply: Supply = { kind: "more", until: null }
   /** Handoffs during a fetch. They wait for it, since it may bring a newer version of the endpoint. */
   #arrivals: ClaimedDelivery[] = []
+  /** The last fetch left due retries in the store, since the budget has none left. */
+  #areRetriesDeferred = false
   /** The highest priority of wakes during a fetch. */
   #wokenFor: Priority | null = null
 
@@ -72,8 +75,8 @@ export class LaneRun implements LaneListener {
       },
       outcomeLost: () => this.#leave("outcome lost"),
       settled: () => {
-        // While its head was in flight, a fetch of an ordered lane found nothing.
-        if (lane.isOrdered) this.#supply = machine.woken(this.#supply)
+        // While its head was in flight, a fetch of an ordered lane found nothing; while the budget was spent, a fetch left retries behind.
+        if (lane.isOrdered || this.#mayFetchRetries()) this.#supply = machine.woken(this.#supply)
         this.#step()
       },
     })
@@ -141,6 +144,7 @@ export class LaneRun implements LaneListener {
     if (this.#phase.kind === "ended") return
     if (this.#deps.stopping() && this.#sender.queue.length > 0) this.#giveBackQueue()
     const blockedUntil = this.#sender.start()
+    this.#tellPlace()
     const now = this.#deps.clock.now()
     this.#supply = machine.cameDue(this.#supply, now)
     const facts = factsOf(this.#deps, this.#lane, this.#session, this.#sender)
@@ -168,10 +172,19 @@ export class LaneRun implements LaneListener {
   }
 
   #enter(phase: Phase): void {
-    const rested = this.#phase.kind === "resting"
     this.#phase = phase
-    const rests = phase.kind === "resting"
-    if (rests !== rested) this.#listener.rests(rests)
+    this.#tellPlace()
+  }
+
+  /** A lane whose retries wait for a slot takes no place: it would keep the first attempts of other lanes from being claimed. */
+  #tellPlace(): void {
+    const { kind } = this.#phase
+    const waits =
+      kind === "working" && this.#sender.waitsForRetrySlot && (this.#rests || this.#deps.mayRest())
+    const rests = kind === "resting" || waits
+    if (rests === this.#rests) return
+    this.#rests = rests
+    this.#listener.rests(rests)
   }
 
   #leave(why: LeaveReason): void {
@@ -236,7 +249,17 @@ export class LaneRun implements LaneListener {
     if (deliveries.length + this.#sender.queue.length + this.#sender.sending.size === 0)
       this.#lane.gate.caughtUp()
     if (mustGiveWay(this.#deps, this.#sender)) this.#leave("gives way")
-    return machine.foundBy(deliveries.length, nextDueAt, this.#lane.isOrdered, beside, now)
+    const found = machine.foundBy(deliveries.length, nextDueAt, this.#lane.isOrdered, beside, now)
+    const deferred = this.#lane.gate.mayRetry(now, this.#sender.retriesInHand, this.#lane.limits)
+    this.#areRetriesDeferred = deferred !== null
+    return machine.dueAt(found, deferred?.until ?? null)
+  }
+
+  /** A success gave tokens back. */
+  #mayFetchRetries(): boolean {
+    if (!this.#areRetriesDeferred) return false
+    const { gate, limits } = this.#lane
+    return gate.mayRetry(this.#deps.clock.now(), this.#sender.retriesInHand, limits) === null
   }
 
   #giveBackQueue(): void {

@@ -50,9 +50,9 @@ function start(listener: Partial<SenderListener> = {}) {
     attempt: null,
     gate: null,
   } as Settlement
-  const slot = slots.take(0, 0, () => {})!
+  const slot = slots.take(0, 0, false, () => {})!
   const pending = new PendingSettlement(sender, session, settlement, { result: null } as Tried, slot, 0)
-  const isSlotFree = () => slots.take(0, 0, () => {}) !== null
+  const isSlotFree = () => slots.take(0, 0, false, () => {}) !== null
   return { sender, pending, told, isSlotFree }
 }
 

@@ -15,7 +15,7 @@ import type {
 import { attempt, type Tried, toGivenBack, toSettlement } from "./attempt.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
 import type { Ended, Probe } from "./lane-gate.ts"
-import { LaneQueue } from "./lane-queue.ts"
+import { isRetry, LaneQueue } from "./lane-queue.ts"
 import type { LaneState } from "./lane-state.ts"
 import { PendingSettlement, type SettlementListener } from "./pending-settlement.ts"
 import type { Slot } from "./slots.ts"
@@ -50,6 +50,8 @@ export class LaneSender implements SettlementListener {
   readonly #listener: SenderListener
   #unsettled = 0
   #started = 0
+  #retriesInFlight = 0
+  #areRetriesBlocked = false
 
   constructor(
     deps: LaneDependencies,
@@ -74,24 +76,52 @@ export class LaneSender implements SettlementListener {
     return this.#started
   }
 
+  /** Retries that are queued or in flight. */
+  get retriesInHand(): number {
+    return this.queue.retries + this.#retriesInFlight
+  }
+
+  /** All that the lane has in hand are retries that get no slot. */
+  get waitsForRetrySlot(): boolean {
+    return this.#areRetriesBlocked && this.sending.size === 0 && this.queue.length === this.queue.retries
+  }
+
   /** Starts queued deliveries while gate, lease and slots allow. Returns when to try again, if that is known. */
   start(): number | null {
     const { clock, slots, holds } = this.#deps
     const { gate, limits } = this.#lane
-    for (let head = this.queue.head; head !== undefined; head = this.queue.head) {
+    this.#areRetriesBlocked = false
+    for (;;) {
+      const head = this.#areRetriesBlocked ? this.queue.firstAttempt : this.queue.head
+      if (head === undefined) return null
       const now = clock.now()
       const closed = gate.mayStart(now, this.sending.size, limits)
       if (closed !== null) return closed.until
       if (!holds()) return now + LEASE_RETRY_MS
-      const slot = slots.take(this.sending.size, head.stalls, this.#listener.step)
-      if (slot === null) return null
+      if (isRetry(head) && this.#deferRetries(now)) continue
+      const slot = slots.take(this.sending.size, head.stalls, isRetry(head), this.#listener.step)
+      if (slot === null) {
+        if (!isRetry(head)) return null
+        this.#areRetriesBlocked = true
+        continue
+      }
       const probe = gate.started(now, limits)
-      const delivery = this.queue.shift()!
+      const delivery = this.#areRetriesBlocked ? this.queue.shiftFirstAttempt()! : this.queue.shift()!
       this.sending.add(delivery.seq)
       this.#started++
+      if (isRetry(delivery)) this.#retriesInFlight++
       void this.#deliver(delivery, slot, probe)
     }
-    return null
+  }
+
+  /** Gives the queued retries back while the budget is spent, so that first attempts are fetched in their place. */
+  #deferRetries(now: number): boolean {
+    const { gate, limits } = this.#lane
+    const deferred = gate.mayRetry(now, this.#retriesInFlight, limits)
+    if (deferred === null) return false
+    this.#listener.dueAt(deferred.until)
+    void this.giveBack(this.queue.takeRetries())
+    return true
   }
 
   /** Claimed → sent → settled → reported. */
@@ -99,6 +129,7 @@ export class LaneSender implements SettlementListener {
     if (probe !== null) this.#emitBreaker("half_open")
     const tried = await attempt(this.#deps, this.#lane, delivery)
     this.sending.delete(delivery.seq)
+    if (isRetry(delivery)) this.#retriesInFlight--
     const now = this.#deps.clock.now()
     if (tried.outcome.kind === "interrupted") {
       this.#lane.gate.ended(probe)
@@ -127,7 +158,7 @@ export class LaneSender implements SettlementListener {
     return { ...settlement, change: { ...settlement.change, disableEndpoint }, gate: update }
   }
 
-  #endedOf({ attemptCount }: ClaimedDelivery, { outcome, startedAt }: Tried, probe: Probe): Ended {
+  #endedOf(delivery: ClaimedDelivery, { outcome, startedAt }: Tried, probe: Probe): Ended {
     const { clock, load } = this.#deps
     const { concurrency } = this.#lane.limits
     const now = clock.now()
@@ -137,7 +168,7 @@ export class LaneSender implements SettlementListener {
       sending: this.sending.size + 1,
       most: isSuccess(outcome) ? load.mostAfter(now - startedAt, concurrency) : concurrency,
       isBacklogGone: this.queue.length + this.sending.size === 0 && this.#listener.isDry(),
-      isRetry: attemptCount > 0,
+      isRetry: isRetry(delivery),
       now,
     }
   }

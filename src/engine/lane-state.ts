@@ -66,8 +66,8 @@ export class LaneState {
   #limitsOf(target: Target | null): GateLimits {
     const { ordered = false, concurrency, rateLimit = null, appRateLimit = null } = target?.endpoint ?? {}
     const most = ordered ? 1 : (concurrency ?? this.#laneConcurrency)
-    const { breaker = false, autoDisable = false } = target?.policy ?? {}
-    return { appId: this.#appId, concurrency: most, rateLimit, appRateLimit, breaker, autoDisable }
+    const { breaker = false, budget = false, autoDisable = false } = target?.policy ?? {}
+    return { appId: this.#appId, concurrency: most, rateLimit, appRateLimit, breaker, budget, autoDisable }
   }
 
   /** The concurrency limit of this moment. */
@@ -89,10 +89,18 @@ export class LaneState {
     return most * (isQuick ? HANDOFF_PLACES_IF_QUICK : HANDOFF_PLACES)
   }
 
-  nextShare(limit: number): Pick<LaneWant, "limit" | "retryShare"> {
+  nextShare(
+    limit: number,
+    retriesInHand: number,
+    now: number,
+  ): Pick<LaneWant, "limit" | "retryShare" | "retries"> {
     const before = Math.floor(this.#fetched / RETRY_SHARE)
     this.#fetched += limit
-    return { limit, retryShare: Math.floor(this.#fetched / RETRY_SHARE) - before }
+    return {
+      limit,
+      retryShare: Math.floor(this.#fetched / RETRY_SHARE) - before,
+      retries: Math.min(limit, this.gate.retriesLeft(now, retriesInHand, this.#limits)),
+    }
   }
 
   /**

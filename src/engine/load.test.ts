@@ -8,7 +8,7 @@ function start(taken: number, isBusy = true, busyLanes = 100) {
   const clock = new TestClock()
   clock.isBusy = isBusy
   const slots = new Slots(2048, clock)
-  const places = Array.from({ length: taken }, () => slots.take(0, 0, () => {})!)
+  const places = Array.from({ length: taken }, () => slots.take(0, 0, false, () => {})!)
   const load = new Load(clock, slots, () => busyLanes)
   /** After many others that took so long. */
   const mostAfter = (tookMs: number, othersMs: number, allowed = 32) => {

@@ -7,6 +7,8 @@ import { type Instruments, NO_INSTRUMENTS } from "../observe/instruments.ts"
 
 /** A lane may take a fifth of the free slots, so that many slow receivers together cannot take all of them. */
 const SHARE = 5
+/** Retries may take a fifth of the slots while first attempts wait, and all but a fifth while none does. */
+const RETRY_SHARE = 5
 /** A delivery that was in flight at this many crashes is sent while no other such delivery is: the next crash then names its cause. */
 const SUSPECT_STALLS = 2
 const SUSPECT_MS = 1000
@@ -24,6 +26,7 @@ interface Generation {
 /** A taken slot. One exists for each request in flight, so it holds no more than its release needs. */
 export interface Slot {
   readonly generation: Generation
+  readonly isRetry: boolean
   /** Of a suspect: running while no other suspect may start. */
   readonly suspectTimer: Timer | null
 }
@@ -32,14 +35,18 @@ export class Slots {
   readonly #most: number
   readonly #clock: Clock
   readonly #instruments: Instruments
-  readonly #waiting = new Set<() => void>()
+  readonly #retryShare: number
+  readonly #firstAttempts = new Set<() => void>()
+  readonly #retries = new Set<() => void>()
   #taken = 0
+  #takenByRetries = 0
   #suspectTimer: Timer | null = null
   #newest: Generation = { since: Number.NEGATIVE_INFINITY, taken: 0, peak: 0 }
   #before = this.#newest
 
   constructor(most: number, clock: Clock, instruments = NO_INSTRUMENTS) {
     this.#most = most
+    this.#retryShare = Math.max(1, Math.floor(most / RETRY_SHARE))
     this.#clock = clock
     this.#instruments = instruments
   }
@@ -61,25 +68,34 @@ export class Slots {
     return this.#newest
   }
 
-  /** Null: no slot is free for this lane now. `retry` is called once when one may be. */
-  take(inFlightInLane: number, stalls: number, retry: () => void): Slot | null {
+  /** Null: no slot is free for such a delivery of this lane now. `tryAgain` is called once when one may be. */
+  take(inFlightInLane: number, stalls: number, isRetry: boolean, tryAgain: () => void): Slot | null {
     const free = this.#most - this.#taken
     const fair = inFlightInLane === 0 || inFlightInLane < free / SHARE
     const isSuspect = stalls >= SUSPECT_STALLS
-    if (free <= 0 || !fair || (isSuspect && this.#suspectTimer !== null)) {
-      this.#waiting.add(retry)
+    const isOverShare = isRetry && this.#roomForRetries <= 0
+    if (free <= 0 || !fair || isOverShare || (isSuspect && this.#suspectTimer !== null)) {
+      const waiting = isRetry ? this.#retries : this.#firstAttempts
+      waiting.add(tryAgain)
       return null
     }
     this.#taken++
+    if (isRetry) this.#takenByRetries++
     this.#instruments.slotsChanged(this.#taken, this.#most - this.#taken)
     const generation = this.#generation()
     generation.taken++
     generation.peak = Math.max(generation.peak, generation.taken + this.#before.taken)
-    return { generation, suspectTimer: isSuspect ? this.#blockSuspects() : null }
+    return { generation, isRetry, suspectTimer: isSuspect ? this.#blockSuspects() : null }
   }
 
-  release({ generation, suspectTimer }: Slot): void {
+  get #roomForRetries(): number {
+    const share = this.#firstAttempts.size > 0 ? this.#retryShare : Math.max(1, this.#most - this.#retryShare)
+    return share - this.#takenByRetries
+  }
+
+  release({ generation, isRetry, suspectTimer }: Slot): void {
     this.#taken--
+    if (isRetry) this.#takenByRetries--
     this.#instruments.slotsChanged(this.#taken, this.#most - this.#taken)
     generation.taken--
     if (suspectTimer !== null && this.#suspectTimer === suspectTimer) this.#allowSuspects()
@@ -99,13 +115,20 @@ export class Slots {
     this.#suspectTimer = null
   }
 
-  /** Lets waiting lanes try again in order. A lane that still gets no slot goes to the end of the queue. */
+  /** Lets waiting lanes try again: retries up to their share, then first attempts, then retries in the room that is left. */
   offer(): void {
-    let left = this.#waiting.size
-    for (const retry of this.#waiting) {
-      if (left-- === 0 || this.#taken >= this.#most) return
-      this.#waiting.delete(retry)
-      retry()
+    this.#offerTo(this.#retries, () => this.#takenByRetries < this.#retryShare)
+    this.#offerTo(this.#firstAttempts, () => true)
+    this.#offerTo(this.#retries, () => this.#roomForRetries > 0)
+  }
+
+  /** In order. A lane that still gets no slot goes to the end of the queue. */
+  #offerTo(waiting: Set<() => void>, hasRoom: () => boolean): void {
+    let left = waiting.size
+    for (const tryAgain of waiting) {
+      if (left-- === 0 || this.#taken >= this.#most || !hasRoom()) return
+      waiting.delete(tryAgain)
+      tryAgain()
     }
   }
 }

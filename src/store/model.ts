@@ -176,6 +176,8 @@ export interface LaneWant {
   readonly starting: number
   /** Part of the limit that is reserved for retries, so that first attempts do not starve them. */
   readonly retryShare: number
+  /** The most retries among them. */
+  readonly retries: number
   /** Limit of the places that deliveries in hand take, up to which more are handed over; 0 refuses handoffs. */
   readonly handoffPlaces: number
 }

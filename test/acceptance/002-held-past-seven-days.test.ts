@@ -93,7 +93,10 @@ test("a webhook whose 7 days ended while the store could not be read gets one at
 test("webhooks that wait in line behind one that fails are dead letters when their 7 days end, without being sent", async () => {
   const harness = await Harness.start()
   harness.receiver.always("/", 500)
-  await harness.endpoint({ ordered: true, retry: { delays: [6 * 3600], maxAge: 7 * 86_400 } })
+  await harness.endpoint({
+    ordered: true,
+    retry: { delays: [6 * 3600], maxAge: 7 * 86_400, autoDisable: false },
+  })
   const ids: string[] = []
   for (let n = 0; n < 5; n++) {
     ids.push(await harness.send({ n }))

@@ -3,33 +3,19 @@ import { expect, test } from "vitest"
 import type { PolicyInput } from "../../src/core/policy.ts"
 import { NO_INSTRUMENTS } from "../../src/observe/instruments.ts"
 import type { BreakerChangedEvent } from "../../src/observe/public-events.ts"
-import { TestClock } from "../support/clock.ts"
-import { Harness, type HarnessOptions } from "../support/harness.ts"
-import { VirtualReceiver } from "../support/virtual-receiver.ts"
+import type { Harness, HarnessOptions } from "../support/harness.ts"
+import { sendMany, virtualTime } from "../support/virtual-time.ts"
 
 const MINUTE = 60_000
 /** Retries come after the outage, so that each request is a first attempt or a probe. */
 const PATIENT: PolicyInput = { delays: [7200], maxAttempts: 5 }
 
 async function start(options: HarnessOptions = {}) {
-  const clock = new TestClock()
-  const receiver = new VirtualReceiver(clock)
-  const harness = await Harness.start({ clock, transport: receiver, random: () => 0.5, ...options })
+  const { harness, receiver, pass } = await virtualTime(options)
   const changes: BreakerChangedEvent[] = []
   for (const to of ["opened", "half_open", "closed"] as const)
     harness.posthorn.on(`endpoint.breaker.${to}`, (event) => void changes.push(event))
-  const pass = async (ms: number, stepMs: number) => {
-    for (let passed = 0; passed < ms; passed += stepMs) {
-      clock.advance(stepMs)
-      await harness.calm()
-    }
-  }
   return { harness, receiver, changes, pass, types: () => changes.map(({ type }) => type.split(".").at(-1)) }
-}
-
-async function sendMany(harness: Harness, count: number): Promise<void> {
-  const messages = Array.from({ length: count }, (_, n) => ({ eventType: "invoice.paid", payload: { n } }))
-  for (let i = 0; i < count; i += 500) await harness.posthorn.sendBatch("acme", messages.slice(i, i + 500))
 }
 
 const attemptCounts = async (harness: Harness, endpointId: string) =>

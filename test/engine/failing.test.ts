@@ -1,27 +1,18 @@
 /** An endpoint that fails for days: told early, warned, disabled, and brought back. */
 import { expect, test } from "vitest"
 import type { PublicEvent } from "../../src/observe/public-events.ts"
-import { TestClock } from "../support/clock.ts"
-import { Harness } from "../support/harness.ts"
-import { VirtualReceiver } from "../support/virtual-receiver.ts"
+import { virtualTime } from "../support/virtual-time.ts"
 
 const HOUR = 3_600_000
 /** An attempt an hour, for ever. */
 const HOURLY = { delays: [3600], maxAge: 30 * 86_400, breaker: false } as const
 
 async function start() {
-  const clock = new TestClock()
-  const receiver = new VirtualReceiver(clock)
-  const harness = await Harness.start({ clock, transport: receiver, random: () => 0.5 })
+  const { harness, receiver, pass } = await virtualTime()
   const told: PublicEvent[] = []
   for (const name of ["endpoint.failing", "endpoint.recovered", "endpoint.disabled"] as const)
     harness.posthorn.on(name, (event) => void told.push(event))
-  const hours = async (count: number) => {
-    for (let hour = 0; hour < count; hour++) {
-      clock.advance(HOUR)
-      await harness.calm()
-    }
-  }
+  const hours = (count: number) => pass(count * HOUR, HOUR)
   return { harness, receiver, told, hours, types: () => told.map(({ type }) => type) }
 }
 

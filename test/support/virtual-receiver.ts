@@ -37,6 +37,10 @@ export class VirtualReceiver implements Transport {
     this.#answers.set(path, answer)
   }
 
+  get inFlight(): number {
+    return [...this.#inFlight.values()].reduce((sum, count) => sum + count, 0)
+  }
+
   to(path: string): VirtualRequest[] {
     return this.requests.filter((request) => request.path === path)
   }

@@ -91,6 +91,21 @@ const SHOWN_FIELDS = {
       { description: "The circuit breaker. On unless set, except in a policy in snake case." },
     ),
   ),
+  budget: Type.Optional(
+    Type.Union(
+      [
+        Type.Boolean(),
+        Type.Object({
+          tokens: Type.Optional(Type.Integer({ description: "The size of the bucket; 100." })),
+          retry: Type.Optional(Type.Number({ description: "What a retry that fails costs; 5." })),
+          timeout: Type.Optional(Type.Number({ description: "What a retry that times out costs; 10." })),
+          success: Type.Optional(Type.Number({ description: "What a success gives back; 1." })),
+          perMinute: Type.Optional(Type.Number({ description: "What a minute gives back; 5." })),
+        }),
+      ],
+      { description: "The retry budget: while it is spent, retries wait. On unless set, as `breaker`." },
+    ),
+  ),
   adaptive: Type.Optional(
     Type.Union([Type.Boolean(), Type.Object({}, { additionalProperties: { type: "number", minimum: 0 } })], {
       description: "The least delay by failure cause or HTTP status. Off unless set.",

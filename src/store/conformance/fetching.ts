@@ -97,6 +97,40 @@ export function fetching(name: string, setUp: SetUp): void {
       expect(await order(9, 9)).toEqual(["high", "normal", "retried", "low"])
     })
 
+    test("a fetch returns no more retries than the lane asks for, and all first attempts", async () => {
+      const { store, endpoint, send, fetch } = await setUp()
+      for (let i = 0; i < 3; i++) await send({ priority: i === 0 ? "high" : "normal" })
+      const lanes = lanesOf(store)
+      const failed = (await fetch(1)).deliveries
+      await lanes.settle(failed.map((one) => settlement(endpoint.id, 1, one, 500)))
+      const later = NOW + 40_000
+      for (let i = 0; i < 2; i++) await send({ receivedAt: later })
+      const counts = async (retries: number, limit = 9) => {
+        const want = { limit, retryShare: 2, retries }
+        const { deliveries, nextDueAt } = await lanes.fetch(laneFetch(endpoint.id, 1, want), later)
+        await lanes.giveBack(deliveries.map((one) => ({ ...claimOf(endpoint.id, 1, one), attempt: null })))
+        return [...deliveries.map(({ attemptCount }) => attemptCount), nextDueAt]
+      }
+      expect(await counts(0)).toEqual([0, 0, null])
+      expect(await counts(1)).toEqual([1, 0, 0, null])
+      expect(await counts(2)).toEqual([1, 0, 0, 1, null])
+      expect(await counts(3)).toEqual([1, 0, 0, 1, 1, null])
+      expect(await counts(1, 2)).toEqual([1, 0, later])
+    })
+
+    test("the head of an ordered lane waits in the store while the lane asks for no retries", async () => {
+      const { store, endpoint, send, fetch } = await setUp({ ordered: true })
+      await send()
+      const lanes = lanesOf(store)
+      const want = (retries: number) => laneFetch(endpoint.id, 1, { retries })
+      const [first] = (await lanes.fetch(want(0), NOW)).deliveries
+      await lanes.settle([settlement(endpoint.id, 1, first!, 500)])
+      await send()
+      const later = NOW + 40_000
+      expect(await lanes.fetch(want(0), later)).toMatchObject({ deliveries: [], nextDueAt: null })
+      expect((await fetch(1, 9, later)).deliveries.map(({ id }) => id)).toEqual([first!.id])
+    })
+
     test("an ordered lane returns only its head, also while the head waits", async () => {
       const { store, endpoint, send, fetch } = await setUp({ ordered: true })
       const [first, second] = [await send(), await send()]

@@ -182,7 +182,7 @@ export function laneFetch(
   return {
     endpointId,
     token,
-    want: { limit: 10, starting: 99, retryShare: 0, handoffPlaces: 0, ...want },
+    want: { limit: 10, starting: 99, retryShare: 0, retries: 1000, handoffPlaces: 0, ...want },
     ...(knownVersion === undefined ? {} : { knownVersion }),
   }
 }

@@ -14,6 +14,7 @@ const COLUMNS = new Columns<AskedLane>({
   most: ["int", ({ limit }) => limit],
   starting: ["int", ({ starting }) => starting],
   share: ["int", ({ retryShare }) => retryShare],
+  retries: ["int", ({ retries }) => retries],
   known_version: ["int", ({ knownVersion }) => knownVersion],
   // As text: an array of arrays needs lists of one length.
   in_hand: ["text", ({ session }) => `{${[...session.fetched].join()}}`],
@@ -37,25 +38,29 @@ const NOT_HANDED =
   "d.seq NOT IN (SELECT seq FROM handed) AND (NOT s.is_open OR abs(d.handed_token) IS DISTINCT FROM s.token)"
 
 // Each rank is one probe of deliveries_live_due. The first retries fill their share, the rest is chosen by rank. The result has roughly the
-// order in which deliveries start: the first ones are recorded as started.
+// order in which deliveries start: the first ones are recorded as started. `nth`: of a retry, its number among the retries; else 0.
 const UNORDERED = `
   SELECT seq, marked, row_number() OVER (ORDER BY rank, due_at, seq) AS place
     FROM (
-      SELECT d.seq, d.marked, r.rank, d.due_at,
-             r.rank % 2 = 1 AND row_number() OVER (PARTITION BY r.rank % 2 ORDER BY r.rank, d.due_at, d.seq) <= s.share AS kept
-        FROM generate_series(2, 7) AS r(rank)
-        CROSS JOIN LATERAL (
-          SELECT d.seq, ${MARKED}, ${DUE} AS due_at FROM webhook_deliveries_live d
-           WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} <= ${NOW} AND d.seq <> ALL (s.sending) AND ${NOT_HANDED}
-           ORDER BY ${DUE}, d.seq LIMIT s.most
-        ) d
-       WHERE s.verdict = 'go' AND NOT s.ordered
-       ORDER BY kept DESC, rank, due_at, d.seq LIMIT s.most
+      SELECT * FROM (
+        SELECT d.seq, d.marked, r.rank, d.due_at,
+               CASE WHEN r.rank % 2 = 1 THEN row_number() OVER (PARTITION BY r.rank % 2 ORDER BY r.rank, d.due_at, d.seq) ELSE 0 END AS nth
+          FROM generate_series(2, 7) AS r(rank)
+          CROSS JOIN LATERAL (
+            SELECT d.seq, ${MARKED}, ${DUE} AS due_at FROM webhook_deliveries_live d
+             WHERE d.webhook_id = s.lane AND d.rank = r.rank AND ${DUE} <= ${NOW} AND d.seq <> ALL (s.sending) AND ${NOT_HANDED}
+             ORDER BY ${DUE}, d.seq LIMIT CASE WHEN r.rank % 2 = 1 THEN least(s.most, s.retries) ELSE s.most END
+          ) d
+         WHERE s.verdict = 'go' AND NOT s.ordered
+      ) due
+       WHERE nth <= s.retries
+       ORDER BY nth BETWEEN 1 AND s.share DESC, rank, due_at, seq LIMIT s.most
     ) chosen`
 
 // The head of an ordered lane is the unfinished delivery with the lowest number. Deferred ones join when they are due: see JOIN.
 const HEAD = `
-  SELECT d.seq, ${MARKED}, ${NOT_HANDED} AS not_handed, ${DUE} AS due_at FROM webhook_deliveries_live d
+  SELECT d.seq, ${MARKED}, ${NOT_HANDED} AND (s.retries > 0 OR d.attempt_count = 0) AS may_go, ${DUE} AS due_at
+    FROM webhook_deliveries_live d
    WHERE s.verdict = 'go' AND s.ordered AND d.webhook_id = s.lane AND d.rank = 0 ORDER BY d.seq LIMIT 1`
 
 const NEXT = `
@@ -130,7 +135,7 @@ picked AS MATERIALIZED (
         FROM (
           (${UNORDERED})
           UNION ALL
-          SELECT h.seq, h.marked, 1 WHERE h.due_at <= ${NOW} AND h.seq <> ALL (s.sending) AND h.not_handed
+          SELECT h.seq, h.marked, 1 WHERE h.due_at <= ${NOW} AND h.seq <> ALL (s.sending) AND h.may_go
         ) c
     ) f
 ),

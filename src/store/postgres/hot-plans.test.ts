@@ -122,7 +122,7 @@ function looksInto(nodes: readonly Plan[], relation: RegExp): number {
     .reduce((sum, node) => sum + node["Actual Loops"], 0)
 }
 
-const WANT = { limit: 10, starting: 1, retryShare: 2, handoffPlaces: 0 }
+const WANT = { limit: 10, starting: 1, retryShare: 2, retries: 10, handoffPlaces: 0 }
 
 /** A session with these handed deliveries, and none fetched. */
 const ask = (endpointId: string, handed: readonly number[] = []): AskedLane => ({

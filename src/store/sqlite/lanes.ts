@@ -148,12 +148,16 @@ function fetchUnordered(context: Context, lane: LaneFetch, waiting: readonly Que
   const due = waiting.filter(({ dueAt }) => dueAt <= now)
   const found = new Map<Queue, Row[]>()
   let count = 0
+  let retries = 0
   const look = (queue: Queue, most: number) => {
-    if (count >= most) return
+    const isRetry = isRetryRank(queue.rank)
+    const room = Math.min(most - count, isRetry ? lane.retries - retries : most)
+    if (room <= 0) return
     const before = found.get(queue)?.length ?? 0
-    const rows = dueRows(context, lane, queue, now, before + most - count)
+    const rows = dueRows(context, lane, queue, now, before + room)
     found.set(queue, rows)
     count += rows.length - before
+    if (isRetry) retries += rows.length - before
   }
   for (const queue of due) if (isRetryRank(queue.rank)) look(queue, lane.retryShare)
   for (const queue of due) look(queue, lane.limit)
@@ -181,8 +185,9 @@ function fetchOrdered(context: Context, lane: LaneFetch, now: number): Found {
   const head = lineHead(context, lane.endpointId)
   if (head === undefined || dueOf(head) > now)
     return { deliveries: [], nextDueAt: head === undefined ? null : dueOf(head) }
-  // In hand: its settle is followed by another fetch.
-  if (head.claimed_by === lane.token) return { deliveries: [], nextDueAt: null }
+  // In hand: its settle is followed by another fetch. A retry that waits for its budget is fetched when the lane asks for retries again.
+  if (head.claimed_by === lane.token || ((head.attempt_count as number) > 0 && lane.retries <= 0))
+    return { deliveries: [], nextDueAt: null }
   const claimed = claimRow(context, head, lane.token, now, true)
   return claimed === null ? fetchOrdered(context, lane, now) : { deliveries: [claimed], nextDueAt: now }
 }
