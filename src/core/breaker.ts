@@ -9,7 +9,7 @@
 import type { Random } from "./backoff.ts"
 import type { Outcome } from "./outcome.ts"
 import type { BreakerPolicy } from "./policy.ts"
-import type { Protection } from "./protection.ts"
+import { HEALTHY, type Protection } from "./protection.ts"
 
 /** What an outcome says about the receiver; null: nothing, as no request ended. */
 export type Signal = "up" | "down"
@@ -126,9 +126,9 @@ export function transitionOf(before: Protection, after: Protection): BreakerTran
   return wasOpen && !isOpen ? "closed" : null
 }
 
-/** By an operator: closed, without a ramp, and as if it had never opened. */
-export function reset(state: Protection): Protection {
-  return { ...state, phase: "closed", since: 0, until: null, step: 0, downs: 0, ramp: null, reported: false }
+/** By an operator: closed, without a ramp, as if it had never opened, and with a full retry budget. */
+export function reset({ failures, failingSince, isFailing, warnings }: Protection): Protection {
+  return { ...HEALTHY, failures, failingSince, isFailing, warnings }
 }
 
 /** By an operator: open now, as after a failure. */
