@@ -77,6 +77,7 @@ export function libraryOptions({ values }: Config): PosthornOptions {
     maintenanceIntervalMs: values.maintenanceIntervalMs,
     maxInFlight: values.maxInFlight,
     concurrency: values.concurrency,
+    ownOutage: values.ownOutage,
     maxPayloadBytes: values.maxPayloadBytes,
     closeTimeoutMs: values.closeTimeoutMs,
     logger: values.logLevel,

@@ -1,6 +1,7 @@
 /** Options of `openPosthorn`: checked once, with their defaults. */
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
+import { OUTAGE_DEFAULTS, type OutageSettings } from "./core/own-outage.ts"
 import { parsePolicy } from "./core/parse-policy.ts"
 import type { PolicyInput } from "./core/policy.ts"
 import { preset } from "./core/presets.ts"
@@ -33,6 +34,8 @@ export interface PosthornOptions {
   maxInFlight?: number
   /** The most requests in flight to an endpoint without a `concurrency` of its own. 32. */
   concurrency?: number
+  /** When this process takes its own network to be down, see docs/protection.md; `false`: never. */
+  ownOutage?: boolean | OwnOutageInput
   /** 1 MiB. */
   maxPayloadBytes?: number
   /** How long `close` waits for requests in flight before it cuts them off. 10 000. */
@@ -47,6 +50,15 @@ export interface PosthornOptions {
   onFatal?: (error: PosthornError) => void
 }
 
+export interface OwnOutageInput {
+  /** No endpoint answers for this long, 15 000. */
+  silenceMs?: number
+  /** while at least this many endpoints are tried, 10, */
+  endpoints?: number
+  /** on at least this many hosts, 3. */
+  hosts?: number
+}
+
 const KNOWN: readonly (keyof PosthornOptions)[] = [
   "store",
   "schedule",
@@ -59,6 +71,7 @@ const KNOWN: readonly (keyof PosthornOptions)[] = [
   "maintenanceIntervalMs",
   "maxInFlight",
   "concurrency",
+  "ownOutage",
   "maxPayloadBytes",
   "closeTimeoutMs",
   "encryptionKey",
@@ -83,10 +96,27 @@ export function parseOptions(options: PosthornOptions) {
     maxInFlight: number("maxInFlight", 2048, 1, 100_000),
     concurrency: number("concurrency", 32, 1, 1000),
     maxPayloadBytes: number("maxPayloadBytes", 1_048_576, 1, 67_108_864),
+    ownOutage: parseOwnOutage(options.ownOutage ?? true),
     egress: parseEgress(options.egress, process.env),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
     logger: parseLogger(options.logger ?? "warn"),
     onFatal: parseOnFatal(options.onFatal ?? throwUncaught),
+  }
+}
+
+function parseOwnOutage(given: unknown): OutageSettings | null {
+  if (typeof given === "boolean") return given ? OUTAGE_DEFAULTS : null
+  requireObject(given, "ownOutage")
+  const input = given as OwnOutageInput
+  refuseUnknown(input, Object.keys(OUTAGE_DEFAULTS), "ownOutage")
+  const number = (name: keyof OutageSettings, least: number, most: number) =>
+    input[name] === undefined
+      ? OUTAGE_DEFAULTS[name]
+      : wholeNumber(input[name], `ownOutage.${name}`, least, most)
+  return {
+    silenceMs: number("silenceMs", 1000, 3_600_000),
+    endpoints: number("endpoints", 2, 1000),
+    hosts: number("hosts", 1, 100),
   }
 }
 

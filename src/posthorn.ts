@@ -45,7 +45,7 @@ export interface Replacements {
 export interface Health {
   /** Whether a send would be accepted now. */
   readonly ready: boolean
-  /** A sentence for operators. While `ready` is true it is about the schedule's Redis, without which delivery goes on. */
+  /** A sentence for operators. While `ready` is true it is about the schedule's Redis, without which delivery goes on, or about this process's network. */
   readonly problem: string | null
 }
 
@@ -227,7 +227,7 @@ export class Posthorn extends Tenant {
     try {
       await this.context.store.check()
       const { engine, backend } = this.#parts
-      const problem = engine === null ? await backend.checkSchedule() : engine.scheduleProblem
+      const problem = engine === null ? await backend.checkSchedule() : engine.problem
       return { ready: true, problem }
     } catch (error) {
       return { ready: false, problem: (error as Error).message }

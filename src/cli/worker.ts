@@ -17,6 +17,7 @@ const USED: readonly SettingName[] = [
   "concurrency",
   "maxInFlight",
   "maxPerPoll",
+  "ownOutage",
   "retry",
   "pollIntervalMs",
   "maintenanceIntervalMs",

@@ -80,15 +80,25 @@ const presets = oneOf(Object.keys(PRESETS) as PresetName[])
 /** The name of a preset, or a policy: JSON in text, an object in the file. The library validates its fields. */
 export const policy: Kind<PresetName | PolicyInput> = {
   parse(given) {
-    if (!given.startsWith("{")) return presets.parse(given)
-    try {
-      return JSON.parse(given)
-    } catch (error) {
-      throw new InvalidValue(`is not JSON: ${printable((error as Error).message)}`)
-    }
+    return given.startsWith("{") ? parseJson(given) : presets.parse(given)
   },
   read: (value) => (isObject(value) ? value : presets.read(value)),
   show: (value) => (typeof value === "string" ? value : JSON.stringify(value)),
+}
+
+function parseJson(given: string): object {
+  try {
+    return JSON.parse(given)
+  } catch (error) {
+    throw new InvalidValue(`is not JSON: ${printable((error as Error).message)}`)
+  }
+}
+
+/** `true`, `false` or an object: JSON in text, a value in the file. The library validates the fields. */
+export const truthOrObject: Kind<boolean | object> = {
+  parse: (given) => (given.startsWith("{") ? parseJson(given) : truth.parse(given)),
+  read: (value) => (isObject(value) ? value : truth.read(value)),
+  show: (value) => (typeof value === "boolean" ? String(value) : JSON.stringify(value)),
 }
 
 function isObject(value: unknown): value is object {

@@ -11,6 +11,7 @@ import {
   secret,
   text,
   truth,
+  truthOrObject,
   webAddress,
   wholeNumber,
   words,
@@ -76,6 +77,11 @@ export const SETTINGS = {
   ),
   concurrency: setting(wholeNumber(), 32, "the most requests in flight to an endpoint without its own limit"),
   maxInFlight: setting(wholeNumber(), 2048, "the most requests in flight in this process"),
+  ownOutage: setting(
+    truthOrObject,
+    true,
+    "notice that this process's network is down, and count no attempt then; silenceMs, endpoints and hosts as JSON",
+  ),
   maxPerPoll: setting(wholeNumber(), null, "the most deliveries that start between two polls"),
   maxPayloadBytes: setting(wholeNumber(), 1_048_576, "the largest payload that is accepted"),
   maxRequests: setting(

@@ -43,6 +43,11 @@ export class BoundedCache<K, V> {
     this.#old.delete(key)
   }
 
+  *values(): Generator<V> {
+    for (const { value } of this.#young.values()) yield value
+    for (const { value } of this.#old.values()) yield value
+  }
+
   clear(): void {
     this.#young.clear()
     this.#old.clear()

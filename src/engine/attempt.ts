@@ -29,7 +29,7 @@ export async function attempt(
   let span: AttemptSpan | null = null
   let result: TransportResult | null = null
   try {
-    const unsent = whyNotSent(lane, delivery, startedAt, context.uptime.since)
+    const unsent = whyNotSent(lane, delivery, startedAt, upSince(context, startedAt))
     if (unsent !== null) return { outcome: unsent, result: null, target, startedAt }
     const { oauth, endpoint, policy } = target!
     span = context.instruments.attemptStarted(delivery, endpoint.id)
@@ -69,6 +69,11 @@ function send(
   span: AttemptSpan | null,
 ): Promise<TransportResult> {
   return transport.send(target.request(delivery, delivery.payload!, clock, token, timeoutMs), span)
+}
+
+/** Since when neither the store nor our own network was down. */
+function upSince({ uptime, outage }: LaneDependencies, now: number): number {
+  return Math.max(uptime.since, outage.overSince(now))
 }
 
 /** The outcome of a delivery that ends without a request; null: send it. */
@@ -114,14 +119,20 @@ export function toSettlement(
   }
 }
 
-/** A request that our shutdown cut off may have reached the receiver: the log says so, the delivery's count does not. */
+/** A request that does not count may have reached the receiver: the log says so, the delivery's count does not. */
 export function toGivenBack(
   context: LaneDependencies,
   delivery: ClaimedDelivery,
   tried: Tried | null,
 ): GivenBack {
-  const attempt = tried && toRecord(context, delivery, tried, "unknown", "interrupted by shutdown")
+  const attempt = tried && toRecord(context, delivery, tried, "unknown", whyNotCounted(tried.outcome))
   return { delivery, attempt }
+}
+
+function whyNotCounted(outcome: Outcome): string {
+  return outcome.kind === "failure"
+    ? `not counted, since no endpoint answers: ${outcome.cause}`
+    : "interrupted by shutdown"
 }
 
 function toRecord(

@@ -2,6 +2,7 @@
 import type { Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
 import type { Ids } from "../core/ids.ts"
+import type { OutageSettings } from "../core/own-outage.ts"
 import type { Policy } from "../core/policy.ts"
 import type { Vault } from "../core/vault.ts"
 import type { EventSink } from "../observe/event-stream.ts"
@@ -18,6 +19,8 @@ export interface EngineOptions {
   readonly maxInFlight: number
   readonly laneConcurrency: number
   readonly userAgent: string
+  /** When our own network is taken to be down; null: never. */
+  readonly ownOutage: OutageSettings | null
 }
 
 export interface EngineParts {

@@ -10,6 +10,8 @@ import { LaneTable } from "./lane-table.ts"
 import { Load } from "./load.ts"
 import { Maintenance } from "./maintenance.ts"
 import { OAuthTokens } from "./oauth.ts"
+import { closeBreakers, outageEvent } from "./outage-effects.ts"
+import { OwnOutage } from "./own-outage.ts"
 import { PollBudget } from "./poll-budget.ts"
 import { Poller } from "./polling.ts"
 import { SettlementQueue } from "./settlement-queue.ts"
@@ -66,6 +68,10 @@ export class Engine {
       load: new Load(clock, slots, () => this.#lanes.working),
       budget: new PollBudget(options.maxPerPoll),
       uptime: new Uptime(),
+      outage: new OwnOutage(clock, options.ownOutage, {
+        began: (since) => this.#outageBegan(since),
+        ended: (ended) => parts.events.emit(outageEvent("ended", this.#lanes.states(), ended, clock.now())),
+      }),
       target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
       storeRetryMs: () => backoff.nextMs(1),
       stopping: () => this.#state !== "running",
@@ -171,9 +177,18 @@ export class Engine {
     return new Promise((resolve) => this.#onIdle.push(resolve))
   }
 
-  /** A sentence about a missing part of the schedule, such as Redis; null when nothing is missing. */
-  get scheduleProblem(): string | null {
-    return this.#parts.schedule.problem()
+  /** A sentence about a missing part of the schedule, such as Redis, or about our own network; null when nothing is wrong. */
+  get problem(): string | null {
+    const { since } = this.#deps.outage
+    const outage = since === null ? null : `No endpoint has answered since ${new Date(since).toISOString()}`
+    return this.#parts.schedule.problem() ?? outage
+  }
+
+  #outageBegan(since: number): void {
+    const { events, clock } = this.#parts
+    const began = { since, attempts: 0, isAnswered: false }
+    events.emit(outageEvent("began", this.#lanes.states(), began, clock.now()))
+    void closeBreakers(this.#parts, this.#lanes.states(), ({ id, appId }) => this.endpointChanged(id, appId))
   }
 
   /** Polls once; resolves when the lanes that it found are woken. */
@@ -231,6 +246,7 @@ export class Engine {
     await Promise.all([this.whenIdle(), this.tasks.stop(), polled])
     await this.#parts.schedule.stop()
     deadline.cancel()
+    this.#deps.outage.stop()
     this.#state = "stopped"
   }
 
@@ -242,6 +258,7 @@ export class Engine {
     this.#maintenance.stop()
     void this.tasks.stop()
     this.#parts.schedule.abandon()
+    this.#deps.outage.stop()
     this.#cutOff(null)
   }
 

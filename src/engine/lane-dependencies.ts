@@ -10,6 +10,7 @@ import type { Endpoint } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 import type { Load } from "./load.ts"
 import type { OAuthTokens } from "./oauth.ts"
+import type { OwnOutage } from "./own-outage.ts"
 import type { PollBudget } from "./poll-budget.ts"
 import type { SettlementQueue } from "./settlement-queue.ts"
 import type { Slots } from "./slots.ts"
@@ -32,6 +33,7 @@ export interface LaneDependencies {
   readonly load: Load
   readonly budget: PollBudget
   readonly uptime: Uptime
+  readonly outage: OwnOutage
   readonly defaultPolicy: Policy
   target(endpoint: Endpoint): Target
   stopping(): boolean

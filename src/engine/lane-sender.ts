@@ -88,7 +88,7 @@ export class LaneSender implements SettlementListener {
 
   /** Starts queued deliveries while gate, lease and slots allow. Returns when to try again, if that is known. */
   start(): number | null {
-    const { clock, slots, holds } = this.#deps
+    const { clock, slots, holds, outage } = this.#deps
     const { gate, limits } = this.#lane
     this.#areRetriesBlocked = false
     for (;;) {
@@ -99,6 +99,7 @@ export class LaneSender implements SettlementListener {
       if (closed !== null) return closed.until
       if (!holds()) return now + LEASE_RETRY_MS
       if (isRetry(head) && this.#deferRetries(now)) continue
+      if (!outage.mayStart(this.#lane, this.#listener.step)) return null
       const slot = slots.take(this.sending.size, head.stalls, isRetry(head), this.#listener.step)
       if (slot === null) {
         if (!isRetry(head)) return null
@@ -110,7 +111,7 @@ export class LaneSender implements SettlementListener {
       this.sending.add(delivery.seq)
       this.#started++
       if (isRetry(delivery)) this.#retriesInFlight++
-      void this.#deliver(delivery, slot, probe)
+      void this.#deliver(delivery, slot, probe, outage.started())
     }
   }
 
@@ -125,13 +126,14 @@ export class LaneSender implements SettlementListener {
   }
 
   /** Claimed → sent → settled → reported. */
-  async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe): Promise<void> {
+  async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe, probesNetwork: boolean): Promise<void> {
     if (probe !== null) this.#emitBreaker("half_open")
     const tried = await attempt(this.#deps, this.#lane, delivery)
     this.sending.delete(delivery.seq)
     if (isRetry(delivery)) this.#retriesInFlight--
     const now = this.#deps.clock.now()
-    if (tried.outcome.kind === "interrupted") {
+    const isCounted = this.#deps.outage.ended(this.#lane, tried, probesNetwork)
+    if (tried.outcome.kind === "interrupted" || !isCounted) {
       this.#lane.gate.ended(probe)
       this.#listener.dueAt(now)
       return this.giveBack([delivery], tried).finally(() => this.#deps.slots.release(slot))

@@ -26,6 +26,8 @@ export class LaneState {
   #target: Target | null = null
   #limits: GateLimits
   targetError = ""
+  /** When the first attempt since the endpoint's last answer ended without one; null: the last attempt was answered, or there was none. */
+  unansweredSince: number | null = null
 
   /** `laneConcurrency`: the limit for endpoints without one of their own. */
   constructor(appId: string, appRates: ApplicationRates, laneConcurrency: number, random: Random) {

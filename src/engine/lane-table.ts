@@ -67,6 +67,11 @@ export class LaneTable {
     return this.#runs.values()
   }
 
+  /** Of all lanes that this process has or has had. */
+  states(): Iterable<LaneState> {
+    return this.#states.values()
+  }
+
   run(claim: LaneClaim, deps: LaneDependencies): void {
     const { endpointId } = claim
     const current = this.#runs.get(endpointId)

@@ -40,6 +40,7 @@ export function policyOf(endpoint: Pick<Endpoint, "retryName" | "retryPolicy">, 
 export class Target {
   readonly endpoint: Endpoint
   readonly policy: Policy
+  readonly host: string
   readonly #secrets: readonly { readonly signing: SigningKey; readonly expiresAt: number | null }[]
   readonly #fixedHeaders: { readonly [name: string]: string }
   readonly #tls: ClientTls
@@ -49,6 +50,7 @@ export class Target {
   constructor(endpoint: Endpoint, vault: Vault, fallback: Policy, userAgent: string) {
     this.endpoint = endpoint
     this.policy = policyOf(endpoint, fallback)
+    this.host = URL.parse(endpoint.url)?.hostname ?? ""
     const { signing, auth, tls } = openSecrets(vault, endpoint)
     this.#secrets = signing.map(({ key, expiresAt }) => ({ signing: parseSigningKey(key), expiresAt }))
     this.#tls = tls ?? {}

@@ -6,6 +6,7 @@ import type {
   EventSubscriber,
   FailingEvent,
   InternalEvent,
+  OutageChange,
 } from "./event-stream.ts"
 import type { Logger } from "./log.ts"
 
@@ -46,6 +47,9 @@ export class EventLog implements EventSubscriber {
       case "endpoint.breaker.half_open":
       case "endpoint.breaker.closed":
         return this.#breaker(event)
+      case "engine.outage.began":
+      case "engine.outage.ended":
+        return this.#outage(event)
       default:
         return
     }
@@ -81,6 +85,19 @@ export class EventLog implements EventSubscriber {
       default:
         return type satisfies never
     }
+  }
+
+  #outage({ type, since, endpoints, hosts, attempts, isAnswered, at }: OutageChange): void {
+    const fields = { since: iso(since), endpoints, hosts }
+    if (type === "engine.outage.began") {
+      const text =
+        "No endpoint answers: this process's network seems to be down. Attempts are not counted; a few requests probe it"
+      return this.#logger.error(fields, text)
+    }
+    const text = isAnswered
+      ? "An endpoint answers again: the outage of this process's network is over"
+      : "No endpoint has answered for a day; attempts are counted again"
+    this.#logger.warn({ ...fields, uncounted_attempts: attempts, duration_ms: at - since }, text)
   }
 
   #settled(event: DeliveryEvent): void {

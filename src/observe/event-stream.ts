@@ -71,6 +71,21 @@ export interface FailingEvent {
   readonly at: number
 }
 
+/** The network of this process is down, as far as it can tell, or works again. */
+export interface OutageChange {
+  readonly type: `engine.outage.${"began" | "ended"}`
+  /** No endpoint has answered since then. */
+  readonly since: number
+  /** Endpoints without an answer since then, and their hosts. */
+  readonly endpoints: number
+  readonly hosts: number
+  /** Attempts that were not counted. */
+  readonly attempts: number
+  /** False: it has not ended, or it ended without an answer, because it lasted too long. */
+  readonly isAnswered: boolean
+  readonly at: number
+}
+
 export interface TaskFinished {
   readonly type: "task.finished"
   readonly task: Readonly<{ id: string; orgId: string; type: string }>
@@ -89,6 +104,7 @@ export type InternalEvent =
   | EndpointEvent
   | BreakerEvent
   | FailingEvent
+  | OutageChange
   | TaskFinished
   | WorkerEvent
 

@@ -6,6 +6,7 @@ import type {
   EndpointEvent,
   FailingEvent,
   InternalEvent,
+  OutageChange,
 } from "./event-stream.ts"
 
 export const TOPIC = "gateway:webhooks"
@@ -87,8 +88,26 @@ export interface EndpointDisabledEvent {
   readonly at: number
 }
 
+/** The network of a process that delivers is down, as far as it can tell, or works again. */
+export interface EngineOutageEvent {
+  readonly type: OutageChange["type"]
+  /** No endpoint has answered since then. */
+  readonly since: number
+  /** Endpoints without an answer since then, and their hosts. */
+  readonly endpoints: number
+  readonly hosts: number
+  /** Attempts without an answer that were not counted; 0 at the beginning. */
+  readonly uncounted_attempts: number
+  readonly at: number
+}
+
 export type WebhookEvent = DeadEvent | DeliveredEvent | AttemptEvent
-export type PublicEvent = WebhookEvent | BreakerChangedEvent | EndpointFailingEvent | EndpointDisabledEvent
+export type PublicEvent =
+  | WebhookEvent
+  | BreakerChangedEvent
+  | EndpointFailingEvent
+  | EndpointDisabledEvent
+  | EngineOutageEvent
 
 export interface EventMap {
   "delivery.dead": DeadEvent
@@ -100,6 +119,8 @@ export interface EventMap {
   "endpoint.failing": EndpointFailingEvent
   "endpoint.recovered": EndpointFailingEvent
   "endpoint.disabled": EndpointDisabledEvent
+  "engine.outage.began": EngineOutageEvent
+  "engine.outage.ended": EngineOutageEvent
   [TOPIC]: WebhookEvent
 }
 
@@ -113,6 +134,8 @@ const NAMES_BY_NAME: { readonly [name in keyof EventMap]: true } = {
   "endpoint.failing": true,
   "endpoint.recovered": true,
   "endpoint.disabled": true,
+  "engine.outage.began": true,
+  "engine.outage.ended": true,
   [TOPIC]: true,
 }
 export const EVENT_NAMES = Object.keys(NAMES_BY_NAME) as readonly (keyof EventMap)[]
@@ -122,6 +145,7 @@ export function toPublicEvents(event: InternalEvent): PublicEvent[] {
   if ("isReport" in event) return [toBreakerChanged(event)]
   if ("disablesAt" in event) return [toEndpointFailing(event)]
   if (event.type === "endpoint.disabled") return [toEndpointDisabled(event)]
+  if ("isAnswered" in event) return [toEngineOutage(event)]
   if (!("delivery" in event)) return []
   const { type, delivery, change, attempt } = event
   const common = commonFields(event)
@@ -157,6 +181,10 @@ function toEndpointFailing(event: FailingEvent): EndpointFailingEvent {
 
 function toEndpointDisabled({ endpoint, trigger, at }: EndpointEvent): EndpointDisabledEvent {
   return { type: "endpoint.disabled", webhook_id: endpoint.id, app_id: endpoint.appId, trigger, at }
+}
+
+function toEngineOutage({ type, since, endpoints, hosts, attempts, at }: OutageChange): EngineOutageEvent {
+  return { type, since, endpoints, hosts, uncounted_attempts: attempts, at }
 }
 
 function toBreakerChanged(event: BreakerEvent): BreakerChangedEvent {

@@ -97,6 +97,8 @@ function brief(event: PublicEvent): PublicEvent {
     case "endpoint.breaker.closed":
     case "endpoint.recovered":
     case "endpoint.disabled":
+    case "engine.outage.began":
+    case "engine.outage.ended":
       return event
     default:
       return event satisfies never
