@@ -103,7 +103,9 @@ export class OwnOutage {
     }
     // By the alarm, and not at once: the lane of this attempt is in the middle of a step.
     this.#setAlarm()
-    if (this.#state.phase !== "outage" || outcome.kind !== "failure") return true
+    if (outcome.kind !== "failure" || sign === "answered") return true
+    // A request that started during the outage may time out after its end.
+    if (this.#state.phase !== "outage" && startedAt >= this.#overSince) return true
     this.#uncounted++
     return false
   }

@@ -188,6 +188,32 @@ test("the outage ends with the first answer, also one of status 500, and that at
   expect(attempts.length).toBeGreaterThan(0)
 })
 
+test("a request that started during the outage and times out after its end does not count", async () => {
+  const { harness, receiver, all, changes, answer, pass, send } = await start({
+    retry: { delays: [3600], maxAttempts: 5, breaker: false },
+  })
+  await send()
+  answer("network_error")
+  await send()
+  await pass(15 * SECOND)
+  expect(types(changes)).toEqual(["began"])
+  const [slow] = all
+  answer("timeout", 60 * SECOND, [slow!])
+  const before = receiver.to(slow!.path).length
+  await send()
+  // Each of the 20 lanes has its turn as a probe.
+  await pass(25 * SECOND)
+  expect(receiver.to(slow!.path)).toHaveLength(before + 1)
+  answer(200)
+  await pass(20 * SECOND)
+  expect(types(changes)).toEqual(["began", "ended"])
+  expect(receiver.to(slow!.path)).toHaveLength(before + 1)
+  await pass(40 * SECOND)
+  await harness.published("delivery.delivered", 40)
+  const newest = (await harness.rows()).slice(40)
+  expect(newest.map((row) => Number(row.attempt_count))).toEqual(Array(20).fill(1))
+})
+
 test("endpoints that stay silent after an outage has ended do not bring about another one", async () => {
   const { all, changes, answer, pass, send } = await start()
   await send()
