@@ -113,7 +113,7 @@ export class OwnOutage {
   #learn(event: OutageEvent, now: number): void {
     const before = this.#state
     this.#state = learnOutage(before, event, now, this.#settings!)
-    if (this.#state.phase === "outage" && before.phase !== "outage") this.#began(before.since)
+    if (this.#state.phase === "outage" && before.phase !== "outage") this.#began(this.#state.since)
     if (this.#state.phase !== "outage" && before.phase === "outage")
       this.#ended(before.since, event.kind === "answered")
   }
@@ -130,12 +130,16 @@ export class OwnOutage {
   }
 
   #setAlarm(): void {
+    const isWaiting = this.#untried.size + this.#tried.size > 0
+    if (!isWaiting && this.#state.phase === "normal") return
     const now = this.#clock.now()
-    this.#alarm.setBy(outageAt(this.#state, now, this.#settings!), this.#nextOfferAt(now))
+    this.#alarm.setBy(
+      outageAt(this.#state, now, this.#settings!),
+      isWaiting ? this.#nextOfferAt(now) : null,
+    )
   }
 
   #nextOfferAt(now: number): number | null {
-    if (this.#untried.size + this.#tried.size === 0) return null
     if (this.#state.phase !== "outage") return now
     return this.#probes < MOST_PROBES ? this.#nextProbeAt : null
   }
