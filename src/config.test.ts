@@ -76,6 +76,23 @@ test.each([
   })
 })
 
+test.each([
+  ["a variable", (text: string) => load({}, { POSTHORN_OWN_OUTAGE: text })],
+  ["a flag", (text: string) => load({ "own-outage": text })],
+  ["the file", (text: string) => load({ config: file({ ownOutage: JSON.parse(text) }) })],
+])("the numbers of an outage of our own can be set, or it is turned off, in %s", (_where, given) => {
+  const parsed = (text: string) => parseOptions(libraryOptions(given(text))).ownOutage
+  expect(parsed("false")).toBe(null)
+  expect(parsed('{"hosts": 5}')).toEqual({ silenceMs: 15_000, endpoints: 10, hosts: 5 })
+  expect(SETTINGS.ownOutage.kind.show(given('{"hosts":5}').values.ownOutage)).toBe('{"hosts":5}')
+})
+
+test("an outage of our own is true, false or an object", () => {
+  expect(() => load({ "own-outage": "maybe" })).toThrow("--own-outage must be true or false")
+  expect(() => load({ "own-outage": "{" })).toThrow("--own-outage is not JSON")
+  expect(() => load({ config: file({ ownOutage: 3 }) })).toThrow("must be true or false")
+})
+
 test("what nobody says is what the library would take", () => {
   const config = load({})
   const {

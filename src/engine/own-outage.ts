@@ -133,10 +133,7 @@ export class OwnOutage {
     const isWaiting = this.#untried.size + this.#tried.size > 0
     if (!isWaiting && this.#state.phase === "normal") return
     const now = this.#clock.now()
-    this.#alarm.setBy(
-      outageAt(this.#state, now, this.#settings!),
-      isWaiting ? this.#nextOfferAt(now) : null,
-    )
+    this.#alarm.setBy(outageAt(this.#state, now, this.#settings!), isWaiting ? this.#nextOfferAt(now) : null)
   }
 
   #nextOfferAt(now: number): number | null {

@@ -4,6 +4,7 @@ import type { PolicyInput } from "../../src/core/policy.ts"
 import type { EngineOutageEvent } from "../../src/observe/public-events.ts"
 import { TestClock } from "../support/clock.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
+import { LogLines } from "../support/log-lines.ts"
 import { VirtualReceiver } from "../support/virtual-receiver.ts"
 
 type Answer = Parameters<VirtualReceiver["always"]>[1]
@@ -240,6 +241,35 @@ test("a delivery whose age ends during the outage gets an attempt that counts", 
   answer(200)
   await pass(30 * SECOND)
   await harness.published("delivery.delivered", 40)
+})
+
+test("the operator is told by the log: an error when it begins, a warning when it ends", async () => {
+  const log = new LogLines()
+  const { clock, answer, pass, send } = await start({}, { logger: log.logger })
+  await send()
+  const since = new Date(clock.now()).toISOString()
+  answer("network_error")
+  await send()
+  await pass(15 * SECOND)
+  expect(log.about("No endpoint answers")).toMatchObject([{ level: 50, since, endpoints: 20, hosts: 5 }])
+  answer(200)
+  await pass(10 * SECOND)
+  const [ended] = log.about("An endpoint answers again")
+  expect(ended).toMatchObject({ level: 40, since })
+  expect(ended!.duration_ms).toBeGreaterThanOrEqual(15 * SECOND)
+})
+
+test("an attempt that is not counted is in the history, with its cause", async () => {
+  const { posthorn, all, answer, pass, send } = await start()
+  await send()
+  answer("dns_error")
+  await send()
+  await pass(40 * SECOND)
+  const { data } = await posthorn.attempts.list({ endpoint: all[0]!.id })
+  expect(data[0]).toMatchObject({
+    status: "unknown",
+    error: "not counted, since no endpoint answers: dns_error",
+  })
 })
 
 test("it can be turned off", async () => {

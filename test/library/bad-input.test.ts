@@ -127,6 +127,11 @@ describe("opening", () => {
     ["no store", {}, "invalid_input", "store"],
     ["another store", { store: "mysql://x" }, "invalid_input", "store"],
     ["no path", { store: "sqlite:" }, "invalid_input", "store"],
+    ["an outage in words", { ownOutage: "on" }, "invalid_input", "ownOutage"],
+    ["an outage of no time", { ownOutage: { silenceMs: 0 } }, "invalid_input", "ownOutage.silenceMs"],
+    ["an outage of one endpoint", { ownOutage: { endpoints: 1 } }, "invalid_input", "ownOutage.endpoints"],
+    ["an outage of no hosts", { ownOutage: { hosts: 0 } }, "invalid_input", "ownOutage.hosts"],
+    ["an unknown field of it", { ownOutage: { host: 3 } }, "invalid_input", "ownOutage.host"],
     ["a URI instead of a path", { store: "sqlite:file:posthorn.db" }, "invalid_input", "store"],
     [
       "an unknown option",

@@ -26,13 +26,13 @@ export const healthRoutes: Routes = (app, { posthorn }) => {
       always: true,
       tags: ["Health"],
       description:
-        "Whether messages would be accepted now: the store is asked to write. With the status 200, an error of the queue says that the schedule's Redis cannot be used; messages are accepted and delivered without it.",
+        "Whether messages would be accepted now: the store is asked to write. With the status 200, an error of the queue says that the schedule's Redis cannot be used, without which messages are accepted and delivered, or that no endpoint answers this process, since its network is down.",
       response: { 200: HealthOut, 503: Type.Union([HealthOut, HttpErrorOut]) },
     }),
     async (_request, reply) => {
       const { ready, problem } = await ask()
       const database = { status: ready ? "ok" : "error" } as const
-      // 200 without Redis: the server works, and a load balancer must keep it.
+      // 200 without Redis or network: the server accepts messages, and a load balancer must keep it.
       const queue = { status: problem === null ? "ok" : "error" } as const
       return reply.code(ready ? 200 : 503).send({ database, queue, cache: { status: "ok" } })
     },
