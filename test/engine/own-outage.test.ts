@@ -102,7 +102,7 @@ test("our network is gone for ten minutes: nothing is counted, no breaker stays 
 
 test("breakers that opened in the minute before close again; older ones, and those of answers, stay", async () => {
   const site = await start({ retry: { delays: [3600], maxAttempts: 5, breaker: { failures: 1, open: 600 } } })
-  const { clock, all, harness, changes, answer, pass, send, posthorn } = site
+  const { clock, receiver, all, harness, changes, answer, pass, send, posthorn } = site
   const [older, answering] = all
   answer("timeout", 0, [older!])
   await send()
@@ -115,9 +115,18 @@ test("breakers that opened in the minute before close again; older ones, and tho
   answer("connection_refused", 0, all.slice(2))
   await send()
   expect(await openBreakers(site)).toHaveLength(20)
+  await send()
+  const requests = receiver.requests.length
   await pass(15 * SECOND)
+  // The lanes of the closed breakers probe at once, without a poll.
+  expect(receiver.requests).toHaveLength(requests + 1)
   expect(changes).toMatchObject([{ at: downAt + 15 * SECOND, endpoints: 18 }])
   expect((await openBreakers(site)).sort()).toEqual([older!.id, answering!.id].sort())
+
+  const before = harness.events.filter(({ type }) => type === "delivery.delivered").length
+  answer(200)
+  await pass(10 * SECOND)
+  await harness.published("delivery.delivered", before + 18)
 })
 
 test.each<[string, Installation]>([
@@ -213,6 +222,19 @@ test("a request that started during the outage and times out after its end does 
   await harness.published("delivery.delivered", 40)
   const newest = (await harness.rows()).slice(40)
   expect(newest.map((row) => Number(row.attempt_count))).toEqual(Array(20).fill(1))
+})
+
+test("a second outage is noticed like the first", async () => {
+  const { changes, answer, pass, send } = await start()
+  for (let n = 0; n < 2; n++) {
+    answer(200)
+    await send()
+    await pass(MINUTE)
+    answer("timeout")
+    await send()
+    await pass(15 * SECOND)
+  }
+  expect(types(changes)).toEqual(["began", "ended", "began"])
 })
 
 test("endpoints that stay silent after an outage has ended do not bring about another one", async () => {
