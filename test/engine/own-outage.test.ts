@@ -62,7 +62,9 @@ async function openBreakers({ posthorn, all }: Awaited<ReturnType<typeof start>>
   return shown.filter(({ breaker }) => breaker.state !== "closed").map(({ id }) => id)
 }
 
-test("our network is gone for ten minutes: nothing is counted, no breaker stays open, all is delivered", async () => {
+test("our network is gone for ten minutes: nothing is counted, no breaker stays open, all is delivered", {
+  timeout: 120_000,
+}, async () => {
   const site = await start()
   const { harness, clock, receiver, all, changes, answer, pass, send } = site
   await send()
@@ -245,7 +247,7 @@ test("endpoints that stay silent after an outage has ended do not bring about an
   await pass(20 * SECOND)
   answer(200, 0, all.slice(0, 1))
   // Each of the 20 lanes has its turn as a probe.
-  await pass(25 * SECOND)
+  await pass(40 * SECOND)
   expect(types(changes)).toEqual(["began", "ended"])
   await pass(5 * MINUTE)
   expect(types(changes)).toEqual(["began", "ended"])
@@ -275,7 +277,7 @@ test("the operator is told by the log: an error when it begins, a warning when i
   await pass(15 * SECOND)
   expect(log.about("No endpoint answers")).toMatchObject([{ level: 50, since, endpoints: 20, hosts: 5 }])
   answer(200)
-  await pass(10 * SECOND)
+  await pass(20 * SECOND)
   const [ended] = log.about("An endpoint answers again")
   expect(ended).toMatchObject({ level: 40, since })
   expect(ended!.duration_ms).toBeGreaterThanOrEqual(15 * SECOND)
@@ -286,7 +288,7 @@ test("an attempt that is not counted is in the history, with its cause", async (
   await send()
   answer("dns_error")
   await send()
-  await pass(40 * SECOND)
+  await pass(MINUTE)
   const { data } = await posthorn.attempts.list({ endpoint: all[0]!.id })
   expect(data[0]).toMatchObject({
     status: "unknown",
@@ -315,6 +317,6 @@ test("health names the outage while it lasts", async () => {
     problem: `No endpoint has answered since ${downAt}`,
   })
   answer(200)
-  await pass(10 * SECOND)
+  await pass(20 * SECOND)
   expect(await posthorn.health()).toEqual({ ready: true, problem: null })
 })
