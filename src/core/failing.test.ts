@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { disablesAt, failingTransition, learnAttempt, mustDisable } from "./failing.ts"
+import { disablesAt, enabledAgain, failingTransition, learnAttempt, mustDisable } from "./failing.ts"
 import { parsePolicy } from "./parse-policy.ts"
 import { PRESETS } from "./presets.ts"
 import { HEALTHY, type Protection, readProtection, writeProtection } from "./protection.ts"
@@ -10,8 +10,9 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 const POLICY = PRESETS.standard.autoDisable
 
-const failed = (state: Protection, now = NOW, isRetry = false) => learnAttempt(state, false, isRetry, now)
-const succeeded = (state: Protection, now = NOW) => learnAttempt(state, true, false, now)
+const failed = (state: Protection, now = NOW, isRetry = false) =>
+  learnAttempt(state, "HTTP 500", isRetry, now)
+const succeeded = (state: Protection, now = NOW) => learnAttempt(state, null, false, now)
 
 function failedTimes(times: number, state: Protection = HEALTHY): Protection {
   return Array.from({ length: times }).reduce<Protection>((before) => failed(before), state)
@@ -52,6 +53,14 @@ test.each([
   expect(disablesAt(state, POLICY)).toBe(NOW + 5 * DAY)
 })
 
+test("the last error is kept until a success, also while the endpoint is enabled again", () => {
+  const state = learnAttempt(failedTimes(4), "timeout", true, NOW)
+  expect(state.lastError).toBe("timeout")
+  expect(enabledAgain(state)).toEqual({ ...HEALTHY, isFailing: true, lastError: "timeout" })
+  expect(succeeded(enabledAgain(state))).toEqual(HEALTHY)
+  expect(enabledAgain(failed(HEALTHY))).toBe(HEALTHY)
+})
+
 test("a success of a healthy endpoint changes nothing", () => {
   expect(succeeded(HEALTHY)).toBe(HEALTHY)
 })
@@ -62,7 +71,7 @@ test("any outcomes keep the counts right, and the state can be stored", () => {
       let [state, now, inARow]: [Protection, number, number] = [HEALTHY, NOW, 0]
       for (const [isSuccess, isRetry, ms] of steps) {
         now += ms
-        state = learnAttempt(state, isSuccess, isRetry, now)
+        state = learnAttempt(state, isSuccess ? null : "timeout", isRetry, now)
         inARow = isSuccess ? 0 : inARow + 1
         expect(state.failures).toBe(inARow)
         expect(state.failingSince === null).toBe(inARow === 0)

@@ -9,29 +9,36 @@ const HOUR_MS = 3_600_000
 const WARNINGS_MS: readonly number[] = [24 * HOUR_MS, 72 * HOUR_MS]
 
 /**
- * Five failures in a row, or a failed retry with no success since the failure before it: with the schedule of `standard`, an endpoint
+ * `error`: null for a success. Five failures in a row, or a failed retry with no success since the failure before it: with the schedule of `standard`, an endpoint
  * with a single delivery is failing after five seconds, and not after hours.
  */
 export function learnAttempt(
   state: Protection,
-  isSuccess: boolean,
+  error: string | null,
   isRetry: boolean,
   now: number,
 ): Protection {
-  if (isSuccess) {
+  if (error === null) {
     if (state.failures === 0 && !state.isFailing) return state
-    return { ...state, failures: 0, failingSince: null, isFailing: false, warnings: 0 }
+    return { ...state, failures: 0, failingSince: null, isFailing: false, lastError: null, warnings: 0 }
   }
   const failures = state.failures + 1
   const failingSince = state.failingSince ?? now
   const isFailing = state.isFailing || failures >= FAILING_ATTEMPTS || (failures >= 2 && isRetry)
   const warnings = isFailing ? WARNINGS_MS.filter((ms) => now - failingSince >= ms).length : 0
-  return { ...state, failures, failingSince, isFailing, warnings: Math.max(warnings, state.warnings) }
+  return {
+    ...state,
+    failures,
+    failingSince,
+    isFailing,
+    lastError: error,
+    warnings: Math.max(warnings, state.warnings),
+  }
 }
 
 /** An operator enabled the endpoint: failures from before would disable it again at once. It is failing until its next success. */
 export function enabledAgain(state: Protection): Protection {
-  return { ...HEALTHY, isFailing: state.isFailing }
+  return state.isFailing ? { ...HEALTHY, isFailing: true, lastError: state.lastError } : HEALTHY
 }
 
 export type FailingTransition = "failing" | "recovered"

@@ -85,6 +85,21 @@ export function isRetryable(given: Policy | PresetName, outcome: number | Failur
   return judge({ kind: "failure", cause: outcome }, policy) === "retry"
 }
 
+/** The error in a few words, without text of the receiver's; null for a success. */
+export function briefError(outcome: AttemptOutcome): string | null {
+  if (isSuccess(outcome)) return null
+  switch (outcome.kind) {
+    case "response":
+      return `HTTP ${outcome.status}`
+    case "failure":
+      return outcome.cause
+    case "ack":
+      return `${outcome.result} failure at the relay`
+    default:
+      return outcome satisfies never
+  }
+}
+
 export function errorDetail(outcome: Outcome): string | null {
   switch (outcome.kind) {
     case "response":

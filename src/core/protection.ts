@@ -31,6 +31,8 @@ export interface Protection {
   /** When the first of them failed. */
   readonly failingSince: number | null
   readonly isFailing: boolean
+  /** Of the last of them, such as `HTTP 503`. */
+  readonly lastError: string | null
   /** How many warnings were given before the endpoint is disabled. */
   readonly warnings: number
 }
@@ -49,6 +51,7 @@ export const HEALTHY: Protection = {
   failures: 0,
   failingSince: null,
   isFailing: false,
+  lastError: null,
   warnings: 0,
 }
 
@@ -83,6 +86,7 @@ export function readProtection(stored: string | null, until: number | null): Pro
     failures: number("failures"),
     failingSince: typeof given.failingSince === "number" ? given.failingSince : null,
     isFailing: given.isFailing === true,
+    lastError: typeof given.lastError === "string" ? given.lastError : null,
     warnings: number("warnings"),
   }
 }

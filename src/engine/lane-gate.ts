@@ -7,7 +7,7 @@ import { learn, signalOf, transitionOf } from "../core/breaker.ts"
 import { learnCost, nextRetryAt, retriesLeft } from "../core/budget.ts"
 import { failingTransition, learnAttempt, mustDisable } from "../core/failing.ts"
 import { type Closed, closedBy, type GateUpdate, type LearnedGate, type LoadedGate } from "../core/gate.ts"
-import { type AttemptOutcome, isAttempt, isSuccess, type Outcome } from "../core/outcome.ts"
+import { type AttemptOutcome, briefError, isAttempt, isSuccess, type Outcome } from "../core/outcome.ts"
 import type { AutoDisablePolicy, BreakerPolicy, BudgetPolicy } from "../core/policy.ts"
 import { HEALTHY, type Protection } from "../core/protection.ts"
 import { type ApplicationRates, Concurrency, RateWindow } from "./limits.ts"
@@ -260,7 +260,7 @@ function afterAttempt(
   { isRetry, probe, now }: Ended,
   { budget }: GateLimits,
 ): Protection {
-  const attempted = learnAttempt(learned, isSuccess(outcome), isRetry, now)
+  const attempted = learnAttempt(learned, briefError(outcome), isRetry, now)
   return budget === false ? attempted : learnCost(attempted, outcome, isRetry && probe === null, budget, now)
 }
 
