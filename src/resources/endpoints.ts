@@ -115,6 +115,7 @@ export class Endpoints {
       disabledAt: patch.disabled ? now : null,
       disabledReason: patch.disabled ? "manual" : null,
       paused: false,
+      pausedAt: null,
       resumedAt: null,
       apiVersion: 1,
       holdUntil: null,

@@ -15,7 +15,7 @@ export const MESSAGE =
   "m.seq, m.id, m.app_id, m.event_type, m.content_type, m.event_id, m.channels, m.tags, m.session_id, m.metadata, m.priority, m.max_attempts, m.received_at, m.deliver_at, m.matched, m.expunged"
 
 export const ENDPOINT =
-  "id, app_id, org_id, created_at, uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit, disabled, disabled_at, disabled_reason, paused, hold_until, breaker_until, protection, gate_epoch, resumed_at, secrets, version, updated_at, api_version"
+  "id, app_id, org_id, created_at, uid, url, description, event_types, channels, headers, metadata, retry_name, retry_policy, ordered, concurrency, rate_limit, disabled, disabled_at, disabled_reason, paused, paused_at, hold_until, breaker_until, protection, gate_epoch, resumed_at, secrets, version, updated_at, api_version"
 
 /** In the order of `ENDPOINT`. SQLite stores the lists as JSON, PostgreSQL as arrays. */
 export function endpointValues(endpoint: Endpoint) {
@@ -41,6 +41,7 @@ export function endpointValues(endpoint: Endpoint) {
     endpoint.disabledAt,
     endpoint.disabledReason,
     endpoint.paused,
+    endpoint.pausedAt,
     endpoint.holdUntil,
     endpoint.protection.until,
     writeProtection(endpoint.protection),

@@ -203,6 +203,12 @@ export function ofEndpoints<V>(dialect: Dialect<V>, filter: EndpointFilter): Con
     .narrow("e.app_id = ?", filter.appId)
     .narrow("e.id = ?", filter.endpointId)
     .narrow("(e.hold_until > ? OR e.protection IS NOT NULL)", filter.heldAfter)
+    .narrow(
+      `(e.disabled OR e.paused OR e.protection IS NOT NULL OR e.breaker_until IS NOT NULL OR EXISTS (
+         SELECT 1 FROM attempt_rollups r WHERE r.webhook_id = e.id AND r.hour >= ? AND r.succeeded < r.attempts
+       ))`,
+      filter.troubledSince,
+    )
     .require("e.deleted_at IS NULL")
 }
 

@@ -1,5 +1,6 @@
 /** What every store must do, run over each implementation with a real database. */
 import { accepting } from "./conformance/accepting.ts"
+import { activity } from "./conformance/activity.ts"
 import { additions } from "./conformance/additions.ts"
 import { counts } from "./conformance/counts.ts"
 import { entries } from "./conformance/entries.ts"
@@ -34,6 +35,7 @@ const TOPICS = [
   fetching,
   settling,
   rollups,
+  activity,
   additions,
   expunging,
   tasks,

@@ -55,6 +55,8 @@ export interface Endpoint {
   readonly disabledAt: number | null
   readonly disabledReason: DisableReason | null
   readonly paused: boolean
+  /** Since when; null while it is not paused, and for an endpoint that an older version paused. */
+  readonly pausedAt: number | null
   /** When a pause or a disabling last ended; null if there was none. */
   readonly resumedAt: number | null
   /** Retry-After: no request starts before this time. */
@@ -103,6 +105,8 @@ export interface EndpointFilter {
   readonly endpointId?: string | undefined
   /** Endpoints whose gate a Retry-After or the circuit breaker closes beyond this time, or slows down. */
   readonly heldAfter?: number | undefined
+  /** Endpoints that may not be healthy: disabled, paused, with a learned state, or with a failed attempt in this hour or a later one. */
+  readonly troubledSince?: number | undefined
 }
 
 export type Priority = "high" | "normal" | "low"
@@ -416,6 +420,17 @@ export interface DeadGroup {
 
 export interface EndpointGate extends Gate {
   readonly endpointId: string
+}
+
+export interface EndpointActivity {
+  readonly endpointId: string
+  /**
+   * Since when its oldest delivery waits for a first attempt or a retry: since it was received, or since the later time that the sender
+   * gave. Null: nothing waits, or only for such a time.
+   */
+  readonly oldestWaitingAt: number | null
+  /** Null: none in the 90 days for which roll-ups are kept. */
+  readonly lastSuccessAt: number | null
 }
 
 /** A lane with waiting deliveries. */

@@ -14,6 +14,7 @@ import type {
   DeadGroup,
   Delivery,
   Endpoint,
+  EndpointActivity,
   EndpointGate,
   EndpointPatch,
   Entry,
@@ -127,6 +128,7 @@ export function toEndpoint(row: Row): Endpoint {
     disabledAt: intOrNull(row.disabled_at),
     disabledReason: DISABLE_REASONS.find((reason) => reason === row.disabled_reason) ?? null,
     paused: bool(row.paused),
+    pausedAt: intOrNull(row.paused_at),
     resumedAt: intOrNull(row.resumed_at),
     holdUntil: intOrNull(row.hold_until),
     protection: toProtection(row),
@@ -148,6 +150,7 @@ export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: numbe
   return {
     ...after,
     ...disabling(before, after, now),
+    pausedAt: after.paused ? (before.paused ? before.pausedAt : now) : null,
     gateEpoch,
     resumedAt: isResumed ? now : before.resumedAt,
   }
@@ -274,6 +277,14 @@ export function toGate(row: Row): EndpointGate {
     ...toGateState(row),
     endpointId: text(row.id),
     head: row.head === null ? null : { seq: int(row.head), nextRetryAt: intOrNull(row.head_due) },
+  }
+}
+
+export function toActivity(row: Row): EndpointActivity {
+  return {
+    endpointId: text(row.id),
+    oldestWaitingAt: intOrNull(row.oldest_waiting_at),
+    lastSuccessAt: intOrNull(row.last_success_at),
   }
 }
 

@@ -21,6 +21,7 @@ import type {
   Delivery,
   DeliveryFilter,
   Endpoint,
+  EndpointActivity,
   EndpointFilter,
   EndpointGate,
   EndpointPatch,
@@ -69,6 +70,8 @@ export interface CatalogueStore {
   getEndpoints(ids: readonly string[]): Promise<Endpoint[]>
   /** Why deliveries of these endpoints may wait, in any order. */
   getGates(ids: readonly string[]): Promise<EndpointGate[]>
+  /** In any order; without endpoints that do not exist. */
+  getActivity(ids: readonly string[], now: number): Promise<EndpointActivity[]>
   /** Ordered by id, of an application or of a whole tenant. */
   listEndpoints(of: EndpointFilter, page: Page<string>): Promise<Endpoint[]>
   updateEndpoint(id: string, patch: EndpointPatch, now: number): Promise<Endpoint>

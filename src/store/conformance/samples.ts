@@ -63,6 +63,7 @@ export const sample = {
       appRateLimit: null,
       disabled: false,
       paused: false,
+      pausedAt: null,
       resumedAt: null,
       holdUntil: null,
       protection: HEALTHY,

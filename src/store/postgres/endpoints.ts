@@ -1,9 +1,10 @@
 /** Endpoints: where webhooks go. Each has a lane, which every change wakes: the change may end what held it. */
 import { notFound } from "../../core/errors.ts"
+import { FIRST_ATTEMPT_RANKS, selectActivity } from "../activity.ts"
 import { endpointValues } from "../columns.ts"
 import { ofEndpoints } from "../conditions.ts"
 import { endpointChanged, endpointUidTaken } from "../refusals.ts"
-import { orNull, patchEndpoint, toEndpoint, toGate } from "../rows.ts"
+import { orNull, patchEndpoint, toActivity, toEndpoint, toGate } from "../rows.ts"
 import {
   GET_ENDPOINT,
   INSERT_ENDPOINT,
@@ -62,6 +63,26 @@ const GET_GATES = statement(
 
 export const getGates: Operation<"getGates"> = async ({ database }, ids) =>
   (await database.runCalmly(GET_GATES, [ids])).map(toGate)
+
+const FIRST_ATTEMPTS = FIRST_ATTEMPT_RANKS.map(
+  (rank) => `
+    SELECT greatest(d.received_at, d.next_retry_at) AS at FROM webhook_deliveries_live d
+     WHERE d.webhook_id = i.id AND d.rank = ${rank} AND coalesce(d.next_retry_at, 0) <= $2
+     ORDER BY coalesce(d.next_retry_at, 0), d.seq LIMIT 1`,
+)
+const RETRY = `
+  SELECT d.received_at AS at FROM webhook_deliveries_live d
+   WHERE d.webhook_id = i.id AND d.attempt_count > 0 ORDER BY d.seq LIMIT 1`
+const LINE = `
+  SELECT d.received_at AS at FROM webhook_deliveries_live d
+   WHERE d.webhook_id = i.id AND d.rank = 0 ORDER BY d.seq LIMIT 1`
+const GET_ACTIVITY = statement(
+  "endpoints.get-activity",
+  `${selectActivity("endpoints", [...FIRST_ATTEMPTS, RETRY, LINE])} WHERE i.id = ANY ($1)`,
+)
+
+export const getActivity: Operation<"getActivity"> = async ({ database }, ids, now) =>
+  (await database.runCalmly(GET_ACTIVITY, [ids, now])).map(toActivity)
 
 export const listEndpoints: Operation<"listEndpoints"> = async (context, filter, page) =>
   (await readPage(context, SELECT_ENDPOINTS, ofEndpoints(POSTGRES, filter), "e.id", page)).map(toEndpoint)

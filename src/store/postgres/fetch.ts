@@ -151,7 +151,7 @@ SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered A
        p.protection AS lane_protection, p.gate_epoch AS lane_gate_epoch,
        p.gate_token AS lane_gate_token, p.gate_revision AS lane_gate_revision, p.next_due_at, p.next_date_at,
        e.org_id, e.app_id, e.uid, e.url, e.description, e.event_types, e.channels, e.headers, e.metadata, e.retry_name,
-       coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.disabled_at, e.disabled_reason, e.paused, e.hold_until, e.breaker_until,
+       coalesce(e.retry_policy, named.policy) AS retry_policy, e.ordered, e.concurrency, e.rate_limit, e.disabled, e.disabled_at, e.disabled_reason, e.paused, e.paused_at, e.hold_until, e.breaker_until,
        e.protection, e.gate_epoch, e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
        -- A subquery for changed endpoints only: a join might read every application for each fetch.
        (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,

@@ -201,6 +201,26 @@ test("roll-ups are found by endpoint, application or tenant, with their hours", 
     expect(text).toMatch(/attempt_rollups_app.*Index Cond: \(\(app_id = .*hour >= .*hour < /s)
 })
 
+test("the activity and the trouble of endpoints are found by probes of indexes", async () => {
+  const { store, query, plan } = await fill()
+  await query(
+    `INSERT INTO attempt_rollups
+     SELECT 'ep_' || e, h * ${HOUR_MS}, 't', 1, 'app_' || e % 500, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, h
+       FROM generate_series(1, 100) AS h, generate_series(1, 1000) AS e`,
+  )
+  await query("UPDATE webhook_deliveries_live SET attempt_count = 1 WHERE seq % 5 = 0")
+  await query("ANALYZE")
+  const activity = await plan(() => store.getActivity(["ep_1", "ep_7"], NOW))
+  for (const index of ["deliveries_live_due", "deliveries_live_retrying", "deliveries_live_line"])
+    expect(activity).toContain(index)
+  expect(activity).not.toMatch(/Seq Scan on (attempt_rollups|webhook_deliveries)/)
+  const names = { limit: 5, order: "ascending", from: null, back: false } as const
+  const troubled = await plan(() =>
+    store.listEndpoints({ appId: "app_7", troubledSince: 99 * HOUR_MS }, names),
+  )
+  expect(troubled).not.toContain("Seq Scan on attempt_rollups")
+})
+
 test("lanes are read one after the other, each by the index of its waiting rows", async () => {
   const { store, plan } = await fill()
   const text = await plan(() =>

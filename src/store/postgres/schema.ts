@@ -341,6 +341,12 @@ CREATE INDEX attempt_rollups_app ON attempt_rollups (app_id, hour);
 CREATE INDEX attempt_rollups_hour ON attempt_rollups (hour);
 `
 
+/** For the health of endpoints. The index has the retries of a lane by age; a delivery that succeeds at once is never in it. */
+const HEALTH = `
+ALTER TABLE endpoints ADD COLUMN paused_at bigint;
+CREATE INDEX deliveries_live_retrying ON webhook_deliveries_live (webhook_id, seq) WHERE attempt_count > 0;
+`
+
 export interface Migration {
   readonly sql: string
   /** Programs without this migration still work on the schema, as in a rolling upgrade. */
@@ -372,4 +378,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: LANE_TRANSPORTS + LANE_FUNCTIONS, additive: false },
   { sql: PROTECTION, additive: true },
   { sql: ROLLUPS, additive: true },
+  { sql: HEALTH, additive: true },
 ]

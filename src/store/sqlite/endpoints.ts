@@ -1,9 +1,10 @@
 /** Endpoints: where webhooks go. */
 import { notFound } from "../../core/errors.ts"
+import { FIRST_ATTEMPT_RANKS, selectActivity } from "../activity.ts"
 import { endpointValues } from "../columns.ts"
 import { ofEndpoints } from "../conditions.ts"
 import { endpointChanged, endpointUidTaken } from "../refusals.ts"
-import { orNull, patchEndpoint, toEndpoint, toGate } from "../rows.ts"
+import { orNull, patchEndpoint, toActivity, toEndpoint, toGate } from "../rows.ts"
 import {
   GET_ENDPOINT,
   INSERT_ENDPOINT,
@@ -57,6 +58,26 @@ export const getGates: Operation<"getGates"> = ({ connection }, ids) =>
        WHERE ${SQLITE.oneOf("e.id")}`)
     .all(SQLITE.toParameter(ids))
     .map(toGate)
+
+const FIRST_ATTEMPTS = [0, 1].flatMap((handed) =>
+  FIRST_ATTEMPT_RANKS.map(
+    (rank) => `
+      SELECT max(received_at, coalesce(next_retry_at, 0)) AS at FROM webhook_deliveries INDEXED BY deliveries_live
+       WHERE ${LIVE} AND handed = ${handed} AND webhook_id = i.id AND rank = ${rank} AND coalesce(next_retry_at, 0) <= ?1
+       ORDER BY coalesce(next_retry_at, 0), seq LIMIT 1`,
+  ),
+)
+const RETRY = `
+  SELECT received_at AS at FROM webhook_deliveries INDEXED BY deliveries_retrying
+   WHERE ${LIVE} AND attempt_count > 0 AND webhook_id = i.id ORDER BY seq LIMIT 1`
+const LINE = `
+  SELECT received_at AS at FROM webhook_deliveries INDEXED BY deliveries_line
+   WHERE ${LIVE} AND rank < 1 AND webhook_id = i.id ORDER BY seq LIMIT 1`
+const GET_ACTIVITY = `${selectActivity("endpoints", [...FIRST_ATTEMPTS, RETRY, LINE])}
+  WHERE i.id IN (SELECT value FROM json_each(?2))`
+
+export const getActivity: Operation<"getActivity"> = ({ connection }, ids, now) =>
+  connection.sql(GET_ACTIVITY).all(now, SQLITE.toParameter(ids)).map(toActivity)
 
 /** By id alone, deleted or not. */
 export function readEndpoint({ connection }: Context, id: string): Endpoint | null {

@@ -41,6 +41,7 @@ const LOOKUPS = {
 export const LISTS = {
   listApplications: applications.listApplications,
   listEndpoints: endpoints.listEndpoints,
+  getActivity: endpoints.getActivity,
   listPolicies: policies.listPolicies,
   listEntries: entries.listEntries,
   listDeliveries: deliveries.listDeliveries,

@@ -260,6 +260,24 @@ test.each<[string, RollupFilter, string]>([
   expect(plan).not.toMatch(/SCAN (?!json_each)/)
 })
 
+test("the activity of endpoints is a few probes of indexes for each", () => {
+  const store = open()
+  fill(store)
+  const [plan] = store.plan("getActivity", ["e", "f"], NOW)
+  for (const index of ["deliveries_live", "deliveries_retrying", "deliveries_line"])
+    expect(plan).toContain(`SEARCH webhook_deliveries USING INDEX ${index} (`)
+  for (const table of ["n", "r"])
+    expect(plan).toMatch(new RegExp(`SEARCH ${table} USING INDEX sqlite_autoindex_attempt_rollups_1`))
+  expect(plan).not.toMatch(/TEMP B-TREE|SCAN (?!json_each|q|w|\(?subquery)/)
+})
+
+test("endpoints in trouble are found with one probe of the roll-ups for each endpoint", () => {
+  const [plan] = open().plan("listEndpoints", { appId: "a", troubledSince: 1 }, named)
+  expect(plan).toContain("INDEX endpoints_app")
+  expect(plan).toContain("sqlite_autoindex_attempt_rollups_1 (webhook_id=? AND hour>?)")
+  expect(plan).not.toMatch(WHOLE)
+})
+
 test("messages are counted application by application", () => {
   const [usage] = open().plan("usage", "o", null, {})
   expect(usage).toContain("SEARCH m USING INDEX messages_app (app_id=?)")
