@@ -1,8 +1,11 @@
 /** Posthorn's public API. Everything else may change. */
+
+export type { AttemptWindow } from "./core/attempt-window.ts"
 export type { Auth, ClientTls, OAuth2 } from "./core/auth.ts"
 export { type Random, retryDelay } from "./core/backoff.ts"
 export { type ErrorCode, PosthornError } from "./core/errors.ts"
 export type { FailureCause } from "./core/failure-causes.ts"
+export type { HealthState } from "./core/health.ts"
 export { isRetryable } from "./core/outcome.ts"
 export { parsePolicy } from "./core/parse-policy.ts"
 export type { DeadReason, Policy, PolicyInput } from "./core/policy.ts"
@@ -25,7 +28,13 @@ export type { Application, ApplicationInput, ApplicationQuery } from "./resource
 export type { Attempt, AttemptQuery } from "./resources/attempts.ts"
 export type { DeadGroup, DeadQuery } from "./resources/dead-letters.ts"
 export type { Delivery, DeliveryQuery, RescheduleInput } from "./resources/deliveries.ts"
-export type { Endpoint, EndpointInput, RotateInput } from "./resources/endpoints.ts"
+export type {
+  Endpoint,
+  EndpointHealth,
+  EndpointInput,
+  HealthQuery,
+  RotateInput,
+} from "./resources/endpoints.ts"
 export type { EventType, EventTypeInput, EventTypeQuery } from "./resources/event-types.ts"
 export type { Capability, Key, KeyInput, KeyQuery, KeyScope, NewKey, RevokeInput } from "./resources/keys.ts"
 export type { Lane, LaneQuery } from "./resources/lanes.ts"

@@ -15,6 +15,7 @@ import {
 } from "../engine/target.ts"
 import type { EndpointEvent } from "../observe/event-stream.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
+import { type EndpointHealth, type HealthQuery, healthOfMany, listHealth } from "./endpoint-health.ts"
 import { type EndpointInput, parseEndpoint, vetUrls } from "./endpoint-input.ts"
 import { readAndSave } from "./optimistic.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
@@ -28,6 +29,7 @@ import {
 } from "./resource-context.ts"
 import { newTask } from "./tasks.ts"
 
+export type { EndpointHealth, HealthQuery } from "./endpoint-health.ts"
 export type { EndpointInput } from "./endpoint-input.ts"
 
 export interface Endpoint
@@ -42,6 +44,7 @@ export interface Endpoint
     | "resumedAt"
     | "holdUntil"
     | "disabledAt"
+    | "pausedAt"
     | "protection"
     | "gateEpoch"
     | "createdAt"
@@ -55,6 +58,7 @@ export interface Endpoint
   readonly holdUntil: Date | null
   readonly breaker: BreakerStatus
   readonly disabledAt: Date | null
+  readonly pausedAt: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
 }
@@ -315,6 +319,17 @@ export class Endpoints {
     return [{ key, expiresAt: null }, ...old]
   }
 
+  /** Healthy, degraded, failing, open, paused or disabled; since when and why; with the numbers of the last hour and day. */
+  async health(app: string, endpoint: string): Promise<EndpointHealth> {
+    const row = await requireEndpoint(this.#context, app, endpoint)
+    return (await healthOfMany(this.#context, [row]))[0]!
+  }
+
+  /** By endpoint id; of one application or of all. */
+  listHealth(query: HealthQuery = {}): Listing<EndpointHealth> {
+    return listHealth(this.#context, query)
+  }
+
   /** Counts deliveries of messages that were received in the span; without a span, all that are stored. */
   async stats(app: string, endpoint: string, span: SpanQuery = {}): Promise<StatusCounts> {
     const received = parseSpan(span)
@@ -377,6 +392,7 @@ export class Endpoints {
       policy: policyOf(row, this.#context.defaultPolicy),
       holdUntil: date(row.holdUntil),
       disabledAt: date(row.disabledAt),
+      pausedAt: date(row.pausedAt),
       breaker: breakerStatus(row.protection, this.#context.clock.now()),
       createdAt: date(row.createdAt),
       updatedAt: date(row.updatedAt),
