@@ -47,6 +47,8 @@ export interface Action<
 export interface Group {
   readonly summary: string
   readonly actions: { readonly [name: string]: Action }
+  /** The action that is meant by flags without an action, as in `posthorn endpoints --health`. */
+  readonly bare?: string
 }
 
 export type Command = Action | Group

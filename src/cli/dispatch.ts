@@ -17,6 +17,8 @@ export async function dispatch(name: string, command: Command, typed: readonly s
     else console.log(help)
     return sub === undefined ? 2 : 0
   }
+  if (sub.startsWith("-") && command.bare !== undefined)
+    return perform(`${name} ${command.bare}`, command.actions[command.bare]!, typed)
   const found = Object.hasOwn(command.actions, sub) ? command.actions[sub] : undefined
   if (found === undefined) throw unknown(`command ${name}`, sub, Object.keys(command.actions))
   return perform(`${name} ${sub}`, found, rest)

@@ -26,6 +26,8 @@ const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.endpoint.patch-headers": "ManageEndpoint",
   "v1.endpoint.get-stats": "ViewBase",
   "v1.endpoint.get-attempt-stats": "ViewBase",
+  "v1.endpoint.health": "ViewBase",
+  "v1.endpoint.list-health": "ViewBase",
   "v1.endpoint.recover": "CreateAttempts",
   "v1.endpoint.replay-missing": "CreateAttempts",
   "v1.endpoint.bulk-replay": "CreateAttempts",

@@ -7,6 +7,7 @@ import { deadLetterRoutes } from "./dead-letters.ts"
 import { deliveryRoutes } from "./deliveries.ts"
 import { deliveryStatsRoutes } from "./delivery-stats.ts"
 import { endpointDetailRoutes } from "./endpoint-details.ts"
+import { endpointHealthRoutes } from "./endpoint-health.ts"
 import { endpointRoutes } from "./endpoints.ts"
 import { environmentRoutes } from "./environment.ts"
 import { eventTypeImportRoutes } from "./event-type-import.ts"
@@ -27,6 +28,7 @@ export const ROUTES: readonly Routes[] = [
   applicationRoutes,
   endpointRoutes,
   endpointDetailRoutes,
+  endpointHealthRoutes,
   exampleRoutes,
   replayRoutes,
   messageRoutes,

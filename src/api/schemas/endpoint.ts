@@ -122,6 +122,7 @@ export const EndpointOut = Type.Named(
     concurrency: Type.Nullable(Type.Integer()),
     paused: Type.Boolean(),
     heldUntil: Type.Nullable(Timestamp),
+    pausedAt: Type.Nullable(Timestamp),
     disabledAt: Type.Nullable(Timestamp),
     disabledReason: Type.Nullable(
       Type.Enum(["manual", "gone", "failing"], {

@@ -72,6 +72,7 @@ export function endpointOut(endpoint: Endpoint): EndpointOut {
     concurrency,
     paused,
     heldUntil: holdUntil,
+    pausedAt: endpoint.pausedAt,
     disabledAt: endpoint.disabledAt,
     disabledReason: endpoint.disabledReason,
     breaker,

@@ -6,7 +6,9 @@ import { confirm } from "../confirm.ts"
 import { off, on, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { fieldsFrom } from "../source.ts"
+import { UsageError } from "../usage-error.ts"
 import { ENDPOINT_COLUMNS, ENDPOINT_FIELDS, HEADER, showEndpoint } from "./endpoint-fields.ts"
+import { HEALTH_FLAGS, health, showHealth } from "./endpoint-health.ts"
 import { recover, replayMissing, test } from "./endpoint-replays.ts"
 import { rotate, secret } from "./endpoint-secret.ts"
 import { APP, count, ENDPOINT, requireChanges, waitingFor } from "./shared.ts"
@@ -27,18 +29,30 @@ function change(verb: "pause" | "resume" | "trip" | "reset", summary: string): A
 
 export const command: Group = {
   summary: "endpoints: where webhooks go",
+  bare: "list",
   actions: {
     list: action({
-      summary: "list an application's endpoints, the newest first",
-      args: [APP],
-      flags: PAGE_FLAGS,
-      examples: ["posthorn endpoints list acme"],
-      run: (run) =>
-        showList(run, {
-          route: path`/app/${run.args.app}/endpoint`,
+      summary:
+        "list an application's endpoints, the newest first; with --health also those of all applications",
+      args: [{ ...APP, optional: true }],
+      flags: { ...PAGE_FLAGS, ...HEALTH_FLAGS },
+      examples: [
+        "posthorn endpoints list acme",
+        "posthorn endpoints list acme --health",
+        "posthorn endpoints --health",
+        "posthorn endpoints --health --state failing",
+      ],
+      async run(run) {
+        const { app } = run.args
+        if (run.flags.health) return showHealth(run, app)
+        if (app === undefined) throw new UsageError("<app> is missing; without it, give --health")
+        if (run.flags.state !== undefined) throw new UsageError("--state needs --health")
+        return showList(run, {
+          route: path`/app/${app}/endpoint`,
           columns: ENDPOINT_COLUMNS,
           none: "The application has no endpoints.",
-        }),
+        })
+      },
     }),
     get: action({
       summary: "show an endpoint",
@@ -124,6 +138,7 @@ export const command: Group = {
       "reset",
       "close the circuit breaker; also ends the ramp after an outage, and a Retry-After",
     ),
+    health,
     secret,
     rotate,
     test,
