@@ -98,8 +98,9 @@ async function worstFirst(
   const troubled = await read(HEALTH_STATES.slice(1), { all: true })
   const rank = ({ health: state }: EndpointHealthOut) => HEALTH_STATES.indexOf(state)
   const worst = troubled.data.toSorted((a, b) => rank(b) - rank(a))
-  if (!all && worst.length >= limit)
-    return { data: worst.slice(0, limit), iterator: null, done: worst.length === limit }
-  const healthy = await read(HEALTH_STATES.slice(0, 1), all ? { all } : { limit: limit - worst.length })
-  return { data: [...worst, ...healthy.data], iterator: null, done: healthy.done }
+  const left = Math.max(1, limit - worst.length)
+  const healthy = await read(HEALTH_STATES.slice(0, 1), all ? { all } : { limit: left })
+  const rows = [...worst, ...healthy.data]
+  const data = all ? rows : rows.slice(0, limit)
+  return { data, iterator: null, done: healthy.done && data.length === rows.length }
 }
