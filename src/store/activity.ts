@@ -1,7 +1,7 @@
 /** Since when deliveries wait for an endpoint, and its last success: the texts that both stores share. */
 
-/** Queues of first attempts: those of an ordered lane that have a time of their own, then one for each priority. */
-export const FIRST_ATTEMPT_RANKS = [1, 2, 4, 6] as const
+/** Queues of first attempts: the ordered line, those of it that have a time of their own, then one for each priority. */
+export const FIRST_ATTEMPT_RANKS = [0, 1, 2, 4, 6] as const
 
 /**
  * `ids` is a table with the column `id`. Each of `oldest` selects, for the endpoint `i.id`, the time since which the first row of a queue

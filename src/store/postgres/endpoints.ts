@@ -72,13 +72,10 @@ const FIRST_ATTEMPTS = FIRST_ATTEMPT_RANKS.map(
 )
 const RETRY = `
   SELECT d.received_at AS at FROM webhook_deliveries_live d
-   WHERE d.webhook_id = i.id AND d.attempt_count > 0 ORDER BY d.seq LIMIT 1`
-const LINE = `
-  SELECT d.received_at AS at FROM webhook_deliveries_live d
-   WHERE d.webhook_id = i.id AND d.rank = 0 ORDER BY d.seq LIMIT 1`
+   WHERE d.webhook_id = i.id AND d.attempt_count > 0 ORDER BY d.received_at LIMIT 1`
 const GET_ACTIVITY = statement(
   "endpoints.get-activity",
-  `${selectActivity("endpoints", [...FIRST_ATTEMPTS, RETRY, LINE])} WHERE i.id = ANY ($1)`,
+  `${selectActivity("endpoints", [...FIRST_ATTEMPTS, RETRY])} WHERE i.id = ANY ($1)`,
 )
 
 export const getActivity: Operation<"getActivity"> = async ({ database }, ids, now) =>

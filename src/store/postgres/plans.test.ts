@@ -208,11 +208,13 @@ test("the activity and the trouble of endpoints are found by probes of indexes",
      SELECT 'ep_' || e, h * ${HOUR_MS}, 't', 1, 'app_' || e % 500, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, h
        FROM generate_series(1, 100) AS h, generate_series(1, 1000) AS e`,
   )
-  await query("UPDATE webhook_deliveries_live SET attempt_count = 1 WHERE seq % 5 = 0")
+  // A planner that sees many retries is tempted to read them in the order of all lanes.
+  await query("UPDATE webhook_deliveries_live SET attempt_count = 1 WHERE seq % 2 = 0")
   await query("ANALYZE")
   const activity = await plan(() => store.getActivity(["ep_1", "ep_7"], NOW))
-  for (const index of ["deliveries_live_due", "deliveries_live_retrying", "deliveries_live_line"])
-    expect(activity).toContain(index)
+  for (const index of ["deliveries_live_due", "deliveries_live_retrying"])
+    expect(activity).toContain(`using ${index} on webhook_deliveries_live`)
+  expect(activity).not.toContain("deliveries_live_seq")
   expect(activity).not.toMatch(/Seq Scan on (attempt_rollups|webhook_deliveries)/)
   const names = { limit: 5, order: "ascending", from: null, back: false } as const
   const troubled = await plan(() =>

@@ -341,10 +341,13 @@ CREATE INDEX attempt_rollups_app ON attempt_rollups (app_id, hour);
 CREATE INDEX attempt_rollups_hour ON attempt_rollups (hour);
 `
 
-/** For the health of endpoints. The index has the retries of a lane by age; a delivery that succeeds at once is never in it. */
+/**
+ * For the health of endpoints. The index has the retries of a lane by age; a delivery that succeeds at once is never in it. By the time and
+ * not by `seq`: for the order of `seq` the planner read the index of all lanes (12 s for 250 endpoints with 200 000 waiting rows).
+ */
 const HEALTH = `
 ALTER TABLE endpoints ADD COLUMN paused_at bigint;
-CREATE INDEX deliveries_live_retrying ON webhook_deliveries_live (webhook_id, seq) WHERE attempt_count > 0;
+CREATE INDEX deliveries_live_retrying ON webhook_deliveries_live (webhook_id, received_at) WHERE attempt_count > 0;
 `
 
 export interface Migration {

@@ -69,11 +69,8 @@ const FIRST_ATTEMPTS = [0, 1].flatMap((handed) =>
 )
 const RETRY = `
   SELECT received_at AS at FROM webhook_deliveries INDEXED BY deliveries_retrying
-   WHERE ${LIVE} AND attempt_count > 0 AND webhook_id = i.id ORDER BY seq LIMIT 1`
-const LINE = `
-  SELECT received_at AS at FROM webhook_deliveries INDEXED BY deliveries_line
-   WHERE ${LIVE} AND rank < 1 AND webhook_id = i.id ORDER BY seq LIMIT 1`
-const GET_ACTIVITY = `${selectActivity("endpoints", [...FIRST_ATTEMPTS, RETRY, LINE])}
+   WHERE ${LIVE} AND attempt_count > 0 AND webhook_id = i.id ORDER BY received_at LIMIT 1`
+const GET_ACTIVITY = `${selectActivity("endpoints", [...FIRST_ATTEMPTS, RETRY])}
   WHERE i.id IN (SELECT value FROM json_each(?2))`
 
 export const getActivity: Operation<"getActivity"> = ({ connection }, ids, now) =>

@@ -439,7 +439,7 @@ CREATE INDEX attempt_rollups_hour ON attempt_rollups (hour);
 /** For the health of endpoints. The index has the retries of a lane by age; a delivery that succeeds at once is never in it. */
 const HEALTH = `
 ALTER TABLE endpoints ADD COLUMN paused_at INTEGER;
-CREATE INDEX deliveries_retrying ON webhook_deliveries (webhook_id, seq) WHERE ${LIVE} AND attempt_count > 0;
+CREATE INDEX deliveries_retrying ON webhook_deliveries (webhook_id, received_at) WHERE ${LIVE} AND attempt_count > 0;
 `
 
 export const MIGRATIONS: readonly string[] = [
