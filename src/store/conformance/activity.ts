@@ -91,7 +91,9 @@ export function activity(name: string, setUp: SetUp): void {
         await store.createEndpoint(made)
         return made
       }
-      await add()
+      const fine = await add()
+      await send({ to: fine.id })
+      await attemptAll(200, NOW, fine)
       const disabled = await add({ disabled: true })
       const paused = await add({ paused: true })
       const learned = await add({ protection: { ...HEALTHY, failures: 1 } })
