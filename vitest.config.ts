@@ -5,8 +5,7 @@ import { bundledStoreThread } from "./test/support/bundle.ts"
 const TIMING = "**/*.timing.test.ts"
 /** Tests of the engine's promises run on every store and schedule. */
 const ENGINE = "test/{acceptance,kill,model}/**/*.test.ts"
-/** An outage of our own network ends breakers and holds, which every schedule has to learn. */
-const OWN_OUTAGE = "test/engine/own-outage.test.ts"
+const OUTAGES = "test/engine/{breaker,budget,outages,own-outage}.test.ts"
 /** Tests of the library and the server run on every store. */
 const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
 const SERVER = "test/api/{matrix,idempotency}.test.ts"
@@ -27,7 +26,7 @@ export default defineConfig({
     projects: [
       { plugins, test: { ...common, name: "behaviour", exclude } },
       on("postgres", ENGINE, LIBRARY, SERVER),
-      on("redis", ENGINE, OWN_OUTAGE),
+      on("redis", ENGINE, OUTAGES),
       {
         plugins,
         // After all the others, and one file at a time.

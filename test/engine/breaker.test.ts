@@ -28,12 +28,25 @@ test("down for an hour with 10 000 waiting: few requests, no attempt lost, and a
 }, async () => {
   const { harness, receiver, pass } = await start()
   receiver.always("/down", 500)
-  const id = await harness.endpoint({ retry: { ...PATIENT, breaker: { ramp: 100 } } }, "/down")
-  await harness.endpoint({}, "/fine")
+  const retry = { ...PATIENT, breaker: { ramp: 100 } }
+  const id = await harness.endpoint({ eventTypes: ["invoice.paid"], retry }, "/down")
+  await harness.endpoint({ eventTypes: ["invoice.paid"] }, "/fine")
+  await harness.endpoint({ eventTypes: ["beside"] }, "/beside")
+  const latenciesMs: number[] = []
+  /** Sends to the healthy endpoint once in each step. */
+  const passBesideMessages = async (ms: number, stepMs: number) => {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      const sentAt = harness.clock.now()
+      await harness.posthorn.send("acme", { eventType: "beside", payload: {} })
+      await harness.calm()
+      latenciesMs.push(receiver.to("/beside")[latenciesMs.length]!.at - sentAt)
+      await pass(Math.min(stepMs, ms - passed), stepMs)
+    }
+  }
   await sendMany(harness, 10_000)
   await harness.published("delivery.delivered", 10_000)
   await harness.calm()
-  await pass(60 * MINUTE, 10_000)
+  await passBesideMessages(60 * MINUTE, 10_000)
 
   const during = receiver.to("/down").length
   expect(during).toBeLessThanOrEqual(32 + 20)
@@ -42,19 +55,22 @@ test("down for an hour with 10 000 waiting: few requests, no attempt lost, and a
   expect(Math.max(...counts)).toBe(1)
 
   receiver.always("/down", 200)
-  await pass(11 * MINUTE, 10_000)
-  expect(receiver.to("/down").length).toBeGreaterThan(during)
-  const perSecond: number[] = []
-  for (let before = receiver.to("/down").length; before < 10_000; ) {
-    await pass(1000, 1000)
-    const now = receiver.to("/down").length
-    perSecond.push(now - before)
-    if (now === before) break
-    before = now
-  }
-  expect(Math.max(...perSecond)).toBeLessThanOrEqual(100)
+  const { breaker } = await harness.posthorn.endpoints.get("acme", id)
+  const until = breaker.until!.getTime()
+  await passBesideMessages(until - harness.clock.now(), 10_000)
+  expect(receiver.to("/down")[during]!.at).toBe(until)
+  for (let seconds = 0; seconds < 200 && receiver.to("/down").length < 10_000; seconds++)
+    await passBesideMessages(1000, 1000)
+  const arrivals = receiver.to("/down").map(({ at }) => at)
+  expect(arrivals).toHaveLength(10_000)
+  const ramped = arrivals.slice(during + 1)
+  // Of 101 requests in a row, the last comes at least a second after the first.
+  const spansMs = ramped.slice(100).map((at, i) => at - ramped[i]!)
+  expect(Math.min(...spansMs)).toBeGreaterThanOrEqual(1000)
+  expect(Math.max(...latenciesMs)).toBe(0)
+
   await pass(180 * MINUTE, 10 * MINUTE)
-  await harness.published("delivery.delivered", 20_000)
+  await harness.published("delivery.delivered", 20_000 + latenciesMs.length)
   expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ breaker: { state: "closed" } })
 })
 

@@ -7,6 +7,8 @@ import type { TestClock } from "./clock.ts"
 export interface VirtualAnswer {
   readonly answer: number | "timeout" | "dns_error" | "connection_refused" | "network_error"
   readonly afterMs?: number
+  /** The header of a response. */
+  readonly retryAfter?: string
 }
 
 export interface VirtualRequest {
@@ -50,7 +52,8 @@ export class VirtualReceiver implements Transport {
     const text = typeof body === "string" ? body : Buffer.from(body).toString()
     const request = { path, messageId: webhook?.messageId ?? "", body: text, at: this.#clock.now() }
     this.requests.push(request)
-    const { answer, afterMs = 0 } = this.#answers.get(path)?.(request) ?? { answer: 200 }
+    const answer: VirtualAnswer = this.#answers.get(path)?.(request) ?? { answer: 200 }
+    const { afterMs = 0 } = answer
     const inFlight = (this.#inFlight.get(path) ?? 0) + 1
     this.#inFlight.set(path, inFlight)
     this.mostInFlight.set(path, Math.max(inFlight, this.mostInFlight.get(path) ?? 0))
@@ -68,7 +71,7 @@ export class VirtualReceiver implements Transport {
   async close(): Promise<void> {}
 }
 
-function resultOf(answer: VirtualAnswer["answer"]): TransportResult {
+function resultOf({ answer, retryAfter }: VirtualAnswer): TransportResult {
   const status = typeof answer === "number" ? answer : null
   const outcome: AttemptOutcome =
     typeof answer === "number"
@@ -76,7 +79,7 @@ function resultOf(answer: VirtualAnswer["answer"]): TransportResult {
           kind: "response",
           status: answer,
           excerpt: answer < 300 ? "" : `answer ${answer}`,
-          retryAfter: null,
+          retryAfter: retryAfter ?? null,
         }
       : { kind: "failure", cause: answer }
   return { outcome, responseStatus: status, responseBody: null, responseTruncated: false, detail: null }
