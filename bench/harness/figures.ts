@@ -69,6 +69,11 @@ export function figuresOf(quick: boolean): readonly Figure[] {
     },
     { name: "workers.scaling", condition: "4 workers ÷ 1, PostgreSQL, 100 endpoints" },
     { name: "guard.ratio", atLeast: 0.95, condition: "through the egress guard ÷ past it, 100 endpoints" },
+    {
+      name: "protection.ratio",
+      atLeast: 0.95,
+      condition: "breaker, adaptive delays and automatic disabling on ÷ off, SQLite, 100 endpoints",
+    },
     { name: "thread.ratio", condition: "SQLite on its own thread ÷ on the main thread, 1 endpoint" },
   ]
 }

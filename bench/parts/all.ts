@@ -7,6 +7,7 @@ import { guardPart } from "./guard.ts"
 import { isolationPart } from "./isolation.ts"
 import { latencyPart } from "./latency.ts"
 import { peerParts } from "./peers.ts"
+import { protectionPart } from "./protection.ts"
 import { retryPart } from "./retry.ts"
 import { startPart } from "./start.ts"
 import { threadPart } from "./thread.ts"
@@ -19,6 +20,7 @@ export const PARTS: readonly Part[] = [
   retryPart,
   apiPart,
   guardPart,
+  protectionPart,
   threadPart,
   backlogPart,
   startPart,
