@@ -36,6 +36,7 @@ export class RecentCount {
   readonly #counts: number[]
   /** The number of the newest bucket since 1970. */
   #newest = 0
+  #firstAt: number | null = null
 
   constructor(spanMs: number, parts: number) {
     this.#spanMs = spanMs
@@ -43,6 +44,7 @@ export class RecentCount {
   }
 
   add(now: number): void {
+    this.#firstAt ??= now
     this.#turn(now)
     this.#counts[this.#newest % this.#counts.length]!++
   }
@@ -50,6 +52,14 @@ export class RecentCount {
   sum(now: number): number {
     this.#turn(now)
     return this.#counts.reduce((sum, count) => sum + count, 0)
+  }
+
+  /** The average since the first count, as far back as the buckets go, over one bucket at least. */
+  perSecond(now: number): number {
+    const sum = this.sum(now)
+    const bucketMs = this.#spanMs / this.#counts.length
+    const from = Math.max((this.#newest - this.#counts.length + 1) * bucketMs, this.#firstAt ?? now)
+    return (sum * 1000) / Math.max(now - from, bucketMs)
   }
 
   #turn(now: number): void {

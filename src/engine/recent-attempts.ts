@@ -26,7 +26,7 @@ export class RecentAttempts {
     return {
       attempts: this.#attempts.sum(now),
       downs: this.#downs.sum(now),
-      rate: this.#good.sum(now) / (RATE_MS / 1000),
+      rate: this.#good.perSecond(now),
     }
   }
 
