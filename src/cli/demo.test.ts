@@ -55,12 +55,15 @@ test("the demo kills the engine, replays the dead letters, and the books balance
   const [output, [code]] = await Promise.all([printed(child, /The file: .*\n/), once(child, "exit")])
   expect(output).toContain("The books balance: nothing lost, nothing taken twice, order kept.")
   expect(code).toBe(0)
-  expect(output).toMatch(/^ accepted +4 messages for 22 deliveries; 1 repeat known by its key$/m)
-  expect(output).toMatch(/^ delivered +22: /m)
+  expect(output).toMatch(/^ accepted +4 messages for 26 deliveries; 1 repeat known by its key$/m)
+  expect(output).toMatch(/^ delivered +26: /m)
   expect(output).toMatch(/^ dead +0 left; \d+ were \(.*\d exhausted.*\), \d+ replayed$/m)
   expect(output).toMatch(/^ order +ledger took #1 #2 #3 #4/m)
   expect(output).toContain("kill -9:")
   expect(output).toContain("HTTP 429: slow down; again in 2.0 s")
+  expect(output).toMatch(
+    /outage +breaker opens after 3 failures: no request for \d\.\d s\n(.*\n)*.*outage +breaker half-open: one request as a probe\n(.*\n)*.*outage +the probe succeeded: the others follow, 1 a second\n/,
+  )
   expect(output).not.toContain("\x1b")
 
   const [name] = readdirSync(folder)
@@ -68,7 +71,7 @@ test("the demo kills the engine, replays the dead letters, and the books balance
   onTestFinished(() => db.close())
   expect(db.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" })
   expect(db.prepare("SELECT status, count(*) AS n FROM webhook_deliveries GROUP BY status").all()).toEqual([
-    { status: "delivered", n: 22 },
+    { status: "delivered", n: 26 },
   ])
 })
 

@@ -13,7 +13,8 @@ export const options = { keep: { type: "boolean" } } as const
 
 export const help = `posthorn demo [--keep]
 
-Four events go to eight endpoints; seven receivers fail, each in a way of its own. The engine is killed
+Four events go to nine endpoints; eight receivers fail, each in a way of its own. One is down and comes back:
+its circuit breaker opens, probes, and sends the rest slowly. The engine is killed
 in the middle of it and started again, the retries run, the dead letters are replayed once
 the receivers are mended, and in the end everything is counted: what the sender was promised,
 what the file says, what the receivers took. The exit code is 1 if that does not add up.

@@ -1,10 +1,13 @@
-/** The demo's data: four events of one invoice, and eight endpoints with their receivers. */
+/** The demo's data: four events of one invoice, and nine endpoints with their receivers. */
 import type { EndpointInput, MessageInput, PolicyInput } from "../../index.ts"
 
 export const APP = "acme"
 
 /** Four attempts in four seconds, with a timeout of one, so that the demo takes ten. */
 const SCHEDULE: PolicyInput = { delays: [0.5, 1, 2], maxAttempts: 4, timeout: 1, breaker: false }
+
+/** Requests a second, slow enough to be seen. */
+export const RAMP = 1
 
 export const EVENTS = ["created", "sent", "paid", "archived"] as const
 
@@ -88,6 +91,13 @@ export const ENDPOINTS: readonly DemoEndpoint[] = [
     story: "drops every connection",
     endpoint: { retry: SCHEDULE },
     answer: ({ mended }) => (mended ? OK : "drop"),
+  },
+  {
+    uid: "outage",
+    story: "down, then back",
+    // The breaker is open while the engine is killed: its state must survive it.
+    endpoint: { retry: { ...SCHEDULE, breaker: { failures: 3, open: 3, ramp: RAMP } } },
+    answer: ({ requests }) => (requests <= 3 ? { status: 503, body: "out of service" } : OK),
   },
   {
     uid: "strict",

@@ -1,8 +1,8 @@
 /** The process that delivers in the demo: starts it, sends through it, kills it. */
 import { type ChildProcess, fork } from "node:child_process"
-import type { MessageInput, WebhookEvent } from "../../index.ts"
+import type { MessageInput } from "../../index.ts"
 import { APP } from "./endpoints.ts"
-import type { FromEngine, Receipt, ToEngine } from "./engine.ts"
+import type { DemoEvent, FromEngine, Receipt, ToEngine } from "./engine.ts"
 
 const PROGRAM = new URL(import.meta.url.endsWith(".ts") ? "./engine.ts" : "./engine.js", import.meta.url)
 const KEPT_COMPLAINT_CHARS = 2000
@@ -14,7 +14,7 @@ interface Waiting {
 
 export class EngineProcess {
   readonly #child: ChildProcess
-  readonly #onEvent: (event: WebhookEvent) => void
+  readonly #onEvent: (event: DemoEvent) => void
   readonly #waiting = new Map<number, Waiting>()
   readonly #exited: Promise<unknown>
   readonly #ready = Promise.withResolvers<void>()
@@ -23,7 +23,7 @@ export class EngineProcess {
   #complaint = ""
   #ending = false
 
-  constructor(file: string, onEvent: (event: WebhookEvent) => void) {
+  constructor(file: string, onEvent: (event: DemoEvent) => void) {
     this.#onEvent = onEvent
     this.#child = fork(PROGRAM, [file, APP], { stdio: ["ignore", "ignore", "pipe", "ipc"] })
     this.#child.stderr?.on("data", (text: Buffer) => {

@@ -2,12 +2,14 @@
  * The program that the demo kills: Posthorn as a library in a process of its own. It takes messages over IPC, delivers them, and
  * reports every event. Accepted messages are only in the file.
  */
-import { type MessageInput, openPosthorn, TOPIC, type WebhookEvent } from "../../index.ts"
+import { type EventMap, type MessageInput, openPosthorn, TOPIC, type WebhookEvent } from "../../index.ts"
 import { LOOPBACK } from "./receiver.ts"
 
 export type ToEngine =
   | { readonly kind: "send"; readonly ref: number; readonly message: MessageInput }
   | { readonly kind: "close" }
+
+export type DemoEvent = WebhookEvent | EventMap["endpoint.breaker.opened"]
 
 export interface Receipt {
   readonly id: string
@@ -17,7 +19,7 @@ export interface Receipt {
 
 export type FromEngine =
   | { readonly kind: "ready" }
-  | { readonly kind: "event"; readonly event: WebhookEvent }
+  | { readonly kind: "event"; readonly event: DemoEvent }
   | { readonly kind: "accepted"; readonly ref: number; readonly receipt: Receipt }
   | { readonly kind: "refused"; readonly ref: number; readonly reason: string }
 
@@ -37,6 +39,8 @@ const posthorn = await openPosthorn({
 // The parent may have ended before the listener for `disconnect` was added.
 if (!process.connected) process.exit()
 posthorn.on(TOPIC, (event) => tell({ kind: "event", event }))
+for (const to of ["opened", "half_open", "closed"] as const)
+  posthorn.on(`endpoint.breaker.${to}`, (event) => tell({ kind: "event", event }))
 
 process.on("message", async (message: ToEngine) => {
   if (message.kind === "close") {

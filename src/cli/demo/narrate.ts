@@ -1,13 +1,35 @@
 /** Turns the engine's events into lines for people. */
 
 import { printable } from "../../core/text.ts"
-import type { Delivery, WebhookEvent } from "../../index.ts"
-import { EVENTS } from "./endpoints.ts"
+import type { Delivery, EventMap, WebhookEvent } from "../../index.ts"
+import { EVENTS, RAMP } from "./endpoints.ts"
+import type { DemoEvent } from "./engine.ts"
 import type { DemoState } from "./state.ts"
 
-/** One line for each attempt: `delivered` repeats the attempt, and `dead` replaces it. */
-export function narrate(state: DemoState, event: WebhookEvent): void {
+export function narrate(state: DemoState, event: DemoEvent): void {
   const who = state.uids.get(event.webhook_id) ?? ""
+  if ("message_id" in event) narrateDelivery(state, who, event)
+  else narrateBreaker(state, who, event)
+}
+
+function narrateBreaker(state: DemoState, who: string, event: EventMap["endpoint.breaker.opened"]): void {
+  const { type, at, failures, until } = event
+  switch (type) {
+    case "endpoint.breaker.opened": {
+      const pause = seconds((until ?? at) - at)
+      return state.say("bad", who, `breaker opens after ${failures} failures: no request for ${pause}`, at)
+    }
+    case "endpoint.breaker.half_open":
+      return state.say("wait", who, "breaker half-open: one request as a probe", at)
+    case "endpoint.breaker.closed":
+      return state.say("good", who, `the probe succeeded: the others follow, ${RAMP} a second`, at)
+    default:
+      return type satisfies never
+  }
+}
+
+/** One line for each attempt: `delivered` repeats the attempt, and `dead` replaces it. */
+function narrateDelivery(state: DemoState, who: string, event: WebhookEvent): void {
   const what = `${eventName(state, event.message_id)} try ${event.attempt_count}`
   switch (event.type) {
     case "delivery.delivered":

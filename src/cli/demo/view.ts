@@ -55,7 +55,6 @@ export function table(state: DemoState, nowMs: number): string[] {
   return [
     paint("dim", ` ${column("endpoint", UID)}${column("its receiver", STORY)}${events}${answers}`),
     ...ENDPOINTS.map((part) => row(state, part, nowMs)),
-    "",
     ` ${totals.join("   ")}`,
   ]
 }
