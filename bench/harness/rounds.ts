@@ -77,3 +77,7 @@ export async function race<N extends string, R extends Round>(
 export function perSecond(rounds: readonly Round[]): number[] {
   return rounds.map((round) => round.perSecond)
 }
+
+export function cpuMsEach(rounds: readonly Round[]): number[] {
+  return rounds.map((round) => round.cpuMsEach)
+}

@@ -6,7 +6,7 @@ import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
 import { Library } from "../harness/library.ts"
 import { plainTransport } from "../harness/plain-transport.ts"
-import { type Round, race } from "../harness/rounds.ts"
+import { cpuMsEach, race } from "../harness/rounds.ts"
 import { medianRatio } from "../harness/statistics.ts"
 
 async function measure(bench: Bench): Promise<Values> {
@@ -27,10 +27,6 @@ async function measure(bench: Bench): Promise<Values> {
     await guarded.close()
     await plain.close()
   }
-}
-
-function cpuMsEach(rounds: readonly Round[]): number[] {
-  return rounds.map((round) => round.cpuMsEach)
 }
 
 export const guardPart: Part = { names: ["guard.ratio"], isAside: true, run: measure }

@@ -3,7 +3,8 @@ import type { PolicyInput } from "../../src/index.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"
 import { Library } from "../harness/library.ts"
-import { race } from "../harness/rounds.ts"
+import { cpuMsEach, race } from "../harness/rounds.ts"
+import { medianRatio } from "../harness/statistics.ts"
 
 const OFF = { breaker: false, adaptive: false, autoDisable: false } satisfies PolicyInput
 
@@ -16,7 +17,11 @@ async function measure(bench: Bench): Promise<Values> {
       { on: (count) => on.run(count), off: (count) => off.run(count) },
       { ...bench.turns, rounds: 10, mostMs: Number.POSITIVE_INFINITY },
     )
-    return compared("protection", rounds.on, "off", rounds.off)
+    return {
+      ...compared("protection", rounds.on, "off", rounds.off),
+      // The same in processor time, which a busy machine disturbs less.
+      "protection.cpuRatio": medianRatio(cpuMsEach(rounds.off), cpuMsEach(rounds.on)),
+    }
   } finally {
     await library.close()
   }
