@@ -102,7 +102,7 @@ const OUTAGES: readonly Outage[] = [
   },
 ]
 
-test("receivers that are neither up nor down get few requests", { timeout: 120_000 }, async () => {
+test("receivers that are neither up nor down get few requests", { timeout: 180_000 }, async () => {
   const clock = new TestClock()
   const startedAt = clock.now()
   const receiver = new VirtualReceiver(clock)
