@@ -46,7 +46,7 @@ test("down for an hour with 10 000 waiting: few requests, no attempt lost, and a
   await sendMany(harness, 10_000)
   await harness.published("delivery.delivered", 10_000)
   await harness.calm()
-  await passBesideMessages(60 * MINUTE, 10_000)
+  await passBesideMessages(60 * MINUTE, 30_000)
 
   const during = receiver.to("/down").length
   expect(during).toBeLessThanOrEqual(32 + 20)
@@ -57,7 +57,7 @@ test("down for an hour with 10 000 waiting: few requests, no attempt lost, and a
   receiver.always("/down", 200)
   const { breaker } = await harness.posthorn.endpoints.get("acme", id)
   const until = breaker.until!.getTime()
-  await passBesideMessages(until - harness.clock.now(), 10_000)
+  await passBesideMessages(until - harness.clock.now(), 30_000)
   expect(receiver.to("/down")[during]!.at).toBe(until)
   for (let seconds = 0; seconds < 200 && receiver.to("/down").length < 10_000; seconds++)
     await passBesideMessages(1000, 1000)

@@ -6,7 +6,7 @@ import { Harness } from "../support/harness.ts"
 import { type VirtualAnswer, VirtualReceiver } from "../support/virtual-receiver.ts"
 
 const SECONDS = 30 * 60
-const STEP_SECONDS = 5
+const STEP_SECONDS = 10
 const STEPS = SECONDS / STEP_SECONDS
 const CONCURRENCY = 4
 
@@ -18,8 +18,8 @@ const MOST_OPENINGS = 8
 
 interface Outage {
   readonly path: string
-  /** Messages in each step of 5 s. */
-  readonly perStep: 1 | 5
+  /** Messages in each step of 10 s. */
+  readonly perStep: 2 | 10
   readonly answer: (passedMs: number, index: number) => VirtualAnswer
   /** At most. */
   readonly requests: number
@@ -35,9 +35,9 @@ const OUTAGES: readonly Outage[] = [
     // A down phase has ten messages, so the breaker opens in each: after five failures in a row, and those in flight then. The up phase is
     // shorter than a healthy interval.
     path: "/10-s-up-10-s-down",
-    perStep: 5,
+    perStep: 10,
     answer: (passedMs) => ({ answer: passedMs % 20_000 < 10_000 ? 200 : 500 }),
-    requests: 5 * STEPS + (4 + CONCURRENCY) * MOST_OPENINGS,
+    requests: 10 * STEPS + (4 + CONCURRENCY) * MOST_OPENINGS,
     failures: (4 + CONCURRENCY) * MOST_OPENINGS,
     inFlight: CONCURRENCY,
     openings: [2, MOST_OPENINGS],
@@ -46,7 +46,7 @@ const OUTAGES: readonly Outage[] = [
   {
     // A slow success is a success: only the endpoint's concurrency limits the requests.
     path: "/200-after-29-s",
-    perStep: 1,
+    perStep: 2,
     answer: () => ({ answer: 200, afterMs: 29_000 }),
     requests: CONCURRENCY * Math.ceil(SECONDS / 29),
     failures: 0,
@@ -57,7 +57,7 @@ const OUTAGES: readonly Outage[] = [
   {
     // Concurrency is one until a success: five timeouts open the breaker, then each opening ends with one probe.
     path: "/timeout-after-30-s",
-    perStep: 1,
+    perStep: 2,
     answer: () => ({ answer: "timeout", afterMs: 30_000 }),
     requests: 5 + MOST_OPENINGS,
     failures: 5 + MOST_OPENINGS,
@@ -69,7 +69,7 @@ const OUTAGES: readonly Outage[] = [
     // No failures in a row. The first failure from the 20th attempt on opens the breaker, and the ramp sends 20 in 3 s, too soon for a healthy
     // interval: each opening has a probe, at most 21 attempts, and those in flight then.
     path: "/half-of-the-responses-500",
-    perStep: 5,
+    perStep: 10,
     answer: (_passedMs, index) => ({ answer: index % 2 === 0 ? 200 : 500 }),
     requests: (22 + CONCURRENCY) * MOST_OPENINGS,
     failures: (11 + CONCURRENCY) * MOST_OPENINGS,
@@ -81,10 +81,10 @@ const OUTAGES: readonly Outage[] = [
     // A 429 does not open the breaker. The delays of `standard`, doubled by `adaptive`, are 10 s, 10 minutes and an hour, ±20 %: a second attempt
     // comes 8 s after the first or later, the third 8 minutes after that, and no fourth within the 30 minutes.
     path: "/429",
-    perStep: 1,
+    perStep: 2,
     answer: () => ({ answer: 429 }),
-    requests: (SECONDS + (SECONDS - 8) + (SECONDS - 488)) / STEP_SECONDS,
-    failures: 3 * STEPS,
+    requests: (2 * (SECONDS + (SECONDS - 8) + (SECONDS - 488))) / STEP_SECONDS,
+    failures: 3 * 2 * STEPS,
     inFlight: 1,
     openings: [0, 0],
     states: ["closed"],
@@ -92,7 +92,7 @@ const OUTAGES: readonly Outage[] = [
   {
     // The header holds the endpoint, and concurrency is one until a success: one request a minute.
     path: "/429-with-retry-after-60",
-    perStep: 1,
+    perStep: 2,
     answer: () => ({ answer: 429, retryAfter: "60" }),
     requests: 31,
     failures: 31,
@@ -113,7 +113,7 @@ test("receivers that are neither up nor down get few requests", { timeout: 180_0
   const endpoints: { readonly outage: Outage; readonly id: string; answers: VirtualAnswer["answer"][] }[] = []
   for (const outage of OUTAGES) {
     const { path, perStep } = outage
-    const eventTypes = perStep === 5 ? ["each", "burst"] : ["each"]
+    const eventTypes = perStep === 10 ? ["each", "burst"] : ["each"]
     const answers: VirtualAnswer["answer"][] = []
     const id = await harness.endpoint({ eventTypes, concurrency: CONCURRENCY }, path)
     endpoints.push({ outage, id, answers })
@@ -123,8 +123,8 @@ test("receivers that are neither up nor down get few requests", { timeout: 180_0
       return given
     })
   }
-  const messages = ["each", "burst", "burst", "burst", "burst"].map((eventType) => ({
-    eventType,
+  const messages = Array.from({ length: 10 }, (_, n) => ({
+    eventType: n < 2 ? "each" : "burst",
     payload: {},
   }))
   for (let step = 0; step < STEPS; step++) {
