@@ -116,6 +116,7 @@ export async function openPosthorn(
             kinds: router.kinds,
             random,
             logger,
+            endpointChanged: (endpointId, appId) => context.endpointChanged(endpointId, appId),
           },
           { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
         )

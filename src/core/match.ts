@@ -11,6 +11,14 @@ export function wants(endpoint: Subscription, eventType: string, channels: reado
   return wantsType(endpoint, eventType) && wantsChannels(endpoint, channels)
 }
 
+/** Whether a replay gives the message to an endpoint that has not got it. */
+export function isReplayable(
+  endpoint: Subscription,
+  message: Readonly<{ eventType: string; channels: readonly string[]; expunged: boolean }>,
+): boolean {
+  return !message.expunged && wants(endpoint, message.eventType, message.channels)
+}
+
 export function wantsType({ eventTypes }: Subscription, eventType: string): boolean {
   return eventTypes === null || eventTypes.includes(eventType)
 }

@@ -15,6 +15,7 @@ export const SVIX_TASK_TYPES = [
 export const OWN_TASK_TYPES = [
   "endpoint.delete",
   "endpoint.cancel",
+  "endpoint.enable",
   "application.delete",
   "dead.retry",
   "dead.discard",

@@ -37,4 +37,6 @@ export interface EngineParts {
   readonly instruments: Instruments
   readonly logger: Logger
   readonly defaultPolicy: Policy
+  /** Tells this engine and the other processes of a change that a task made. */
+  endpointChanged(endpointId: string, appId: string): void
 }

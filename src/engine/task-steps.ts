@@ -1,5 +1,5 @@
 /** Plans one step of a task: the changes to the next deliveries or messages, by kind of task. */
-import { wants } from "../core/match.ts"
+import { isReplayable } from "../core/match.ts"
 import { cancel, expunge, reschedule, revive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
 import type {
@@ -12,11 +12,14 @@ import type {
   Task,
   TaskStep,
 } from "../store/store.ts"
+import { policyOf } from "./target.ts"
 
 export interface Planned
   extends Pick<TaskStep, "amendments" | "additions" | "expunged" | "looked" | "cursor"> {
   /** The delivery of each amendment. */
   readonly amended: readonly Delivery[]
+  /** Before the step: the endpoint is enabled, and the tasks are created with it. */
+  readonly enabling: { readonly endpointId: string; readonly tasks: readonly Task[] } | null
 }
 
 interface Planner {
@@ -24,7 +27,7 @@ interface Planner {
   readonly defaultPolicy: Policy
 }
 
-const NOTHING = { amendments: [], additions: [], expunged: [], amended: [] }
+const NOTHING = { amendments: [], additions: [], expunged: [], amended: [], enabling: null }
 
 export async function planStep(planner: Planner, task: Task, size: number, now: number): Promise<Planned> {
   switch (task.action) {
@@ -33,6 +36,8 @@ export async function planStep(planner: Planner, task: Task, size: number, now: 
     case "cancel":
     case "send-now":
       return planDeliveries(planner, task.id, task.action, size, now)
+    case "enable":
+      return planEnable(planner, task, size, now)
     case "replay":
       return planReplay(planner, task, await planner.store.readTaskMessages(task.id, size), size)
     case "expunge":
@@ -47,7 +52,7 @@ export async function planStep(planner: Planner, task: Task, size: number, now: 
 async function planDeliveries(
   planner: Planner,
   taskId: string,
-  action: DeliveryAction,
+  action: Exclude<DeliveryAction, "enable">,
   size: number,
   now: number,
 ): Promise<Planned> {
@@ -59,7 +64,7 @@ async function planDeliveries(
 
 async function toAmend(
   planner: Planner,
-  action: DeliveryAction,
+  action: Exclude<DeliveryAction, "enable">,
   deliveries: readonly Delivery[],
   now: number,
 ) {
@@ -71,7 +76,7 @@ async function toAmend(
 }
 
 function changeBy(
-  action: DeliveryAction,
+  action: Exclude<DeliveryAction, "enable">,
   delivery: Delivery,
   planner: Planner,
   now: number,
@@ -88,6 +93,55 @@ function changeBy(
     default:
       return action satisfies never
   }
+}
+
+/**
+ * Cancels the deliveries that wait for a disabled endpoint, and enables it when none is left: a crash at any time leaves it disabled, with the
+ * task running. A request that ends meanwhile changes its delivery after the step has read it, so the task reads from the start until it
+ * finds nothing.
+ */
+async function planEnable(planner: Planner, task: Task, size: number, now: number): Promise<Planned> {
+  const { store } = planner
+  const endpoint = await store.getEndpoint(task.filter.appId!, task.filter.endpointId!)
+  // Deleted; or a crash came between enabling the endpoint and the end of the task.
+  if (!endpoint?.disabled) return { ...NOTHING, looked: 0, cursor: null }
+  const amended = await store.readTask(task.id, size)
+  const looked = amended.length
+  if (looked === 0 && task.cursor === 0) {
+    const tasks = await tasksAfterEnabling(store, task, now)
+    return { ...NOTHING, enabling: { endpointId: endpoint.id, tasks }, looked, cursor: null }
+  }
+  const policy = policyOf(endpoint, planner.defaultPolicy)
+  const amendments = amended.map((delivery) => amend(delivery, cancel(delivery, policy, now)))
+  return { ...NOTHING, amended, amendments, looked, cursor: looked < size ? 0 : amended.at(-1)!.seq }
+}
+
+/** The data of a task with the action `enable`. */
+export interface EnableData {
+  readonly replayTaskId: string | null
+  /** The messages since then are replayed. */
+  readonly since: number | null
+}
+
+async function tasksAfterEnabling(store: Store, task: Task, now: number): Promise<Task[]> {
+  const { replayTaskId, since }: EnableData = JSON.parse(task.data!)
+  if (replayTaskId === null || since === null) return []
+  const { appId, endpointId } = task.filter
+  const filter = { appId: appId!, endpointId: endpointId!, since }
+  const total = await store.countMessages(filter)
+  return [
+    {
+      ...task,
+      id: replayTaskId,
+      action: "replay",
+      type: "endpoint.replay",
+      filter,
+      data: null,
+      total,
+      createdAt: now,
+      updatedAt: now,
+    },
+  ]
 }
 
 /** Leaves out deliveries whose endpoint or payload is gone: a retry would cancel them and lose their dead reason. */
@@ -112,7 +166,7 @@ async function planReplay(
   // The endpoint was deleted meanwhile: the task ends.
   if (endpoint === null) return { ...NOTHING, looked: messages.length, cursor: null }
   const additions: Addition[] = messages
-    .filter(({ expunged, eventType, channels }) => !expunged && wants(endpoint, eventType, channels))
+    .filter((message) => isReplayable(endpoint, message))
     .map(({ id }) => ({ messageId: id, endpointId: endpoint.id, manual: true }))
   return { ...NOTHING, additions, ...progress(messages, size) }
 }

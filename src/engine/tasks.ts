@@ -1,12 +1,13 @@
 /** Runs durable tasks, a few hundred deliveries or messages at a time. */
 import { Backoff, type Random } from "../core/backoff.ts"
 import { type Clock, momentOf, type Timer } from "../core/clock.ts"
+import { hasCode } from "../core/errors.ts"
 import { isLive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
 import { amended, type EventSink } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { LaneWake, Store, Task } from "../store/store.ts"
-import { planStep } from "./task-steps.ts"
+import { type Planned, planStep } from "./task-steps.ts"
 
 export interface TaskRunnerParts {
   readonly store: Store
@@ -16,6 +17,7 @@ export interface TaskRunnerParts {
   readonly events: EventSink
   readonly defaultPolicy: Policy
   wake(lanes: readonly LaneWake[]): void
+  endpointChanged(endpointId: string, appId: string): void
 }
 
 const STEP = 200
@@ -101,7 +103,8 @@ export class TaskRunner {
     const { store, clock, events } = this.#parts
     const at = momentOf(clock)
     const { now } = at
-    const { amended: deliveries, ...planned } = await planStep(this.#parts, task, STEP, now)
+    const { amended: deliveries, enabling, ...planned } = await planStep(this.#parts, task, STEP, now)
+    if (enabling !== null) await this.#enable(enabling, now)
     const made = await store.stepTaskIfCurrent({
       ...planned,
       taskId: task.id,
@@ -120,7 +123,22 @@ export class TaskRunner {
     if (made.added.includes(true)) this.#wake({ appId: appId!, endpointId: endpointId! }, now)
   }
 
+  /** Another process that runs the same task may have been faster. */
+  async #enable({ endpointId, tasks }: NonNullable<Planned["enabling"]>, now: number): Promise<void> {
+    const { store, events, endpointChanged } = this.#parts
+    const endpoint = await store.enableEndpointIfDisabled(endpointId, now, tasks).catch(nullIfConflict)
+    if (endpoint === null) return
+    endpointChanged(endpoint.id, endpoint.appId)
+    for (const type of ["endpoint.updated", "endpoint.enabled"] as const)
+      events.emit({ type, endpoint, trigger: "manual", at: now })
+  }
+
   #wake({ endpointId, appId }: Pick<LaneWake, "endpointId" | "appId">, dueAt: number): void {
     this.#parts.wake([{ endpointId, appId, dueAt }])
   }
+}
+
+function nullIfConflict(error: unknown): null {
+  if (hasCode(error, "conflict")) return null
+  throw error
 }

@@ -14,8 +14,19 @@ import {
   sealSecrets,
 } from "../engine/target.ts"
 import type { EndpointEvent } from "../observe/event-stream.ts"
+import { endpointNotDisabled } from "../store/refusals.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
 import { type EndpointHealth, type HealthQuery, healthOfMany, listHealth } from "./endpoint-health.ts"
+import {
+  discardAndEnable,
+  type EnableInput,
+  type EnablePreview,
+  type EnableTasks,
+  parseEnable,
+  previewEnabling,
+  refuseWhileDiscarding,
+  replayOf,
+} from "./enabling.ts"
 import { type EndpointInput, parseEndpoint, vetUrls } from "./endpoint-input.ts"
 import { readAndSave } from "./optimistic.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
@@ -30,6 +41,7 @@ import {
 import { newTask } from "./tasks.ts"
 
 export type { EndpointHealth, HealthQuery } from "./endpoint-health.ts"
+export type { EnableInput, EnablePreview, EnableTasks } from "./enabling.ts"
 export type { EndpointInput } from "./endpoint-input.ts"
 
 export interface Endpoint
@@ -61,6 +73,11 @@ export interface Endpoint
   readonly pausedAt: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
+}
+
+/** The counts are from before the call. With a discard, the endpoint is still disabled: the task enables it at its end. */
+export interface Enabled extends EnablePreview, EnableTasks {
+  readonly endpoint: Endpoint
 }
 
 /** The circuit breaker. `half_open`: the next delivery that is due probes the endpoint. `ramping`: the backlog goes out slowly. */
@@ -181,6 +198,7 @@ export class Endpoints {
     const { secret } = input
     const before = await requireEndpoint(this.#context, app, endpoint)
     await vetUrls(this.#context, parsed)
+    if (before.disabled && patch.disabled === false) await refuseWhileDiscarding(this.#context, before.id)
     if (secret === undefined && Object.keys(credentials).length === 0) return this.#change(before, patch)
     return readAndSave(async () => {
       const row = await requireEndpoint(this.#context, app, before.id)
@@ -220,6 +238,36 @@ export class Endpoints {
       paused: false,
       holdUntil: null,
     })
+  }
+
+  /** What `enable` would send, discard or replay. */
+  async enablePreview(app: string, endpoint: string): Promise<EnablePreview> {
+    return previewEnabling(this.#context, await requireEndpoint(this.#context, app, endpoint))
+  }
+
+  /** Enables a disabled endpoint, and decides about the deliveries that wait and the messages that came meanwhile. */
+  async enable(app: string, endpoint: string, input: EnableInput = {}): Promise<Enabled> {
+    const choice = parseEnable(input)
+    const row = await requireEndpoint(this.#context, app, endpoint)
+    const { store, clock } = this.#context
+    if (!row.disabled) throw endpointNotDisabled(row.id)
+    await refuseWhileDiscarding(this.#context, row.id)
+    const preview = await previewEnabling(this.#context, row)
+    const replay = await replayOf(this.#context, row, choice)
+    if (choice.held === "discard") {
+      const tasks = await discardAndEnable(this.#context, row, replay)
+      return { ...preview, ...tasks, endpoint: this.#show(row) }
+    }
+    const tasks = replay === null ? [] : [replay]
+    const enabled = await store.enableEndpointIfDisabled(row.id, clock.now(), tasks)
+    this.#changed(row, enabled)
+    if (replay !== null) this.#context.wakeTasks()
+    return {
+      ...preview,
+      discardTaskId: null,
+      replayTaskId: replay?.id ?? null,
+      endpoint: this.#show(enabled),
+    }
   }
 
   /** Opens the circuit breaker: nothing is sent for its open time, then one request probes the endpoint. */
@@ -351,16 +399,20 @@ export class Endpoints {
 
   /** `ifVersion`: the version from which the patch was computed. Another version is a conflict. */
   async #change(before: Row, patch: EndpointPatch, ifVersion?: number): Promise<Endpoint> {
-    const { id, appId } = before
+    const { id } = before
     const { store, clock } = this.#context
     const row = await (ifVersion === undefined
       ? store.updateEndpoint(id, patch, clock.now())
       : store.updateEndpointIfVersion(id, patch, clock.now(), ifVersion))
-    this.#context.endpointChanged(id, appId)
+    this.#changed(before, row)
+    return this.#show(row)
+  }
+
+  #changed(before: Row, row: Row): void {
+    this.#context.endpointChanged(row.id, row.appId)
     this.#emit("endpoint.updated", row)
     if (row.disabled !== before.disabled)
       this.#emit(row.disabled ? "endpoint.disabled" : "endpoint.enabled", row)
-    return this.#show(row)
   }
 
   #emit(type: EndpointEvent["type"], endpoint: Row): void {

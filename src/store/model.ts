@@ -449,8 +449,11 @@ export interface LaneStatus {
   readonly first: readonly Waiting[]
 }
 
-/** Action of a task on each delivery: `send-now` makes a waiting delivery due. */
-export type DeliveryAction = "retry" | "discard" | "cancel" | "send-now"
+/**
+ * Action of a task on each delivery: `send-now` makes a waiting delivery due; `enable` cancels everything that waits for a disabled endpoint
+ * and then enables the endpoint.
+ */
+export type DeliveryAction = "retry" | "discard" | "cancel" | "send-now" | "enable"
 /** Action of a task on each message: `replay` adds a delivery that an endpoint has not got. */
 export type MessageAction = "replay" | "expunge"
 /** A `report` is created as finished: it keeps a result. */

@@ -18,6 +18,10 @@ export function endpointChanged(id: string): PosthornError {
   return conflict(`endpoint "${id}" was changed by somebody else; read it again`)
 }
 
+export function endpointNotDisabled(id: string): PosthornError {
+  return conflict(`endpoint "${id}" is not disabled`)
+}
+
 export function policyInUse(name: string, endpointId: unknown): PosthornError {
   return conflict(`policy "${name}" is used by endpoint ${endpointId}`)
 }

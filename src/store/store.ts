@@ -77,6 +77,8 @@ export interface CatalogueStore {
   updateEndpoint(id: string, patch: EndpointPatch, now: number): Promise<Endpoint>
   /** Rejects with `conflict`, and changes nothing, when the endpoint has another version. */
   updateEndpointIfVersion(id: string, patch: EndpointPatch, now: number, version: number): Promise<Endpoint>
+  /** With the tasks, in one transaction. Rejects with `conflict`, and changes nothing, when the endpoint is not disabled. */
+  enableEndpointIfDisabled(id: string, now: number, tasks: readonly Task[]): Promise<Endpoint>
   /** The task cancels the waiting deliveries. */
   deleteEndpoint(id: string, task: Task): Promise<void>
 
@@ -164,7 +166,7 @@ export interface TaskStore {
   cancelTask(orgId: string, id: string, now: number): Promise<Task>
   /**
    * The next deliveries for a task, oldest first, after its cursor. A task that cancels everything that waits for an endpoint or an application
-   * gets them in any order and regardless of its cursor: cancelled deliveries are no longer among them.
+   * may get them in any order and regardless of its cursor: cancelled deliveries are no longer among them.
    */
   readTask(id: string, limit: number): Promise<Delivery[]>
   /** The next messages for a task, without their payloads. */

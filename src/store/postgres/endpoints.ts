@@ -3,7 +3,7 @@ import { notFound } from "../../core/errors.ts"
 import { FIRST_ATTEMPT_RANKS, selectActivity } from "../activity.ts"
 import { endpointValues } from "../columns.ts"
 import { ofEndpoints } from "../conditions.ts"
-import { endpointChanged, endpointUidTaken } from "../refusals.ts"
+import { endpointChanged, endpointNotDisabled, endpointUidTaken } from "../refusals.ts"
 import { orNull, patchEndpoint, toActivity, toEndpoint, toGate } from "../rows.ts"
 import {
   GET_ENDPOINT,
@@ -13,7 +13,7 @@ import {
   statement,
   UPDATE_ENDPOINT,
 } from "../statements.ts"
-import type { Endpoint, EndpointPatch } from "../store.ts"
+import type { Endpoint, EndpointPatch, Task } from "../store.ts"
 import { POSTGRES } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
 import { orRefuse } from "./errors.ts"
@@ -107,14 +107,37 @@ const LINE_UP = statement(
 export const updateEndpoint: Operation<"updateEndpoint"> = (context, id, patch, now) =>
   update(context, id, patch, now)
 
-export const updateEndpointIfVersion: Operation<"updateEndpointIfVersion"> = update
+export const updateEndpointIfVersion: Operation<"updateEndpointIfVersion"> = (
+  context,
+  id,
+  patch,
+  now,
+  version,
+) =>
+  update(context, id, patch, now, (before) => {
+    if (version !== before.version) throw endpointChanged(id)
+  })
 
+export const enableEndpointIfDisabled: Operation<"enableEndpointIfDisabled"> = (context, id, now, tasks) =>
+  update(
+    context,
+    id,
+    { disabled: false },
+    now,
+    ({ disabled }) => {
+      if (!disabled) throw endpointNotDisabled(id)
+    },
+    tasks,
+  )
+
+/** `guard` refuses the update by throwing. The tasks follow from it, in its transaction. */
 function update(
   { database }: Context,
   id: string,
   patch: EndpointPatch,
   now: number,
-  version?: number,
+  guard: (before: Endpoint) => void = () => {},
+  tasks: readonly Task[] = [],
 ): Promise<Endpoint> {
   return orRefuse(
     () => endpointUidTaken(patch.uid),
@@ -124,11 +147,12 @@ function update(
         const [row] = await runner.run(LOCK, [id])
         if (row === undefined) throw notFound("endpoint", id)
         const before = toEndpoint(row)
-        if (version !== undefined && version !== before.version) throw endpointChanged(id)
+        guard(before)
         const after = patchEndpoint(before, patch, now)
         // First, since it may take long: the update locks out changes to the application's other endpoints.
         if (after.ordered !== before.ordered) await runner.run(LINE_UP, [id, after.ordered])
         await runner.run(UPDATE, endpointValues(after))
+        for (const task of tasks) await insertTask(runner, task)
         const [read] = await runner.run(READ_ENDPOINT, [id])
         return toEndpoint(read!)
       }),

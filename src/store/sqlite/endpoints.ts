@@ -3,7 +3,7 @@ import { notFound } from "../../core/errors.ts"
 import { FIRST_ATTEMPT_RANKS, selectActivity } from "../activity.ts"
 import { endpointValues } from "../columns.ts"
 import { ofEndpoints } from "../conditions.ts"
-import { endpointChanged, endpointUidTaken } from "../refusals.ts"
+import { endpointChanged, endpointNotDisabled, endpointUidTaken } from "../refusals.ts"
 import { orNull, patchEndpoint, toActivity, toEndpoint, toGate } from "../rows.ts"
 import {
   GET_ENDPOINT,
@@ -105,6 +105,13 @@ function update(context: Context, id: string, patch: EndpointPatch, now: number,
   }
   context.forget()
   return readEndpoint(context, id)!
+}
+
+export const enableEndpointIfDisabled: Operation<"enableEndpointIfDisabled"> = (context, id, now, tasks) => {
+  if (readEndpoint(context, id)?.disabled === false) throw endpointNotDisabled(id)
+  const enabled = update(context, id, { disabled: false }, now)
+  for (const task of tasks) createTask(context, task)
+  return enabled
 }
 
 export const deleteEndpoint: Operation<"deleteEndpoint"> = (context, id, task) => {

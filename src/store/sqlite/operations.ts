@@ -70,6 +70,7 @@ export const WRITES = {
   createEndpoint: endpoints.createEndpoint,
   updateEndpoint: endpoints.updateEndpoint,
   updateEndpointIfVersion: endpoints.updateEndpointIfVersion,
+  enableEndpointIfDisabled: endpoints.enableEndpointIfDisabled,
   deleteEndpoint: endpoints.deleteEndpoint,
   putPolicy: policies.putPolicy,
   deletePolicyIfUnused: policies.deletePolicyIfUnused,

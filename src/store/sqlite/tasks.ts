@@ -55,7 +55,7 @@ export const readTask: Operation<"readTask"> = (context, id, limit) => {
   const task = findRunning(context, id)
   if (task === null) return []
   const { filter, cursor, upTo } = task
-  return task.action === "cancel" && isOfWholeLanes(filter)
+  return (task.action === "cancel" || task.action === "enable") && isOfWholeLanes(filter)
     ? frontOfLanes(context, filter, upTo, limit)
     : rangeOfDeliveries(context, filter, cursor, upTo, limit)
 }
