@@ -29,6 +29,9 @@ export type { Attempt, AttemptQuery } from "./resources/attempts.ts"
 export type { DeadGroup, DeadQuery } from "./resources/dead-letters.ts"
 export type { Delivery, DeliveryQuery, RescheduleInput } from "./resources/deliveries.ts"
 export type {
+  Enabled,
+  EnableInput,
+  EnablePreview,
   Endpoint,
   EndpointHealth,
   EndpointInput,

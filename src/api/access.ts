@@ -66,7 +66,12 @@ export function requireScope(
   if (caller.access === "read" && method !== "GET" && method !== "HEAD")
     throw refused("this key can only read")
   if (need === "org" && caller.appId !== null) throw refused("this needs a key of the whole organization")
-  if (capability !== undefined && !has(caller, capability)) throw refused(`this key lacks ${capability}`)
+  if (capability !== undefined) requireCapability(caller, capability)
+}
+
+/** For a request that needs more than its route does. */
+export function requireCapability(caller: Caller, capability: Capability): void {
+  if (!has(caller, capability)) throw refused(`this key lacks ${capability}`)
 }
 
 async function requireOwn(

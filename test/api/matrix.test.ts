@@ -16,6 +16,8 @@ const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.endpoint.patch": "ManageEndpoint",
   "v1.endpoint.delete": "ManageEndpoint",
   "v1.endpoint.pause": "ManageEndpoint",
+  "v1.endpoint.enable": "ManageEndpoint",
+  "v1.endpoint.enable-preview": "ViewBase",
   "v1.endpoint.trip": "ManageEndpoint",
   "v1.endpoint.reset": "ManageEndpoint",
   "v1.endpoint.resume": "ManageEndpoint",

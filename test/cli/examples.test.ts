@@ -53,7 +53,8 @@ const foundDelivery: Finds = async (example, { server: { posthorn } }) => {
 }
 
 async function filledIn(example: string, world: World, delivery: Finds): Promise<string> {
-  const { tasks, keys, dead } = world.server.posthorn
+  const { tasks, keys, dead, endpoints } = world.server.posthorn
+  if (example.includes("endpoints enable")) await endpoints.update("acme", "main", { disabled: true })
   const values: { readonly [name: string]: () => Promise<string> } = {
     DELIVERY_ID: () => delivery(example, world),
     MESSAGE_ID: () => world.send("invoice.paid"),

@@ -447,3 +447,46 @@ test("a command that asks a server loads nothing of the engine, and no other com
       .sort(),
   ).toEqual(["apps.ts", "shared.ts"])
 })
+
+test(
+  "a disabled endpoint comes back: counts are shown, asked about, and the choice is made",
+  PATIENCE,
+  async () => {
+    const world = await World.start()
+    const { endpoints } = world.server.posthorn
+    const args = ["endpoints", "enable", "acme", "paused"]
+    expect(await world.desk.posthorn(args)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "posthorn: endpoint paused is not disabled\n",
+    })
+    // A message of the millisecond of the disabling counts as missed.
+    const nextMillisecond = async (from = Date.now()) =>
+      expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(from)
+    await world.waiting()
+    await nextMillisecond()
+    await endpoints.update("acme", "paused", { disabled: true })
+    await endpoints.resume("acme", "paused")
+    await nextMillisecond()
+    await world.send("waits")
+    const asked = await world.desk.posthorn([...args, "--discard", "--replay"])
+    expect(asked).toMatchObject({ code: 2, stdout: "" })
+    expect(asked.stderr).toMatch(
+      /--yes where nobody can be asked: The endpoint is disabled since .+ \(manual\)\. 1 waiting delivery would be cancelled, and 1 message that came meanwhile sent too\.\n$/,
+    )
+    expect(await world.desk.posthorn([...args, "--discard", "--replay", "--yes"])).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^endpoint\.enable is finished: 1 of 1 \(qtask_\w+\)\nendpoint\.replay is finished: 1 of \d+ \(qtask_\w+\)\n$/,
+      ),
+      stderr: "",
+    })
+    await world.receiver.arrived("/paused", 1)
+    await endpoints.update("acme", "paused", { disabled: true })
+    expect(await world.desk.posthorn([...args, "--yes"])).toEqual({
+      code: 0,
+      stdout: "Endpoint paused is enabled.\n",
+      stderr: "",
+    })
+  },
+)

@@ -8,6 +8,7 @@ import { deliveryRoutes } from "./deliveries.ts"
 import { deliveryStatsRoutes } from "./delivery-stats.ts"
 import { endpointDetailRoutes } from "./endpoint-details.ts"
 import { endpointHealthRoutes } from "./endpoint-health.ts"
+import { endpointEnableRoutes } from "./endpoint-enable.ts"
 import { endpointRoutes } from "./endpoints.ts"
 import { environmentRoutes } from "./environment.ts"
 import { eventTypeImportRoutes } from "./event-type-import.ts"
@@ -29,6 +30,7 @@ export const ROUTES: readonly Routes[] = [
   endpointRoutes,
   endpointDetailRoutes,
   endpointHealthRoutes,
+  endpointEnableRoutes,
   exampleRoutes,
   replayRoutes,
   messageRoutes,

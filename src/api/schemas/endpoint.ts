@@ -1,4 +1,5 @@
 /** Schemas of endpoints: Svix's fields and Posthorn's own. */
+import { DISABLE_REASONS } from "../../core/gate.ts"
 import { type Static, Timestamp, Type } from "../schema.ts"
 import {
   Channels,
@@ -95,6 +96,11 @@ export const EndpointPatch = Type.Named(
 export type EndpointIn = Static<typeof EndpointIn>
 export type EndpointPatch = Static<typeof EndpointPatch>
 
+const DisabledReason = Type.Nullable(
+  Type.Enum(DISABLE_REASONS, {
+    description: "`gone`: the receiver answered 410. `failing`: it had no success for too long.",
+  }),
+)
 const shown = {
   id: Id("ep", "The endpoint's id."),
   url: Type.String(),
@@ -124,11 +130,7 @@ export const EndpointOut = Type.Named(
     heldUntil: Type.Nullable(Timestamp),
     pausedAt: Type.Nullable(Timestamp),
     disabledAt: Type.Nullable(Timestamp),
-    disabledReason: Type.Nullable(
-      Type.Enum(["manual", "gone", "failing"], {
-        description: "`gone`: the receiver answered 410. `failing`: it had no success for too long.",
-      }),
-    ),
+    disabledReason: DisabledReason,
     breaker: Type.Object(
       {
         state: Type.Enum(["closed", "open", "half_open", "ramping"]),
@@ -220,3 +222,52 @@ export const EndpointAttemptStats = Type.Named(
     canceled: Type.Integer({ description: "Always 0: a message can be called off, a request cannot." }),
   }),
 )
+
+export const EnableIn = Type.Named(
+  "EndpointEnableIn",
+  Type.Object({
+    held: Type.Optional(
+      Type.Nullable(
+        Type.Enum(["send", "discard"], {
+          description: "What becomes of the deliveries that wait; `send` unless set.",
+        }),
+      ),
+    ),
+    missed: Type.Optional(
+      Type.Nullable(
+        Type.Enum(["replay", "leave"], {
+          description: "What becomes of the messages that came meanwhile; `leave` unless set.",
+        }),
+      ),
+    ),
+  }),
+)
+const preview = {
+  disabled: Type.Boolean(),
+  disabledAt: Type.Nullable(Timestamp),
+  disabledReason: DisabledReason,
+  held: Type.Integer({ description: "Deliveries that wait for the endpoint." }),
+  missed: Type.Nullable(
+    Type.Integer({
+      description:
+        "Messages that came since and that the endpoint would have got; null if it is not known since when it is disabled.",
+    }),
+  ),
+  missedIsAtLeast: Type.Boolean({
+    description:
+      "Whether there may be more: only the newest 10 000 messages of the application are looked at.",
+  }),
+}
+const taskId = (description: string) => Type.Nullable(Id("qtask", description))
+export const EnablePreviewOut = Type.Named("EndpointEnablePreviewOut", Type.Object(preview))
+export const EnableOut = Type.Named(
+  "EndpointEnableOut",
+  Type.Object({
+    ...preview,
+    discardTaskId: taskId("The task that discards what waits, and then enables the endpoint."),
+    replayTaskId: taskId("The task that replays what was missed. It exists once the endpoint is enabled."),
+    endpoint: EndpointOut,
+  }),
+)
+export type EnablePreviewOut = Static<typeof EnablePreviewOut>
+export type EnableOut = Static<typeof EnableOut>

@@ -7,6 +7,7 @@ import { off, on, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { fieldsFrom } from "../source.ts"
 import { UsageError } from "../usage-error.ts"
+import { enable } from "./endpoint-enable.ts"
 import { ENDPOINT_COLUMNS, ENDPOINT_FIELDS, HEADER, showEndpoint } from "./endpoint-fields.ts"
 import { HEALTH_FLAGS, health, showHealth } from "./endpoint-health.ts"
 import { recover, replayMissing, test } from "./endpoint-replays.ts"
@@ -98,7 +99,9 @@ export const command: Group = {
         ordered: on("from now on one after the other", { field: "ordered" }),
         unordered: off("from now on in any order", { field: "ordered" }),
         disable: on("gets nothing new, and holds what waits", { field: "disabled" }),
-        enable: off("gets messages again", { field: "disabled" }),
+        enable: off("gets messages again, and what waits is sent; see endpoints enable", {
+          field: "disabled",
+        }),
       },
       examples: [
         "posthorn endpoints update acme main --url https://example.com/new --rate-limit 20",
@@ -133,6 +136,7 @@ export const command: Group = {
     }),
     pause: change("pause", "hold what waits and what comes; nothing is discarded"),
     resume: change("resume", "go on; also ends a Retry-After that the endpoint had asked for"),
+    enable,
     trip: change("trip", "open the circuit breaker: nothing is sent for its open time, then one request"),
     reset: change(
       "reset",

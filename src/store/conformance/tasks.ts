@@ -111,9 +111,10 @@ export function tasks(name: string, setUp: SetUp): void {
     })
 
     test.each([
-      "endpointId",
-      "appId",
-    ] as const)("a task that cancels everything by %s reads each delivery once, and no other", async (by) => {
+      ["endpointId", "cancel"],
+      ["appId", "cancel"],
+      ["endpointId", "enable"],
+    ] as const)("a task that cancels everything by %s (%s) reads each delivery once, and no other", async (by, action) => {
       const { store, application, endpoint, send, attemptAll } = await setUp()
       const theirs = sample.application()
       await store.createApplication(theirs)
@@ -130,7 +131,7 @@ export function tasks(name: string, setUp: SetUp): void {
       await store.deleteEndpoint(endpoint.id, sample.task({}))
       const filter = { [by]: by === "appId" ? application.id : endpoint.id, live: true }
       expect(await store.countDeliveries(filter)).toBe(6)
-      const { id } = await store.createTask(sample.task({ action: "cancel", filter }))
+      const { id } = await store.createTask(sample.task({ action, filter }))
       const cancelled = new Set<string>()
       for (let expectedCursor: number | null = 0; expectedCursor !== null; ) {
         const rows = await store.readTask(id, 4)
@@ -149,6 +150,26 @@ export function tasks(name: string, setUp: SetUp): void {
         delivered: 1,
         dead: 6,
         calledOff: 6,
+      })
+    })
+
+    test("an endpoint is enabled together with the tasks that follow, once", async () => {
+      const { store, application, endpoint, send } = await setUp()
+      await send()
+      await store.updateEndpoint(endpoint.id, { disabled: true }, NOW)
+      const { id: appId } = application
+      const filter = { appId, endpointId: endpoint.id, since: NOW }
+      const [first, again] = [0, 1].map(() => sample.task({ action: "replay", filter }))
+      const enabled = await store.enableEndpointIfDisabled(endpoint.id, NOW + 1, [first!])
+      expect(enabled).toMatchObject({ disabled: false, disabledAt: null, resumedAt: NOW + 1 })
+      expect(await store.readTaskMessages(first!.id, 9)).toHaveLength(1)
+      await expect(store.enableEndpointIfDisabled(endpoint.id, NOW + 2, [again!])).rejects.toMatchObject({
+        code: "conflict",
+        message: `endpoint "${endpoint.id}" is not disabled`,
+      })
+      expect(await store.getTask(ORG, again!.id)).toBeNull()
+      await expect(store.enableEndpointIfDisabled("ep_none", NOW, [again!])).rejects.toMatchObject({
+        code: "not_found",
       })
     })
 

@@ -165,6 +165,8 @@ test("every change to an endpoint, its policy or its application wakes its lane"
   expect(await wakes(() => store.putPolicy(policy))).toEqual(woken)
   expect(await wakes(() => store.updateApplication(application.id, { rateLimit: 5 }, NOW))).toEqual(woken)
   expect(await wakes(() => store.updateApplication(application.id, { name: "Other" }, NOW))).toEqual([])
+  await store.updateEndpoint(endpoint.id, { disabled: true }, NOW)
+  expect(await wakes(() => store.enableEndpointIfDisabled(endpoint.id, NOW, []))).toEqual(woken)
   const task = () => sample.task({ action: "cancel", filter: { endpointId: endpoint.id, live: true } })
   expect(await wakes(() => store.deleteEndpoint(endpoint.id, task()))).toEqual(woken)
   const second = sample.endpoint(application.id)

@@ -238,3 +238,69 @@ test("our own fields go in and come out, and pausing holds", async () => {
   const wrong = await server.call("PATCH", "/app/acme/endpoint/hook", { body: { retry: "nothing" } })
   expect(wrong).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "retry"] }] } })
 })
+
+test("a disabled endpoint comes back: counts first, then what was chosen", async () => {
+  const server = await ApiServer.start()
+  await server.call("POST", "/app", { body: { name: "Acme", uid: "acme" } })
+  const body = { url: "https://example.com/hook", uid: "hook" }
+  await server.call("POST", "/app/acme/endpoint", { body })
+  const route = "/app/acme/endpoint/hook/enable"
+  expect(await server.call("POST", route, { body: {} })).toMatchObject({
+    status: 409,
+    body: { detail: expect.stringContaining("is not disabled") },
+  })
+  await server.call("POST", "/app/acme/endpoint/hook/pause")
+  const send = () =>
+    server.call("POST", "/app/acme/msg", { body: { eventType: "invoice.paid", payload: { n: 1 } } })
+  await send()
+  await server.call("PATCH", "/app/acme/endpoint/hook", { body: { disabled: true } })
+  const preview = await server.call("GET", route)
+  expect(preview).toMatchObject({
+    status: 200,
+    body: { disabled: true, disabledReason: "manual", held: 1, missedIsAtLeast: false },
+  })
+  expect(await server.call("POST", route, { body: { held: "burn" } })).toMatchObject({
+    status: 422,
+    body: { detail: [{ loc: ["body", "held"] }] },
+  })
+  const choice = { held: "discard", missed: "replay" }
+  const enabled = await server.call("POST", route, { body: choice })
+  expect(enabled).toMatchObject({
+    status: 200,
+    body: {
+      held: 1,
+      discardTaskId: expect.stringMatching(/^qtask_/),
+      replayTaskId: expect.stringMatching(/^qtask_/),
+      endpoint: { uid: "hook", disabled: true },
+    },
+  })
+  const task = async (id: string) => (await server.call("GET", `/task/${id}`)).body
+  await expect
+    .poll(() => task(enabled.body.replayTaskId))
+    .toMatchObject({ status: "finished", task: "endpoint.replay" })
+  expect(await task(enabled.body.discardTaskId)).toMatchObject({
+    status: "finished",
+    task: "endpoint.enable",
+    data: { total: 1, changed: 1, replayTaskId: enabled.body.replayTaskId },
+  })
+  expect((await server.call("GET", "/app/acme/endpoint/hook")).body).toMatchObject({ disabled: false })
+})
+
+test("a portal that may not send again cannot replay what an endpoint missed", async () => {
+  const server = await ApiServer.start()
+  const { posthorn } = server
+  const { id: appId } = await posthorn.applications.create({ name: "Acme", uid: "acme" })
+  await posthorn.endpoints.create("acme", { url: "https://example.com/hook", uid: "hook", disabled: true })
+  const { token } = await posthorn.keys.create({
+    name: "portal",
+    scope: "application",
+    appId,
+    capabilities: ["ManageEndpoint"],
+  })
+  const enable = (body: object) => server.call("POST", "/app/acme/endpoint/hook/enable", { body, key: token })
+  expect(await enable({ missed: "replay" })).toMatchObject({
+    status: 403,
+    body: { detail: expect.stringContaining("CreateAttempts") },
+  })
+  expect(await enable({})).toMatchObject({ status: 200, body: { endpoint: { disabled: false } } })
+})
