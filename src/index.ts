@@ -50,7 +50,7 @@ export type {
   SendResult,
 } from "./resources/messages.ts"
 export type { List, Listing, Order, PageInput, WholeListing } from "./resources/paging.ts"
-export type { NamedPolicy } from "./resources/policies.ts"
+export type { NamedPolicy, PolicyPreview } from "./resources/policies.ts"
 export type { ContentQuery, ResponseClass, SpanQuery } from "./resources/query.ts"
 export type { ReplayQuery } from "./resources/replays.ts"
 export type { WaitingQuery } from "./resources/send-now.ts"

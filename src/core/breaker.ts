@@ -97,7 +97,8 @@ function opened(
   }
 }
 
-function openMsOf(step: number, { open, maxOpen }: BreakerPolicy): number {
+/** Without jitter. */
+export function openMsOf(step: number, { open, maxOpen }: BreakerPolicy): number {
   // 2 ** 1024 is Infinity, which the longest time bounds.
   return Math.min(open * 2 ** step, maxOpen) * 1000
 }

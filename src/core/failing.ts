@@ -6,7 +6,7 @@ import { HEALTHY, type Protection } from "./protection.ts"
 const FAILING_ATTEMPTS = 5
 const HOUR_MS = 3_600_000
 /** When the operator is told again, before an endpoint is disabled. */
-const WARNINGS_MS: readonly number[] = [24 * HOUR_MS, 72 * HOUR_MS]
+export const WARNINGS_MS: readonly number[] = [24 * HOUR_MS, 72 * HOUR_MS]
 
 /**
  * `error`: null for a success. Five failures in a row, or a failed retry with no success since the failure before it: with the schedule of `standard`, an endpoint

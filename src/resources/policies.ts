@@ -5,6 +5,7 @@ import { requireName } from "../core/input.ts"
 import { parsePolicy } from "../core/parse-policy.ts"
 import { type Policy, type PolicyInput, readPolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
+import { type ProtectionPreview, previewProtection } from "../core/protection-preview.ts"
 import { type WholeListing, wholeListing } from "./paging.ts"
 import type { ResourceContext } from "./resource-context.ts"
 
@@ -13,6 +14,12 @@ export interface NamedPolicy {
   readonly policy: Policy
   /** One of Posthorn's own five, which cannot be changed. */
   readonly preset: boolean
+}
+
+export interface PolicyPreview {
+  /** The start of each attempt, in seconds after the first, without jitter. */
+  readonly seconds: number[]
+  readonly protection: ProtectionPreview
 }
 
 export class Policies {
@@ -69,12 +76,10 @@ export class Policies {
     await this.#context.store.deletePolicyIfUnused(this.#context.orgId, name)
   }
 
-  /** The start of each attempt, in seconds after the first, without jitter. */
-  async preview(policy: string | PolicyInput, attempts = 100): Promise<number[]> {
-    return previewSchedule(
-      typeof policy === "string" ? (await this.get(policy)).policy : parsePolicy(policy, "policy"),
-      attempts,
-    )
+  /** What a policy would do: when it tries, and how it protects an endpoint that fails. */
+  async preview(given: string | PolicyInput, attempts = 100): Promise<PolicyPreview> {
+    const policy = typeof given === "string" ? (await this.get(given)).policy : parsePolicy(given, "policy")
+    return { seconds: previewSchedule(policy, attempts), protection: previewProtection(policy) }
   }
 }
 

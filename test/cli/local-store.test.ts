@@ -73,8 +73,15 @@ test("policies can be previewed where there is no store, and none is made", PATI
     ["3", "2m 30s"],
     ["4", "12m 30s"],
     ["5", "1h 12m"],
+    ["breaker", "off: an endpoint that is down gets every request of the schedule"],
+    ["adaptive", "off: the schedule alone sets the delays"],
+    ["autoDisable", "off: without a success, warned after 24 h and 72 h, and never disabled"],
     [""],
   ])
+  const json = await desk.posthorn(["policies", "preview", "standard", "--json"])
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    protection: { breaker: { settings: { failures: 5 }, text: expect.stringMatching(/^opens after 5/) } },
+  })
   expect(existsSync(join(desk.folder, "data"))).toBe(false)
 })
 

@@ -162,7 +162,15 @@ describe("policies by name", () => {
       "jobs",
       "mine",
     ])
-    expect(await policies.preview("jobs")).toEqual([0, 1, 6, 36, 156, 756])
+    expect(await policies.preview("jobs")).toMatchObject({
+      seconds: [0, 1, 6, 36, 156, 756],
+      protection: { breaker: { settings: false, text: expect.stringMatching(/^off: /) } },
+    })
+    const { protection } = await policies.preview({ delays: [1], maxAttempts: 1, breaker: { failures: 7 } })
+    expect(protection.breaker).toMatchObject({
+      settings: { failures: 7, attempts: 20 },
+      text: expect.stringMatching(/^opens after 7 failures in a row/),
+    })
   })
 })
 

@@ -62,17 +62,22 @@ export const policyRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/retry-policy/preview",
-    operation("v1.retry-policy.preview", "When a policy would try again", {
-      auth: "org",
-      tags,
-      body: PreviewIn,
-      response: { 200: PreviewOut, 404: HttpErrorOut },
-    }),
+    operation(
+      "v1.retry-policy.preview",
+      "When a policy would try again, and how it would protect an endpoint that fails",
+      {
+        auth: "org",
+        tags,
+        body: PreviewIn,
+        response: { 200: PreviewOut, 404: HttpErrorOut },
+      },
+    ),
     async (request) => {
       const { policy, attempts } = request.body
-      const seconds = await tenant(request).policies.preview(policy as string | PolicyInput, attempts ?? 100)
-      const now = tenant(request).context.clock.now()
-      return { seconds, times: seconds.map((after) => new Date(now + after * 1000)) }
+      const { policies, context } = tenant(request)
+      const preview = await policies.preview(policy as string | PolicyInput, attempts ?? 100)
+      const now = context.clock.now()
+      return { ...preview, times: preview.seconds.map((after) => new Date(now + after * 1000)) }
     },
   )
 }

@@ -1,5 +1,6 @@
 /** Schemas of retry policies, for the OpenAPI document. */
 import { DEAD_REASONS, type PolicyInput } from "../../core/policy.ts"
+import { PROTECTION_FIELDS, type ProtectionPreview } from "../../core/protection-preview.ts"
 import { type Static, Timestamp, type TSchema, Type } from "../schema.ts"
 
 const Seconds = (description: string) => Type.Number({ minimum: 0, description })
@@ -175,6 +176,12 @@ export const PreviewIn = Type.Named(
   }),
 )
 
+const protectionField = (field: keyof ProtectionPreview) =>
+  Type.Object({
+    settings: SHOWN_FIELDS[field],
+    text: Type.String({ description: "The same in words." }),
+  })
+
 export const PreviewOut = Type.Named(
   "PreviewOut",
   Type.Object({
@@ -182,6 +189,12 @@ export const PreviewOut = Type.Named(
       description: "After the first attempt, when each of the others is made; jitter left out.",
     }),
     times: Type.Array(Timestamp, { description: "The same, had it begun now." }),
+    protection: Type.Object(
+      Object.fromEntries(PROTECTION_FIELDS.map((field) => [field, protectionField(field)])) as {
+        [F in keyof ProtectionPreview]: ReturnType<typeof protectionField>
+      },
+      { description: "What protects an endpoint that fails, field by field of the policy." },
+    ),
   }),
 )
 

@@ -23,6 +23,7 @@ interface Policy {
 interface Preview {
   readonly seconds: readonly number[]
   readonly times: readonly string[]
+  readonly protection: { readonly [field: string]: { readonly text: string } }
 }
 
 const NAME = { name: "name", about: "the policy's name" } as const
@@ -102,7 +103,7 @@ export const command: Group = {
       },
     }),
     preview: action({
-      summary: "the times at which a policy would try, jitter left out",
+      summary: "when a policy would try, jitter left out, and how it protects an endpoint that fails",
       args: [{ name: "policy", about: "a policy's name, or a policy as JSON", optional: true }],
       flags: {
         ...SOURCE_FLAGS,
@@ -121,6 +122,8 @@ export const command: Group = {
         })
         const rows = preview.seconds.map((after, i) => [i + 1, after, preview.times[i]!] as const)
         out.table(preview, rows, PREVIEW, "It would never try.")
+        const texts = Object.entries(preview.protection).map(([field, { text }]) => [field, text])
+        if (!out.json) out.record(preview, Object.fromEntries(texts))
       },
     }),
   },

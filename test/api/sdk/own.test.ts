@@ -38,6 +38,16 @@ test("a policy by name is put, read, previewed, used and deleted", async () => {
   const preview = await server.call("POST", "/retry-policy/preview", { body: { policy: "gateway" } })
   expect(preview.body.seconds).toEqual([0, 30, 150, 750, 4350])
   expect(preview.body.times).toHaveLength(5)
+  expect(preview.body.protection).toMatchObject({
+    breaker: { settings: false, text: expect.stringMatching(/^off: /) },
+    autoDisable: { settings: false, text: expect.stringMatching(/^off: /) },
+  })
+  const standard = await server.call("POST", "/retry-policy/preview", { body: { policy: "standard" } })
+  expect(standard.body.protection).toMatchObject({
+    breaker: { settings: { failures: 5, maxOpen: 600 }, text: expect.stringContaining("open 30 s, 60 s …") },
+    adaptive: { settings: { timeout: 60, "404": 600 } },
+    autoDisable: { text: expect.stringContaining("disabled after 5 days") },
+  })
   const own = { policy: { delays: [5], maxAttempts: 3, jitter: "none" }, attempts: 2 }
   expect((await server.call("POST", "/retry-policy/preview", { body: own })).body.seconds).toEqual([0, 5])
   await endpoint("hook", { retry: "gentle" })
