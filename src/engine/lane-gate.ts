@@ -190,7 +190,8 @@ export class LaneGate {
     if (holdUntil === null && !disables && protection === before.protection) return null
 
     const fails = isAttempt(outcome) && !isGood && mustDisable(protection, limits.autoDisable, now)
-    const disableReason = disables ? "gone" : fails ? "failing" : null
+    // Requests that were in flight together disable the endpoint once.
+    const disableReason = before.disabled ? null : disables ? "gone" : fails ? "failing" : null
     const next = { holdUntil: latest(before.holdUntil, holdUntil), protection, revision: ++this.#revision }
     this.#unwritten = { ...next, disabled: before.disabled || disableReason !== null }
     const closes = closedBy(this.#state(), now) !== null

@@ -127,7 +127,8 @@ export class LaneSender implements SettlementListener {
 
   /** Claimed → sent → settled → reported. */
   async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe, probesNetwork: boolean): Promise<void> {
-    if (probe !== null) this.#emitBreaker("half_open")
+    if (probe !== null)
+      this.#emitBreaker("half_open", this.#lane.gate.protection, this.#deps.clock.now(), null)
     const tried = await attempt(this.#deps, this.#lane, delivery)
     this.sending.delete(delivery.seq)
     if (isRetry(delivery)) this.#retriesInFlight--
@@ -185,7 +186,7 @@ export class LaneSender implements SettlementListener {
       this.#listener.dueAt(result === "applied" ? change.nextRetryAt : clock.now())
       if (result === "applied") this.#emit("delivery.settled", pending)
       else if (result === "superseded" && attempt !== null) this.#emit("delivery.answered_late", pending)
-      if (result !== "stale") this.#emitTransitions(gate, change.errorDetail)
+      if (result !== "stale") this.#emitTransitions(gate, change.errorDetail, settledAt)
       if (change.disableEndpoint) transport.forget(this.#claim.endpointId)
     } finally {
       this.#settled(slot)
@@ -198,20 +199,21 @@ export class LaneSender implements SettlementListener {
     const { events } = this.#deps
     const detail = tried.result?.detail ?? null
     events.emit({ type, delivery, endpointId, appId, change, attempt, detail, at })
-    if (!change.disableEndpoint || tried.target === null) return
+    const reason = settlement.gate?.disables ?? null
+    if (reason === null || tried.target === null) return
     const { endpoint } = tried.target
     const since = settlement.gate?.protection.failingSince ?? at
-    events.emit({ type: "endpoint.disabled", endpoint, trigger: "automatic", since, at })
+    events.emit({ type: "endpoint.disabled", endpoint, reason, since, at })
   }
 
-  #emitTransitions(gate: GateUpdate | null, error: string | null): void {
+  #emitTransitions(gate: GateUpdate | null, error: string | null, at: number): void {
     for (const to of gate?.transitions ?? []) {
-      if (to === "opened" || to === "closed") this.#emitBreaker(to, error)
-      else this.#emitFailing(to, gate!.protection, error)
+      if (to === "opened" || to === "closed") this.#emitBreaker(to, gate!.protection, at, error)
+      else this.#emitFailing(to, gate!.protection, at, error)
     }
   }
 
-  #emitFailing(to: "failing" | "recovered", protection: Protection, error: string | null): void {
+  #emitFailing(to: "failing" | "recovered", protection: Protection, at: number, error: string | null): void {
     const { target } = this.#lane
     if (target === null) return
     const { failures, failingSince: since } = protection
@@ -222,21 +224,26 @@ export class LaneSender implements SettlementListener {
       since,
       disablesAt: disablesAt(protection, target.policy.autoDisable),
       error,
-      at: this.#deps.clock.now(),
+      at,
     })
   }
 
-  #emitBreaker(to: "opened" | "half_open" | "closed", error: string | null = null): void {
-    const { target, gate } = this.#lane
+  #emitBreaker(
+    to: "opened" | "half_open" | "closed",
+    protection: Protection,
+    at: number,
+    error: string | null,
+  ): void {
+    const { target } = this.#lane
     if (target === null) return
     const { endpoint, policy } = target
-    const { until, downs } = gate.protection
+    const { until, downs, since } = protection
     const isReport = policy.breaker !== false && policy.breaker.report
-    const at = this.#deps.clock.now()
     this.#deps.events.emit({
       type: `endpoint.breaker.${to}`,
       endpoint,
       until: to === "opened" && !isReport ? until : null,
+      since: to === "opened" ? (isReport ? at : since) : null,
       failures: downs,
       error,
       isReport,

@@ -130,7 +130,7 @@ export class TaskRunner {
     if (endpoint === null) return
     endpointChanged(endpoint.id, endpoint.appId)
     for (const type of ["endpoint.updated", "endpoint.enabled"] as const)
-      events.emit({ type, endpoint, trigger: "manual", at: now })
+      events.emit({ type, endpoint, at: now })
   }
 
   #wake({ endpointId, appId }: Pick<LaneWake, "endpointId" | "appId">, dueAt: number): void {

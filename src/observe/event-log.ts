@@ -2,13 +2,15 @@
 import type {
   BreakerEvent,
   DeliveryEvent,
-  EndpointEvent,
+  DisabledEvent,
   EventSubscriber,
   FailingEvent,
   InternalEvent,
   OutageChange,
 } from "./event-stream.ts"
 import type { Logger } from "./log.ts"
+
+const REOPENED = "The probe failed; the circuit breaker is open again"
 
 export class EventLog implements EventSubscriber {
   readonly #logger: Logger
@@ -62,13 +64,21 @@ export class EventLog implements EventSubscriber {
     this.#logger.warn({ ...fields, ...why }, "An endpoint is failing")
   }
 
-  #disabled({ endpoint, trigger, since }: EndpointEvent): void {
-    if (trigger === "manual") return
-    const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId, since: iso(since ?? null) }
-    this.#logger.error(fields, "An endpoint is disabled, since it failed for too long or answered 410")
+  #disabled({ endpoint, reason, since }: DisabledEvent): void {
+    const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId, since: iso(since) }
+    switch (reason) {
+      case "manual":
+        return
+      case "gone":
+        return this.#logger.error(fields, "An endpoint answered 410 and is disabled")
+      case "failing":
+        return this.#logger.error(fields, "An endpoint failed for too long and is disabled")
+      default:
+        return reason satisfies never
+    }
   }
 
-  #breaker({ type, endpoint, until, failures, error, isReport }: BreakerEvent): void {
+  #breaker({ type, endpoint, until, since, failures, error, isReport, at }: BreakerEvent): void {
     const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId, ...(isReport ? { report: true } : {}) }
     switch (type) {
       case "endpoint.breaker.opened": {
@@ -76,6 +86,8 @@ export class EventLog implements EventSubscriber {
         const text = isReport
           ? "A circuit breaker that only reports would open"
           : "A circuit breaker opened; nothing is sent to the endpoint until it is probed"
+        // `since` is not before `at` when it opens first. A probe that fails opens it again: a warning each time would be one for each attempt.
+        if (since !== null && since < at) return this.#logger.info({ ...fields, ...why }, REOPENED)
         return this.#logger.warn({ ...fields, ...why }, text)
       }
       case "endpoint.breaker.half_open":

@@ -1,4 +1,5 @@
 /** The one stream of what happens in this process. Engine, schedule and resources emit; bus, log, relay and tenant webhooks subscribe. */
+import type { DisableReason } from "../core/gate.ts"
 import type { Change } from "../core/settle.ts"
 import type { Logger } from "./log.ts"
 
@@ -34,13 +35,20 @@ export interface DeliveryEvent {
   readonly at: number
 }
 
+/** An operator changed an endpoint. */
 export interface EndpointEvent {
-  readonly type: `endpoint.${"created" | "updated" | "deleted" | "enabled" | "disabled"}`
+  readonly type: `endpoint.${"created" | "updated" | "deleted" | "enabled"}`
   readonly endpoint: Readonly<{ id: string; uid: string | null; appId: string; orgId: string }>
-  /** `automatic`: the receiver answered 410, or failed for too long. */
-  readonly trigger: "manual" | "automatic"
-  /** Of an endpoint that was disabled automatically: since when it failed. */
-  readonly since?: number
+  readonly at: number
+}
+
+/** By an operator, or because the receiver answered 410 or failed for too long. */
+export interface DisabledEvent {
+  readonly type: "endpoint.disabled"
+  readonly endpoint: EndpointEvent["endpoint"]
+  readonly reason: DisableReason
+  /** Since when the endpoint failed; null when it was disabled by hand. */
+  readonly since: number | null
   readonly at: number
 }
 
@@ -50,11 +58,14 @@ export interface BreakerEvent {
   readonly endpoint: EndpointEvent["endpoint"]
   /** When the next request starts; null unless it opened. */
   readonly until: number | null
+  /** When it first opened in this outage; null unless it opened. */
+  readonly since: number | null
   /** Failures in a row that say that the receiver is down. */
   readonly failures: number
   /** The last one; null unless it opened. */
   readonly error: string | null
   readonly isReport: boolean
+  /** When the outcome was known that changed the breaker. */
   readonly at: number
 }
 
@@ -102,6 +113,7 @@ export type WorkerEvent =
 export type InternalEvent =
   | DeliveryEvent
   | EndpointEvent
+  | DisabledEvent
   | BreakerEvent
   | FailingEvent
   | OutageChange

@@ -1,9 +1,10 @@
 /** The events that `posthorn.on` gives, in the seeds' words, and how the stream's events become these. */
+import type { DisableReason } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
 import type {
   BreakerEvent,
   DeliveryEvent,
-  EndpointEvent,
+  DisabledEvent,
   FailingEvent,
   InternalEvent,
   OutageChange,
@@ -45,7 +46,7 @@ export interface AttemptEvent extends CommonFields {
   readonly duration_ms: number
   /** Null when no further attempt follows. */
   readonly next_retry_at: number | null
-  /** The answer was a 410 that disabled the endpoint. */
+  /** The attempt disabled the endpoint: it was answered with 410, or the endpoint had failed for too long. */
   readonly endpoint_disabled: boolean
 }
 
@@ -57,6 +58,8 @@ export interface BreakerChangedEvent {
   readonly app_id: string
   /** When the next request may start; null unless the breaker opened. */
   readonly until: number | null
+  /** When the breaker first opened in this outage; null unless it opened. */
+  readonly since: number | null
   readonly failures: number
   readonly last_error: string | null
   /** The policy's breaker only reports: requests go on. */
@@ -84,7 +87,10 @@ export interface EndpointDisabledEvent {
   readonly type: "endpoint.disabled"
   readonly webhook_id: string
   readonly app_id: string
-  readonly trigger: "manual" | "automatic"
+  /** `manual`: by an operator. `gone`: the receiver answered 410. `failing`: it had no success for too long. */
+  readonly reason: DisableReason
+  /** Since when it failed; null when it was disabled by hand. */
+  readonly since: number | null
   readonly at: number
 }
 
@@ -179,8 +185,8 @@ function toEndpointFailing(event: FailingEvent): EndpointFailingEvent {
   return { type, webhook_id, app_id, failures, since, disables_at: disablesAt, last_error: error, at }
 }
 
-function toEndpointDisabled({ endpoint, trigger, at }: EndpointEvent): EndpointDisabledEvent {
-  return { type: "endpoint.disabled", webhook_id: endpoint.id, app_id: endpoint.appId, trigger, at }
+function toEndpointDisabled({ type, endpoint, reason, since, at }: DisabledEvent): EndpointDisabledEvent {
+  return { type, webhook_id: endpoint.id, app_id: endpoint.appId, reason, since, at }
 }
 
 function toEngineOutage({ type, since, endpoints, hosts, attempts, at }: OutageChange): EngineOutageEvent {
@@ -188,12 +194,13 @@ function toEngineOutage({ type, since, endpoints, hosts, attempts, at }: OutageC
 }
 
 function toBreakerChanged(event: BreakerEvent): BreakerChangedEvent {
-  const { type, endpoint, until, failures, error, isReport, at } = event
+  const { type, endpoint, until, since, failures, error, isReport, at } = event
   return {
     type,
     webhook_id: endpoint.id,
     app_id: endpoint.appId,
     until,
+    since,
     failures,
     last_error: error,
     report: isReport,

@@ -4,7 +4,7 @@ import { invalid, PosthornError } from "../core/errors.ts"
 import { MOST_HEADERS, refuseUnknown, requireHeaders, requireObject, wholeNumber } from "../core/input.ts"
 import { wants } from "../core/match.ts"
 import type { Policy } from "../core/policy.ts"
-import { HEALTHY } from "../core/protection.ts"
+import { HEALTHY, type Protection } from "../core/protection.ts"
 import { encodeSecret, parseSigningKey, verificationKeyOf } from "../core/signature.ts"
 import {
   openSecrets,
@@ -279,9 +279,10 @@ export class Endpoints {
       const text = `endpoint "${row.id}" has a policy without a circuit breaker; pause it, or set "breaker" in its policy`
       throw new PosthornError("conflict", text)
     }
-    const protection = tripped(row.protection, breaker, clock.now(), random)
+    const now = clock.now()
+    const protection = tripped(row.protection, breaker, now, random)
     const shown = await this.#change(row, { protection })
-    this.#emitBreaker("opened", row, protection.until)
+    this.#emitBreaker("opened", row, protection, now)
     return shown
   }
 
@@ -289,17 +290,17 @@ export class Endpoints {
   async reset(app: string, endpoint: string): Promise<Endpoint> {
     const row = await requireEndpoint(this.#context, app, endpoint)
     const shown = await this.#change(row, { protection: resetBreaker(row.protection), holdUntil: null })
-    if (row.protection.phase === "open") this.#emitBreaker("closed", row, null)
+    if (row.protection.phase === "open") this.#emitBreaker("closed", row, null, this.#context.clock.now())
     return shown
   }
 
-  #emitBreaker(to: "opened" | "closed", endpoint: Row, until: number | null): void {
-    const at = this.#context.clock.now()
+  #emitBreaker(to: "opened" | "closed", endpoint: Row, opened: Protection | null, at: number): void {
     const { downs: failures } = endpoint.protection
     this.#context.events.emit({
       type: `endpoint.breaker.${to}`,
       endpoint,
-      until,
+      until: opened?.until ?? null,
+      since: opened?.since ?? null,
       failures,
       error: null,
       isReport: false,
@@ -411,12 +412,15 @@ export class Endpoints {
   #changed(before: Row, row: Row): void {
     this.#context.endpointChanged(row.id, row.appId)
     this.#emit("endpoint.updated", row)
-    if (row.disabled !== before.disabled)
-      this.#emit(row.disabled ? "endpoint.disabled" : "endpoint.enabled", row)
+    if (row.disabled === before.disabled) return
+    if (!row.disabled) return this.#emit("endpoint.enabled", row)
+    const at = this.#context.clock.now()
+    const disabled = { endpoint: row, reason: "manual", since: null, at } as const
+    this.#context.events.emit({ type: "endpoint.disabled", ...disabled })
   }
 
   #emit(type: EndpointEvent["type"], endpoint: Row): void {
-    this.#context.events.emit({ type, endpoint, trigger: "manual", at: this.#context.clock.now() })
+    this.#context.events.emit({ type, endpoint, at: this.#context.clock.now() })
   }
 
   #newSecret(): string {

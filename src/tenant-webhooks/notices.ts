@@ -1,6 +1,12 @@
 /** From an event to the webhook that tells the tenant of it. */
 import { isSvixTask } from "../core/task-types.ts"
-import type { DeliveryEvent, EndpointEvent, InternalEvent } from "../observe/event-stream.ts"
+import type {
+  DeliveryEvent,
+  DisabledEvent,
+  EndpointEvent,
+  InternalEvent,
+  TaskFinished,
+} from "../observe/event-stream.ts"
 import type { Store } from "../store/store.ts"
 
 export const TENANT_WEBHOOK_EVENT_TYPES = [
@@ -29,15 +35,31 @@ const GIVEN_UP = new Set(["exhausted", "expired", "rejected", "gone"])
 
 /** Null: the tenant is not told. Otherwise rejects when the store cannot be read, and resolves with null when the endpoint is gone. */
 export function noticeOf(event: InternalEvent, store: Store): Promise<Notice | null> | null {
-  if ("delivery" in event) {
-    const type = typeOf(event)
-    return type && ofDelivery(type, event, store)
+  switch (event.type) {
+    case "delivery.settled":
+    case "delivery.answered_late": {
+      const type = typeOf(event)
+      return type && ofDelivery(type, event, store)
+    }
+    case "endpoint.created":
+    case "endpoint.updated":
+    case "endpoint.deleted":
+    case "endpoint.enabled":
+      return ofEndpoint(event, store)
+    case "endpoint.disabled":
+      return ofDisabled(event, store)
+    case "task.finished":
+      return ofTask(event)
+    default:
+      return null
   }
-  if ("trigger" in event) return ofEndpoint(event, store)
-  // Svix's clients cannot read a task of another kind.
-  if (event.type !== "task.finished" || !isSvixTask(event.task.type)) return null
-  const { id: taskId, orgId, type: task } = event.task
-  const data = async () => ({ taskId, task, status: "finished" })
+}
+
+/** Svix's clients cannot read a task of another kind. */
+function ofTask({ task }: TaskFinished): Promise<Notice> | null {
+  const { id: taskId, orgId, type } = task
+  if (!isSvixTask(type)) return null
+  const data = async () => ({ taskId, task: type, status: "finished" })
   return Promise.resolve({ type: "background_task.finished", orgId, data, idempotencyKey: null })
 }
 
@@ -78,20 +100,30 @@ async function ofDelivery(type: Notice["type"], event: DeliveryEvent, store: Sto
   return { type, orgId, data, idempotencyKey: `${type}:${delivery.id}:${change.attemptCount}:${at}` }
 }
 
-async function ofEndpoint(event: EndpointEvent, store: Store): Promise<Notice | null> {
-  const { type, trigger, at, since = at } = event
-  const isAutomatic = trigger === "automatic"
+async function ofEndpoint({ type, endpoint }: EndpointEvent, store: Store): Promise<Notice> {
+  return { type, orgId: endpoint.orgId, data: () => endpointData(endpoint, store), idempotencyKey: null }
+}
+
+async function ofDisabled(event: DisabledEvent, store: Store): Promise<Notice | null> {
+  const { type, reason, since, at } = event
   const { id, appId, orgId } = event.endpoint
+  const isAutomatic = reason !== "manual"
+  // The engine knows the endpoint from when the request began; it may have been changed or deleted since.
   const endpoint = isAutomatic ? await store.getEndpoint(appId, id) : event.endpoint
   if (endpoint === null) return null
   const data = async () => ({
-    ...(await namesOf(store, orgId, appId)),
-    endpointId: id,
-    endpointUid: endpoint.uid,
-    ...(isAutomatic ? { failSince: new Date(since).toISOString() } : {}),
-    ...(type === "endpoint.disabled" ? { trigger } : {}),
+    ...(await endpointData(endpoint, store)),
+    ...(since === null ? {} : { failSince: new Date(since).toISOString() }),
+    trigger: isAutomatic ? "automatic" : "manual",
   })
   return { type, orgId, data, idempotencyKey: isAutomatic ? `${type}:${id}:${at}` : null }
+}
+
+async function endpointData(
+  { id, uid, appId, orgId }: EndpointEvent["endpoint"],
+  store: Store,
+): Promise<object> {
+  return { ...(await namesOf(store, orgId, appId)), endpointId: id, endpointUid: uid }
 }
 
 async function namesOf(store: Store, orgId: string, appId: string): Promise<object> {

@@ -16,7 +16,7 @@ test("a destination that fails does not keep the other from its notice", async (
     const parts = { store, tenant, logger: createLogger("silent") } as unknown as TenantWebhooksParts
     const webhooks = new TenantWebhooks(parts)
     const endpoint = { id: "ep_1", uid: null, appId: "app_1", orgId: "org_acme" }
-    webhooks.handle({ type: "endpoint.created", endpoint, trigger: "manual", at: 0 })
+    webhooks.handle({ type: "endpoint.created", endpoint, at: 0 })
     await webhooks.settled()
     expect(told).toEqual(["org_acme"])
   }

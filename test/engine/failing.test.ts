@@ -46,7 +46,14 @@ test("warned at 24 and 72 hours, disabled after five days; what waits is held an
   expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
 
   await hours(2)
-  expect(types().at(-1)).toBe("endpoint.disabled")
+  expect(told.at(-1)).toEqual({
+    type: "endpoint.disabled",
+    webhook_id: id,
+    app_id: expect.stringMatching(/^app_/),
+    reason: "failing",
+    since: began,
+    at: began + 120 * HOUR,
+  })
   expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
     disabled: true,
     disabledReason: "failing",
@@ -97,7 +104,7 @@ test("a success within the five days starts the count anew", async () => {
 })
 
 test("a 410 says why and since when the endpoint is disabled, and so does a change by hand", async () => {
-  const { harness, receiver } = await start()
+  const { harness, receiver, told } = await start()
   const id = await harness.endpoint()
   const other = await harness.endpoint({}, "/other")
   receiver.always("/", 410)
@@ -113,4 +120,29 @@ test("a 410 says why and since when the endpoint is disabled, and so does a chan
     disabledReason: "manual",
     disabledAt: at,
   })
+  expect(told).toMatchObject([
+    { type: "endpoint.disabled", webhook_id: id, reason: "gone", since: at.getTime() },
+    { type: "endpoint.disabled", webhook_id: other, reason: "manual", since: null },
+  ])
+})
+
+test("requests in flight together that fail for too long, or get a 410, disable the endpoint once", async () => {
+  const { harness, receiver, told } = await start()
+  const retry = { ...HOURLY, delays: [43_200], autoDisable: { after: 43_200, failures: 1 } }
+  await harness.endpoint({ retry, eventTypes: ["failing"] })
+  await harness.endpoint({ eventTypes: ["gone"] }, "/gone")
+  receiver.always("/", 500, 1000)
+  receiver.always("/gone", 410, 1000)
+  for (const eventType of ["failing", "failing", "failing", "gone", "gone"])
+    await harness.send({}, { eventType })
+  await harness.calm()
+  for (const ms of [1000, 12 * HOUR, 1000]) {
+    harness.clock.advance(ms)
+    await harness.calm()
+  }
+  expect(receiver.requests).toHaveLength(3 + 2 + 3)
+  expect(told.filter(({ type }) => type === "endpoint.disabled")).toMatchObject([
+    { reason: "gone" },
+    { reason: "failing" },
+  ])
 })

@@ -116,3 +116,41 @@ test.each([
   const disabled = (await told(harness, 2)).filter(({ type }) => type === "endpoint.disabled")
   expect(disabled).toMatchObject([{ data: { appUid: "acme", endpointId: id, trigger: "automatic" } }])
 })
+
+test("an endpoint that failed for too long is told of as disabled automatically, and since when it failed", async () => {
+  const harness = await start()
+  const retry = {
+    delays: [3600],
+    maxAge: 86_400,
+    breaker: false,
+    autoDisable: { after: 43_200, failures: 2 },
+  }
+  const id = await harness.endpoint({ uid: "hook", retry }, "/hook")
+  harness.receiver.always("/hook", 404)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  const began = harness.clock.now()
+  for (let hour = 1; hour <= 12; hour++) {
+    await harness.quiet()
+    harness.clock.advance(3_600_000)
+    await harness.receiver.arrived("/hook", hour + 1)
+  }
+  const types = (await told(harness, 3)).map(({ type }) => type)
+  expect(types).toEqual(["endpoint.created", "message.attempt.failing", "endpoint.disabled"])
+  expect((await told(harness, 3))[2]!.data).toEqual({
+    appId: expect.stringMatching(/^app_/),
+    appUid: "acme",
+    endpointId: id,
+    endpointUid: "hook",
+    trigger: "automatic",
+    failSince: new Date(began).toISOString(),
+  })
+})
+
+test("a discard that ends tells that the endpoint is enabled", async () => {
+  const harness = await start()
+  const id = await harness.endpoint({ disabled: true }, "/hook")
+  await harness.posthorn.endpoints.enable("acme", id, { held: "discard" })
+  const types = (await told(harness, 3)).map(({ type }) => type)
+  expect(types.toSorted()).toEqual(["endpoint.created", "endpoint.enabled", "endpoint.updated"])
+})
