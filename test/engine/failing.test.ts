@@ -126,23 +126,26 @@ test("a 410 says why and since when the endpoint is disabled, and so does a chan
   ])
 })
 
-test("requests in flight together that fail for too long, or get a 410, disable the endpoint once", async () => {
+test.each([
+  ["fail for too long", 500, "failing"],
+  ["get a 410", 410, "gone"],
+] as const)("requests in flight together that %s disable the endpoint once", async (_what, status, reason) => {
   const { harness, receiver, told } = await start()
-  const retry = { ...HOURLY, delays: [43_200], autoDisable: { after: 43_200, failures: 1 } }
-  await harness.endpoint({ retry, eventTypes: ["failing"] })
-  await harness.endpoint({ eventTypes: ["gone"] }, "/gone")
-  receiver.always("/", 500, 1000)
-  receiver.always("/gone", 410, 1000)
-  for (const eventType of ["failing", "failing", "failing", "gone", "gone"])
-    await harness.send({}, { eventType })
-  await harness.calm()
-  for (const ms of [1000, 12 * HOUR, 1000]) {
+  const autoDisable = { after: 43_200, failures: 1 }
+  await harness.endpoint({ retry: { ...HOURLY, delays: [43_200], autoDisable } })
+  // The lane's concurrency grows with successes.
+  receiver.always("/", 200, 1000)
+  const pass = async (ms: number) => {
     harness.clock.advance(ms)
     await harness.calm()
   }
-  expect(receiver.requests).toHaveLength(3 + 2 + 3)
-  expect(told.filter(({ type }) => type === "endpoint.disabled")).toMatchObject([
-    { reason: "gone" },
-    { reason: "failing" },
-  ])
+  for (let n = 0; n < 10; n++) await harness.send({ n })
+  for (let second = 0; second < 10; second++) await pass(1000)
+  expect(harness.events.filter(({ type }) => type === "delivery.delivered")).toHaveLength(10)
+  receiver.always("/", status, 1000)
+  for (let n = 0; n < 3; n++) await harness.send({ n })
+  await harness.calm()
+  for (const ms of [1000, 12 * HOUR, 1000]) await pass(ms)
+  expect(receiver.requests.filter(({ at }) => at === receiver.requests.at(-1)!.at).length).toBeGreaterThan(1)
+  expect(told.filter(({ type }) => type === "endpoint.disabled")).toMatchObject([{ reason }])
 })
