@@ -1,6 +1,6 @@
 /** Events and changes of endpoints in one process reach the others at once. */
 import { describe, expect, onTestFinished, test } from "vitest"
-import type { WebhookEvent } from "../../src/observe/public-events.ts"
+import { EVENT_NAMES, type PublicEvent, type WebhookEvent } from "../../src/observe/public-events.ts"
 import type { Posthorn } from "../../src/posthorn.ts"
 import { ON_SHARED_SERVERS, open, Site } from "./site.ts"
 
@@ -31,6 +31,22 @@ function listen(posthorn: Posthorn) {
       check()
     })
   return { events, heard }
+}
+
+const OF_ENDPOINTS = EVENT_NAMES.filter((name) => name.startsWith("endpoint."))
+
+/** All events of endpoints that a process is told of, and a promise of the first of a type. */
+function tell(posthorn: Posthorn) {
+  const events: PublicEvent[] = []
+  const first = new Map(OF_ENDPOINTS.map((name) => [name, Promise.withResolvers<void>()]))
+  for (const name of OF_ENDPOINTS)
+    onTestFinished(
+      posthorn.on(name, (event: PublicEvent) => {
+        events.push(event)
+        first.get(name)!.resolve()
+      }),
+    )
+  return { events, until: (name: PublicEvent["type"]) => first.get(name)!.promise }
 }
 
 describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
@@ -85,6 +101,47 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     const id = await site.send("waiting")
     await site.worker()
     await heard("delivery.delivered", id)
+  })
+
+  test("a process that does not deliver hears of an endpoint's outage, its end, and its disabling, each once", async () => {
+    const site = await Site.open(await place())
+    const retry = { delays: [0.05], maxAttempts: 100, breaker: { failures: 2, open: 1, maxOpen: 1 } }
+    const id = await site.endpoint("down", { retry })
+    const told = tell(site.sender)
+    site.receiver.queue("/down", 500, 500, 200, 410)
+    await site.worker()
+    await site.send("down")
+    await told.until("endpoint.recovered")
+    await told.until("endpoint.breaker.closed")
+    await site.send("down")
+    await told.until("endpoint.disabled")
+    const events = told.events.map(({ type, webhook_id }) => [type, webhook_id])
+    const types = [
+      "breaker.opened",
+      "failing",
+      "breaker.half_open",
+      "breaker.closed",
+      "recovered",
+      "disabled",
+    ]
+    expect(events.toSorted()).toEqual(types.map((type) => [`endpoint.${type}`, id]).toSorted())
+    expect(told.events.at(-1)).toMatchObject({ reason: "gone", since: expect.any(Number) })
+    await site.sender.endpoints.enable("acme", "down")
+    await site.send("down")
+    await site.receiver.arrived("/down", 5)
+  })
+
+  test("a discard that one process asks for is made by another, which sends again at once", async () => {
+    const site = await Site.open(await place())
+    await site.endpoint("lane", { disabled: true })
+    await site.worker()
+    const { endpoints } = site.sender
+    const { discardTaskId } = await endpoints.enable("acme", "lane", { held: "discard" })
+    await expect.poll(() => site.sender.tasks.get(discardTaskId!)).toMatchObject({ status: "finished" })
+    expect(await endpoints.get("acme", "lane")).toMatchObject({ disabled: false })
+    const sentAt = performance.now()
+    await site.send("lane")
+    expect((await site.receiver.arrived("/lane", 1))[0]!.at - sentAt).toBeLessThan(AT_ONCE_MS)
   })
 
   test("an endpoint paused in one process stops at once in another, and goes on when it is resumed", async () => {
