@@ -16,6 +16,7 @@ import { ID_PREFIXES } from "../src/core/ids.ts"
 import { parsePolicy } from "../src/core/parse-policy.ts"
 import { DEAD_REASONS } from "../src/core/policy.ts"
 import { PRESETS, type PresetName } from "../src/core/presets.ts"
+import { EVENT_NAMES } from "../src/observe/public-events.ts"
 import { parseEgress } from "../src/transport/egress/settings.ts"
 import { vetUrl } from "../src/transport/egress/targets.ts"
 import { type Ground, postgresGround } from "./support/ground.ts"
@@ -351,3 +352,8 @@ function headings(name: string): string[] {
       .replaceAll(" ", "-"),
   )
 }
+
+test("every event that can be listened to is described", () => {
+  const page = readFileSync(join(ROOT, "docs/concepts.md"), "utf8")
+  expect(EVENT_NAMES.filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([])
+})

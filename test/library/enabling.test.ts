@@ -72,7 +72,6 @@ test("a replay of an ordered endpoint comes after what waits, in the order of th
 test("a discard ends what waits as cancelled, then enables the endpoint", async () => {
   const { harness, id } = await disabled()
   const { endpoints } = harness.posthorn
-  const enabled: string[] = []
   const answer = await endpoints.enable("acme", id, { held: "discard" })
   expect(answer).toMatchObject({ held: 3, replayTaskId: null, endpoint: { disabled: true } })
   const task = await finished(harness, answer.discardTaskId)
@@ -81,9 +80,26 @@ test("a discard ends what waits as cancelled, then enables the endpoint", async 
   const dead = await harness.published("delivery.dead", 3)
   expect(dead.map(({ reason }) => reason)).toEqual(["cancelled", "cancelled", "cancelled"])
   expect(await endpoints.get("acme", id)).toMatchObject({ disabled: false, disabledReason: null })
-  enabled.push(await harness.send({}, { eventType: "held" }))
+  const later = await harness.send({}, { eventType: "held" })
   await harness.published("delivery.delivered", 1)
-  expect(received(harness)).toEqual(enabled)
+  expect(received(harness)).toEqual([later])
+})
+
+test("a discard of more than one step leaves nothing, and takes nothing that comes later", async () => {
+  const harness = await Harness.start()
+  const id = await harness.endpoint({}, "/hook")
+  const { endpoints } = harness.posthorn
+  await endpoints.pause("acme", id)
+  const messages = Array.from({ length: 450 }, (_, n) => ({ eventType: "held", payload: n }))
+  await harness.posthorn.sendBatch("acme", messages)
+  await endpoints.update("acme", id, { disabled: true })
+  await endpoints.resume("acme", id)
+  const { discardTaskId } = await endpoints.enable("acme", id, { held: "discard" })
+  expect(await finished(harness, discardTaskId)).toMatchObject({ total: 450, done: 450, changed: 450 })
+  const later = await harness.send()
+  await harness.published("delivery.delivered", 1)
+  expect(received(harness)).toEqual([later])
+  expect(await harness.posthorn.stats()).toMatchObject({ dead: 450, delivered: 1, pending: 0 })
 })
 
 test("a discard with a replay sends only what was missed", async () => {
