@@ -25,10 +25,12 @@ const received = (harness: Harness) => harness.receiver.to("/hook").map(({ id })
 const statuses = async (harness: Harness) =>
   (await harness.rows()).map(({ status, dead_reason }) => [status, dead_reason])
 const CANCELLED = ["dead", "cancelled"]
+/** A busy machine may take its time. */
+const PATIENTLY = { timeout: 20_000 }
 
 async function finished(harness: Harness, task: string | null) {
   await expect
-    .poll(() => harness.posthorn.tasks.get(task!).catch(() => null))
+    .poll(() => harness.posthorn.tasks.get(task!).catch(() => null), PATIENTLY)
     .toMatchObject({ status: "finished" })
   await harness.quiet()
   return harness.posthorn.tasks.get(task!)

@@ -137,7 +137,9 @@ describe.each(ON_SHARED_SERVERS)("on %s", (_, place) => {
     await site.worker()
     const { endpoints } = site.sender
     const { discardTaskId } = await endpoints.enable("acme", "lane", { held: "discard" })
-    await expect.poll(() => site.sender.tasks.get(discardTaskId!)).toMatchObject({ status: "finished" })
+    await expect
+      .poll(() => site.sender.tasks.get(discardTaskId!), { timeout: 20_000 })
+      .toMatchObject({ status: "finished" })
     expect(await endpoints.get("acme", "lane")).toMatchObject({ disabled: false })
     const sentAt = performance.now()
     await site.send("lane")

@@ -276,7 +276,7 @@ test("a disabled endpoint comes back: counts first, then what was chosen", async
   })
   const task = async (id: string) => (await server.call("GET", `/task/${id}`)).body
   await expect
-    .poll(() => task(enabled.body.replayTaskId))
+    .poll(() => task(enabled.body.replayTaskId), { timeout: 20_000 })
     .toMatchObject({ status: "finished", task: "endpoint.replay" })
   expect(await task(enabled.body.discardTaskId)).toMatchObject({
     status: "finished",
