@@ -6,7 +6,7 @@ import { Library } from "../harness/library.ts"
 import { cpuMsEach, race } from "../harness/rounds.ts"
 import { medianRatio } from "../harness/statistics.ts"
 
-const OFF = { breaker: false, adaptive: false, autoDisable: false } satisfies PolicyInput
+const OFF = { breaker: false, budget: false, adaptive: false, autoDisable: false } satisfies PolicyInput
 
 async function measure(bench: Bench): Promise<Values> {
   const library = await Library.open(bench.receiver)

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { learn, type Recent, type Signal, signalOf, transitionOf, tripped } from "./breaker.ts"
+import { learn, type Recent, rampAt, type Signal, signalOf, transitionOf, tripped } from "./breaker.ts"
 import type { Outcome } from "./outcome.ts"
 import { parsePolicy } from "./parse-policy.ts"
 import { type BreakerPolicy, readPolicy } from "./policy.ts"
@@ -200,4 +200,13 @@ test.each([
 ])("breaker: %j is refused", (breaker, message) => {
   const policy = { delays: [1], maxAge: 60, breaker: breaker as never }
   expect(() => parsePolicy(policy)).toThrow(message)
+})
+
+test("the ramp holds its limit for half an hour, then doubles every ten minutes, so that it ends under any load", () => {
+  const state: Protection = { ...HEALTHY, phase: "ramping", since: NOW, ramp: 12 }
+  const at = (minutes: number) => rampAt(state, POLICY, NOW + minutes * 60_000)
+  expect([0, 29.9, 30, 39.9, 40, 50].map(at)).toEqual([12, 12, 24, 24, 48, 96])
+  expect(at(24 * 60)).toBe(10_000)
+  expect(rampAt({ ...state, ramp: null }, POLICY, NOW)).toBe(10)
+  expect(rampAt({ ...state, phase: "closed" }, POLICY, NOW)).toBeNull()
 })

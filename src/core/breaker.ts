@@ -41,6 +41,8 @@ export interface Recent {
 
 /** How much faster than before the outage the backlog may go out. */
 const RAMP_FACTOR = 1.5
+/** Far more than a lane sends. */
+const MOST_RAMP = 10_000
 /** ±20 %, so that breakers that opened together do not probe together. */
 const JITTER = 0.2
 
@@ -117,6 +119,21 @@ function ramping(state: Protection, policy: BreakerPolicy, now: number): Protect
   return { ...state, phase: "ramping", since: now, downs: 0, ramp: state.ramp ?? policy.ramp }
 }
 
+/** A ramp that lasts this long limits a receiver that works: a sender that sends more than the limit would never catch up. */
+const RAMP_EXACT_MS = 1_800_000
+const RAMP_DOUBLES_MS = 600_000
+
+/** The rate limit while ramping, in requests a second; null in other phases. After half an hour it doubles every ten minutes. */
+export function rampAt(
+  { phase, since, ramp }: Protection,
+  policy: BreakerPolicy,
+  now: number,
+): number | null {
+  if (phase !== "ramping") return null
+  const doublings = Math.floor((now - since - RAMP_EXACT_MS) / RAMP_DOUBLES_MS) + 1
+  return Math.min((ramp ?? policy.ramp) * 2 ** Math.max(0, doublings), MOST_RAMP)
+}
+
 export type BreakerTransition = "opened" | "closed"
 
 /** The change that operators are told of. A breaker that only reports is told as if it had opened. */
@@ -128,8 +145,8 @@ export function transitionOf(before: Protection, after: Protection): BreakerTran
 }
 
 /** By an operator: closed, without a ramp, as if it had never opened, and with a full retry budget. */
-export function reset({ failures, failingSince, isFailing, warnings }: Protection): Protection {
-  return { ...HEALTHY, failures, failingSince, isFailing, warnings }
+export function reset({ failures, failingSince, isFailing, lastError, warnings }: Protection): Protection {
+  return { ...HEALTHY, failures, failingSince, isFailing, lastError, warnings }
 }
 
 /** By an operator: open now, as after a failure. */

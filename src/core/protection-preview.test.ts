@@ -8,6 +8,7 @@ const textsOf = (more: PolicyInput) => {
   const preview = previewProtection(parsePolicy({ delays: [5, 300], maxAttempts: 3, ...more }))
   return {
     breaker: preview.breaker.text,
+    budget: preview.budget.text,
     adaptive: preview.adaptive.text,
     autoDisable: preview.autoDisable.text,
   }
@@ -18,6 +19,10 @@ test("the standard policy says what protects its endpoints, in words and numbers
     breaker: {
       settings: PRESETS.standard.breaker,
       text: "opens after 5 failures in a row, or when half of 20 attempts within 60 s fail; open 30 s, 60 s … at most 600 s; then one probe, then 10 requests a second, or 1.5 times the rate before",
+    },
+    budget: {
+      settings: PRESETS.standard.budget,
+      text: "100 tokens: a failed retry takes 5, a timeout 10; a success gives 1 back, a minute 5; without tokens retries wait",
     },
     adaptive: {
       settings: PRESETS.standard.adaptive,
@@ -31,8 +36,9 @@ test("the standard policy says what protects its endpoints, in words and numbers
 })
 
 test("each says when it is off", () => {
-  expect(textsOf({ breaker: false, adaptive: false, autoDisable: false })).toEqual({
+  expect(textsOf({ breaker: false, budget: false, adaptive: false, autoDisable: false })).toEqual({
     breaker: "off: an endpoint that is down gets every request of the schedule",
+    budget: "off: retries are limited by the schedule alone",
     adaptive: "off: the schedule alone sets the delays",
     autoDisable: "off: without a success, warned after 24 h and 72 h, and never disabled",
   })

@@ -17,6 +17,7 @@ export type ProtectionPreview = { readonly [F in keyof typeof DESCRIBED]: Protec
 /** A sentence for each field, also when it is off. */
 const DESCRIBED = {
   breaker: describeBreaker,
+  budget: describeBudget,
   adaptive: describeAdaptive,
   autoDisable: describeAutoDisable,
 } as const satisfies { readonly [field in keyof Policy]?: (policy: Policy) => string }
@@ -46,6 +47,13 @@ function openTimes(breaker: Exclude<Policy["breaker"], false>): string {
   if (first === longest) return seconds(longest)
   if (second === longest) return `${seconds(first!)}, then ${seconds(longest)}`
   return `${seconds(first!)}, ${seconds(second!)} … at most ${seconds(longest)}`
+}
+
+function describeBudget({ budget }: Policy): string {
+  if (budget === false) return "off: retries are limited by the schedule alone"
+  const { tokens, retry, timeout, success, perMinute } = budget
+  const costs = `a failed retry takes ${round(retry)}, a timeout ${round(timeout)}`
+  return `${many(tokens, "token")}: ${costs}; a success gives ${round(success)} back, a minute ${round(perMinute)}; without tokens retries wait`
 }
 
 function describeAdaptive({ adaptive, delays }: Policy): string {

@@ -3,7 +3,7 @@
  * time, so the decision is local; the stored part comes with each fetch.
  */
 import type { Random } from "../core/backoff.ts"
-import { learn, signalOf, transitionOf } from "../core/breaker.ts"
+import { learn, rampAt, signalOf, transitionOf } from "../core/breaker.ts"
 import { learnCost, nextRetryAt, retriesLeft } from "../core/budget.ts"
 import { failingTransition, learnAttempt, mustDisable } from "../core/failing.ts"
 import { type Closed, closedBy, type GateUpdate, type LearnedGate, type LoadedGate } from "../core/gate.ts"
@@ -151,7 +151,7 @@ export class LaneGate {
     const { appId, rateLimit, appRateLimit } = limits
     if (rateLimit !== null) this.#rate.started(now)
     if (appRateLimit !== null) this.#appRates.of(appId).started(now)
-    if (this.#rampOf(limits) !== null) this.#rampRate.started(now)
+    if (this.#rampOf(limits, now) !== null) this.#rampRate.started(now)
     if (!this.#isHalfOpen(limits)) return null
     this.#probe = this.#interval
     return this.#probe
@@ -170,9 +170,8 @@ export class LaneGate {
     return breaker !== false && !breaker.report && this.protection.phase === "open"
   }
 
-  #rampOf({ breaker }: GateLimits): number | null {
-    const { phase, ramp } = this.protection
-    return breaker !== false && phase === "ramping" ? (ramp ?? breaker.ramp) : null
+  #rampOf({ breaker }: GateLimits, now: number): number | null {
+    return breaker === false ? null : rampAt(this.protection, breaker, now)
   }
 
   /** Null when nothing changed that has to be stored. The gate is closed at once; the update is written with the settle. */
@@ -250,7 +249,7 @@ export class LaneGate {
   }
 
   #rampWaitMs(now: number, limits: GateLimits): number {
-    const perSecond = this.#rampOf(limits)
+    const perSecond = this.#rampOf(limits, now)
     return perSecond === null ? 0 : this.#rampRate.waitMs(perSecond, now)
   }
 }

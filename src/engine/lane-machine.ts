@@ -128,6 +128,11 @@ export function dueAt<S extends Supply>(supply: S, at: number | null): S {
   return at === null ? supply : { ...supply, until: earlier(supply.until, at) }
 }
 
+/** The store has more deliveries that may start. */
+export function withMore(supply: SupplyKnown): SupplyKnown {
+  return { ...supply, kind: moreOf(supply.kind, "more") }
+}
+
 /** Turns a due time that has passed into supply. */
 export function cameDue(supply: Supply, now: number): Supply {
   if (supply.kind === "fetching" || supply.until === null || supply.until > now) return supply

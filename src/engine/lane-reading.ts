@@ -1,8 +1,14 @@
 /** Reads due deliveries of a lane from the store. */
 import type { LaneClaim, LaneSession, LaneWork } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
+import { isRetry } from "./lane-queue.ts"
 import type { LaneSender } from "./lane-sender.ts"
 import type { LaneState } from "./lane-state.ts"
+
+export interface LaneReading extends LaneWork {
+  /** Due retries may be left in the store, since the retry budget had no more. */
+  readonly isRetryLimited: boolean
+}
 
 /** Takes from the poll budget only as much as was found. Null: the store could not be read. */
 export async function readLane(
@@ -13,7 +19,7 @@ export async function readLane(
   { queue, sending, retriesInHand }: LaneSender,
   wanted: number,
   limit: number,
-): Promise<LaneWork | null> {
+): Promise<LaneReading | null> {
   const { clock, budget, uptime, logger, instruments } = deps
   const hadWork = queue.length + sending.size > 0
   const want = {
@@ -29,7 +35,8 @@ export async function readLane(
     uptime.reached(clock.now())
     budget.giveBack(limit - found)
     lane.fetched(payloadBytes(work), hadWork && found === wanted && queue.length === 0)
-    return work
+    const retries = work.deliveries.filter(isRetry).length
+    return { ...work, isRetryLimited: want.retries < limit && retries >= want.retries }
   } catch (error) {
     uptime.failed()
     budget.giveBack(limit)

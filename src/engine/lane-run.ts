@@ -9,7 +9,6 @@ import type {
   LaneListener,
   LaneSession,
   LaneStore,
-  LaneWork,
   Priority,
 } from "../store/store.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
@@ -17,7 +16,7 @@ import { factsOf, mustGiveWay } from "./lane-facts.ts"
 import type { LeaveReason, Phase, Supply, SupplyKnown } from "./lane-machine.ts"
 import * as machine from "./lane-machine.ts"
 import { higherOf } from "./lane-queue.ts"
-import { readLane } from "./lane-reading.ts"
+import { type LaneReading, readLane } from "./lane-reading.ts"
 import { LaneSender } from "./lane-sender.ts"
 import type { LaneState } from "./lane-state.ts"
 
@@ -226,7 +225,10 @@ export class LaneRun implements LaneListener {
   }
 
   /** Queues the fetched deliveries and returns the supply that is known after the fetch. */
-  #take({ endpoint, gate, deliveries, nextDueAt }: LaneWork, beside: boolean): SupplyKnown {
+  #take(
+    { endpoint, gate, deliveries, nextDueAt, isRetryLimited }: LaneReading,
+    beside: boolean,
+  ): SupplyKnown {
     const now = this.#deps.clock.now()
     const before = this.#lane.target?.endpoint
     this.#lane.gate.load(gate)
@@ -250,9 +252,11 @@ export class LaneRun implements LaneListener {
       this.#lane.gate.caughtUp()
     if (mustGiveWay(this.#deps, this.#sender)) this.#leave("gives way")
     const found = machine.foundBy(deliveries.length, nextDueAt, this.#lane.isOrdered, beside, now)
+    this.#areRetriesDeferred = isRetryLimited
+    if (!isRetryLimited) return found
     const deferred = this.#lane.gate.mayRetry(now, this.#sender.retriesInHand, this.#lane.limits)
-    this.#areRetriesDeferred = deferred !== null
-    return machine.dueAt(found, deferred?.until ?? null)
+    // The gate may have been reset since: the fetch asked by the budget from before.
+    return deferred === null ? machine.withMore(found) : machine.dueAt(found, deferred.until)
   }
 
   /** A success gave tokens back. */

@@ -40,7 +40,7 @@ export async function closeBreakers(
       // With the protection from memory: the settle that opened the breaker may not be written yet, and is refused after this.
       await store.updateEndpoint(endpoint.id, { protection: reset(gate.protection) }, now)
       changed(endpoint)
-      const closed = { until: null, failures, error: null, isReport: false, at: clock.now() }
+      const closed = { until: null, since: null, failures, error: null, isReport: false, at: clock.now() }
       events.emit({ type: "endpoint.breaker.closed", endpoint, ...closed })
     } catch (error) {
       logger.warn({ err: error, endpoint_id: endpoint.id }, "A circuit breaker could not be closed")

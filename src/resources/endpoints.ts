@@ -16,7 +16,6 @@ import {
 import type { EndpointEvent } from "../observe/event-stream.ts"
 import { endpointNotDisabled } from "../store/refusals.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
-import { type EndpointHealth, type HealthQuery, healthOfMany, listHealth } from "./endpoint-health.ts"
 import {
   discardAndEnable,
   type EnableInput,
@@ -27,6 +26,7 @@ import {
   refuseWhileDiscarding,
   replayOf,
 } from "./enabling.ts"
+import { type EndpointHealth, type HealthQuery, healthOfMany, listHealth } from "./endpoint-health.ts"
 import { type EndpointInput, parseEndpoint, vetUrls } from "./endpoint-input.ts"
 import { readAndSave } from "./optimistic.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
@@ -40,8 +40,8 @@ import {
 } from "./resource-context.ts"
 import { newTask } from "./tasks.ts"
 
-export type { EndpointHealth, HealthQuery } from "./endpoint-health.ts"
 export type { EnableInput, EnablePreview, EnableTasks } from "./enabling.ts"
+export type { EndpointHealth, HealthQuery } from "./endpoint-health.ts"
 export type { EndpointInput } from "./endpoint-input.ts"
 
 export interface Endpoint

@@ -115,3 +115,15 @@ test("900 of 1000 endpoints fail: no first attempt of the others waits for a ret
   await pass(11 * MINUTE, 10 * MINUTE)
   await harness.published("delivery.attempt", 900 + 3 * 100 + 900)
 })
+
+test("sending all that waits now fills the budget", async () => {
+  const { harness, receiver, pass } = await virtualTime()
+  await harness.endpoint({ retry: EVERY_SECOND })
+  receiver.always("/", 404)
+  await sendMany(harness, 100)
+  await harness.published("delivery.attempt", 100)
+  await pass(30 * SECOND, SECOND)
+  receiver.always("/", 200)
+  await harness.posthorn.deliveries.sendNow({})
+  await harness.published("delivery.delivered", 100)
+})

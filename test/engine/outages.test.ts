@@ -1,9 +1,8 @@
 /** Receivers that are neither up nor down: the breaker's states, and how many requests reach the receiver in 30 minutes. */
 import { expect, test } from "vitest"
 import type { BreakerStatus } from "../../src/resources/endpoints.ts"
-import { TestClock } from "../support/clock.ts"
-import { Harness } from "../support/harness.ts"
-import { type VirtualAnswer, VirtualReceiver } from "../support/virtual-receiver.ts"
+import type { VirtualAnswer } from "../support/virtual-receiver.ts"
+import { virtualTime } from "../support/virtual-time.ts"
 
 const SECONDS = 30 * 60
 const STEP_SECONDS = 10
@@ -103,10 +102,8 @@ const OUTAGES: readonly Outage[] = [
 ]
 
 test("receivers that are neither up nor down get few requests", { timeout: 180_000 }, async () => {
-  const clock = new TestClock()
+  const { harness, receiver, clock } = await virtualTime({ random: seeded() })
   const startedAt = clock.now()
-  const receiver = new VirtualReceiver(clock)
-  const harness = await Harness.start({ clock, transport: receiver, random: seeded() })
   const opened: string[] = []
   harness.posthorn.on("endpoint.breaker.opened", ({ webhook_id: id }) => void opened.push(id))
   // All in one run, which takes a sixth of the time.
