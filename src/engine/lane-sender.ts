@@ -1,8 +1,7 @@
 /** A lane's deliveries in hand: queued, in flight, then settled or given back. Each delivery leaves in one of the last two ways. */
-import { disablesAt } from "../core/failing.ts"
 import type { GateUpdate } from "../core/gate.ts"
 import { isSuccess } from "../core/outcome.ts"
-import type { Protection } from "../core/protection.ts"
+import { breakerEvent, failingEvent } from "../observe/endpoint-events.ts"
 import type { DeliveryEvent } from "../observe/event-stream.ts"
 import type {
   ClaimedDelivery,
@@ -127,8 +126,7 @@ export class LaneSender implements SettlementListener {
 
   /** Claimed → sent → settled → reported. */
   async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe, probesNetwork: boolean): Promise<void> {
-    if (probe !== null)
-      this.#emitBreaker("half_open", this.#lane.gate.protection, this.#deps.clock.now(), null)
+    if (probe !== null) this.#emitHalfOpen()
     const tried = await attempt(this.#deps, this.#lane, delivery)
     this.sending.delete(delivery.seq)
     if (isRetry(delivery)) this.#retriesInFlight--
@@ -147,6 +145,12 @@ export class LaneSender implements SettlementListener {
       return this.#outcomeLost(delivery, slot, error)
     }
     this.#listener.step()
+  }
+
+  #emitHalfOpen(): void {
+    const { target, gate } = this.#lane
+    const { events, clock } = this.#deps
+    if (target !== null) events.emit(breakerEvent("half_open", target.endpoint, gate.protection, clock.now()))
   }
 
   #settlementOf(delivery: ClaimedDelivery, tried: Tried, probe: Probe): Settlement {
@@ -207,48 +211,16 @@ export class LaneSender implements SettlementListener {
   }
 
   #emitTransitions(gate: GateUpdate | null, error: string | null, at: number): void {
-    for (const to of gate?.transitions ?? []) {
-      if (to === "opened" || to === "closed") this.#emitBreaker(to, gate!.protection, at, error)
-      else this.#emitFailing(to, gate!.protection, at, error)
-    }
-  }
-
-  #emitFailing(to: "failing" | "recovered", protection: Protection, at: number, error: string | null): void {
     const { target } = this.#lane
-    if (target === null) return
-    const { failures, failingSince: since } = protection
-    this.#deps.events.emit({
-      type: `endpoint.${to}`,
-      endpoint: target.endpoint,
-      failures,
-      since,
-      disablesAt: disablesAt(protection, target.policy.autoDisable),
-      error,
-      at,
-    })
-  }
-
-  #emitBreaker(
-    to: "opened" | "half_open" | "closed",
-    protection: Protection,
-    at: number,
-    error: string | null,
-  ): void {
-    const { target } = this.#lane
-    if (target === null) return
+    if (gate === null || target === null) return
     const { endpoint, policy } = target
-    const { until, downs, since } = protection
     const isReport = policy.breaker !== false && policy.breaker.report
-    this.#deps.events.emit({
-      type: `endpoint.breaker.${to}`,
-      endpoint,
-      until: to === "opened" && !isReport ? until : null,
-      since: to === "opened" ? (isReport ? at : since) : null,
-      failures: downs,
-      error,
-      isReport,
-      at,
-    })
+    for (const to of gate.transitions)
+      this.#deps.events.emit(
+        to === "opened" || to === "closed"
+          ? breakerEvent(to, endpoint, gate.protection, at, error, isReport)
+          : failingEvent(to, endpoint, gate.protection, policy, at, error),
+      )
   }
 
   refused({ settlement, slot }: PendingSettlement, error: unknown): void {

@@ -1,5 +1,6 @@
 /** What the beginning and the end of an outage of our own network do beside the guard: the operator is told, and breakers close again. */
 import { reset } from "../core/breaker.ts"
+import { breakerEvent } from "../observe/endpoint-events.ts"
 import type { OutageChange } from "../observe/event-stream.ts"
 import type { Endpoint } from "../store/store.ts"
 import type { EngineParts } from "./engine-parts.ts"
@@ -35,13 +36,12 @@ export async function closeBreakers(
   const opened = [...lanes].filter((lane) => openedOfLate(lane, now))
   for (const { target, gate } of opened) {
     const { endpoint } = target!
-    const { downs: failures } = gate.protection
+    const { protection } = gate
     try {
       // With the protection from memory: the settle that opened the breaker may not be written yet, and is refused after this.
-      await store.updateEndpoint(endpoint.id, { protection: reset(gate.protection) }, now)
+      await store.updateEndpoint(endpoint.id, { protection: reset(protection) }, now)
       changed(endpoint)
-      const closed = { until: null, since: null, failures, error: null, isReport: false, at: clock.now() }
-      events.emit({ type: "endpoint.breaker.closed", endpoint, ...closed })
+      events.emit(breakerEvent("closed", endpoint, protection, clock.now()))
     } catch (error) {
       logger.warn({ err: error, endpoint_id: endpoint.id }, "A circuit breaker could not be closed")
     }

@@ -4,7 +4,7 @@ import { invalid, PosthornError } from "../core/errors.ts"
 import { MOST_HEADERS, refuseUnknown, requireHeaders, requireObject, wholeNumber } from "../core/input.ts"
 import { wants } from "../core/match.ts"
 import type { Policy } from "../core/policy.ts"
-import { HEALTHY, type Protection } from "../core/protection.ts"
+import { HEALTHY } from "../core/protection.ts"
 import { encodeSecret, parseSigningKey, verificationKeyOf } from "../core/signature.ts"
 import {
   openSecrets,
@@ -13,6 +13,7 @@ import {
   type StoredSecrets,
   sealSecrets,
 } from "../engine/target.ts"
+import { breakerEvent } from "../observe/endpoint-events.ts"
 import type { EndpointEvent } from "../observe/event-stream.ts"
 import { endpointNotDisabled } from "../store/refusals.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
@@ -282,7 +283,7 @@ export class Endpoints {
     const now = clock.now()
     const protection = tripped(row.protection, breaker, now, random)
     const shown = await this.#change(row, { protection })
-    this.#emitBreaker("opened", row, protection, now)
+    this.#context.events.emit(breakerEvent("opened", row, protection, now))
     return shown
   }
 
@@ -290,22 +291,9 @@ export class Endpoints {
   async reset(app: string, endpoint: string): Promise<Endpoint> {
     const row = await requireEndpoint(this.#context, app, endpoint)
     const shown = await this.#change(row, { protection: resetBreaker(row.protection), holdUntil: null })
-    if (row.protection.phase === "open") this.#emitBreaker("closed", row, null, this.#context.clock.now())
+    const { clock, events } = this.#context
+    if (row.protection.phase === "open") events.emit(breakerEvent("closed", row, row.protection, clock.now()))
     return shown
-  }
-
-  #emitBreaker(to: "opened" | "closed", endpoint: Row, opened: Protection | null, at: number): void {
-    const { downs: failures } = endpoint.protection
-    this.#context.events.emit({
-      type: `endpoint.breaker.${to}`,
-      endpoint,
-      until: opened?.until ?? null,
-      since: opened?.since ?? null,
-      failures,
-      error: null,
-      isReport: false,
-      at,
-    })
   }
 
   /** Deliveries that wait end as dead with the reason `cancelled`. */

@@ -4,6 +4,7 @@ import { momentOf } from "../core/clock.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
 import type { LiveStatus } from "../core/settle.ts"
+import { breakerEvent } from "../observe/endpoint-events.ts"
 import type { DeliveryFilter, Endpoint } from "../store/store.ts"
 import { type DeliveryQuery, parseQuery } from "./delivery-query.ts"
 import type { ResourceContext } from "./resource-context.ts"
@@ -51,7 +52,7 @@ async function requireSending(context: ResourceContext, filter: DeliveryFilter):
 
 /** Ends the Retry-After, and closes the circuit breakers, of the lanes of these deliveries. */
 async function endHolds(
-  { store, clock, endpointChanged }: ResourceContext,
+  { store, clock, events, endpointChanged }: ResourceContext,
   filter: DeliveryFilter,
 ): Promise<void> {
   const now = clock.now()
@@ -60,10 +61,12 @@ async function endHolds(
       { ...lanesOf(filter), heldAfter: now },
       { ...firstPage, from },
     )
-    for (const { id, appId, protection } of held) {
+    for (const endpoint of held) {
+      const { id, appId, protection } = endpoint
       if ((await store.countDeliveries({ ...filter, endpointId: id })) === 0) continue
       await store.updateEndpoint(id, { holdUntil: null, protection: reset(protection) }, now)
       endpointChanged(id, appId)
+      if (protection.phase === "open") events.emit(breakerEvent("closed", endpoint, protection, now))
     }
     if (held.length < PAGE) return
     from = held.at(-1)!.id

@@ -181,7 +181,7 @@ test("a trip is refused where the policy has no breaker", async () => {
 })
 
 test("sending all that waits now closes the breaker and skips the ramp", async () => {
-  const { harness, receiver } = await start()
+  const { harness, receiver, types } = await start()
   await harness.endpoint({ retry: PATIENT })
   receiver.always("/", 500)
   await sendMany(harness, 40)
@@ -189,6 +189,7 @@ test("sending all that waits now closes the breaker and skips the ramp", async (
   receiver.always("/", 200)
   await harness.posthorn.deliveries.sendNow({})
   await harness.published("delivery.delivered", 40)
+  expect(types()).toEqual(["opened", "closed"])
 })
 
 test("a breaker that only reports holds nothing", async () => {
