@@ -3,6 +3,7 @@ import type { Part } from "../harness/bench.ts"
 import { apiOnPostgres, apiPart } from "./api.ts"
 import { backlogPart } from "./backlog.ts"
 import { deliverToServers, deliverToSqlite } from "./deliver.ts"
+import { failingNeighboursPart } from "./failing-neighbours.ts"
 import { guardPart } from "./guard.ts"
 import { isolationPart } from "./isolation.ts"
 import { latencyPart } from "./latency.ts"
@@ -21,6 +22,7 @@ export const PARTS: readonly Part[] = [
   apiPart,
   guardPart,
   protectionPart,
+  failingNeighboursPart,
   threadPart,
   backlogPart,
   startPart,

@@ -74,8 +74,10 @@ export const NO_OUTAGE: OutageState = {
   answers: { at: Number.NEGATIVE_INFINITY, appId: null, otherAt: Number.NEGATIVE_INFINITY },
 }
 
+export type NetworkSign = "answered" | "unanswered"
+
 /** What an attempt says about our network; null: nothing. */
-export function networkSignOf(outcome: Outcome, hasStatus: boolean): "answered" | "unanswered" | null {
+export function networkSignOf(outcome: Outcome, hasStatus: boolean): NetworkSign | null {
   if (outcome.kind === "response" || outcome.kind === "ack") return "answered"
   if (outcome.kind !== "failure") return null
   if (hasStatus) return "answered"

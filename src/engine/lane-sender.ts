@@ -16,6 +16,7 @@ import type { LaneDependencies } from "./lane-dependencies.ts"
 import type { Ended, Probe } from "./lane-gate.ts"
 import { isRetry, LaneQueue } from "./lane-queue.ts"
 import type { LaneState } from "./lane-state.ts"
+import type { Start } from "./own-outage.ts"
 import { PendingSettlement, type SettlementListener } from "./pending-settlement.ts"
 import type { Slot } from "./slots.ts"
 
@@ -125,13 +126,13 @@ export class LaneSender implements SettlementListener {
   }
 
   /** Claimed → sent → settled → reported. */
-  async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe, probesNetwork: boolean): Promise<void> {
+  async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe, start: Start): Promise<void> {
     if (probe !== null) this.#emitHalfOpen()
     const tried = await attempt(this.#deps, this.#lane, delivery)
     this.sending.delete(delivery.seq)
     if (isRetry(delivery)) this.#retriesInFlight--
     const now = this.#deps.clock.now()
-    const isCounted = this.#deps.outage.ended(this.#lane, tried, probesNetwork)
+    const isCounted = this.#deps.outage.ended(this.#lane, tried, start)
     if (tried.outcome.kind === "interrupted" || !isCounted) {
       this.#lane.gate.ended(probe)
       this.#listener.dueAt(now)

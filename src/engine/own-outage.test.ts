@@ -11,6 +11,7 @@ import { type EndedOutage, OwnOutage } from "./own-outage.ts"
 import type { Target } from "./target.ts"
 
 const TIMEOUT: Outcome = { kind: "failure", cause: "timeout" }
+const START = { isProbe: false, answers: 0 }
 const OK: Outcome = { kind: "response", status: 200, excerpt: "", retryAfter: null }
 
 /** An outage of ten endpoints that was just declared. */
@@ -28,7 +29,7 @@ function start() {
     return { outcome, result: null, target, startedAt }
   }
   const lanes = Array.from({ length: 10 }, lane)
-  for (const [n, one] of lanes.entries()) guard.ended(one, tried(n, TIMEOUT), false)
+  for (const [n, one] of lanes.entries()) guard.ended(one, tried(n, TIMEOUT), START)
   const since = clock.now()
   clock.advance(15_000)
   expect(began).toEqual([since])
@@ -71,7 +72,7 @@ test("ten probes are in flight at most; the end of one lets the next start", asy
   for (const [n, one] of [...lanes, lane(), lane()].entries()) ask(`${n}`, one)
   for (let n = 0; n < 20; n++) clock.advance(1000)
   expect(turns).toHaveLength(10)
-  expect(guard.ended(lanes[0]!, tried(0, TIMEOUT), true)).toBe(false)
+  expect(guard.ended(lanes[0]!, tried(0, TIMEOUT), { ...START, isProbe: true })).toBe(false)
   await setImmediate()
   expect(turns).toHaveLength(11)
 })
@@ -88,9 +89,9 @@ test("a lane that has nothing to send any more passes its turn on", () => {
 test("an answer ends the outage: it counts, and all lanes go on", async () => {
   const { guard, lanes, tried, turns, ask, ended } = start()
   for (const [n, one] of lanes.entries()) ask(`${n}`, one)
-  expect(guard.ended(lanes[1]!, tried(1, TIMEOUT), false)).toBe(false)
+  expect(guard.ended(lanes[1]!, tried(1, TIMEOUT), START)).toBe(false)
   expect(guard.since).not.toBe(null)
-  expect(guard.ended(lanes[0]!, tried(0, OK), true)).toBe(true)
+  expect(guard.ended(lanes[0]!, tried(0, OK), { ...START, isProbe: true })).toBe(true)
   expect(guard.since).toBe(null)
   expect(ended).toMatchObject([{ attempts: 1, isAnswered: true }])
   await setImmediate()
@@ -100,6 +101,30 @@ test("an answer ends the outage: it counts, and all lanes go on", async () => {
 test("an answer that breaks off ends the outage too, and counts", () => {
   const { guard, lanes, tried } = start()
   const brokenOff: Outcome = { kind: "failure", cause: "invalid_response" }
-  expect(guard.ended(lanes[0]!, tried(0, brokenOff), false)).toBe(true)
+  expect(guard.ended(lanes[0]!, tried(0, brokenOff), START)).toBe(true)
   expect(guard.since).toBe(null)
+})
+
+test("requests that were in flight when another endpoint answered are no evidence", () => {
+  const clock = new TestClock()
+  const began: number[] = []
+  const guard = new OwnOutage(clock, OUTAGE_DEFAULTS, {
+    began: (since) => void began.push(since),
+    ended() {},
+  })
+  const lanes = Array.from({ length: 11 }, () => new LaneState("app", new ApplicationRates(), 1, Math.random))
+  const tried = (n: number, outcome: Outcome): Tried => {
+    const target = { endpoint: { id: `ep${n}`, appId: "app" }, host: `host${n}` } as unknown as Target
+    return { outcome, result: null, target, startedAt: clock.now() }
+  }
+  const silence = (before: boolean) => {
+    const starts = lanes.map(() => guard.started())
+    if (before) guard.ended(lanes[10]!, tried(10, OK), starts[10]!)
+    clock.advance(30_000)
+    for (let n = 0; n < 10; n++) guard.ended(lanes[n]!, tried(n, TIMEOUT), starts[n]!)
+    clock.advance(15_000)
+    return began.length
+  }
+  expect(silence(true)).toBe(0)
+  expect(silence(false)).toBe(1)
 })

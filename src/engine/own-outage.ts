@@ -4,8 +4,10 @@
  */
 import { Alarm } from "../core/alarm.ts"
 import type { Clock } from "../core/clock.ts"
+import type { Outcome } from "../core/outcome.ts"
 import {
   learnOutage,
+  type NetworkSign,
   NO_OUTAGE,
   networkSignOf,
   type OutageEvent,
@@ -33,6 +35,13 @@ export interface EndedOutage {
   readonly isAnswered: boolean
 }
 
+/** A request that has started. */
+export interface Start {
+  readonly isProbe: boolean
+  /** The number of answers, of any endpoint, before it. */
+  readonly answers: number
+}
+
 export class OwnOutage {
   readonly #clock: Clock
   /** Null: turned off. */
@@ -44,6 +53,7 @@ export class OwnOutage {
   readonly #tried = new Set<() => void>()
   #state = NO_OUTAGE
   #overSince = 0
+  #answers = 0
   #probes = 0
   #nextProbeAt = 0
   #uncounted = 0
@@ -79,21 +89,26 @@ export class OwnOutage {
     return this.#probes < MOST_PROBES && this.#clock.now() >= this.#nextProbeAt
   }
 
-  /** Whether the request that starts now is a probe. */
-  started(): boolean {
-    if (this.#state.phase !== "outage") return false
-    this.#probes++
-    this.#nextProbeAt = this.#clock.now() + PROBE_EVERY_MS
-    return true
+  started(): Start {
+    const isProbe = this.#state.phase === "outage"
+    if (isProbe) {
+      this.#probes++
+      this.#nextProbeAt = this.#clock.now() + PROBE_EVERY_MS
+    }
+    return { isProbe, answers: this.#answers }
   }
 
-  /** Called for every attempt, `isProbe` from `started`. Returns whether it counts. */
-  ended(lane: LaneState, { outcome, result, target, startedAt }: Tried, isProbe: boolean): boolean {
-    if (isProbe) this.#probes--
+  /** Called for every attempt, with its `start`. Returns whether it counts. */
+  ended(lane: LaneState, tried: Tried, start: Start): boolean {
+    if (start.isProbe) this.#probes--
     if (this.#settings === null) return true
+    const { outcome, result, target, startedAt } = tried
     const now = this.#clock.now()
-    const sign = networkSignOf(outcome, result !== null && result.responseStatus !== null)
-    if (sign === "answered") lane.unansweredSince = null
+    const sign = this.#signOf(outcome, result?.responseStatus ?? null, start)
+    if (sign === "answered") {
+      this.#answers++
+      lane.unansweredSince = null
+    }
     if (sign === "unanswered") lane.unansweredSince ??= now
     if (sign !== null && target !== null) {
       const { id: endpointId, appId } = target.endpoint
@@ -108,6 +123,12 @@ export class OwnOutage {
     if (this.#state.phase !== "outage" && startedAt >= this.#overSince) return true
     this.#uncounted++
     return false
+  }
+
+  /** A request without an answer says nothing if another endpoint answered meanwhile: the network worked. */
+  #signOf(outcome: Outcome, status: number | null, { answers }: Start): NetworkSign | null {
+    const sign = networkSignOf(outcome, status !== null)
+    return sign === "unanswered" && answers !== this.#answers ? null : sign
   }
 
   #learn(event: OutageEvent, now: number): void {

@@ -74,6 +74,7 @@ test("policies can be previewed where there is no store, and none is made", PATI
     ["4", "12m 30s"],
     ["5", "1h 12m"],
     ["breaker", "off: an endpoint that is down gets every request of the schedule"],
+    ["budget", "off: retries are limited by the schedule alone"],
     ["adaptive", "off: the schedule alone sets the delays"],
     ["autoDisable", "off: without a success, warned after 24 h and 72 h, and never disabled"],
     [""],

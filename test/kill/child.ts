@@ -35,6 +35,7 @@ const RETRY: PolicyInput = {
   maxAttempts: 5,
   timeout: 0.4,
   breaker: { open: 1, maxOpen: 1 },
+  budget: { perMinute: 100_000 },
 }
 /** Senders wait while more than this is not delivered: the line stays full, and draining it stays short. */
 const MOST_LIVE = 300

@@ -54,7 +54,12 @@ export class Crew {
   /** A worker that starts while the database is away ends with an error that says so, and is started again, as by a supervisor. */
   async #hire(): Promise<void> {
     const { leaseMs, maxInFlight } = this.#options
-    const retry = { delays: [0.02, 0.05, 0.1], maxAttempts: 20, breaker: { open: 1, maxOpen: 1 } }
+    const retry = {
+      delays: [0.02, 0.05, 0.1],
+      maxAttempts: 20,
+      breaker: { open: 1, maxOpen: 1 },
+      budget: { perMinute: 100_000 },
+    }
     for (let left = TRIES; ; left--) {
       try {
         this.workers.push(await this.#site.worker({ leaseMs, maxInFlight, retry, tells: true }))
