@@ -23,21 +23,25 @@ test.each<[string, AttemptOutcome, number]>([
   ["404", response(404), 600],
   ["429", response(429), 10],
   ["503", response(503), 10],
-  ["503 with Retry-After, which has its own rule", response(503, "7"), 5],
+  ["503 with a Retry-After that is not honoured", response(503, "soon"), 10],
   ["500", response(500), 5],
 ])("after %s", (_name, outcome, seconds) => {
-  expect(adaptedDelayMs(POLICY, outcome, 5000)).toBe(seconds * 1000)
+  expect(adaptedDelayMs(POLICY, outcome, 5000, 0)).toBe(seconds * 1000)
+})
+
+test("a Retry-After that is honoured has its own rule", () => {
+  expect(adaptedDelayMs(POLICY, response(503, "7"), 5000, 7000)).toBe(5000)
 })
 
 test("the floor is not above the schedule's longest delay", () => {
   const short = parsePolicy({ delays: [5, 30], maxAttempts: 9, adaptive: true })
-  expect(adaptedDelayMs(short, { kind: "failure", cause: "tls_error" }, 5000)).toBe(30_000)
+  expect(adaptedDelayMs(short, { kind: "failure", cause: "tls_error" }, 5000, 0)).toBe(30_000)
 })
 
 test("floors of one's own replace the defaults", () => {
   const own = parsePolicy({ delays: [5, 3600], maxAttempts: 9, adaptive: { "500": 90 } })
-  expect(adaptedDelayMs(own, response(500), 5000)).toBe(90_000)
-  expect(adaptedDelayMs(own, { kind: "failure", cause: "timeout" }, 5000)).toBe(5000)
+  expect(adaptedDelayMs(own, response(500), 5000, 0)).toBe(90_000)
+  expect(adaptedDelayMs(own, { kind: "failure", cause: "timeout" }, 5000, 0)).toBe(5000)
 })
 
 test("it never shortens a delay, and changes nothing when it is off", () => {
@@ -48,9 +52,9 @@ test("it never shortens a delay, and changes nothing when it is off", () => {
   )
   fc.assert(
     fc.property(outcome, fc.integer({ min: 0, max: 5_000_000 }), (one, ms) => {
-      expect(adaptedDelayMs(POLICY, one, ms)).toBeGreaterThanOrEqual(ms)
-      expect(adaptedDelayMs(POLICY, one, ms)).toBeLessThanOrEqual(Math.max(ms, 3_600_000))
-      expect(adaptedDelayMs(off, one, ms)).toBe(ms)
+      expect(adaptedDelayMs(POLICY, one, ms, 0)).toBeGreaterThanOrEqual(ms)
+      expect(adaptedDelayMs(POLICY, one, ms, 0)).toBeLessThanOrEqual(Math.max(ms, 3_600_000))
+      expect(adaptedDelayMs(off, one, ms, 0)).toBe(ms)
     }),
   )
 })

@@ -3,13 +3,18 @@ import { longestDelay } from "./backoff.ts"
 import type { AttemptOutcome } from "./outcome.ts"
 import type { Policy } from "./policy.ts"
 
-/** Without a `Retry-After`, a receiver that says it is overloaded gets this many times the delay. */
+/** Without a `Retry-After` that is honoured, a receiver that says it is overloaded gets this many times the delay. */
 const BUSY_FACTOR = 2
 
-/** Never shorter than the schedule's delay, and never above the schedule's longest one. */
-export function adaptedDelayMs(policy: Policy, outcome: AttemptOutcome, scheduledMs: number): number {
+/** Never shorter than the schedule's delay, and never above the schedule's longest one. `holdMs`: a Retry-After that is honoured. */
+export function adaptedDelayMs(
+  policy: Policy,
+  outcome: AttemptOutcome,
+  scheduledMs: number,
+  holdMs: number,
+): number {
   if (policy.adaptive === false) return scheduledMs
-  const floorMs = floorOf(policy.adaptive, outcome, scheduledMs)
+  const floorMs = floorOf(policy.adaptive, outcome, scheduledMs, holdMs)
   return Math.max(scheduledMs, Math.min(floorMs, longestDelay(policy.delays) * 1000))
 }
 
@@ -17,12 +22,13 @@ function floorOf(
   floors: Exclude<Policy["adaptive"], false>,
   outcome: AttemptOutcome,
   scheduledMs: number,
+  holdMs: number,
 ): number {
   switch (outcome.kind) {
     case "failure":
       return (floors[outcome.cause] ?? 0) * 1000
     case "response": {
-      const isBusy = (outcome.status === 429 || outcome.status === 503) && outcome.retryAfter === null
+      const isBusy = (outcome.status === 429 || outcome.status === 503) && holdMs === 0
       return Math.max((floors[outcome.status] ?? 0) * 1000, isBusy ? BUSY_FACTOR * scheduledMs : 0)
     }
     case "ack":

@@ -11,9 +11,10 @@ import type { Outcome } from "./outcome.ts"
 import type { BreakerPolicy } from "./policy.ts"
 import { HEALTHY, type Protection } from "./protection.ts"
 
-/** What an outcome says about the receiver; null: nothing, as no request ended. */
+/** Whether a receiver is up, as an outcome shows. */
 export type Signal = "up" | "down"
 
+/** Null: no request ended, so the outcome shows nothing. */
 export function signalOf(outcome: Outcome): Signal | null {
   switch (outcome.kind) {
     case "response":
@@ -28,7 +29,7 @@ export function signalOf(outcome: Outcome): Signal | null {
   }
 }
 
-/** What the owner of the lane remembers about recent attempts. */
+/** Recent attempts, as the owner of the lane remembers them. */
 export interface Recent {
   /** Within the breaker's window, this outcome included. */
   readonly attempts: number
@@ -58,7 +59,9 @@ export function learn(
 ): Protection {
   if (state.phase === "open") {
     if (!isProbe) return state
-    return signal === "up" ? ramping(state, policy, now) : opened(state, recent, policy, now, random)
+    return signal === "up"
+      ? recovered(state, recent, policy, now)
+      : opened(state, recent, policy, now, random)
   }
   const downs = signal === "up" ? 0 : state.downs + 1
   if (signal === "down" && mustOpen(downs, recent, policy))
@@ -95,8 +98,12 @@ function opened(
     until: now + Math.round(openMs),
     step: step + 1,
     // From before the outage: while the breaker is open or ramping, the rate says nothing.
-    ramp: state.ramp ?? Math.max(policy.ramp, Math.floor(rate * RAMP_FACTOR)),
+    ramp: state.ramp ?? rampFor(rate, policy),
   }
+}
+
+function rampFor(rate: number, { ramp }: BreakerPolicy): number {
+  return Math.max(ramp, Math.floor(rate * RAMP_FACTOR))
 }
 
 /** Without jitter. */
@@ -115,8 +122,22 @@ function stepAfterHealth({ step, since }: Protection, policy: BreakerPolicy, now
   return left
 }
 
-function ramping(state: Protection, policy: BreakerPolicy, now: number): Protection {
-  return { ...state, phase: "ramping", since: now, downs: 0, ramp: state.ramp ?? policy.ramp }
+/** Without a backlog there is nothing to ramp. A breaker that was opened by hand takes the rate that the owner still remembers. */
+function recovered(
+  state: Protection,
+  { rate, isBacklogGone }: Recent,
+  policy: BreakerPolicy,
+  now: number,
+): Protection {
+  const after = { ...state, since: now, downs: 0 }
+  if (isBacklogGone) return { ...after, phase: "closed", ramp: null }
+  return { ...after, phase: "ramping", ramp: state.ramp ?? rampFor(rate, policy) }
+}
+
+/** The policy has no breaker any more, or one that only reports: nothing holds or slows the lane. */
+export function withoutBreaker(state: Protection): Protection {
+  if (state.phase === "closed" && state.until === null) return state
+  return { ...state, phase: "closed", since: 0, until: null, step: 0, downs: 0, ramp: null }
 }
 
 /** A ramp that lasts this long limits a receiver that works: a sender that sends more than the limit would never catch up. */
@@ -151,5 +172,5 @@ export function reset({ failures, failingSince, isFailing, lastError, warnings }
 
 /** By an operator: open now, as after a failure. */
 export function tripped(state: Protection, policy: BreakerPolicy, now: number, random: Random): Protection {
-  return opened({ ...state, downs: 0 }, { rate: 0 }, policy, now, random)
+  return { ...opened({ ...state, downs: 0 }, { rate: 0 }, policy, now, random), ramp: state.ramp }
 }

@@ -11,8 +11,14 @@ const MINUTE_MS = 60_000
 type Spent = Pick<Protection, "spent" | "spentAt">
 
 /** Tokens flow back with time. */
-export function spentNow({ spent, spentAt }: Spent, { perMinute }: BudgetPolicy, now: number): number {
-  return spent === 0 ? 0 : Math.max(0, spent - (Math.max(0, now - spentAt) / MINUTE_MS) * perMinute)
+export function spentNow(
+  { spent, spentAt }: Spent,
+  { tokens, perMinute }: BudgetPolicy,
+  now: number,
+): number {
+  if (spent === 0) return 0
+  const back = (Math.max(0, now - spentAt) / MINUTE_MS) * perMinute
+  return Math.max(0, Math.min(spent, tokens) - back)
 }
 
 /** How many retries may start; `inHand`: retries that are queued or in flight, each of which may still fail. */

@@ -11,8 +11,8 @@ const DAY = 24 * HOUR
 const POLICY = PRESETS.standard.autoDisable
 
 const failed = (state: Protection, now = NOW, isRetry = false) =>
-  learnAttempt(state, "HTTP 500", isRetry, now)
-const succeeded = (state: Protection, now = NOW) => learnAttempt(state, null, false, now)
+  learnAttempt(state, "HTTP 500", isRetry, false, now)
+const succeeded = (state: Protection, now = NOW) => learnAttempt(state, null, false, false, now)
 
 function failedTimes(times: number, state: Protection = HEALTHY): Protection {
   return Array.from({ length: times }).reduce<Protection>((before) => failed(before), state)
@@ -26,6 +26,10 @@ test("an endpoint is failing after five failures in a row of any deliveries", ()
 test("a failed retry makes it failing at once, unless a success came in between", () => {
   expect(failed(failed(HEALTHY), NOW + 5000, true).isFailing).toBe(true)
   expect(failed(succeeded(failed(HEALTHY)), NOW + 5000, true).isFailing).toBe(false)
+})
+
+test("one failure is enough if no success came of late and the next attempt is far away", () => {
+  expect(learnAttempt(HEALTHY, "HTTP 404", false, true, NOW).isFailing).toBe(true)
 })
 
 test("it is told once when it begins, at a day, at three days, and when it recovers", () => {
@@ -54,11 +58,12 @@ test.each([
 })
 
 test("the last error is kept until a success, also while the endpoint is enabled again", () => {
-  const state = learnAttempt(failedTimes(4), "timeout", true, NOW)
+  const state = learnAttempt(failedTimes(4), "timeout", true, false, NOW)
   expect(state.lastError).toBe("timeout")
-  expect(enabledAgain(state)).toEqual({ ...HEALTHY, isFailing: true, lastError: "timeout" })
-  expect(succeeded(enabledAgain(state))).toEqual(HEALTHY)
-  expect(enabledAgain(failed(HEALTHY))).toBe(HEALTHY)
+  expect(enabledAgain(state, false, NOW)).toEqual({ ...HEALTHY, isFailing: true, lastError: "timeout" })
+  expect(succeeded(enabledAgain(state, false, NOW))).toEqual(HEALTHY)
+  expect(enabledAgain(failed(HEALTHY), false, NOW)).toBe(HEALTHY)
+  expect(enabledAgain(state, true, NOW)).toMatchObject({ phase: "ramping", since: NOW, isFailing: true })
 })
 
 test("a success of a healthy endpoint changes nothing", () => {
@@ -71,7 +76,7 @@ test("any outcomes keep the counts right, and the state can be stored", () => {
       let [state, now, inARow]: [Protection, number, number] = [HEALTHY, NOW, 0]
       for (const [isSuccess, isRetry, ms] of steps) {
         now += ms
-        state = learnAttempt(state, isSuccess ? null : "timeout", isRetry, now)
+        state = learnAttempt(state, isSuccess ? null : "timeout", isRetry, false, now)
         inARow = isSuccess ? 0 : inARow + 1
         expect(state.failures).toBe(inARow)
         expect(state.failingSince === null).toBe(inARow === 0)

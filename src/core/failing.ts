@@ -9,13 +9,15 @@ const HOUR_MS = 3_600_000
 export const WARNINGS_MS: readonly number[] = [24 * HOUR_MS, 72 * HOUR_MS]
 
 /**
- * `error`: null for a success. Five failures in a row, or a failed retry with no success since the failure before it: with the schedule of `standard`, an endpoint
- * with a single delivery is failing after five seconds, and not after hours.
+ * `error`: null for a success. An endpoint is failing after five failures in a row, after a failed retry with no success since the failure
+ * before it, or after a failure that `isAlone`: no success came of late, and the next attempt is more than half a minute away. So an operator
+ * hears of it within a minute.
  */
 export function learnAttempt(
   state: Protection,
   error: string | null,
   isRetry: boolean,
+  isAlone: boolean,
   now: number,
 ): Protection {
   if (error === null) {
@@ -24,7 +26,7 @@ export function learnAttempt(
   }
   const failures = state.failures + 1
   const failingSince = state.failingSince ?? now
-  const isFailing = state.isFailing || failures >= FAILING_ATTEMPTS || (failures >= 2 && isRetry)
+  const isFailing = state.isFailing || failures >= FAILING_ATTEMPTS || (failures >= 2 && isRetry) || isAlone
   const warnings = isFailing ? WARNINGS_MS.filter((ms) => now - failingSince >= ms).length : 0
   return {
     ...state,
@@ -36,9 +38,14 @@ export function learnAttempt(
   }
 }
 
-/** An operator enabled the endpoint: failures from before would disable it again at once. It is failing until its next success. */
-export function enabledAgain(state: Protection): Protection {
-  return state.isFailing ? { ...HEALTHY, isFailing: true, lastError: state.lastError } : HEALTHY
+/**
+ * An operator enabled the endpoint: failures from before would disable it again at once. It is failing until its next success. The backlog
+ * of one that was disabled because it failed goes out slowly, as after an open breaker.
+ */
+export function enabledAgain(state: Protection, wasFailing: boolean, now: number): Protection {
+  const { isFailing, lastError } = state
+  const after = isFailing ? { ...HEALTHY, isFailing, lastError } : HEALTHY
+  return wasFailing ? { ...after, phase: "ramping", since: now } : after
 }
 
 export type FailingTransition = "failing" | "recovered"
@@ -49,7 +56,7 @@ export function failingTransition(before: Protection, after: Protection): Failin
   return before.isFailing && !after.isFailing ? "recovered" : null
 }
 
-/** When an endpoint that goes on failing is disabled; null: it is not, or only once it has had more failures. */
+/** When an endpoint that goes on failing is disabled at the earliest; it must have had enough failures by then. Null: never. */
 export function disablesAt({ failingSince }: Protection, policy: AutoDisablePolicy | false): number | null {
   return policy === false || failingSince === null ? null : failingSince + policy.after * 1000
 }

@@ -60,8 +60,9 @@ export interface GateUpdate extends LearnedGate {
   readonly closes: boolean
   /** Why the endpoint is disabled with this update; null: it is not. */
   readonly disables: DisableReason | null
-  /** Told when the update is written; not stored. */
+  /** Told when the update is written, with the state before; not stored. */
   readonly transitions: readonly GateTransition[]
+  readonly previous: Protection
 }
 
 export interface Closed<R extends GateReason = GateReason> {

@@ -19,7 +19,7 @@ export function reasonOf(
     case "open":
       return sentence(whyOpen(facts), lastError(facts), nextRequest(facts, now))
     case "failing":
-      return sentence(whyFailing(facts.protection), lastError(facts), disabling(facts))
+      return sentence(whyFailing(facts.protection), lastError(facts), slowedBy(facts, now), disabling(facts))
     case "degraded":
     case "healthy":
       return sentence(rateText(lastHour), lastError(facts), slowedBy(facts, now))
@@ -69,7 +69,7 @@ function whyFailing({ failures }: Protection): string {
 
 function disabling({ protection, policy: { autoDisable } }: HealthFacts): string | null {
   const at = disablesAt(protection, autoDisable)
-  return at === null ? null : `without a success it is disabled at ${timeText(at)}`
+  return at === null ? null : `without a success it is disabled at ${timeText(at)} at the earliest`
 }
 
 function rateText({ attempts, successRate }: AttemptWindow): string {
@@ -79,7 +79,10 @@ function rateText({ attempts, successRate }: AttemptWindow): string {
 
 function slowedBy({ holdUntil, protection, policy }: HealthFacts, now: number): string | null {
   if (holdUntil !== null && holdUntil > now) return `a Retry-After holds it until ${timeText(holdUntil)}`
-  const isRamping = protection.phase === "ramping" && policy.breaker !== false
+  const { retriesAt } = protection
+  if (policy.budget !== false && retriesAt !== null && retriesAt > now)
+    return `the retry budget is spent; retries wait until ${timeText(retriesAt)}`
+  const isRamping = protection.phase === "ramping" && policy.breaker !== false && !policy.breaker.report
   return isRamping ? "the backlog of an outage goes out slowly" : null
 }
 

@@ -18,6 +18,7 @@ const FACTS: HealthFacts = {
   paused: false,
   pausedAt: null,
   holdUntil: null,
+  createdAt: 0,
   protection: HEALTHY,
   policy: POLICY,
 }
@@ -108,7 +109,7 @@ test.each<[Partial<HealthFacts>, readonly HourlySum[], string]>([
   [
     protection({ ...FAILING, lastError: "HTTP 503" }),
     [],
-    `the last 5 attempts failed; last error: HTTP 503; without a success it is disabled at ${new Date(NOW - 6 + 5 * DAY).toISOString().replace(/\.\d+Z/, "Z")}`,
+    `the last 5 attempts failed; last error: HTTP 503; without a success it is disabled at ${new Date(NOW - 6 + 5 * DAY).toISOString().replace(/\.\d+Z/, "Z")} at the earliest`,
   ],
   [
     { ...protection({ ...FAILING, lastError: "HTTP 503" }), policy: WITHOUT_BREAKER },
@@ -177,6 +178,7 @@ test("any facts have one state, with a reason, and a worse fact never makes it b
     paused: fc.boolean(),
     pausedAt: time,
     holdUntil: time,
+    createdAt: fc.nat(NOW),
     protection: fc.record({
       phase: fc.constantFrom("closed", "open", "ramping"),
       since: fc.nat(NOW),

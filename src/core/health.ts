@@ -22,7 +22,8 @@ export interface HealthFacts {
   readonly pausedAt: number | null
   readonly holdUntil: number | null
   readonly protection: Protection
-  readonly policy: Pick<Policy, "breaker" | "autoDisable">
+  readonly createdAt: number
+  readonly policy: Pick<Policy, "breaker" | "budget" | "autoDisable">
 }
 
 export interface Health {
@@ -73,7 +74,7 @@ function sinceOf(health: HealthState, facts: HealthFacts, sums: readonly HourlyS
     case "failing":
       return facts.protection.failingSince
     case "degraded":
-      return degradedSince(sums)
+      return Math.max(degradedSince(sums) ?? 0, facts.createdAt)
     case "healthy":
       return null
     default:

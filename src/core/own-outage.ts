@@ -76,7 +76,7 @@ export const NO_OUTAGE: OutageState = {
 
 export type NetworkSign = "answered" | "unanswered"
 
-/** What an attempt says about our network; null: nothing. */
+/** The evidence of an attempt about our network; null: none. */
 export function networkSignOf(outcome: Outcome, hasStatus: boolean): NetworkSign | null {
   if (outcome.kind === "response" || outcome.kind === "ack") return "answered"
   if (outcome.kind !== "failure") return null

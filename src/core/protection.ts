@@ -63,28 +63,45 @@ export function writeProtection({ until: _until, ...rest }: Protection): string 
   return changed.length === 0 ? null : JSON.stringify(Object.fromEntries(changed))
 }
 
+/** The last time that a `Date` can have. */
+const LAST_TIME = 8_640_000_000_000_000
+/** Larger numbers would not fit into columns, or make loops long. */
+const MOST = {
+  since: LAST_TIME,
+  step: 64,
+  downs: 1e9,
+  spent: 1e9,
+  spentAt: LAST_TIME,
+  failures: 1e9,
+  warnings: 100,
+} as const satisfies Partial<Protection>
+
 /** Takes any text: an operator may have typed it. A field that is not valid has its healthy value. */
 export function readProtection(stored: string | null, until: number | null): Protection {
   if (stored === null && until === null) return HEALTHY
   const given = parsed(stored)
-  const number = (field: "since" | "step" | "downs" | "spent" | "spentAt" | "failures" | "warnings") => {
+  const number = (field: keyof typeof MOST) => {
     const value = given[field]
-    return typeof value === "number" && value >= 0 ? value : HEALTHY[field]
+    return typeof value === "number" && value >= 0 ? Math.min(value, MOST[field]) : HEALTHY[field]
+  }
+  const time = (field: "retriesAt" | "failingSince") => {
+    const value = given[field]
+    return typeof value === "number" && value >= 0 && value <= LAST_TIME ? value : null
   }
   const phase = BREAKER_PHASES.find((one) => one === given.phase) ?? (stored === null ? "open" : "closed")
   return {
     phase,
     since: number("since"),
-    until,
+    until: until && Math.min(until, LAST_TIME),
     step: number("step"),
     downs: number("downs"),
-    ramp: typeof given.ramp === "number" && given.ramp >= 1 ? Math.floor(given.ramp) : null,
+    ramp: typeof given.ramp === "number" && given.ramp >= 1 ? Math.floor(Math.min(given.ramp, 10_000)) : null,
     spent: number("spent"),
     spentAt: number("spentAt"),
-    retriesAt: typeof given.retriesAt === "number" ? given.retriesAt : null,
+    retriesAt: time("retriesAt"),
     reported: given.reported === true,
     failures: number("failures"),
-    failingSince: typeof given.failingSince === "number" ? given.failingSince : null,
+    failingSince: time("failingSince"),
     isFailing: given.isFailing === true,
     lastError: typeof given.lastError === "string" ? given.lastError : null,
     warnings: number("warnings"),

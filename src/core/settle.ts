@@ -170,7 +170,7 @@ function retry(attempted: Change, outcome: AttemptOutcome, input: SettleInput): 
 
   const holdMs = laneHoldMs(outcome, policy, wallMs)
   const scheduledMs = delayMs(policy, attempted.attemptCount, random)
-  const dueAt = nowMs + Math.max(adaptedDelayMs(policy, outcome, scheduledMs), holdMs)
+  const dueAt = nowMs + Math.max(adaptedDelayMs(policy, outcome, scheduledMs, holdMs), holdMs)
   return {
     ...attempted,
     status: "failed",

@@ -78,7 +78,7 @@ function upSince({ uptime, outage }: LaneDependencies, now: number): number {
 
 /** The outcome of a delivery that ends without a request; null: send it. */
 function whyNotSent(
-  { target, targetError, gate }: LaneState,
+  { target, targetError, gate, limits }: LaneState,
   delivery: ClaimedDelivery,
   now: number,
   upSince: number,
@@ -87,7 +87,7 @@ function whyNotSent(
   if (gate.deleted) return { kind: "cancelled" }
   if (delivery.payload === null) return { kind: "expunged" }
   if (target === null) return { kind: "fault", detail: targetError }
-  const sendableSince = Math.max(upSince, target.endpoint.resumedAt ?? 0, gate.sendableSince(now))
+  const sendableSince = Math.max(upSince, target.endpoint.resumedAt ?? 0, gate.sendableSince(now, limits))
   return isOverdue(delivery, target.policy, now, sendableSince) ? { kind: "overdue" } : null
 }
 

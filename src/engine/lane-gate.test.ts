@@ -3,7 +3,7 @@ import type { GateUpdate, LoadedGate } from "../core/gate.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { PRESETS } from "../core/presets.ts"
 import { HEALTHY } from "../core/protection.ts"
-import { type GateLimits, LaneGate } from "./lane-gate.ts"
+import { type GateLimits, LaneGate, type Probe } from "./lane-gate.ts"
 import { ApplicationRates } from "./limits.ts"
 
 const NOW = 1_000_000
@@ -33,8 +33,8 @@ const BUSY = { kind: "response", status: 429, excerpt: "", retryAfter: "60" } as
 
 const gate = () => new LaneGate(new ApplicationRates(), () => 0.5)
 
-function ended(outcome: Outcome, sending = 1, probe: number | null = null, now = NOW) {
-  return { outcome, probe, sending, most: 4, isBacklogGone: false, isRetry: false, now }
+function ended(outcome: Outcome, sending = 1, probe: Probe = null, now = NOW) {
+  return { outcome, probe, sending, most: 4, isBacklogGone: false, isRetry: false, retryAt: null, now }
 }
 
 /** The gate learns of a 429 or a 410. */
@@ -217,4 +217,54 @@ test("a breaker that only reports starts every request", () => {
   ])
   expect(lane.mayStart(NOW, 0, limits)).toBeNull()
   expect(lane.learn(ended(SUCCESS), limits, NOTHING)?.transitions).toEqual(["closed", "recovered"])
+})
+
+test("a new run of the lane has a probe of its own; the probe of the run before decides nothing", () => {
+  const lane = opened()
+  const now = NOW + 30_000
+  const lost = lane.started(now, PROTECTED)
+  lane.begin()
+  expect(lane.mayStart(now, 0, PROTECTED)).toBeNull()
+  lane.load({ ...OPEN, protection: { ...HEALTHY, phase: "open", since: NOW, until: now, step: 1 } })
+  const own = lane.started(now, PROTECTED)
+  lane.ended(lost)
+  expect(lane.mayStart(now, 1, PROTECTED)).toEqual({ reason: "probe", until: null })
+  lane.learn(ended(SUCCESS, 1, lost, now), PROTECTED, NOTHING)
+  expect(lane.protection.phase).toBe("open")
+  lane.learn(ended(SUCCESS, 1, own, now), PROTECTED, NOTHING)
+  expect(lane.protection.phase).toBe("ramping")
+})
+
+test("a probe that leaves nothing waiting closes the breaker without a ramp", () => {
+  const lane = opened()
+  const now = NOW + 30_000
+  const probe = lane.started(now, PROTECTED)
+  lane.learn({ ...ended(SUCCESS, 1, probe, now), isBacklogGone: true }, PROTECTED, NOTHING)
+  expect(lane.protection).toMatchObject({ phase: "closed", ramp: null })
+})
+
+test.each([
+  false,
+  { ...(PRESETS.standard.breaker as object), report: true },
+])("a policy without an active breaker ends a ramp and a half-open breaker: %o", (breaker) => {
+  const limits = { ...LIMITS, breaker } as GateLimits
+  const lane = gate()
+  for (const phase of ["open", "ramping"] as const) {
+    lane.load({ ...OPEN, protection: { ...HEALTHY, phase, since: NOW, until: NOW, ramp: 1 } })
+    expect(lane.sendableSince(NOW + 5, limits)).toBe(0)
+    lane.started(NOW + 5, limits)
+    expect(lane.mayStart(NOW + 5, 0, limits)).toBeNull()
+    const update = lane.learn(ended(SUCCESS, 1, null, NOW + 5), limits, NOTHING)
+    expect(update?.protection).toMatchObject({ phase: "closed", until: null, ramp: null })
+    lane.unlearn()
+  }
+})
+
+test("a breaker that was opened by hand ramps at the rate that the owner remembers", () => {
+  const lane = gate()
+  for (let i = 0; i < 3000; i++) lane.learn(ended(SUCCESS, 1, null, NOW + i), PROTECTED, NOTHING)
+  const until = NOW + 33_000
+  lane.load({ ...OPEN, epoch: 1, protection: { ...HEALTHY, phase: "open", since: NOW, until, step: 1 } })
+  lane.learn(ended(SUCCESS, 1, lane.started(until, PROTECTED), until), PROTECTED, NOTHING)
+  expect(lane.protection.ramp).toBeGreaterThan(50)
 })

@@ -3,7 +3,7 @@
  * time, so the decision is local; the stored part comes with each fetch.
  */
 import type { Random } from "../core/backoff.ts"
-import { learn, rampAt, signalOf, transitionOf } from "../core/breaker.ts"
+import { learn, rampAt, signalOf, transitionOf, withoutBreaker } from "../core/breaker.ts"
 import { learnCost, nextRetryAt, retriesLeft } from "../core/budget.ts"
 import { failingTransition, learnAttempt, mustDisable } from "../core/failing.ts"
 import { type Closed, closedBy, type GateUpdate, type LearnedGate, type LoadedGate } from "../core/gate.ts"
@@ -23,8 +23,8 @@ export interface GateLimits {
   readonly autoDisable: AutoDisablePolicy | false
 }
 
-/** Names the open interval that a probe ends; null for other requests. An older probe does not decide a later interval. */
-export type Probe = number | null
+/** The probe of a half-open breaker; null for other requests. `interval`: the open interval that it ends; it decides no later one. */
+export type Probe = { readonly interval: number } | null
 
 /** An attempt that ended, as far as the gate needs it. */
 export interface Ended {
@@ -38,14 +38,20 @@ export interface Ended {
   readonly isBacklogGone: boolean
   /** Whether the delivery had been attempted before. */
   readonly isRetry: boolean
+  /** When the delivery is attempted again; null: never. */
+  readonly retryAt: number | null
   readonly now: number
 }
 
-/** What the settlement of an outcome asks of the gate: a Retry-After, and whether the endpoint is disabled. */
+/** The demands of a settlement on the gate: a Retry-After, and whether the endpoint is disabled. */
 export interface Closing {
   readonly holdUntil: number | null
   readonly disables: boolean
 }
+
+/** The next attempt is far away, and a success was long ago: nothing else would tell within a minute that the endpoint fails. */
+const ALONE_MS = 30_000
+const LATELY_MS = 300_000
 
 const OPEN: LoadedGate = {
   deleted: false,
@@ -70,12 +76,19 @@ export class LaneGate {
   #unwritten: (LearnedGate & { readonly revision: number; readonly disabled: boolean }) | null = null
   #revision = 0
   #probe: Probe = null
+  #lastSuccessAt = Number.NEGATIVE_INFINITY
   /** A fetch found nothing more to send: the ramp ends with the next success. */
   #isCaughtUp = false
 
   constructor(appRates: ApplicationRates, random: Random) {
     this.#appRates = appRates
     this.#random = random
+  }
+
+  /** A new run of the lane begins. Requests of an earlier run that are still in flight decide nothing any more. */
+  begin(): void {
+    this.#probe = null
+    this.#unwritten = null
   }
 
   /** Takes the state that a fetch read, unless a settle was written since. An operator's reset overrides outcomes that are not written yet. */
@@ -114,8 +127,8 @@ export class LaneGate {
   }
 
   /** Since when deliveries could be tried: Posthorn holds them while the breaker is open, in a ramp, and while the budget is spent. */
-  sendableSince(now: number): number {
-    const { phase, until, retriesAt } = this.protection
+  sendableSince(now: number, limits: GateLimits): number {
+    const { phase, until, retriesAt } = protectionBy(limits, this.protection)
     return phase === "ramping" ? now : Math.max(until ?? 0, Math.min(retriesAt ?? 0, now))
   }
 
@@ -124,7 +137,7 @@ export class LaneGate {
     const closed = this.closed(now)
     if (closed !== null) return closed
     if (this.#isHalfOpen(limits)) {
-      if (this.#probe === this.#interval) return { reason: "probe", until: null }
+      if (this.#probe?.interval === this.#interval) return { reason: "probe", until: null }
     } else if (sending >= this.allowed(limits)) return { reason: "concurrency", until: null }
     const waitMs = this.#rateWaitMs(now, limits)
     if (waitMs > 0) return { reason: "rate", until: now + waitMs }
@@ -153,7 +166,7 @@ export class LaneGate {
     if (appRateLimit !== null) this.#appRates.of(appId).started(now)
     if (this.#rampOf(limits, now) !== null) this.#rampRate.started(now)
     if (!this.#isHalfOpen(limits)) return null
-    this.#probe = this.#interval
+    this.#probe = { interval: this.#interval }
     return this.#probe
   }
 
@@ -167,21 +180,23 @@ export class LaneGate {
 
   /** The open interval is over, and no probe has decided yet. Callers have seen that the gate is not closed. */
   #isHalfOpen({ breaker }: GateLimits): boolean {
-    return breaker !== false && !breaker.report && this.protection.phase === "open"
+    return isActive(breaker) && this.protection.phase === "open"
   }
 
   #rampOf({ breaker }: GateLimits, now: number): number | null {
-    return breaker === false ? null : rampAt(this.protection, breaker, now)
+    return isActive(breaker) ? rampAt(this.protection, breaker, now) : null
   }
 
   /** Null when nothing changed that has to be stored. The gate is closed at once; the update is written with the settle. */
   learn(ended: Ended, limits: GateLimits, { holdUntil, disables }: Closing): GateUpdate | null {
     const { outcome, probe, sending, most, now } = ended
     const before = this.#state()
-    const learned = this.#protectionAfter(ended, limits, before.protection)
-    const protection = isAttempt(outcome) ? afterAttempt(learned, outcome, ended, limits) : learned
+    const learned = this.#protectionAfter(ended, limits, protectionBy(limits, before.protection))
+    const isAlone = (ended.retryAt ?? 0) > now + ALONE_MS && now - this.#lastSuccessAt > LATELY_MS
+    const protection = isAttempt(outcome) ? afterAttempt(learned, outcome, isAlone, ended, limits) : learned
     this.ended(probe)
     const isGood = isSuccess(outcome)
+    if (isGood) this.#lastSuccessAt = now
     if (protection.phase === "ramping" && before.protection.phase !== "ramping") this.#concurrency.restart()
     if (outcome.kind === "failure") this.#concurrency.failed()
     else if (isGood && protection.phase === "ramping") this.#concurrency.doubled(sending, most)
@@ -198,7 +213,8 @@ export class LaneGate {
       transitionOf(before.protection, protection),
       failingTransition(before.protection, protection),
     ].filter((one) => one !== null)
-    return { ...next, epoch: before.epoch, closes, disables: disableReason, transitions }
+    const { epoch, protection: previous } = before
+    return { ...next, epoch, closes, disables: disableReason, transitions, previous }
   }
 
   #protectionAfter(
@@ -209,10 +225,10 @@ export class LaneGate {
     const signal = signalOf(outcome)
     if (signal === null || breaker === false) return before
     const recent = {
-      ...this.#recent.add(signal, breaker.window, now),
+      ...this.#recent.add(signal, probe !== null, breaker.window, now),
       isBacklogGone: isBacklogGone || this.#isCaughtUp,
     }
-    const isProbe = probe === this.#interval
+    const isProbe = probe !== null && probe === this.#probe && probe.interval === this.#interval
     const after = learn(before, signal, isProbe, recent, breaker, now, this.#random)
     if (after.phase === before.phase) return after
     this.#recent.forgetWindow()
@@ -254,13 +270,23 @@ export class LaneGate {
   }
 }
 
+function isActive(breaker: BreakerPolicy | false): breaker is BreakerPolicy {
+  return breaker !== false && !breaker.report
+}
+
+/** The policy may have changed since the breaker opened. */
+function protectionBy({ breaker }: GateLimits, protection: Protection): Protection {
+  return isActive(breaker) ? protection : withoutBreaker(protection)
+}
+
 function afterAttempt(
   learned: Protection,
   outcome: AttemptOutcome,
+  isAlone: boolean,
   { isRetry, probe, now }: Ended,
   { budget }: GateLimits,
 ): Protection {
-  const attempted = learnAttempt(learned, briefError(outcome), isRetry, now)
+  const attempted = learnAttempt(learned, briefError(outcome), isRetry, isAlone, now)
   return budget === false ? attempted : learnCost(attempted, outcome, isRetry && probe === null, budget, now)
 }
 

@@ -55,6 +55,7 @@ export class LaneRun implements LaneListener {
     this.#deps = deps
     this.claim = claim
     this.#lane = lane
+    lane.gate.begin()
     this.#listener = listener
     this.#alarm = new Alarm(deps.clock, this.#step)
     this.#session = store.openLane(claim, this, lane.target?.endpoint.version ?? null)
@@ -248,7 +249,7 @@ export class LaneRun implements LaneListener {
       void this.#sender.giveBack(this.#takeQueue())
       return { kind: "dry", until: closed.until }
     }
-    if (deliveries.length + this.#sender.queue.length + this.#sender.sending.size === 0)
+    if (deliveries.length + this.#sender.queue.length + this.#sender.sending.size === 0 && !isRetryLimited)
       this.#lane.gate.caughtUp()
     if (mustGiveWay(this.#deps, this.#sender)) this.#leave("gives way")
     const found = machine.foundBy(deliveries.length, nextDueAt, this.#lane.isOrdered, beside, now)

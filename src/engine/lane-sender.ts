@@ -81,7 +81,7 @@ export class LaneSender implements SettlementListener {
     return this.queue.retries + this.#retriesInFlight
   }
 
-  /** All that the lane has in hand are retries that get no slot. */
+  /** The lane has only retries in hand, and they get no slot. */
   get waitsForRetrySlot(): boolean {
     return this.#areRetriesBlocked && this.sending.size === 0 && this.queue.length === this.queue.retries
   }
@@ -158,7 +158,9 @@ export class LaneSender implements SettlementListener {
     const { gate, limits, target } = this.#lane
     const settlement = toSettlement(this.#deps, delivery, tried, (target ?? tried.target)?.policy)
     const { holdLaneUntil: holdUntil, disableEndpoint: disables } = settlement.change
-    const ended = this.#endedOf(delivery, tried, probe)
+    const ended = this.#endedOf(delivery, tried, probe, settlement.change.nextRetryAt)
+    // The lane has another owner, or a new run: the store refuses this outcome.
+    if (this.#listener.isEnded()) return settlement
     const update = gate.learn(ended, limits, { holdUntil, disables })
     if (update?.closes) this.#listener.held(gate.closed(ended.now)?.until ?? null)
     if (update === null) return settlement
@@ -166,7 +168,12 @@ export class LaneSender implements SettlementListener {
     return { ...settlement, change: { ...settlement.change, disableEndpoint }, gate: update }
   }
 
-  #endedOf(delivery: ClaimedDelivery, { outcome, startedAt }: Tried, probe: Probe): Ended {
+  #endedOf(
+    delivery: ClaimedDelivery,
+    { outcome, startedAt }: Tried,
+    probe: Probe,
+    retryAt: number | null,
+  ): Ended {
     const { clock, load } = this.#deps
     const { concurrency } = this.#lane.limits
     const now = clock.now()
@@ -177,6 +184,7 @@ export class LaneSender implements SettlementListener {
       most: isSuccess(outcome) ? load.mostAfter(now - startedAt, concurrency) : concurrency,
       isBacklogGone: this.queue.length + this.sending.size === 0 && this.#listener.isDry(),
       isRetry: isRetry(delivery),
+      retryAt,
       now,
     }
   }
@@ -186,7 +194,8 @@ export class LaneSender implements SettlementListener {
     const { change, attempt, gate } = pending.settlement
     const { clock, load, transport } = this.#deps
     try {
-      if (gate !== null) this.#lane.gate.written(this.#claim.token, gate.revision)
+      if (gate !== null && result !== "stale") this.#lane.gate.written(this.#claim.token, gate.revision)
+      else if (gate !== null && !this.#listener.isEnded()) this.#lane.gate.unlearn()
       load.wrote(clock.now() - settledAt)
       this.#listener.dueAt(result === "applied" ? change.nextRetryAt : clock.now())
       if (result === "applied") this.#emit("delivery.settled", pending)
@@ -220,7 +229,7 @@ export class LaneSender implements SettlementListener {
       this.#deps.events.emit(
         to === "opened" || to === "closed"
           ? breakerEvent(to, endpoint, gate.protection, at, error, isReport)
-          : failingEvent(to, endpoint, gate.protection, policy, at, error),
+          : failingEvent(to, endpoint, gate.protection, gate.previous, policy, at, error),
       )
   }
 

@@ -1,5 +1,5 @@
-/** What the beginning and the end of an outage of our own network do beside the guard: the operator is told, and breakers close again. */
-import { reset } from "../core/breaker.ts"
+/** Effects of an outage of our own network beside the guard: the operator is told, and breakers close again. */
+import { withoutBreaker } from "../core/breaker.ts"
 import { breakerEvent } from "../observe/endpoint-events.ts"
 import type { OutageChange } from "../observe/event-stream.ts"
 import type { Endpoint } from "../store/store.ts"
@@ -39,7 +39,7 @@ export async function closeBreakers(
     const { protection } = gate
     try {
       // With the protection from memory: the settle that opened the breaker may not be written yet, and is refused after this.
-      await store.updateEndpoint(endpoint.id, { protection: reset(protection) }, now)
+      await store.updateEndpoint(endpoint.id, { protection: withoutBreaker(protection) }, now)
       changed(endpoint)
       events.emit(breakerEvent("closed", endpoint, protection, clock.now()))
     } catch (error) {

@@ -6,7 +6,7 @@ const WINDOW_PARTS = 6
 const RATE_MS = 300_000
 const RATE_PARTS = 5
 
-/** Only failures open a breaker: a success needs no sums. */
+/** Only failures and probes change a breaker: another success needs no sums. */
 const NOTHING = { attempts: 0, downs: 0, rate: 0 }
 
 export class RecentAttempts {
@@ -15,14 +15,14 @@ export class RecentAttempts {
   #attempts = new RecentCount(1, 1)
   #downs = new RecentCount(1, 1)
 
-  add(signal: Signal, windowSeconds: number, now: number): Omit<Recent, "isBacklogGone"> {
+  add(signal: Signal, isProbe: boolean, windowSeconds: number, now: number): Omit<Recent, "isBacklogGone"> {
     if (windowSeconds !== this.#windowSeconds) this.#resize(windowSeconds)
     this.#attempts.add(now)
-    if (signal === "up") {
+    if (signal === "up" && !isProbe) {
       this.#good.add(now)
       return NOTHING
     }
-    this.#downs.add(now)
+    if (signal === "down") this.#downs.add(now)
     return {
       attempts: this.#attempts.sum(now),
       downs: this.#downs.sum(now),

@@ -13,10 +13,10 @@ function takeAll(slots: Slots, isRetry: boolean, tryAgain: () => void = () => {}
   }
 }
 
-test("retries leave a fifth of the slots to first attempts, also while no first attempt waits", () => {
+test("retries leave half of the slots to first attempts, also while no first attempt waits", () => {
   const slots = new Slots(10, new TestClock())
-  expect(takeAll(slots, true)).toHaveLength(8)
-  expect(takeAll(slots, false)).toHaveLength(2)
+  expect(takeAll(slots, true)).toHaveLength(5)
+  expect(takeAll(slots, false)).toHaveLength(5)
 })
 
 test("first attempts may take all slots", () => {
@@ -34,12 +34,12 @@ test("while first attempts wait, retries take no more than a fifth", () => {
   }
   start()
   expect(started).toBe(0)
-  for (const slot of retries.slice(0, 6)) {
+  for (const slot of retries.slice(0, 3)) {
     start()
     expect(slots.take(0, 0, true, () => {})).toBeNull()
     slots.release(slot)
   }
-  expect(started).toBe(6)
+  expect(started).toBe(3)
 })
 
 test("retries get their fifth although first attempts always wait", () => {

@@ -7,8 +7,9 @@ import { type Instruments, NO_INSTRUMENTS } from "../observe/instruments.ts"
 
 /** A lane may take a fifth of the free slots, so that many slow receivers together cannot take all of them. */
 const SHARE = 5
-/** Retries may take a fifth of the slots while first attempts wait, and all but a fifth while none does. */
-const RETRY_SHARE = 5
+/** The parts of the slots that retries may take while first attempts wait, and while none does. */
+const RETRIES_BESIDE = 1 / 5
+const MOST_RETRIES = 1 / 2
 /** A delivery that was in flight at this many crashes is sent while no other such delivery is: the next crash then names its cause. */
 const SUSPECT_STALLS = 2
 const SUSPECT_MS = 1000
@@ -35,7 +36,8 @@ export class Slots {
   readonly #most: number
   readonly #clock: Clock
   readonly #instruments: Instruments
-  readonly #retryShare: number
+  readonly #retriesBeside: number
+  readonly #mostRetries: number
   readonly #firstAttempts = new Set<() => void>()
   readonly #retries = new Set<() => void>()
   #taken = 0
@@ -46,7 +48,8 @@ export class Slots {
 
   constructor(most: number, clock: Clock, instruments = NO_INSTRUMENTS) {
     this.#most = most
-    this.#retryShare = Math.max(1, Math.floor(most / RETRY_SHARE))
+    this.#retriesBeside = Math.max(1, Math.floor(most * RETRIES_BESIDE))
+    this.#mostRetries = Math.max(1, Math.floor(most * MOST_RETRIES))
     this.#clock = clock
     this.#instruments = instruments
   }
@@ -73,7 +76,7 @@ export class Slots {
     const free = this.#most - this.#taken
     const fair = inFlightInLane === 0 || inFlightInLane < free / SHARE
     const isSuspect = stalls >= SUSPECT_STALLS
-    const isOverShare = isRetry && this.#roomForRetries <= 0
+    const isOverShare = isRetry && this.#takenByRetries >= this.#mostRetries
     if (free <= 0 || !fair || isOverShare || (isSuspect && this.#suspectTimer !== null)) {
       const waiting = isRetry ? this.#retries : this.#firstAttempts
       waiting.add(tryAgain)
@@ -86,11 +89,6 @@ export class Slots {
     generation.taken++
     generation.peak = Math.max(generation.peak, generation.taken + this.#before.taken)
     return { generation, isRetry, suspectTimer: isSuspect ? this.#blockSuspects() : null }
-  }
-
-  get #roomForRetries(): number {
-    const share = this.#firstAttempts.size > 0 ? this.#retryShare : Math.max(1, this.#most - this.#retryShare)
-    return share - this.#takenByRetries
   }
 
   release({ generation, isRetry, suspectTimer }: Slot): void {
@@ -117,9 +115,9 @@ export class Slots {
 
   /** Lets waiting lanes try again: retries up to their share, then first attempts, then retries in the room that is left. */
   offer(): void {
-    this.#offerTo(this.#retries, () => this.#takenByRetries < this.#retryShare)
+    this.#offerTo(this.#retries, () => this.#takenByRetries < this.#retriesBeside)
     this.#offerTo(this.#firstAttempts, () => true)
-    this.#offerTo(this.#retries, () => this.#roomForRetries > 0)
+    this.#offerTo(this.#retries, () => this.#takenByRetries < this.#mostRetries)
   }
 
   /** In order. A lane that still gets no slot goes to the end of the queue. */

@@ -9,7 +9,7 @@ type EndpointOfEvent = EndpointEvent["endpoint"]
 export function breakerEvent(
   to: "opened" | "half_open" | "closed",
   endpoint: EndpointOfEvent,
-  { until, since, downs }: Protection,
+  { until, since, failures }: Protection,
   at: number,
   error: string | null = null,
   isReport = false,
@@ -20,7 +20,7 @@ export function breakerEvent(
     endpoint,
     until: isOpen && !isReport ? until : null,
     since: isOpen ? (isReport ? at : since) : null,
-    failures: downs,
+    failures,
     error,
     isReport,
     at,
@@ -31,18 +31,20 @@ export function failingEvent(
   to: "failing" | "recovered",
   endpoint: EndpointOfEvent,
   protection: Protection,
+  previous: Protection,
   { autoDisable }: Policy,
   at: number,
   error: string | null,
 ): FailingEvent {
-  const { failures, failingSince: since } = protection
+  // A recovery tells of the failures that it ended.
+  const failing = to === "recovered" ? previous : protection
   return {
     type: `endpoint.${to}`,
     endpoint,
-    failures,
-    since,
-    disablesAt: disablesAt(protection, autoDisable),
-    error,
+    failures: failing.failures,
+    since: failing.failingSince,
+    disablesAt: to === "recovered" ? null : disablesAt(protection, autoDisable),
+    error: to === "recovered" ? previous.lastError : error,
     at,
   }
 }

@@ -10,7 +10,7 @@ import type {
 } from "./event-stream.ts"
 import type { Logger } from "./log.ts"
 
-const REOPENED = "The probe failed; the circuit breaker is open again"
+const REOPENED = "A circuit breaker stays open; the next probe comes later"
 
 export class EventLog implements EventSubscriber {
   readonly #logger: Logger
@@ -58,10 +58,9 @@ export class EventLog implements EventSubscriber {
   }
 
   #failing({ type, endpoint, failures, since, disablesAt, error }: FailingEvent): void {
-    const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId }
+    const fields = { endpoint_id: endpoint.id, app_id: endpoint.appId, failures, error, since: iso(since) }
     if (type === "endpoint.recovered") return this.#logger.warn(fields, "An endpoint works again")
-    const why = { failures, error, since: iso(since), disables_at: iso(disablesAt) }
-    this.#logger.warn({ ...fields, ...why }, "An endpoint is failing")
+    this.#logger.warn({ ...fields, disables_at: iso(disablesAt) }, "An endpoint is failing")
   }
 
   #disabled({ endpoint, reason, since }: DisabledEvent): void {
@@ -93,7 +92,11 @@ export class EventLog implements EventSubscriber {
       case "endpoint.breaker.half_open":
         return this.#logger.info(fields, "A circuit breaker is half-open; one request probes the endpoint")
       case "endpoint.breaker.closed":
-        return this.#logger.warn(fields, "A circuit breaker closed; the backlog goes out")
+        // At `info`: the first success of an endpoint that failed is a warning of its own.
+        return this.#logger.info(
+          fields,
+          isReport ? "A circuit breaker that only reports would close" : "A circuit breaker closed",
+        )
       default:
         return type satisfies never
     }

@@ -60,7 +60,7 @@ export interface BreakerEvent {
   readonly until: number | null
   /** When it first opened in this outage; null unless it opened. */
   readonly since: number | null
-  /** Failures in a row that say that the receiver is down. */
+  /** Attempts in a row without a success. */
   readonly failures: number
   /** The last one; null unless it opened. */
   readonly error: string | null
@@ -73,7 +73,7 @@ export interface BreakerEvent {
 export interface FailingEvent {
   readonly type: "endpoint.failing" | "endpoint.recovered"
   readonly endpoint: EndpointEvent["endpoint"]
-  /** Attempts in a row without a success; 0 when it recovered. */
+  /** Attempts in a row without a success; those before it, when it recovered. */
   readonly failures: number
   readonly since: number | null
   /** When the endpoint will be disabled if it goes on failing; null: never. */

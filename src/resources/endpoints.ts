@@ -430,22 +430,25 @@ export class Endpoints {
       protection: _protection,
       ...shown
     } = row
+    const policy = policyOf(row, this.#context.defaultPolicy)
     return {
       ...shown,
       retry: retryName,
-      policy: policyOf(row, this.#context.defaultPolicy),
+      policy,
       holdUntil: date(row.holdUntil),
       disabledAt: date(row.disabledAt),
       pausedAt: date(row.pausedAt),
-      breaker: breakerStatus(row.protection, this.#context.clock.now()),
+      breaker: breakerStatus(row.protection, policy, this.#context.clock.now()),
       createdAt: date(row.createdAt),
       updatedAt: date(row.updatedAt),
     }
   }
 }
 
-function breakerStatus({ phase, until }: Row["protection"], now: number): BreakerStatus {
+/** Without a breaker in the policy, an open time that was stored before still runs out. */
+function breakerStatus({ phase, until }: Row["protection"], { breaker }: Policy, now: number): BreakerStatus {
   const isOpen = until !== null && until > now
   if (isOpen) return { state: "open", until: date(until) }
+  if (breaker === false || breaker.report) return { state: "closed", until: null }
   return { state: phase === "open" ? "half_open" : phase, until: null }
 }

@@ -29,6 +29,8 @@ export interface Dialect<V> {
   startsWith(column: string): string
   /** The message with this id, as `m`, fulfils a condition. */
   ofMessage(id: string, condition: string): string
+  /** The sum of a column, at most the largest exact number. */
+  sum(column: string): string
   /** The delivery `d` is not finished. */
   readonly live: string
   /** The class of the last response to the delivery `d`. */
@@ -202,7 +204,7 @@ export function ofEndpoints<V>(dialect: Dialect<V>, filter: EndpointFilter): Con
     .narrow("e.org_id = ?", filter.orgId)
     .narrow("e.app_id = ?", filter.appId)
     .narrow("e.id = ?", filter.endpointId)
-    .narrow("(e.hold_until > ? OR e.protection IS NOT NULL)", filter.heldAfter)
+    .narrow("(e.hold_until > ? OR e.breaker_until IS NOT NULL OR e.protection IS NOT NULL)", filter.heldAfter)
     .narrow(
       `(e.disabled OR e.paused OR e.protection IS NOT NULL OR e.breaker_until IS NOT NULL OR EXISTS (
          SELECT 1 FROM attempt_rollups r WHERE r.webhook_id = e.id AND r.hour >= ? AND r.succeeded < r.attempts

@@ -44,7 +44,7 @@ export function sumRollupsOf<V>(
 ): { readonly text: string; readonly where: Conditions<V> } {
   const where = ofRollups(dialect, filter)
   const groups = by.map((dimension) => `r.${COLUMNS[dimension][0]}`)
-  const sums = SUMS.map((name) => `CAST(sum(r.${name}) AS bigint) AS ${name}`)
+  const sums = SUMS.map((name) => `${dialect.sum(`r.${name}`)} AS ${name}`)
   const grouped = groups.length === 0 ? "" : `GROUP BY ${groups.join(", ")}`
   const ordered = groups.length === 0 ? "" : `ORDER BY ${groups.join(", ")}`
   const text = `

@@ -125,8 +125,11 @@ export function toEndpoint(row: Row): Endpoint {
     rateLimit: intOrNull(row.rate_limit),
     appRateLimit: intOrNull(row.app_rate_limit),
     disabled: bool(row.disabled),
-    disabledAt: intOrNull(row.disabled_at),
-    disabledReason: DISABLE_REASONS.find((reason) => reason === row.disabled_reason) ?? null,
+    // An older version enables an endpoint without clearing them.
+    disabledAt: bool(row.disabled) ? intOrNull(row.disabled_at) : null,
+    disabledReason: bool(row.disabled)
+      ? (DISABLE_REASONS.find((reason) => reason === row.disabled_reason) ?? null)
+      : null,
     paused: bool(row.paused),
     pausedAt: intOrNull(row.paused_at),
     resumedAt: intOrNull(row.resumed_at),
@@ -159,8 +162,11 @@ export function patchEndpoint(before: Endpoint, patch: EndpointPatch, now: numbe
 /** By hand: outcomes disable endpoints in the store. */
 function disabling(before: Endpoint, after: Pick<Endpoint, "disabled">, now: number) {
   const enabled = { disabledAt: null, disabledReason: null }
-  if (!after.disabled)
-    return before.disabled ? { ...enabled, protection: enabledAgain(before.protection) } : enabled
+  if (!after.disabled) {
+    if (!before.disabled) return enabled
+    const wasFailing = before.disabledReason === "failing"
+    return { ...enabled, protection: enabledAgain(before.protection, wasFailing, now) }
+  }
   const { disabledAt, disabledReason } = before
   return before.disabled
     ? { disabledAt, disabledReason }

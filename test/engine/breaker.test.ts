@@ -6,6 +6,7 @@ import type { BreakerChangedEvent } from "../../src/observe/public-events.ts"
 import type { Harness, HarnessOptions } from "../support/harness.ts"
 import { sendMany, virtualTime } from "../support/virtual-time.ts"
 
+const SECOND = 1000
 const MINUTE = 60_000
 /** Retries come after the outage, so that each request is a first attempt or a probe. */
 const PATIENT: PolicyInput = { delays: [7200], maxAttempts: 5 }
@@ -202,13 +203,40 @@ test("a breaker that only reports holds nothing", async () => {
   expect(types()).toEqual(["opened"])
 })
 
-test("an operator's SQL on the breaker's columns harms only that endpoint", async () => {
-  const { harness, pass } = await start()
-  const id = await harness.endpoint({ retry: PATIENT }, "/typed")
-  await harness.endpoint({}, "/fine")
-  await harness.sql(`UPDATE endpoints SET protection = 'nonsense', breaker_until = 1 WHERE id = '${id}'`)
-  await sendMany(harness, 5)
-  await harness.published("delivery.delivered", 6)
-  await pass(2000, 1000)
-  await harness.published("delivery.delivered", 10)
+test("an operator's SQL on the protection harms only that endpoint, also after a restart", async () => {
+  const { harness, receiver, pass } = await start()
+  const typed = [
+    "nonsense",
+    "[]",
+    '{"phase":"open","since":1e300,"step":1e300,"downs":4}',
+    '{"spent":1e300,"spentAt":1,"retriesAt":1e300}',
+    '{"phase":"ramping","ramp":1e300,"since":-5,"failures":"x","failingSince":1e300}',
+  ]
+  const retry = { delays: [1], maxAttempts: 3, breaker: { open: 1, maxOpen: 1 } }
+  const ids: string[] = []
+  for (const i of typed.keys()) ids.push(await harness.endpoint({ retry }, `/typed/${i}`))
+  await harness.endpoint({ retry }, "/fine")
+  receiver.always("/fine", 404)
+  for (const [i, text] of typed.entries())
+    await harness.sql(`UPDATE endpoints SET protection = '${text}', breaker_until = 1 WHERE id = '${ids[i]}'`)
+  await sendMany(harness, 3)
+  await pass(SECOND, SECOND)
+  await harness.restart()
+  receiver.always("/fine", 200)
+  await pass(10 * SECOND, SECOND)
+  expect((await harness.rows()).filter(({ webhook_id }) => !ids.includes(String(webhook_id)))).toMatchObject(
+    Array.from({ length: 3 }, () => ({ status: "delivered" })),
+  )
+  expect(await harness.posthorn.endpoints.listHealth()).toHaveProperty("data.length", 6)
+})
+
+test.each([
+  "breaker_until",
+  "disabled_at",
+  "paused_at",
+])("a time that no clock has is refused in the column %s", async (column) => {
+  const { harness } = await start()
+  await harness.endpoint()
+  for (const value of ["9223372036854775807", "-1"])
+    await expect(harness.sql(`UPDATE endpoints SET ${column} = ${value}`)).rejects.toThrow(/constraint/i)
 })

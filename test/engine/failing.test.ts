@@ -31,6 +31,35 @@ test("it is failing from the first minute, with the default policy", async () =>
   ])
 })
 
+test.each([
+  401,
+  404,
+  "timeout",
+  "dns_error",
+] as const)("it is failing in the first minute after %s, whose next attempt is minutes away", async (answer) => {
+  const { harness, receiver, types } = await start()
+  await harness.endpoint()
+  receiver.always("/", answer)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  await harness.calm()
+  harness.clock.advance(59_000)
+  await harness.calm()
+  expect(types()).toEqual(["endpoint.failing"])
+})
+
+test("a single failure between successes is not told", async () => {
+  const { harness, receiver, types } = await start()
+  await harness.endpoint({ retry: { delays: [600], maxAttempts: 3 } })
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  receiver.always("/", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 2)
+  await harness.calm()
+  expect(types()).toEqual([])
+})
+
 test("warned at 24 and 72 hours, disabled after five days; what waits is held and arrives when it is enabled", async () => {
   const { harness, receiver, told, hours, types } = await start()
   const id = await harness.endpoint({ retry: HOURLY })
@@ -41,7 +70,7 @@ test("warned at 24 and 72 hours, disabled after five days; what waits is held an
   await hours(119)
   expect(types()).toEqual(["endpoint.failing", "endpoint.failing", "endpoint.failing"])
   const since = told.map(({ at }) => (at - began) / HOUR)
-  expect(since).toEqual([1, 24, 72])
+  expect(since).toEqual([0, 24, 72])
   expect(told[0]).toMatchObject({ disables_at: began + 120 * HOUR })
   expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
 

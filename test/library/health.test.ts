@@ -54,10 +54,12 @@ test("an endpoint without attempts is healthy, and has no numbers", async () => 
 test("degraded under 95 % of the last hour, and healthy again when the failures are an hour old", async () => {
   const { harness, clock, attempt, health } = await start()
   const id = await harness.endpoint({ retry: ONCE })
+  // The hour began before.
+  const createdAt = new Date(clock.now())
   await attempt("/", 500, 200, 200, 200)
   expect(await health(id)).toMatchObject({
     health: "degraded",
-    since: new Date(START),
+    since: createdAt,
     why: "75 % of 4 attempts in the last hour succeeded",
     lastHour: { attempts: 4, successRate: 0.75 },
     lastDay: { attempts: 4, successRate: 0.75 },
@@ -110,7 +112,7 @@ test("failing: since the first failure, with the last error, the count and what 
   expect(await health(id)).toMatchObject({
     health: "failing",
     since: failedAt,
-    why: `the last 5 attempts failed; last error: HTTP 503; without a success it is disabled at ${disabledAt}`,
+    why: `the last 5 attempts failed; last error: HTTP 503; without a success it is disabled at ${disabledAt} at the earliest`,
     failures: 5,
     lastSuccessAt: succeededAt,
     oldestWaitingAt: failedAt,
@@ -140,7 +142,7 @@ test("open: the circuit breaker, half-open, by hand, and closed again", async ()
     why: `${cause}; the next delivery that is due probes the endpoint`,
   })
   await endpoints.reset("acme", id)
-  expect(await health(id)).toMatchObject({ health: "degraded" })
+  expect(await health(id)).toMatchObject({ health: "failing" })
   await endpoints.trip("acme", id)
   expect(await health(id)).toMatchObject({
     health: "open",
@@ -311,7 +313,7 @@ test("an operator's SQL harms nothing but that endpoint", async () => {
     isFailing: true,
     lastError: 7,
   })
-  await harness.sql(`UPDATE endpoints SET protection = '${odd}', paused_at = -1 WHERE uid = 'idle'`)
+  await harness.sql(`UPDATE endpoints SET protection = '${odd}', paused_at = 1 WHERE uid = 'idle'`)
   await harness.sql("UPDATE endpoints SET protection = 'x', disabled_reason = 'x' WHERE uid = 'disabled'")
   const { data } = await harness.posthorn.endpoints.listHealth({ app: "acme" })
   expect(data).toHaveLength(7)

@@ -97,3 +97,25 @@ test("the successor of a killed worker keeps the breaker's failures, interval, s
     ON_SHARED_SERVERS.map(async ([, place]) => killInEachState(await Site.open(await place()))),
   )
 }, 60_000)
+
+async function loseAndRegain(site: Site): Promise<void> {
+  const { receiver } = site
+  const frozen = await site.worker({ leaseMs: LEASE_MS })
+  const { answer, sent } = await failThenHold(site, "frozen", FAILURES, FEW)
+  const successor = await site.worker({ leaseMs: LEASE_MS })
+  frozen.freeze()
+  receiver.hold("/frozen")
+  await receiver.arrived("/frozen", FAILURES + 2)
+  frozen.thaw()
+  const answerLast = receiver.hold("/frozen")
+  await successor.kill()
+  // The first worker has the lane again, while the request of its earlier claim is still in flight.
+  await receiver.arrived("/frozen", FAILURES + 3)
+  answer(500)
+  answerLast(200)
+  await expect.poll(() => site.sender.stats(), { timeout: 20_000 }).toMatchObject({ delivered: sent.length })
+}
+
+test("a worker that loses its lane during a probe, and gets it back, probes again", async () => {
+  await Promise.all(ON_SHARED_SERVERS.map(async ([, place]) => loseAndRegain(await Site.open(await place()))))
+}, 60_000)

@@ -225,5 +225,14 @@ export function settlement(
 
 /** The update that a Retry-After makes of a lane's gate. */
 export function held(holdUntil: number, revision: number, epoch = 0): GateUpdate {
-  return { holdUntil, protection: HEALTHY, revision, epoch, closes: true, disables: null, transitions: [] }
+  return {
+    holdUntil,
+    protection: HEALTHY,
+    revision,
+    epoch,
+    closes: true,
+    disables: null,
+    transitions: [],
+    previous: HEALTHY,
+  }
 }

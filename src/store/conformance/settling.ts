@@ -8,6 +8,24 @@ import { calledOff, revived, type SetUp } from "./stage.ts"
 
 export function settling(name: string, setUp: SetUp): void {
   describe(`${name}: settling`, () => {
+    test("failures from before an operator enabled the endpoint do not disable it again", async () => {
+      const { store, lanes, endpoint, send, fetch } = await setUp()
+      for (let i = 0; i < 2; i++) await send()
+      const { deliveries } = await fetch(1)
+      const disabling = (i: number, epoch: number) => {
+        const settled = settlement(endpoint.id, 1, deliveries[i]!, 500)
+        const change = { ...settled.change, disableEndpoint: true }
+        return { ...settled, change, gate: { ...held(NOW, i + 1, epoch), disables: "failing" as const } }
+      }
+      const isDisabled = async () => (await store.getEndpoint(endpoint.appId, endpoint.id))!.disabled
+      await store.updateEndpoint(endpoint.id, { disabled: true }, NOW)
+      await store.updateEndpoint(endpoint.id, { disabled: false }, NOW)
+      await lanes.settle([disabling(0, 0)])
+      expect(await isDisabled()).toBe(false)
+      await lanes.settle([disabling(1, 1)])
+      expect(await isDisabled()).toBe(true)
+    })
+
     test("applies the change with its attempt", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       await send()

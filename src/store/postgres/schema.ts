@@ -8,6 +8,7 @@
  *   1 014/s with an update, 4 462/s with an insert into `lane_wakes`).
  * - Ids have the collation "C": they sort by time, as on SQLite, and faster than by the rules of a language.
  */
+import { isTime } from "../columns.ts"
 import { LANE_FUNCTIONS, LANE_TRANSPORTS, NEVER, WORKER_EPOCHS } from "./lane-functions.ts"
 import { HANDOFF, VERSIONS } from "./schema-handoff.ts"
 import { SUBSCRIPTIONS } from "./schema-subscriptions.ts"
@@ -304,8 +305,8 @@ ALTER TABLE endpoints
 
 /** See `Protection`. The breaker's time is a column of its own, since queries compare it. */
 const PROTECTION = `
-ALTER TABLE endpoints ADD COLUMN breaker_until bigint, ADD COLUMN protection text,
-  ADD COLUMN disabled_at bigint, ADD COLUMN disabled_reason text;
+ALTER TABLE endpoints ADD COLUMN breaker_until bigint CHECK (${isTime("breaker_until")}), ADD COLUMN protection text,
+  ADD COLUMN disabled_at bigint CHECK (${isTime("disabled_at")}), ADD COLUMN disabled_reason text;
 ${VIEW_OF_WAITS_WITH_BREAKER}
 ${LANE_FUNCTIONS}`
 
@@ -346,7 +347,7 @@ CREATE INDEX attempt_rollups_hour ON attempt_rollups (hour);
  * not by `seq`: for the order of `seq` the planner read the index of all lanes (12 s for 250 endpoints with 200 000 waiting rows).
  */
 const HEALTH = `
-ALTER TABLE endpoints ADD COLUMN paused_at bigint;
+ALTER TABLE endpoints ADD COLUMN paused_at bigint CHECK (${isTime("paused_at")});
 CREATE INDEX deliveries_live_retrying ON webhook_deliveries_live (webhook_id, received_at) WHERE attempt_count > 0;
 `
 

@@ -166,12 +166,15 @@ SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.at
 const newest = (column: string, value: string) =>
   `${column} = CASE WHEN g.gate_epoch = e.gate_epoch AND (g.token, g.gate_revision) > (e.gate_token, e.gate_revision)
                          THEN ${value} ELSE e.${column} END`
+/** Failures from before an operator enabled the endpoint do not disable it again. */
+const DISABLES =
+  "(g.disables AND (g.disable_reason IS DISTINCT FROM 'failing' OR g.gate_epoch = e.gate_epoch))"
 const GATES = `
 gates AS (
   UPDATE endpoints e
-     SET disabled = e.disabled OR g.disables, version = e.version + g.disables::int,
-         disabled_at = CASE WHEN g.disables AND NOT e.disabled THEN g.last_attempted_at ELSE e.disabled_at END,
-         disabled_reason = CASE WHEN g.disables AND NOT e.disabled THEN g.disable_reason ELSE e.disabled_reason END,
+     SET disabled = e.disabled OR ${DISABLES}, version = e.version + ${DISABLES}::int,
+         disabled_at = CASE WHEN ${DISABLES} AND NOT e.disabled THEN g.last_attempted_at ELSE e.disabled_at END,
+         disabled_reason = CASE WHEN ${DISABLES} AND NOT e.disabled THEN g.disable_reason ELSE e.disabled_reason END,
          ${newest("hold_until", "g.hold_until")},
          ${newest("breaker_until", "g.breaker_until")},
          ${newest("protection", "g.protection")},

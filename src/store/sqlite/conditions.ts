@@ -10,6 +10,8 @@ export const SQLITE: Dialect<string | number> = {
   oneOfQuery: (column, query) => `${column} IN (${query})`,
   startsWith: (column) => `instr(${column}, ?) = 1`,
   ofMessage: (id, condition) => `EXISTS (SELECT 1 FROM messages m WHERE m.id = ${id} AND ${condition})`,
+  // `sum` fails where the result has more than 64 bits.
+  sum: (column) => `CAST(min(total(${column}), 9007199254740991) AS INTEGER)`,
   live: `d.${LIVE} AND d.${IN_BOTH_PARTS}`,
   lastResponseClass: `
     (SELECT ${responseClassOf("a")} FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1)`,

@@ -24,7 +24,7 @@ const JOINING = 1
 export function scanLanes(context: Context, after: string | null, limit: number, at?: Moment): LaneWake[] {
   const next = context.connection.sql(`
     SELECT webhook_id, app_id, (SELECT url FROM endpoints WHERE id = webhook_id) AS url,
-           (SELECT max(coalesce(hold_until, 0), coalesce(breaker_until, 0)) FROM endpoints WHERE id = webhook_id AND deleted_at IS NULL) AS opens_at
+           (SELECT min(max(coalesce(hold_until, 0), coalesce(breaker_until, 0)), 8640000000000000) FROM endpoints WHERE id = webhook_id AND deleted_at IS NULL) AS opens_at
       FROM webhook_deliveries INDEXED BY deliveries_live
      WHERE ${LIVE} AND handed = ? AND webhook_id > ? ORDER BY webhook_id LIMIT 1`)
   const lanes: LaneWake[] = []

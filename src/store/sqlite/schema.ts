@@ -10,6 +10,8 @@
  */
 export const eraOf = (seq: string) => `${seq} >> 11`
 
+import { isTime } from "../columns.ts"
+
 /** The condition of the partial indexes: SQLite uses one only when the query has the same text. */
 export const LIVE = "status IN ('pending', 'failed')"
 /** The first column of the index `deliveries_live`: every query of waiting deliveries needs it. */
@@ -390,9 +392,9 @@ ALTER TABLE endpoints ADD COLUMN gate_revision INTEGER NOT NULL DEFAULT 0;
 
 /** See `Protection`. The breaker's time is a column of its own, since queries compare it. */
 const PROTECTION = `
-ALTER TABLE endpoints ADD COLUMN breaker_until INTEGER;
+ALTER TABLE endpoints ADD COLUMN breaker_until INTEGER CHECK (${isTime("breaker_until")});
 ALTER TABLE endpoints ADD COLUMN protection TEXT;
-ALTER TABLE endpoints ADD COLUMN disabled_at INTEGER;
+ALTER TABLE endpoints ADD COLUMN disabled_at INTEGER CHECK (${isTime("disabled_at")});
 ALTER TABLE endpoints ADD COLUMN disabled_reason TEXT;
 ${VIEW_OF_WAITS.replace(
   "coalesce(s.hold_until, 0),",
@@ -438,7 +440,7 @@ CREATE INDEX attempt_rollups_hour ON attempt_rollups (hour);
 
 /** For the health of endpoints. The index has the retries of a lane by age; a delivery that succeeds at once is never in it. */
 const HEALTH = `
-ALTER TABLE endpoints ADD COLUMN paused_at INTEGER;
+ALTER TABLE endpoints ADD COLUMN paused_at INTEGER CHECK (${isTime("paused_at")});
 CREATE INDEX deliveries_retrying ON webhook_deliveries (webhook_id, received_at) WHERE ${LIVE} AND attempt_count > 0;
 `
 

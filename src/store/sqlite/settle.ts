@@ -51,14 +51,15 @@ function dropClaim({ connection }: Context, seq: number, token: number): boolean
   return connection.sql("DELETE FROM in_flight WHERE seq = ? AND token = ?").run(seq, token).changes === 1
 }
 
+/** Failures from before an operator enabled the endpoint do not disable it again. */
 function disable(context: Context, { endpointId, change, gate }: FencedSettlement): void {
   context.connection
     .sql(`
       UPDATE endpoints
-         SET disabled_at = iif(disabled, disabled_at, ?), disabled_reason = iif(disabled, disabled_reason, ?),
+         SET disabled_at = iif(disabled, disabled_at, ?1), disabled_reason = iif(disabled, disabled_reason, ?2),
              disabled = 1, version = version + 1
-       WHERE id = ?`)
-    .run(change.lastAttemptedAt, gate?.disables ?? null, endpointId)
+       WHERE id = ?3 AND (?2 IS NOT 'failing' OR gate_epoch = ?4)`)
+    .run(change.lastAttemptedAt, gate?.disables ?? null, endpointId, gate?.epoch ?? null)
   context.forget()
 }
 

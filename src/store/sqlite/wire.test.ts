@@ -91,6 +91,7 @@ const settlement: Required<FencedSettlement> = {
     closes: true,
     disables: "failing",
     transitions: ["opened"],
+    previous: HEALTHY,
   },
 }
 const swapped: FencedSettlement = {
