@@ -5,7 +5,11 @@ import { bundledStoreThread } from "./test/support/bundle.ts"
 const TIMING = "**/*.timing.test.ts"
 /** Tests of the engine's promises run on every store and schedule. */
 const ENGINE = "test/{acceptance,kill,model}/**/*.test.ts"
-const OUTAGES = "test/engine/{breaker,budget,outages,own-outage}.test.ts"
+const OUTAGES = [
+  "test/engine/{breaker,budget,failing,outages,own-outage}.test.ts",
+  "test/library/enabling.test.ts",
+  "test/faults/23-all-down.test.ts",
+]
 /** Tests of the library and the server run on every store. */
 const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
 const SERVER = "test/api/{matrix,idempotency}.test.ts"
@@ -25,8 +29,8 @@ export default defineConfig({
     maxWorkers: 4,
     projects: [
       { plugins, test: { ...common, name: "behaviour", exclude } },
-      on("postgres", ENGINE, LIBRARY, SERVER),
-      on("redis", ENGINE, OUTAGES),
+      on("postgres", ENGINE, LIBRARY, SERVER, ...OUTAGES),
+      on("redis", ENGINE, ...OUTAGES),
       {
         plugins,
         // After all the others, and one file at a time.

@@ -4,6 +4,8 @@ import type { PublicEvent } from "../../src/observe/public-events.ts"
 import { virtualTime } from "../support/virtual-time.ts"
 
 const HOUR = 3_600_000
+/** A hundred steps of an hour, on a busy machine. */
+const PATIENCE = { timeout: 120_000 }
 /** An attempt an hour, for ever. */
 const HOURLY = { delays: [3600], maxAge: 30 * 86_400, breaker: false } as const
 
@@ -60,51 +62,55 @@ test("a single failure between successes is not told", async () => {
   expect(types()).toEqual([])
 })
 
-test("warned at 24 and 72 hours, disabled after five days; what waits is held and arrives when it is enabled", async () => {
-  const { harness, receiver, told, hours, types } = await start()
-  const id = await harness.endpoint({ retry: HOURLY })
-  receiver.always("/", 404)
-  await harness.send()
-  await harness.published("delivery.attempt", 1)
-  const began = harness.clock.now()
-  await hours(119)
-  expect(types()).toEqual(["endpoint.failing", "endpoint.failing", "endpoint.failing"])
-  const since = told.map(({ at }) => (at - began) / HOUR)
-  expect(since).toEqual([0, 24, 72])
-  expect(told[0]).toMatchObject({ disables_at: began + 120 * HOUR })
-  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
+test(
+  "warned at 24 and 72 hours, disabled after five days; what waits is held and arrives when it is enabled",
+  PATIENCE,
+  async () => {
+    const { harness, receiver, told, hours, types } = await start()
+    const id = await harness.endpoint({ retry: HOURLY })
+    receiver.always("/", 404)
+    await harness.send()
+    await harness.published("delivery.attempt", 1)
+    const began = harness.clock.now()
+    await hours(119)
+    expect(types()).toEqual(["endpoint.failing", "endpoint.failing", "endpoint.failing"])
+    const since = told.map(({ at }) => (at - began) / HOUR)
+    expect(since).toEqual([0, 24, 72])
+    expect(told[0]).toMatchObject({ disables_at: began + 120 * HOUR })
+    expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
 
-  await hours(2)
-  expect(told.at(-1)).toEqual({
-    type: "endpoint.disabled",
-    webhook_id: id,
-    app_id: expect.stringMatching(/^app_/),
-    reason: "failing",
-    since: began,
-    at: began + 120 * HOUR,
-  })
-  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
-    disabled: true,
-    disabledReason: "failing",
-    disabledAt: new Date(began + 120 * HOUR),
-  })
-  const requests = receiver.requests.length
-  await hours(24)
-  expect(receiver.requests).toHaveLength(requests)
-  expect(await harness.rows()).toMatchObject([{ status: "failed" }])
+    await hours(2)
+    expect(told.at(-1)).toEqual({
+      type: "endpoint.disabled",
+      webhook_id: id,
+      app_id: expect.stringMatching(/^app_/),
+      reason: "failing",
+      since: began,
+      at: began + 120 * HOUR,
+    })
+    expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
+      disabled: true,
+      disabledReason: "failing",
+      disabledAt: new Date(began + 120 * HOUR),
+    })
+    const requests = receiver.requests.length
+    await hours(24)
+    expect(receiver.requests).toHaveLength(requests)
+    expect(await harness.rows()).toMatchObject([{ status: "failed" }])
 
-  receiver.always("/", 200)
-  await harness.posthorn.endpoints.update("acme", id, { disabled: false })
-  await harness.published("delivery.delivered", 1)
-  await harness.calm()
-  expect(types().at(-1)).toBe("endpoint.recovered")
-  expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
-    disabledAt: null,
-    disabledReason: null,
-  })
-})
+    receiver.always("/", 200)
+    await harness.posthorn.endpoints.update("acme", id, { disabled: false })
+    await harness.published("delivery.delivered", 1)
+    await harness.calm()
+    expect(types().at(-1)).toBe("endpoint.recovered")
+    expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({
+      disabledAt: null,
+      disabledReason: null,
+    })
+  },
+)
 
-test("an endpoint that is enabled again is not disabled by its next failure", async () => {
+test("an endpoint that is enabled again is not disabled by its next failure", PATIENCE, async () => {
   const { harness, receiver, hours } = await start()
   const id = await harness.endpoint({ retry: HOURLY })
   receiver.always("/", 500)
@@ -116,7 +122,7 @@ test("an endpoint that is enabled again is not disabled by its next failure", as
   expect(await harness.posthorn.endpoints.get("acme", id)).toMatchObject({ disabled: false })
 })
 
-test("a success within the five days starts the count anew", async () => {
+test("a success within the five days starts the count anew", PATIENCE, async () => {
   const { harness, receiver, hours } = await start()
   const id = await harness.endpoint({ retry: HOURLY })
   receiver.always("/", 500)
