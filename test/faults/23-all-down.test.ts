@@ -14,7 +14,7 @@ const PROTECTED = ["/one", "/two", "/three"]
 /** No breaker: each attempt shows the schedule alone. */
 const EXACT = "/exact"
 
-test("all endpoints are down for hours, then back", { timeout: 180_000 }, async () => {
+test("all endpoints are down for hours, then back", { timeout: 300_000 }, async () => {
   const clock = new TestClock()
   const receiver = new VirtualReceiver(clock)
   const harness = await Harness.start({ clock, transport: receiver })
