@@ -56,8 +56,11 @@ function problemsOf(
     case "required":
     case "additionalProperties":
       return problemsOfNames(parentSchema as JsonSchema, data as object, at())
-    case "enum":
-      return [{ loc: at(), msg: `must be one of ${params.allowedValues.join(", ")}`, type: "value_error" }]
+    case "enum": {
+      // Null stands for an absent field, which is no choice.
+      const choices = params.allowedValues.filter((value: unknown) => value !== null)
+      return [{ loc: at(), msg: `must be one of ${choices.join(", ")}`, type: "value_error" }]
+    }
     default: {
       const missing = part === "body" && path.length === 0 && data === null
       const wrong =

@@ -48,9 +48,15 @@ function scalar(wanted: JsonSchema, text: string): unknown {
   return text
 }
 
-/** Routes without a query schema refuse every parameter. */
-export function refuseUnknownQueries(app: Api): void {
+const NO_QUERY = Type.Object({})
+/** Fastify validates an absent body as null. */
+const NO_BODY = Type.Nullable(Type.Object({}))
+
+/** Routes without a schema for the query refuse every parameter, those without one for the body every field. */
+export function refuseUndeclared(app: Api): void {
   app.addHook("onRoute", (route: RouteOptions) => {
-    if (route.schema?.hide !== true) route.schema = { querystring: Type.Object({}), ...route.schema }
+    if (route.schema?.hide === true) return
+    const hasBody = route.method !== "GET" && route.method !== "HEAD"
+    route.schema = { querystring: NO_QUERY, ...(hasBody ? { body: NO_BODY } : {}), ...route.schema }
   })
 }

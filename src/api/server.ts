@@ -14,7 +14,7 @@ import type { TokenReader } from "./jwt.ts"
 import { RequestLog, requestId, sendRequestId } from "./logging.ts"
 import { messageListener } from "./message-listener.ts"
 import { answerNotFound } from "./not-found.ts"
-import { parseQuery, refuseUnknownQueries } from "./query-string.ts"
+import { parseQuery, refuseUndeclared } from "./query-string.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
 import { messageRoutes } from "./routes/messages.ts"
@@ -82,7 +82,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   answerNotFound(app)
   // onClose hooks run in reverse order: Posthorn closes last.
   app.addHook("onClose", () => posthorn.close())
-  refuseUnknownQueries(app)
+  refuseUndeclared(app)
   const identify = authenticate(app, posthorn, settings.readToken ?? null)
   refuseUnsupported(app)
   readBodies(app)

@@ -41,8 +41,8 @@ test.each([
   ["some of many", 1_000_000, 2500, 1250, false],
   ["all that are looked at, and more", 1_000_000, 1_000_000, 5000, true],
 ])("%s: the messages that it missed are counted, ten thousand at most", async (_what, ...numbers) => {
-  const [total, since, missed, missedIsAtLeast] = numbers
+  const [total, since, missed, missedIsLowerBound] = numbers
   const { context, read } = contextWith(total, since)
-  expect(await previewEnabling(context, ENDPOINT)).toMatchObject({ missed, missedIsAtLeast })
+  expect(await previewEnabling(context, ENDPOINT)).toMatchObject({ missed, missedIsLowerBound })
   expect(read()).toBeLessThanOrEqual(Math.min(10_000, since + 2000))
 })

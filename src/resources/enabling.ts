@@ -1,4 +1,4 @@
-/** The return of a disabled endpoint: what waits is sent or discarded, what came meanwhile is replayed or left. */
+/** The return of a disabled endpoint: its waiting deliveries are sent or discarded, messages that it missed are replayed or not. */
 import { PosthornError } from "../core/errors.ts"
 import { optionalOneOf, refuseUnknown, requireObject } from "../core/input.ts"
 import { isReplayable } from "../core/match.ts"
@@ -8,9 +8,9 @@ import { date, type ResourceContext } from "./resource-context.ts"
 import { newTask, startTask } from "./tasks.ts"
 
 export interface EnableInput {
-  /** The deliveries that wait: `send` them (the default), or `discard` them first (`dead`, `cancelled`). */
+  /** Its waiting deliveries: `send` them (the default), or `discard` them first (`dead`, `cancelled`). */
   held?: "send" | "discard"
-  /** The messages that came while the endpoint was disabled: `replay` them, or `leave` them (the default). */
+  /** The messages that were sent while the endpoint was disabled: `replay` them, or `leave` them out (the default). */
   missed?: "replay" | "leave"
 }
 
@@ -18,12 +18,12 @@ export interface EnablePreview {
   readonly disabled: boolean
   readonly disabledAt: Date | null
   readonly disabledReason: Endpoint["disabledReason"]
-  /** Deliveries that wait for the endpoint. */
+  /** Waiting deliveries of the endpoint. */
   readonly held: number
-  /** Messages that came since `disabledAt` and that the endpoint would have got; null: it is not known since when it is disabled. */
+  /** Messages that were sent since `disabledAt` and that the endpoint would have got; null: it is not known since when it is disabled. */
   readonly missed: number | null
   /** True: `missed` counts only the newest 10 000 messages of the application. */
-  readonly missedIsAtLeast: boolean
+  readonly missedIsLowerBound: boolean
 }
 
 /** Tasks that follow; a replay begins when the discard has ended. */
@@ -38,10 +38,10 @@ const PAGE = 1000
 export async function previewEnabling(context: ResourceContext, row: Endpoint): Promise<EnablePreview> {
   const { disabled, disabledReason } = row
   const held = disabled ? await context.store.countDeliveries({ endpointId: row.id, live: true }) : 0
-  const { missed, missedIsAtLeast } = disabled
+  const { missed, missedIsLowerBound } = disabled
     ? await countMissed(context, row)
-    : { missed: 0, missedIsAtLeast: false }
-  return { disabled, disabledAt: date(row.disabledAt), disabledReason, held, missed, missedIsAtLeast }
+    : { missed: 0, missedIsLowerBound: false }
+  return { disabled, disabledAt: date(row.disabledAt), disabledReason, held, missed, missedIsLowerBound }
 }
 
 /**
@@ -51,9 +51,9 @@ export async function previewEnabling(context: ResourceContext, row: Endpoint): 
 async function countMissed(
   { store }: ResourceContext,
   endpoint: Endpoint,
-): Promise<Pick<EnablePreview, "missed" | "missedIsAtLeast">> {
+): Promise<Pick<EnablePreview, "missed" | "missedIsLowerBound">> {
   const { appId, disabledAt } = endpoint
-  if (disabledAt === null) return { missed: null, missedIsAtLeast: false }
+  if (disabledAt === null) return { missed: null, missedIsLowerBound: false }
   let missed = 0
   let from: number | null = null
   for (let looked = 0; looked < MOST_LOOKED_AT; looked += PAGE) {
@@ -61,10 +61,10 @@ async function countMissed(
     const messages = await store.listMessages({ appId }, page, false)
     const since = messages.filter(({ receivedAt }) => receivedAt >= disabledAt)
     missed += since.filter((message) => isReplayable(endpoint, message)).length
-    if (messages.length < PAGE || since.length === 0) return { missed, missedIsAtLeast: false }
+    if (messages.length < PAGE || since.length === 0) return { missed, missedIsLowerBound: false }
     from = messages.at(-1)!.seq
   }
-  return { missed, missedIsAtLeast: true }
+  return { missed, missedIsLowerBound: true }
 }
 
 export function parseEnable(input: EnableInput): Required<EnableInput> {
@@ -105,7 +105,7 @@ export async function discardAndEnable(
   return { discardTaskId, replayTaskId: data.replayTaskId }
 }
 
-/** Rejects with `conflict` while a task discards what waits: enabling the endpoint now would send it. */
+/** Rejects with `conflict` while a task discards the waiting deliveries: enabling the endpoint now would send them. */
 export async function refuseWhileDiscarding({ store, orgId }: ResourceContext, id: string): Promise<void> {
   const page = { limit: 1000, order: "descending", from: null, back: false } as const
   const running = await store.listTasks(orgId, page, { status: "running", types: ["endpoint.enable"] })
@@ -113,6 +113,6 @@ export async function refuseWhileDiscarding({ store, orgId }: ResourceContext, i
   if (task !== undefined)
     throw new PosthornError(
       "conflict",
-      `endpoint "${id}" is being enabled: task "${task.id}" discards what waits first; wait for it, or cancel it`,
+      `endpoint "${id}" is being enabled: task "${task.id}" discards its waiting deliveries first; wait for it, or cancel it`,
     )
 }

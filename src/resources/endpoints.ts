@@ -77,7 +77,7 @@ export interface Endpoint
 }
 
 /** The counts are from before the call. With a discard, the endpoint is still disabled: the task enables it at its end. */
-export interface Enabled extends EnablePreview, EnableTasks {
+export interface Enabled extends Omit<EnablePreview, "disabled">, EnableTasks {
   readonly endpoint: Endpoint
 }
 
@@ -246,25 +246,25 @@ export class Endpoints {
     return previewEnabling(this.#context, await requireEndpoint(this.#context, app, endpoint))
   }
 
-  /** Enables a disabled endpoint, and decides about the deliveries that wait and the messages that came meanwhile. */
+  /** Enables a disabled endpoint, and decides about its waiting deliveries and the messages that were sent while it was disabled. */
   async enable(app: string, endpoint: string, input: EnableInput = {}): Promise<Enabled> {
     const choice = parseEnable(input)
     const row = await requireEndpoint(this.#context, app, endpoint)
     const { store, clock } = this.#context
     if (!row.disabled) throw endpointNotDisabled(row.id)
     await refuseWhileDiscarding(this.#context, row.id)
-    const preview = await previewEnabling(this.#context, row)
+    const { disabled: _disabled, ...counts } = await previewEnabling(this.#context, row)
     const replay = await replayOf(this.#context, row, choice)
     if (choice.held === "discard") {
       const tasks = await discardAndEnable(this.#context, row, replay)
-      return { ...preview, ...tasks, endpoint: this.#show(row) }
+      return { ...counts, ...tasks, endpoint: this.#show(row) }
     }
     const tasks = replay === null ? [] : [replay]
     const enabled = await store.enableEndpointIfDisabled(row.id, clock.now(), tasks)
     this.#changed(row, enabled)
     if (replay !== null) this.#context.wakeTasks()
     return {
-      ...preview,
+      ...counts,
       discardTaskId: null,
       replayTaskId: replay?.id ?? null,
       endpoint: this.#show(enabled),

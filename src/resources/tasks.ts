@@ -115,7 +115,8 @@ function show({ seq: _seq, orgId: _org, cursor: _cursor, upTo: _upTo, ...row }: 
   return {
     ...row,
     type: row.type as TaskType,
-    data: row.data === null ? null : JSON.parse(row.data),
+    // The data of every other action is for the step that runs the task.
+    data: row.action === "report" && row.data !== null ? JSON.parse(row.data) : null,
     createdAt: date(row.createdAt),
     updatedAt: date(row.updatedAt),
   }

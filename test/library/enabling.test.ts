@@ -39,18 +39,20 @@ async function finished(harness: Harness, task: string | null) {
 test("the preview says since when and why it is disabled, what waits and what it missed", async () => {
   const { harness, id, disabledAt } = await disabled()
   const { endpoints } = harness.posthorn
-  const counts = { held: 3, missed: 2, missedIsAtLeast: false }
+  const counts = { held: 3, missed: 2, missedIsLowerBound: false }
   expect(await endpoints.enablePreview("acme", id)).toEqual({
     disabled: true,
     disabledAt,
     disabledReason: "manual",
     ...counts,
   })
-  expect(await endpoints.enable("acme", id)).toMatchObject({
+  expect(await endpoints.enable("acme", id)).toEqual({
     ...counts,
+    disabledAt,
+    disabledReason: "manual",
     discardTaskId: null,
     replayTaskId: null,
-    endpoint: { id, disabled: false, disabledAt: null },
+    endpoint: expect.objectContaining({ id, disabled: false, disabledAt: null }),
   })
   expect(await endpoints.enablePreview("acme", id)).toMatchObject({ disabled: false, held: 0, missed: 0 })
 })
@@ -77,7 +79,7 @@ test("a discard ends what waits as cancelled, then enables the endpoint", async 
   const answer = await endpoints.enable("acme", id, { held: "discard" })
   expect(answer).toMatchObject({ held: 3, replayTaskId: null, endpoint: { disabled: true } })
   const task = await finished(harness, answer.discardTaskId)
-  expect(task).toMatchObject({ type: "endpoint.enable", action: "enable", total: 3, changed: 3 })
+  expect(task).toMatchObject({ type: "endpoint.enable", action: "enable", total: 3, changed: 3, data: null })
   expect(await statuses(harness)).toEqual([CANCELLED, CANCELLED, CANCELLED])
   const dead = await harness.published("delivery.dead", 3)
   expect(dead.map(({ reason }) => reason)).toEqual(["cancelled", "cancelled", "cancelled"])
@@ -109,9 +111,7 @@ test("a discard with a replay sends only what was missed", async () => {
   const { endpoints } = harness.posthorn
   const answer = await endpoints.enable("acme", id, { held: "discard", missed: "replay" })
   await harness.published("delivery.delivered", 2)
-  expect(await finished(harness, answer.discardTaskId)).toMatchObject({
-    data: { replayTaskId: answer.replayTaskId },
-  })
+  expect(await finished(harness, answer.discardTaskId)).toMatchObject({ data: null })
   expect(await finished(harness, answer.replayTaskId)).toMatchObject({ type: "endpoint.replay", changed: 2 })
   expect(received(harness).sort()).toEqual(missed.sort())
 })

@@ -137,7 +137,7 @@ export const applicationRoutes: Routes = (app, { tenant }) => {
     "/app/:app_id",
     operation(
       "v1.application.delete",
-      "Delete an application with its endpoints; what waits for them is cancelled",
+      "Delete an application with its endpoints; their waiting deliveries are cancelled",
       { auth: "org", tags, params, response: { 204: NoContent } },
     ),
     async (request, reply) => {

@@ -116,7 +116,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
         `v1.delivery.${action}`,
         action === "retry"
           ? "Send it again from its first attempt, or at once if it waits"
-          : "Call off a delivery that waits",
+          : "Cancel a waiting delivery",
         { auth: "org", tags, params, response: { 200: DeliveryOut } },
       ),
       async (request) => {
@@ -138,7 +138,7 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     "/delivery/:delivery_id/reschedule",
     operation(
       "v1.delivery.reschedule",
-      "Set when a delivery that waits is tried next: at a time, or after a delay",
+      "Set when a waiting delivery is tried next: at a time, or after a delay",
       { auth: "org", tags, params, body: RescheduleIn, response: { 200: DeliveryOut } },
     ),
     async (request) => {
@@ -166,16 +166,20 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     "/delivery/send-now",
-    operation("v1.delivery.send-now", "The receiver is back: send what waits and fits now", {
-      auth: "org",
-      description:
-        "Deliveries that wait become due at once, and a Retry-After that holds them ends. No attempt is counted, and ordered " +
-        "endpoints keep their order. First attempts that were set for a later time keep it, and paused and disabled endpoints " +
-        "keep their deliveries. The answer is a task.",
-      tags,
-      body: WaitingFilter,
-      response: { 202: TaskStartedOut, 404: HttpErrorOut },
-    }),
+    operation(
+      "v1.delivery.send-now",
+      "The receiver is back: send the waiting deliveries that match now; also ends Retry-After, circuit breaker, ramp and an empty retry budget",
+      {
+        auth: "org",
+        description:
+          "Deliveries that wait become due at once, and a Retry-After that holds them ends. No attempt is counted, and ordered " +
+          "endpoints keep their order. First attempts that were set for a later time keep it, and paused and disabled endpoints " +
+          "keep their deliveries. The answer is a task.",
+        tags,
+        body: WaitingFilter,
+        response: { 202: TaskStartedOut, 404: HttpErrorOut },
+      },
+    ),
     async (request, reply) => {
       const task = await tenant(request).deliveries.sendNow(waitingQuery(request.body))
       return reply.code(202).send(taskStartedOut(task))

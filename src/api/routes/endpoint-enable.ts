@@ -1,4 +1,4 @@
-/** The return of a disabled endpoint: a preview with counts, and one call that decides about what waits and what was missed. */
+/** The return of a disabled endpoint: a preview with counts, and one call that decides about waiting deliveries and missed messages. */
 import type { EnableInput, EnablePreview } from "../../resources/endpoints.ts"
 import { requireCapability } from "../access.ts"
 import { requireCaller } from "../auth.ts"
@@ -30,21 +30,27 @@ export const endpointEnableRoutes: Routes = (app, { tenant }) => {
 
   app.post(
     PATH,
-    operation(
-      "v1.endpoint.enable",
-      "Enable a disabled endpoint: send or discard what waits, replay or leave what came meanwhile",
-      {
-        auth: "app",
-        capability: "ManageEndpoint",
-        description:
-          "A discard is a task: the endpoint is enabled when it has ended, and nothing that was to be discarded is sent. A replay is " +
-          "a task, which begins when the endpoint is enabled, and needs the capability CreateAttempts, too. An endpoint that is not disabled is a 409.",
-        tags,
-        params,
-        body: EnableIn,
-        response: { 200: EnableOut },
+    {
+      ...operation(
+        "v1.endpoint.enable",
+        "Enable a disabled endpoint: send or discard its waiting deliveries, and replay messages sent while it was disabled",
+        {
+          auth: "app",
+          capability: "ManageEndpoint",
+          description:
+            "A discard is a task: the endpoint is enabled when it has ended, and nothing that was to be discarded is sent. A replay is " +
+            "a task, which begins when the endpoint is enabled, and needs the capability CreateAttempts, too. An endpoint that is not disabled is a 409. " +
+            "A request without a body is as one with `{}`.",
+          tags,
+          params,
+          body: EnableIn,
+          response: { 200: EnableOut },
+        },
+      ),
+      preValidation: async (request) => {
+        request.body ??= {}
       },
-    ),
+    },
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const { held, missed } = request.body

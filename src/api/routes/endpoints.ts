@@ -18,10 +18,11 @@ const params = Type.Object(EndpointId)
 
 /** Changes of an endpoint's gate, by hand. */
 const ACTIONS = {
-  pause: "Hold what waits and what comes; nothing is discarded",
-  resume: "Go on; also ends a Retry-After that the endpoint had asked for",
+  pause: "Hold waiting and new deliveries; nothing is discarded",
+  resume: "Resume; also ends a Retry-After that the endpoint had asked for",
   trip: "Open the circuit breaker: nothing is sent for its open time, then one request probes the endpoint",
-  reset: "Close the circuit breaker; also ends the ramp after an outage, and a Retry-After",
+  reset:
+    "Close the circuit breaker; also fills the retry budget, and ends the ramp after an outage and a Retry-After",
 } as const
 
 export const endpointRoutes: Routes = (app, { tenant }) => {
@@ -119,7 +120,7 @@ export const endpointRoutes: Routes = (app, { tenant }) => {
 
   app.delete(
     "/app/:app_id/endpoint/:endpoint_id",
-    operation("v1.endpoint.delete", "Delete an endpoint; what waits for it is cancelled", {
+    operation("v1.endpoint.delete", "Delete an endpoint; its waiting deliveries are cancelled", {
       auth: "app",
       capability: "ManageEndpoint",
       tags,

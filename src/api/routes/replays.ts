@@ -125,7 +125,7 @@ export const replayRoutes: Routes = (app, { tenant }) => {
     `${PATH}/cancel-msgs`,
     operation(
       "v1.endpoint.cancel-msgs",
-      "Call off what waits for the endpoint and was received before then",
+      "Cancel the waiting deliveries of the endpoint that were received before then",
       {
         auth: "app",
         capability: "ManageEndpoint",

@@ -229,45 +229,53 @@ export const EnableIn = Type.Named(
     held: Type.Optional(
       Type.Nullable(
         Type.Enum(["send", "discard"], {
-          description: "What becomes of the deliveries that wait; `send` unless set.",
+          description: "What becomes of the waiting deliveries; `send` unless set.",
         }),
       ),
     ),
     missed: Type.Optional(
       Type.Nullable(
         Type.Enum(["replay", "leave"], {
-          description: "What becomes of the messages that came meanwhile; `leave` unless set.",
+          description:
+            "What becomes of the messages that were sent while the endpoint was disabled; `leave` unless set.",
         }),
       ),
     ),
   }),
 )
-const preview = {
-  disabled: Type.Boolean(),
+const counts = {
   disabledAt: Type.Nullable(Timestamp),
   disabledReason: DisabledReason,
-  held: Type.Integer({ description: "Deliveries that wait for the endpoint." }),
+  held: Type.Integer({ description: "Waiting deliveries of the endpoint." }),
   missed: Type.Nullable(
     Type.Integer({
       description:
-        "Messages that came since and that the endpoint would have got; null if it is not known since when it is disabled.",
+        "Messages that were sent since and that the endpoint would have got; null if it is not known since when it is disabled.",
     }),
   ),
-  missedIsAtLeast: Type.Boolean({
+  missedIsLowerBound: Type.Boolean({
     description:
       "Whether there may be more: only the newest 10 000 messages of the application are looked at.",
   }),
 }
 const taskId = (description: string) => Type.Nullable(Id("qtask", description))
-export const EnablePreviewOut = Type.Named("EndpointEnablePreviewOut", Type.Object(preview))
+export const EnablePreviewOut = Type.Named(
+  "EndpointEnablePreviewOut",
+  Type.Object({ disabled: Type.Boolean(), ...counts }),
+)
 export const EnableOut = Type.Named(
   "EndpointEnableOut",
-  Type.Object({
-    ...preview,
-    discardTaskId: taskId("The task that discards what waits, and then enables the endpoint."),
-    replayTaskId: taskId("The task that replays what was missed. It exists once the endpoint is enabled."),
-    endpoint: EndpointOut,
-  }),
+  Type.Object(
+    {
+      ...counts,
+      discardTaskId: taskId("The task that discards the waiting deliveries, and then enables the endpoint."),
+      replayTaskId: taskId(
+        "The task that replays the missed messages. It exists once the endpoint is enabled.",
+      ),
+      endpoint: EndpointOut,
+    },
+    { description: "The endpoint as it is now. The other fields are from before the call." },
+  ),
 )
 export type EnablePreviewOut = Static<typeof EnablePreviewOut>
 export type EnableOut = Static<typeof EnableOut>

@@ -53,7 +53,7 @@ With --discard the endpoint stays disabled until all that waits is cancelled.`,
 })
 
 function text(
-  { held, missed, missedIsAtLeast, disabledAt, disabledReason }: EnablePreviewOut,
+  { held, missed, missedIsLowerBound, disabledAt, disabledReason }: EnablePreviewOut,
   flags: { readonly discard?: boolean; readonly replay?: boolean },
 ): string {
   const since = disabledAt === null ? "" : ` since ${new Date(disabledAt).toISOString()}`
@@ -62,6 +62,6 @@ function text(
   const messages =
     missed === null
       ? "the messages that came meanwhile"
-      : `${missedIsAtLeast ? "at least " : ""}${count(missed, "message")} that came meanwhile`
+      : `${missedIsLowerBound ? "at least " : ""}${count(missed, "message")} that came meanwhile`
   return `The endpoint is disabled${since}${why}. ${waiting}, and ${messages} ${flags.replay ? "sent too" : "left out"}.`
 }

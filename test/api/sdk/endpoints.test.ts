@@ -239,16 +239,30 @@ test("our own fields go in and come out, and pausing holds", async () => {
   expect(wrong).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "retry"] }] } })
 })
 
+test.each(["pause", "resume", "trip", "reset"])("%s refuses fields that it does not have", async (action) => {
+  const server = await ApiServer.start()
+  await server.call("POST", "/app", { body: { name: "Acme", uid: "acme" } })
+  await server.call("POST", "/app/acme/endpoint", { body: { url: "https://example.com/hook", uid: "hook" } })
+  const route = `/app/acme/endpoint/hook/${action}`
+  expect(await server.call("POST", route, { body: { seconds: 60 } })).toMatchObject({
+    status: 422,
+    body: { detail: [{ loc: ["body", "seconds"], msg: "is not supported here; none is" }] },
+  })
+  expect((await server.call("POST", route, { body: {} })).status).toBe(200)
+  expect((await server.call("POST", route)).status).toBe(200)
+})
+
 test("a disabled endpoint comes back: counts first, then what was chosen", async () => {
   const server = await ApiServer.start()
   await server.call("POST", "/app", { body: { name: "Acme", uid: "acme" } })
   const body = { url: "https://example.com/hook", uid: "hook" }
   await server.call("POST", "/app/acme/endpoint", { body })
   const route = "/app/acme/endpoint/hook/enable"
-  expect(await server.call("POST", route, { body: {} })).toMatchObject({
-    status: 409,
-    body: { detail: expect.stringContaining("is not disabled") },
-  })
+  for (const nothing of [{ body: {} }, {}])
+    expect(await server.call("POST", route, nothing)).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining("is not disabled") },
+    })
   await server.call("POST", "/app/acme/endpoint/hook/pause")
   const send = () =>
     server.call("POST", "/app/acme/msg", { body: { eventType: "invoice.paid", payload: { n: 1 } } })
@@ -257,11 +271,11 @@ test("a disabled endpoint comes back: counts first, then what was chosen", async
   const preview = await server.call("GET", route)
   expect(preview).toMatchObject({
     status: 200,
-    body: { disabled: true, disabledReason: "manual", held: 1, missedIsAtLeast: false },
+    body: { disabled: true, disabledReason: "manual", held: 1, missedIsLowerBound: false },
   })
   expect(await server.call("POST", route, { body: { held: "burn" } })).toMatchObject({
     status: 422,
-    body: { detail: [{ loc: ["body", "held"] }] },
+    body: { detail: [{ loc: ["body", "held"], msg: "must be one of send, discard" }] },
   })
   const choice = { held: "discard", missed: "replay" }
   const enabled = await server.call("POST", route, { body: choice })
@@ -274,14 +288,17 @@ test("a disabled endpoint comes back: counts first, then what was chosen", async
       endpoint: { uid: "hook", disabled: true },
     },
   })
+  expect(enabled.body).not.toHaveProperty("disabled")
   const task = async (id: string) => (await server.call("GET", `/task/${id}`)).body
   await expect
     .poll(() => task(enabled.body.replayTaskId), { timeout: 20_000 })
     .toMatchObject({ status: "finished", task: "endpoint.replay" })
-  expect(await task(enabled.body.discardTaskId)).toMatchObject({
+  expect(await task(enabled.body.discardTaskId)).toEqual({
+    id: enabled.body.discardTaskId,
+    updatedAt: expect.any(String),
     status: "finished",
     task: "endpoint.enable",
-    data: { total: 1, changed: 1, replayTaskId: enabled.body.replayTaskId },
+    data: { total: 1, done: 1, changed: 1 },
   })
   expect((await server.call("GET", "/app/acme/endpoint/hook")).body).toMatchObject({ disabled: false })
 })
