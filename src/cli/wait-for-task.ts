@@ -1,7 +1,7 @@
 /** Waits for a task and shows its progress. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Backoff } from "../core/backoff.ts"
-import { type Api, path } from "./api.ts"
+import { type Api, ApiFailure, path } from "./api.ts"
 import type { Output } from "./output.ts"
 import { noProgress, progressOn } from "./progress.ts"
 
@@ -33,13 +33,36 @@ export async function followTask(
   flags: { readonly "no-wait"?: boolean },
   said = ending,
 ): Promise<number> {
-  if (!flags["no-wait"]) return waitForTask(api, out, started.id, said)
+  const task = flags["no-wait"] ? null : await endOfStarted(api, out, started.id)
+  if (task !== null) return sayEnd(out, task, said)
   out.say(started, started.id)
   return 0
 }
 
 /** Returns the exit code: 0 when the task has finished. */
-export async function waitForTask(api: Api, out: Output, id: string, said = ending): Promise<number> {
+export async function waitForTask(api: Api, out: Output, id: string): Promise<number> {
+  return sayEnd(out, await endOf(api, out, id), ending)
+}
+
+function sayEnd(out: Output, task: Task, said: (task: Task) => string): number {
+  out.say(task, said(task))
+  return task.status === "finished" ? 0 : 1
+}
+
+/** Null: a key of an application started the task, and only keys of the organization read tasks. The task runs without being watched. */
+export async function endOfStarted(api: Api, out: Output, id: string): Promise<Task | null> {
+  try {
+    return await endOf(api, out, id)
+  } catch (error) {
+    if (!(error instanceof ApiFailure) || error.status !== 403) throw error
+    out.note(
+      `Task ${id} is started. Its progress is not shown: only a key of the whole organization reads tasks.`,
+    )
+    return null
+  }
+}
+
+async function endOf(api: Api, out: Output, id: string): Promise<Task> {
   const progress = process.stderr.isTTY && !out.json ? progressOn(process.stderr, "deliveries") : noProgress
   const onInterrupt = () => {
     progress.end()
@@ -48,17 +71,14 @@ export async function waitForTask(api: Api, out: Output, id: string, said = endi
   }
   process.once("SIGINT", onInterrupt)
   await api.runTasks()
-  let task: Task
   try {
-    task = await untilOver(api, id, ({ task: what, data: { done = 0, total = 0 } }) =>
+    return await untilOver(api, id, ({ task: what, data: { done = 0, total = 0 } }) =>
       progress.show(what, done, total),
     )
   } finally {
     progress.end()
     process.off("SIGINT", onInterrupt)
   }
-  out.say(task, said(task))
-  return task.status === "finished" ? 0 : 1
 }
 
 async function untilOver(api: Api, id: string, show: (task: Task) => void): Promise<Task> {
