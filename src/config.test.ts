@@ -88,9 +88,12 @@ test.each([
 })
 
 test("an outage of our own is true, false or an object", () => {
-  expect(() => load({ "own-outage": "maybe" })).toThrow("--own-outage must be true or false")
+  for (const text of ["maybe", "[]"])
+    expect(() => load({ "own-outage": text })).toThrow(
+      `--own-outage must be true or false, or an object as JSON, not "${text}"`,
+    )
   expect(() => load({ "own-outage": "{" })).toThrow("--own-outage is not JSON")
-  expect(() => load({ config: file({ ownOutage: 3 }) })).toThrow("must be true or false")
+  expect(() => load({ config: file({ ownOutage: 3 }) })).toThrow("must be true or false, or an object")
 })
 
 test("what nobody says is what the library would take", () => {

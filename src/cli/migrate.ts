@@ -29,7 +29,7 @@ open it (posthorn serve and posthorn worker open it with --force).
   --to      the database; its tables are made if they are not there
   --schema  the schema of the database's tables (posthorn); also POSTHORN_SCHEMA, or ?schema= in the URL
   --quiet   no progress
-  --force   moves a file that was moved to another database before; what waits in both is sent twice
+  --force   moves a file that was moved to another database before; deliveries that wait in both are sent twice
 
   posthorn migrate --from sqlite:posthorn.db --to postgres://posthorn:secret@db.example.com/posthorn
   posthorn worker --store postgres://posthorn:secret@db.example.com/posthorn

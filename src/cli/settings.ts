@@ -25,7 +25,10 @@ export function settingsHelp(names: readonly SettingName[]): string {
     return [flag === null ? variablesOf(name)[0]! : `--${flag}`, about + says] as const
   })
   rows.push(["--config", "a JSON file with settings by name (posthorn.json, if there is one here)"])
-  rows.push(["--force", "opens a SQLite file that was moved to PostgreSQL: what waits in both is sent twice"])
+  rows.push([
+    "--force",
+    "opens a SQLite file that was moved to PostgreSQL: deliveries that wait in both are sent twice",
+  ])
   const widest = Math.max(...rows.map(([left]) => left.length))
   return rows.map(([left, right]) => `  ${left.padEnd(widest)}   ${right}`).join("\n")
 }

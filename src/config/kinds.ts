@@ -96,8 +96,15 @@ function parseJson(given: string): object {
 
 /** `true`, `false` or an object: JSON in text, a value in the file. The library validates the fields. */
 export const truthOrObject: Kind<boolean | object> = {
-  parse: (given) => (given.startsWith("{") ? parseJson(given) : truth.parse(given)),
-  read: (value) => (isObject(value) ? value : truth.read(value)),
+  parse(given) {
+    if (given.startsWith("{")) return parseJson(given)
+    if (given === "true" || given === "false") return given === "true"
+    throw new InvalidValue(`must be true or false, or an object as JSON, not ${quoted(given)}`)
+  },
+  read(value) {
+    if (isObject(value) || typeof value === "boolean") return value
+    throw new InvalidValue("must be true or false, or an object")
+  },
   show: (value) => (typeof value === "boolean" ? String(value) : JSON.stringify(value)),
 }
 

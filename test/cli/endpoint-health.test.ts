@@ -1,5 +1,6 @@
 /** The health of endpoints as somebody types for it. */
 import { expect, test } from "vitest"
+import { shortWhy } from "../../src/cli/commands/endpoint-health.ts"
 import { World } from "./world.ts"
 
 const PATIENCE = { timeout: 60_000 }
@@ -79,9 +80,28 @@ test("one endpoint, line by line", PATIENCE, async () => {
   expect(JSON.parse(stdout)).toMatchObject({ health: "degraded", lastHour: { attempts: 1, successRate: 0 } })
 })
 
+test("a limit of 0 is refused, as in every list", PATIENCE, async () => {
+  const { desk } = await World.start()
+  const refused = await desk.posthorn(["endpoints", "list", "acme", "--limit", "0"])
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("must be >= 1") })
+  expect(await desk.posthorn(["endpoints", "--health", "--limit", "0"])).toEqual(refused)
+})
+
+test.each([
+  ["12.5 % of 8 attempts in the last hour succeeded; last error: HTTP 500", "last error: HTTP 500"],
+  ["100 % of 1 attempt in the last hour succeeded", "100 % of 1 attempt in the last hour succeeded"],
+  [
+    "the last 5 attempts failed; last error: a; b; without a success it is disabled at 2026-03-06T12:00:00Z",
+    "last error: a; b; without a success it is disabled at 2026-03-06T12:00:00Z; the last 5 attempts failed",
+  ],
+])("on a narrow terminal the reason begins with the last error: %s", (why, short) => {
+  expect(shortWhy(why)).toBe(short)
+})
+
 test.each<[string, readonly string[], RegExp]>([
   ["no application and no --health", ["list"], /<app> is missing; without it, give --health/],
   ["--state without --health", ["list", "acme", "--state", "open"], /--state needs --health/],
+  ["--state alone", ["--state", "open"], /--state needs --health/],
   ["an unknown state", ["--health", "--state", "sick"], /--state must be one of healthy, degraded, failing/],
   ["a flag without an action", ["--limit", "1"], /<app> is missing/],
 ])("%s is refused", PATIENCE, async (_what, args, message) => {

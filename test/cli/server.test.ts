@@ -455,11 +455,12 @@ test(
     const world = await World.start()
     const { endpoints } = world.server.posthorn
     const args = ["endpoints", "enable", "acme", "paused"]
-    expect(await world.desk.posthorn(args)).toEqual({
-      code: 2,
-      stdout: "",
-      stderr: "posthorn: endpoint paused is not disabled\n",
-    })
+    for (const more of [[], ["--yes"]])
+      expect(await world.desk.posthorn([...args, ...more])).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: 'posthorn: endpoint "paused" is not disabled\n',
+      })
     // A message of the millisecond of the disabling counts as missed.
     const nextMillisecond = async (from = Date.now()) =>
       expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(from)
@@ -472,7 +473,7 @@ test(
     const asked = await world.desk.posthorn([...args, "--discard", "--replay"])
     expect(asked).toMatchObject({ code: 2, stdout: "" })
     expect(asked.stderr).toMatch(
-      /--yes where nobody can be asked: The endpoint is disabled since .+ \(manual\)\. 1 waiting delivery would be cancelled, and 1 message that came meanwhile sent too\.\n$/,
+      /--yes where nobody can be asked: The endpoint is disabled since .+ \(manual\)\. 1 waiting delivery would be cancelled, and 1 message sent while it was disabled would be sent too\.\n$/,
     )
     expect(await world.desk.posthorn([...args, "--discard", "--replay", "--yes"])).toEqual({
       code: 0,
@@ -488,5 +489,92 @@ test(
       stdout: "Endpoint paused is enabled.\n",
       stderr: "",
     })
+    await endpoints.update("acme", "paused", { disabled: true })
+    const asJson = await world.desk.posthorn([...args, "--discard", "--replay", "--yes", "--json"])
+    const { discardTaskId, replayTaskId, ...document } = JSON.parse(asJson.stdout)
+    expect(document).toMatchObject({
+      held: 0,
+      endpoint: { uid: "paused", disabled: false },
+      tasks: [
+        { id: discardTaskId, task: "endpoint.enable", status: "finished" },
+        { id: replayTaskId, task: "endpoint.replay", status: "finished" },
+      ],
+    })
   },
 )
+
+test("a key of an application starts tasks, and is told that it cannot watch them", PATIENCE, async () => {
+  const world = await World.start()
+  const { applications, endpoints, keys } = world.server.posthorn
+  const { id: appId } = await applications.get("acme")
+  const { token } = await keys.create({ name: "acme", scope: "application", appId })
+  const environment = { POSTHORN_API_KEY: token }
+  await endpoints.update("acme", "main", { disabled: true })
+  const args = ["endpoints", "enable", "acme", "main", "--discard", "--yes"]
+  const { code, stdout, stderr } = await world.desk.posthorn(args, { environment })
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^Endpoint main is enabled when its waiting deliveries are discarded\.\nqtask_\w+\n$/,
+    ),
+  ])
+  expect(stderr).toMatch(/^Task qtask_\w+ is started\. Its progress is not shown: only a key of the whole/)
+  await expect.poll(() => endpoints.get("acme", "main"), PATIENCE).toMatchObject({ disabled: false })
+  const recover = ["endpoints", "recover", "acme", "down", "--since", "1d", "--yes"]
+  expect(await world.desk.posthorn(recover, { environment })).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^qtask_\w+\n$/),
+  })
+  const watch = await world.desk.posthorn(["tasks", "watch", stdout.trim().split("\n")[1]!], { environment })
+  expect(watch).toMatchObject({ code: 1, stderr: expect.stringContaining("a key of the whole organization") })
+})
+
+test(
+  "an endpoint shows the fields of its policy that were set, its breaker and its times",
+  PATIENCE,
+  async () => {
+    const world = await World.start()
+    const { endpoints } = world.server.posthorn
+    const retry = {
+      delays: [60],
+      maxAttempts: 5,
+      timeout: 20,
+      budget: false,
+      breaker: { open: 10 },
+      retention: { delivered: { after: 3600 } },
+    } as const
+    await endpoints.update("acme", "main", { retry })
+    const show = async () => (await world.desk.posthorn(["endpoints", "get", "acme", "main"])).stdout
+    const text = await show()
+    const [, policy] = /^policy +(.*)$/m.exec(text)!
+    expect(JSON.parse(policy!)).toEqual({
+      delays: [60],
+      maxAttempts: 5,
+      timeout: 20,
+      budget: false,
+      breaker: { open: 10 },
+      retention: { delivered: { after: 3600, from: "delivered_at" } },
+    })
+    expect(text).toMatch(/^breaker +closed$/m)
+    await endpoints.trip("acme", "main")
+    await endpoints.update("acme", "main", { disabled: true })
+    await endpoints.pause("acme", "main")
+    const now = await show()
+    expect(now).toMatch(/^breaker +open until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m)
+    expect(now).toMatch(/^disabledAt +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m)
+    expect(now).toMatch(/^pausedAt +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m)
+  },
+)
+
+test("80 columns show how long a breaker is open, the URL, and the last error first", PATIENCE, async () => {
+  const world = await World.start()
+  const { endpoints } = world.server.posthorn
+  const url = `https://example.com/${"hooks".repeat(8)}`
+  await endpoints.create("acme", { uid: "open", url, eventTypes: ["none"] })
+  await endpoints.trip("acme", "open")
+  await world.deadLetter()
+  const { stdout } = await world.desk.type(onTerminal("posthorn endpoints list acme", 80))
+  expect(stdout).toMatch(/ open +https:\/\/example\.com\/ho\S* +none +breaker open, ends in \d+s\r?$/m)
+  const health = await world.desk.type(onTerminal("posthorn endpoints list acme --health", 80))
+  expect(health.stdout).toMatch(/^down +degraded .* last error: HTTP 500\r?$/m)
+})

@@ -71,7 +71,7 @@ export const command: Group = {
       },
     }),
     delete: action({
-      summary: "delete an application with its endpoints; what waits for them is cancelled",
+      summary: "delete an application with its endpoints; their waiting deliveries are cancelled",
       args: [APP],
       flags: YES_FLAG,
       examples: ["posthorn apps delete acme --yes"],

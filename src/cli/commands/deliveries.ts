@@ -85,7 +85,7 @@ export const command: Group = {
       },
     }),
     reschedule: action({
-      summary: "set when a delivery that waits is tried next; no attempt is counted",
+      summary: "set when a waiting delivery is tried next; no attempt is counted",
       args: [DELIVERY],
       flags: {
         in: span("after this time from now: 90s, 15m, 2h, 7d", { field: "delaySeconds" }),
@@ -103,6 +103,6 @@ export const command: Group = {
     }),
     "send-now": sendNow,
     retry: change("retry", "send it again from its first attempt, or at once if it waits"),
-    cancel: change("cancel", "call off a delivery that waits"),
+    cancel: change("cancel", "cancel a waiting delivery"),
   },
 }

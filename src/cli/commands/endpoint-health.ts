@@ -34,8 +34,14 @@ const COLUMNS: readonly Column<EndpointHealthOut>[] = [
     short: shortTime,
     minor: true,
   },
-  { title: "WHY", value: ({ why }) => why, cut: true, least: 24 },
+  { title: "WHY", value: ({ why }) => why, short: shortWhy, cut: true, least: 24 },
 ]
+
+/** The last error first, since the end may be cut. The success rate of the last hour has its own column. */
+export function shortWhy(why: string): string {
+  const withoutRate = why.replace(/^\S+ % of \d+ attempts? in the last hour succeeded; /, "")
+  return withoutRate.replace(/^(.+?); (last error: .+)$/, "$2; $1")
+}
 
 /** Rounded down, as in `why`: 94.99 % is not 95 %. */
 const percentText = (rate: number | null) => (rate === null ? null : `${Math.floor(rate * 1000) / 10} %`)
@@ -76,11 +82,12 @@ export async function showHealth(
   app: string | undefined,
 ): Promise<undefined> {
   const route = app === undefined ? "/endpoint-health" : path`/app/${app}/endpoint-health`
-  const { state, iterator } = flags
-  const list =
-    state === undefined && iterator === undefined
-      ? await worstFirst(api, route, flags)
-      : await readList<EndpointHealthOut>(api, route, { health: state }, flags)
+  const { state, iterator, limit } = flags
+  // The API refuses a limit of 0.
+  const isSorted = state === undefined && iterator === undefined && limit !== 0
+  const list = isSorted
+    ? await worstFirst(api, route, flags)
+    : await readList<EndpointHealthOut>(api, route, { health: state }, flags)
   const columns = app === undefined ? [APP_COLUMN, ...COLUMNS] : COLUMNS
   out.table(list, list.data, columns, "There are no such endpoints.")
   if (!list.done) out.note("There are more: --all shows everything, --limit N the first N.")

@@ -46,8 +46,8 @@ export const command: Group = {
       async run(run) {
         const { app } = run.args
         if (run.flags.health) return showHealth(run, app)
-        if (app === undefined) throw new UsageError("<app> is missing; without it, give --health")
         if (run.flags.state !== undefined) throw new UsageError("--state needs --health")
+        if (app === undefined) throw new UsageError("<app> is missing; without it, give --health")
         return showList(run, {
           route: path`/app/${app}/endpoint`,
           columns: ENDPOINT_COLUMNS,
@@ -98,8 +98,8 @@ export const command: Group = {
         "remove-header": texts("NAME", "takes a header away"),
         ordered: on("from now on one after the other", { field: "ordered" }),
         unordered: off("from now on in any order", { field: "ordered" }),
-        disable: on("gets nothing new, and holds what waits", { field: "disabled" }),
-        enable: off("gets messages again, and what waits is sent; see endpoints enable", {
+        disable: on("gets nothing new, and holds its waiting deliveries", { field: "disabled" }),
+        enable: off("gets messages again, and its waiting deliveries are sent; see endpoints enable", {
           field: "disabled",
         }),
       },
@@ -120,7 +120,7 @@ export const command: Group = {
       },
     }),
     delete: action({
-      summary: "delete an endpoint; what waits for it is cancelled",
+      summary: "delete an endpoint; its waiting deliveries are cancelled",
       args: [APP, ENDPOINT],
       flags: YES_FLAG,
       examples: ["posthorn endpoints delete acme main --yes"],
@@ -134,13 +134,13 @@ export const command: Group = {
         out.say(await api.send("DELETE", routeOf(args)), `Endpoint ${args.endpoint} is deleted.`)
       },
     }),
-    pause: change("pause", "hold what waits and what comes; nothing is discarded"),
-    resume: change("resume", "go on; also ends a Retry-After that the endpoint had asked for"),
+    pause: change("pause", "hold waiting and new deliveries; nothing is discarded"),
+    resume: change("resume", "resume; also ends a Retry-After that the endpoint had asked for"),
     enable,
     trip: change("trip", "open the circuit breaker: nothing is sent for its open time, then one request"),
     reset: change(
       "reset",
-      "close the circuit breaker; also ends the ramp after an outage, and a Retry-After",
+      "close the circuit breaker; also fills the retry budget, and ends the ramp after an outage and a Retry-After",
     ),
     health,
     secret,

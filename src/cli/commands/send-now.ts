@@ -20,10 +20,11 @@ const NOTHING_WAITS =
   "Nothing waits that could be sent now. Paused and disabled endpoints keep their deliveries."
 
 export const sendNow = action({
-  summary: "the receiver is back: send what waits now, and end a Retry-After that holds it",
-  about: `All that waits and fits every flag that is given. No attempt is counted, and ordered endpoints keep their order.
+  summary: "the receiver is back: send the waiting deliveries now",
+  about: `All waiting deliveries that match every flag that is given. It also closes the circuit breakers of their endpoints, fills the
+retry budgets, and ends the ramp after an outage and a Retry-After. No attempt is counted, and ordered endpoints keep their order.
 First attempts that were set for a later time keep it. Paused and disabled endpoints keep their deliveries.`,
-  flags: { ...WAITING, all: on("everything that waits"), ...YES_FLAG, ...WAIT_FLAG },
+  flags: { ...WAITING, all: on("every waiting delivery"), ...YES_FLAG, ...WAIT_FLAG },
   examples: [
     "posthorn deliveries send-now --app acme --endpoint main --yes",
     "posthorn deliveries send-now --app acme --type invoice.paid --answer 500 --yes",
@@ -32,7 +33,7 @@ First attempts that were set for a later time keep it. Paused and disabled endpo
   async run({ api, out, flags, fields }) {
     if (Object.keys(fields).length > 0 === (flags.all ?? false))
       throw new UsageError(
-        "say which: flags such as --app and --endpoint, or --all alone for everything that waits",
+        "say which: flags such as --app and --endpoint, or --all alone for every waiting delivery",
       )
     const found = await api.get<{ readonly count: number }>("/delivery/count-waiting", fields)
     if (found.count === 0) {
