@@ -277,8 +277,12 @@ export class Endpoints {
     const { clock, random, defaultPolicy } = this.#context
     const { breaker } = policyOf(row, defaultPolicy)
     if (breaker === false || breaker.report) {
-      const text = `endpoint "${row.id}" has a policy without a circuit breaker; pause it, or set "breaker" in its policy`
-      throw new PosthornError("conflict", text)
+      const why =
+        breaker === false ? "a policy without a circuit breaker" : "a circuit breaker that only reports"
+      throw new PosthornError(
+        "conflict",
+        `endpoint "${row.id}" has ${why}; pause it, or set "breaker" in its policy`,
+      )
     }
     const now = clock.now()
     const protection = tripped(row.protection, breaker, now, random)

@@ -175,10 +175,20 @@ test("a trip by hand holds the lane, a reset releases it without a ramp", async 
   expect(types()).toEqual(["opened", "closed"])
 })
 
-test("a trip is refused where the policy has no breaker", async () => {
+test.each<[string, PolicyInput | "gateway", RegExp]>([
+  ["the policy has no breaker", "gateway", /has a policy without a circuit breaker; pause it/],
+  [
+    "the breaker only reports",
+    { ...PATIENT, breaker: "report" },
+    /has a circuit breaker that only reports; pause it/,
+  ],
+])("a trip is refused where %s", async (_where, retry, message) => {
   const { harness } = await start()
-  const id = await harness.endpoint({ retry: "gateway" })
-  await expect(harness.posthorn.endpoints.trip("acme", id)).rejects.toMatchObject({ code: "conflict" })
+  const id = await harness.endpoint({ retry })
+  await expect(harness.posthorn.endpoints.trip("acme", id)).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringMatching(message),
+  })
 })
 
 test("sending all that waits now closes the breaker and skips the ramp", async () => {
