@@ -71,8 +71,8 @@ export function parseAdaptive(value: PolicyInput["adaptive"], at: string): Adapt
   requireObject(value, at)
   const floors: { [cause: string]: number } = {}
   for (const [cause, seconds] of Object.entries(value)) {
-    if (!(FAILURE_CAUSES as readonly string[]).includes(cause) && !/^[1-5]\d\d$/.test(cause)) {
-      const known = `an HTTP status or one of ${FAILURE_CAUSES.join(", ")}`
+    if (!(FAILURE_CAUSES as readonly string[]).includes(cause) && !/^[3-5]\d\d$/.test(cause)) {
+      const known = `an HTTP status from 300 to 599 or one of ${FAILURE_CAUSES.join(", ")}`
       throw invalid(`${at}.${cause}`, `is unknown; a cause is ${known}`)
     }
     floors[cause] = requireNumber(seconds, `${at}.${cause}`, 0, LONGEST_FLOOR)

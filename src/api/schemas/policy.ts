@@ -1,5 +1,5 @@
 /** Schemas of retry policies, for the OpenAPI document. */
-import { DEAD_REASONS, type PolicyInput } from "../../core/policy.ts"
+import { DAY, DEAD_REASONS, type PolicyInput } from "../../core/policy.ts"
 import { PROTECTION_FIELDS, type ProtectionPreview } from "../../core/protection-preview.ts"
 import { type Static, Timestamp, type TSchema, Type } from "../schema.ts"
 
@@ -80,13 +80,56 @@ const SHOWN_FIELDS = {
         Type.Enum(["report"]),
         Type.Object({
           report: Type.Optional(Type.Boolean({ description: "Only tells when the breaker would open." })),
-          failures: Type.Optional(Type.Integer({ description: "Opens after this many in a row; 5." })),
-          ratio: Type.Optional(Type.Number({ description: "Or when this part of `attempts` failed; 0.5." })),
-          attempts: Type.Optional(Type.Integer({ description: "The least attempts for `ratio`; 20." })),
-          window: Type.Optional(Seconds("The time within which `attempts` count; 60.")),
-          open: Type.Optional(Seconds("How long it is open the first time; doubled each time; 30.")),
-          maxOpen: Type.Optional(Seconds("The longest time that it is open; 600.")),
-          ramp: Type.Optional(Type.Integer({ description: "Requests a second after an outage; 10." })),
+          failures: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1000,
+              description: "Opens after this many failures in a row; 5.",
+            }),
+          ),
+          ratio: Type.Optional(
+            Type.Number({
+              minimum: 0.01,
+              maximum: 1,
+              description: "Or when this part of `attempts` failed; 0.5.",
+            }),
+          ),
+          attempts: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 100_000,
+              description: "The least attempts for `ratio`; 20.",
+            }),
+          ),
+          window: Type.Optional(
+            Type.Number({
+              minimum: 1,
+              maximum: 3600,
+              description: "Seconds within which `attempts` count; 60.",
+            }),
+          ),
+          open: Type.Optional(
+            Type.Number({
+              minimum: 1,
+              maximum: DAY,
+              description:
+                "Seconds that it is open the first time, doubled each time, and at most `maxAge`; 30.",
+            }),
+          ),
+          maxOpen: Type.Optional(
+            Type.Number({
+              minimum: 1,
+              maximum: DAY,
+              description: "The most seconds that it is open; at least `open`, at most `maxAge`; 600.",
+            }),
+          ),
+          ramp: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 10_000,
+              description: "Requests a second after an outage; 10.",
+            }),
+          ),
         }),
       ],
       { description: "The circuit breaker. On unless set, except in a policy in snake case." },
@@ -97,11 +140,33 @@ const SHOWN_FIELDS = {
       [
         Type.Boolean(),
         Type.Object({
-          tokens: Type.Optional(Type.Integer({ description: "The size of the bucket; 100." })),
-          retry: Type.Optional(Type.Number({ description: "What a retry that fails costs; 5." })),
-          timeout: Type.Optional(Type.Number({ description: "What a retry that times out costs; 10." })),
-          success: Type.Optional(Type.Number({ description: "What a success gives back; 1." })),
-          perMinute: Type.Optional(Type.Number({ description: "What a minute gives back; 5." })),
+          tokens: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: 100_000, description: "The size of the bucket; 100." }),
+          ),
+          retry: Type.Optional(
+            Type.Number({
+              minimum: 0.01,
+              maximum: 100_000,
+              description: "What a retry that fails costs; at most `tokens`; 5.",
+            }),
+          ),
+          timeout: Type.Optional(
+            Type.Number({
+              minimum: 0.01,
+              maximum: 100_000,
+              description: "What a retry that times out costs; at least `retry`, at most `tokens`; 10.",
+            }),
+          ),
+          success: Type.Optional(
+            Type.Number({
+              minimum: 0,
+              maximum: 100_000,
+              description: "What a success gives back; at most `tokens`; 1.",
+            }),
+          ),
+          perMinute: Type.Optional(
+            Type.Number({ minimum: 0.1, maximum: 100_000, description: "What a minute gives back; 5." }),
+          ),
         }),
       ],
       { description: "The retry budget: while it is spent, retries wait. On unless set, as `breaker`." },
@@ -109,7 +174,8 @@ const SHOWN_FIELDS = {
   ),
   adaptive: Type.Optional(
     Type.Union([Type.Boolean(), Type.Object({}, { additionalProperties: { type: "number", minimum: 0 } })], {
-      description: "The least delay by failure cause or HTTP status. Off unless set.",
+      description:
+        "The least delay by failure cause or HTTP status (300 to 599). An object replaces the default causes. Off unless set.",
       examples: [{ timeout: 60, tls_error: 600, "404": 600 }],
     }),
   ),
@@ -118,8 +184,16 @@ const SHOWN_FIELDS = {
       [
         Type.Boolean(),
         Type.Object({
-          after: Type.Optional(Seconds("Without a success for this long; 432000, 5 days.")),
-          failures: Type.Optional(Type.Integer({ description: "And after this many failures; 20." })),
+          after: Type.Optional(
+            Type.Number({
+              minimum: DAY / 2,
+              maximum: 365 * DAY,
+              description: "Seconds without a success; 432000, 5 days.",
+            }),
+          ),
+          failures: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: 100_000, description: "And after this many failures; 20." }),
+          ),
         }),
       ],
       { description: "Whether an endpoint that fails for days is disabled. On unless set, as `breaker`." },
