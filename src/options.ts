@@ -34,7 +34,7 @@ export interface PosthornOptions {
   maxInFlight?: number
   /** The most requests in flight to an endpoint without a `concurrency` of its own. 32. */
   concurrency?: number
-  /** When this process takes its own network to be down, see docs/protection.md; `false`: never. */
+  /** When this process decides that its own network is down, see docs/protection.md; `false`: never. */
   ownOutage?: boolean | OwnOutageInput
   /** 1 MiB. */
   maxPayloadBytes?: number

@@ -16,6 +16,7 @@ import { ID_PREFIXES } from "../src/core/ids.ts"
 import { parsePolicy } from "../src/core/parse-policy.ts"
 import { DEAD_REASONS } from "../src/core/policy.ts"
 import { PRESETS, type PresetName } from "../src/core/presets.ts"
+import { previewProtection } from "../src/core/protection-preview.ts"
 import { EVENT_NAMES } from "../src/observe/public-events.ts"
 import { parseEgress } from "../src/transport/egress/settings.ts"
 import { vetUrl } from "../src/transport/egress/targets.ts"
@@ -159,6 +160,19 @@ test("every policy mistake in the table gives the message beside it", () => {
     expect(mistake, input).toThrow(PosthornError)
     expect(mistake, input).toThrow(expect.objectContaining({ message, field: message!.split(" ")[0] }))
   }
+})
+
+test("the table of a policy's fields has every field, and the preview every field that protects", () => {
+  const [, section] = page("docs/policies.md").split("\n## Fields\n")
+  const documented = [...section!.split("\n## ")[0]!.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+  expect(documented).toEqual(expect.arrayContaining(Object.keys(PRESETS.standard)))
+  const [, preview] = page("docs/cli.md").split("$ posthorn policies preview gateway\n")
+  const lines = [...preview!.split("```")[0]!.matchAll(/^(\w+) +(off: .*)$/gm)].map(([, name, text]) => [
+    name,
+    text,
+  ])
+  const protection = Object.entries(previewProtection(PRESETS.gateway))
+  expect(lines).toEqual(protection.map(([name, { text }]) => [name, text]))
 })
 
 test("the presets' delays in the table are the presets'", () => {
