@@ -15,7 +15,7 @@ export function reasonOf(
     case "disabled":
       return whyDisabled(facts)
     case "paused":
-      return "paused by hand; resume it to send what waits"
+      return "paused by hand; resume it to send the waiting deliveries"
     case "open":
       return sentence(whyOpen(facts), lastError(facts), nextRequest(facts, now))
     case "failing":

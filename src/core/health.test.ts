@@ -141,7 +141,7 @@ test.each<[Partial<HealthFacts>, readonly HourlySum[], string]>([
     [],
     `the circuit breaker was opened by hand; no request before ${at(SOON)}`,
   ],
-  [PAUSED, [], "paused by hand; resume it to send what waits"],
+  [PAUSED, [], "paused by hand; resume it to send the waiting deliveries"],
   [DISABLED, [], "disabled by hand"],
   [{ ...DISABLED, disabledReason: "gone" }, [], "disabled: the receiver answered 410 Gone"],
   [{ ...DISABLED, disabledReason: null }, [], "disabled; the reason was not recorded"],
