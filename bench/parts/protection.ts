@@ -1,4 +1,4 @@
-/** The cost of protection: deliveries per second with the default policy, and with one that has every part of it off. */
+/** The cost of protection: deliveries per second with the default policy, and with a policy whose protection is off. */
 import type { PolicyInput } from "../../src/index.ts"
 import type { Bench, Part, Values } from "../harness/bench.ts"
 import { compared } from "../harness/compared.ts"

@@ -134,7 +134,7 @@ function recovered(
   return { ...after, phase: "ramping", ramp: state.ramp ?? rampFor(rate, policy) }
 }
 
-/** The policy has no breaker any more, or one that only reports: nothing holds or slows the lane. */
+/** For a policy whose breaker was removed, or only reports: the breaker neither holds nor slows the lane. */
 export function withoutBreaker(state: Protection): Protection {
   if (state.phase === "closed" && state.until === null) return state
   return { ...state, phase: "closed", since: 0, until: null, step: 0, downs: 0, ramp: null }

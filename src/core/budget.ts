@@ -1,6 +1,6 @@
 /**
- * The retry budget of an endpoint: a token bucket, as pure functions. The state is the number of tokens spent, so a full bucket is zero
- * whatever its size. A retry that succeeds costs nothing: after an outage, the budget does not hold up the recovery.
+ * The retry budget of an endpoint: a token bucket, as pure functions. The state is the number of tokens spent, so a full bucket of any size is
+ * zero. A retry that succeeds costs nothing: after an outage, the budget does not hold up the recovery.
  */
 import { type AttemptOutcome, isSuccess } from "./outcome.ts"
 import type { BudgetPolicy } from "./policy.ts"

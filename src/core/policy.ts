@@ -52,11 +52,11 @@ export interface BreakerPolicy {
 /** The retry budget of an endpoint: a bucket of `tokens`. Retries that fail take tokens, successes and time give them back. */
 export interface BudgetPolicy {
   readonly tokens: number
-  /** What a retry that fails costs … */
+  /** The cost of a failed retry … */
   readonly retry: number
-  /** … and one that times out. */
+  /** … and of a retry that times out. */
   readonly timeout: number
-  /** What a success gives back. */
+  /** The tokens that a success gives back. */
   readonly success: number
   readonly perMinute: number
 }

@@ -26,7 +26,7 @@ export interface Protection {
   readonly retriesAt: number | null
   /** Of a breaker that only reports: it would be open. */
   readonly reported: boolean
-  /** Attempts in a row without a success, whatever the receiver answered. */
+  /** Attempts in a row without a success; unlike `downs`, with answers such as 404. */
   readonly failures: number
   /** When the first of them failed. */
   readonly failingSince: number | null

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest"
 import { Receiver } from "../support/receiver.ts"
 import { ApiServer } from "./support/server.ts"
 
-/** An application with an endpoint that works, one that is open and one that is paused; another application with one more. */
+/** An application with a healthy, an open and a paused endpoint; another application with a healthy endpoint. */
 async function start() {
   const receiver = await Receiver.start()
   onTestFinished(() => receiver.close())

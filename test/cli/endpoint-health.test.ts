@@ -5,7 +5,7 @@ import { World } from "./world.ts"
 
 const PATIENCE = { timeout: 60_000 }
 
-/** Beside the world's endpoints: one that is open, one that is disabled, and one of another application. */
+/** More endpoints: an open and a disabled endpoint, and an endpoint of another application. */
 async function start() {
   const world = await World.start()
   const { applications, endpoints } = world.server.posthorn

@@ -1,4 +1,4 @@
-/** The return of a disabled endpoint: what waits is sent or discarded, what came meanwhile is replayed or left. */
+/** The return of a disabled endpoint: waiting deliveries are sent or discarded, missed messages are replayed or left. */
 import { expect, test } from "vitest"
 import type { Store } from "../../src/store/store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
