@@ -29,12 +29,15 @@ const { values } = parseArgs({
 })
 
 const APP = "acme"
-/** Short, so that what fails in one life of the program is tried again in the same. */
+/**
+ * Short, so that what fails in one life of the program is tried again in the same. The breaker opens late: messages that always fail come in
+ * rows of eight, and each of their attempts would be a probe, one a second.
+ */
 const RETRY: PolicyInput = {
   delays: [0.02, 0.05, 0.1],
   maxAttempts: 5,
   timeout: 0.4,
-  breaker: { open: 1, maxOpen: 1 },
+  breaker: { failures: 30, attempts: 1000, open: 1, maxOpen: 1, ramp: 1000 },
   budget: { perMinute: 100_000 },
 }
 /** Senders wait while more than this is not delivered: the line stays full, and draining it stays short. */

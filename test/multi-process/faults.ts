@@ -57,7 +57,7 @@ export class Crew {
     const retry = {
       delays: [0.02, 0.05, 0.1],
       maxAttempts: 20,
-      breaker: { open: 1, maxOpen: 1 },
+      breaker: { open: 1, maxOpen: 1, ramp: 1000 },
       budget: { perMinute: 100_000 },
     }
     for (let left = TRIES; ; left--) {
