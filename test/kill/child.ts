@@ -37,7 +37,7 @@ const RETRY: PolicyInput = {
   delays: [0.02, 0.05, 0.1],
   maxAttempts: 5,
   timeout: 0.4,
-  breaker: { failures: 30, attempts: 1000, open: 1, maxOpen: 1, ramp: 1000 },
+  breaker: { failures: 50, attempts: 1000, open: 1, maxOpen: 1, ramp: 1000 },
   budget: { perMinute: 100_000 },
 }
 /** Senders wait while more than this is not delivered: the line stays full, and draining it stays short. */
