@@ -39,8 +39,8 @@ export function learnAttempt(
 }
 
 /**
- * An operator enabled the endpoint: failures from before would disable it again at once. It is failing until its next success. The backlog
- * of one that was disabled because it failed goes out slowly, as after an open breaker.
+ * An operator enabled the endpoint: failures from before would disable it again at once. It is failing until its next success. If
+ * failures had disabled the endpoint, its backlog goes out slowly, as after an open breaker.
  */
 export function enabledAgain(state: Protection, wasFailing: boolean, now: number): Protection {
   const { isFailing, lastError } = state
