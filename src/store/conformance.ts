@@ -14,6 +14,7 @@ import { retention } from "./conformance/retention.ts"
 import { rollups } from "./conformance/rollups.ts"
 import { settling } from "./conformance/settling.ts"
 import { type StoreUnderTest, stageOn } from "./conformance/stage.ts"
+import { survey } from "./conformance/survey.ts"
 import { tasks } from "./conformance/tasks.ts"
 import { tenants } from "./conformance/tenants.ts"
 
@@ -36,6 +37,7 @@ const TOPICS = [
   settling,
   rollups,
   activity,
+  survey,
   additions,
   expunging,
   tasks,

@@ -559,7 +559,7 @@ export interface Entry {
   readonly expiresAt: number | null
 }
 
-export type EntryKind = "event-type" | "key" | "answer"
+export type EntryKind = "event-type" | "key" | "answer" | "lease"
 
 export interface NamedPolicy {
   readonly orgId: string
@@ -578,6 +578,29 @@ export interface WorkerStatus {
   /** Claimed lanes of the tenant, and fetched deliveries that are not settled. */
   readonly lanes: number
   readonly inHand: number
+}
+
+/** Of all tenants but one. */
+export interface Survey {
+  readonly deliveries: {
+    /** May start now, or is being sent. */
+    readonly due: number
+    /** Waits for its first attempt at a time that the sender gave. */
+    readonly scheduled: number
+    /** Waits for its next attempt, or behind such a delivery of an ordered endpoint. */
+    readonly retrying: number
+    /** Its endpoint is paused, disabled, held by Retry-After or an open breaker, or was deleted. */
+    readonly held: number
+  }
+  /** The delivery that has been due for longest, and since when. Without those of endpoints that fail, and retries that wait for a budget. */
+  readonly oldestDue: { readonly at: number; readonly endpointId: string } | null
+  /** Dead letters that nobody discarded or called off. `oldestAt`: when the oldest was received. */
+  readonly deadLetters: readonly {
+    readonly reason: DeadReason
+    readonly count: number
+    readonly oldestAt: number
+  }[]
+  readonly endpoints: number
 }
 
 export interface StoreHealth {

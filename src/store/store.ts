@@ -39,6 +39,7 @@ import type {
   Span,
   StatusCounts,
   StoreHealth,
+  Survey,
   Task,
   TaskChanges,
   TaskFilter,
@@ -179,6 +180,9 @@ export interface TaskStore {
 export interface AdministrationStore {
   /** Every process that delivers, with its lanes of one tenant. */
   listWorkers(orgId: string): Promise<WorkerStatus[]>
+
+  /** Counts over all tenants but one. It reads every waiting delivery and dead letter, in indexes: not for each request. */
+  survey(now: number, exceptOrgId: string): Promise<Survey>
 
   /** Removes at most `limit` rows whose time has come: finished deliveries, messages without deliveries, payloads, entries, roll-ups. */
   purge(now: number, limit: number): Promise<number>

@@ -351,6 +351,10 @@ ALTER TABLE endpoints ADD COLUMN paused_at bigint CHECK (${isTime("paused_at")})
 CREATE INDEX deliveries_live_retrying ON webhook_deliveries_live (webhook_id, received_at) WHERE attempt_count > 0;
 `
 
+/** For the survey: dead letters are counted in the index alone. */
+const DEAD_REASONS =
+  "CREATE INDEX deliveries_done_dead_reason ON webhook_deliveries_done (app_id, dead_reason, received_at) WHERE status = 'dead' AND discarded_at IS NULL"
+
 export interface Migration {
   readonly sql: string
   /** Programs without this migration still work on the schema, as in a rolling upgrade. */
@@ -383,4 +387,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: PROTECTION, additive: true },
   { sql: ROLLUPS, additive: true },
   { sql: HEALTH, additive: true },
+  { sql: DEAD_REASONS, additive: true },
 ]

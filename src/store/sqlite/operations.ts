@@ -17,6 +17,7 @@ import * as meta from "./meta.ts"
 import * as policies from "./policies.ts"
 import { sumRollups } from "./rollups.ts"
 import * as settling from "./settle.ts"
+import { survey } from "./survey.ts"
 import * as tasks from "./tasks.ts"
 import { listWorkers } from "./workers.ts"
 
@@ -51,6 +52,7 @@ export const LISTS = {
   usage: messages.usage,
   listLanes: laneStatus.listLanes,
   listWorkers,
+  survey,
   listAttempts: attempts.listAttempts,
   countAttempts: attempts.countAttempts,
   sumRollups,

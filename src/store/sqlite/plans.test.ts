@@ -77,6 +77,13 @@ test("waiting deliveries of an endpoint that becomes ordered are found without r
   expect(text).toContain("SEARCH webhook_deliveries USING INDEX deliveries_live (handed=? AND webhook_id=?)")
 })
 
+test("a survey reads waiting rows and dead letters by their indexes, and no finished rows", () => {
+  const plans = open().plan("survey", NOW, "o").join("\n")
+  for (const index of ["deliveries_live", "deliveries_dead_reason", "endpoints_app"])
+    expect(plans).toContain(`INDEX ${index}`)
+  expect(plans).not.toMatch(/SCAN (d|webhook_deliveries|endpoints)$/m)
+})
+
 test("retention finds its rows by an index of its own", () => {
   const plans = open().plan("purge", NOW, 500).join("\n")
   const ofMessages = ["messages_purge", "messages_payload_until"]

@@ -444,6 +444,10 @@ ALTER TABLE endpoints ADD COLUMN paused_at INTEGER CHECK (${isTime("paused_at")}
 CREATE INDEX deliveries_retrying ON webhook_deliveries (webhook_id, received_at) WHERE ${LIVE} AND attempt_count > 0;
 `
 
+/** For the survey: dead letters are counted in the index alone. */
+const DEAD_REASONS =
+  "CREATE INDEX deliveries_dead_reason ON webhook_deliveries (app_id, dead_reason, received_at) WHERE status = 'dead' AND discarded_at IS NULL"
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -457,4 +461,5 @@ export const MIGRATIONS: readonly string[] = [
   PROTECTION,
   ROLLUPS,
   HEALTH,
+  DEAD_REASONS,
 ]

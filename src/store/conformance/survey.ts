@@ -1,0 +1,126 @@
+/** The survey of the whole store. */
+import { describe, expect, test } from "vitest"
+import { HEALTHY } from "../../core/protection.ts"
+import type { Endpoint } from "../store.ts"
+import { NOW, ORG, OTHER_ORG, sample } from "./samples.ts"
+import { calledOff, type SetUp } from "./stage.ts"
+
+const NOBODY = "org_nobody"
+const NOTHING = { due: 0, scheduled: 0, retrying: 0, held: 0 }
+
+export function survey(name: string, setUp: SetUp): void {
+  describe(`${name}: survey`, () => {
+    test("an empty store has nothing to count", async () => {
+      const { store } = await setUp()
+      const found = { deliveries: NOTHING, oldestDue: null, deadLetters: [], endpoints: 1 }
+      expect(await store.survey(NOW, NOBODY)).toEqual(found)
+    })
+
+    for (const ordered of [false, true])
+      test(`deliveries are counted by state, ${ordered ? "ordered" : "in any order"}`, async () => {
+        const { store, endpoint, send, attemptAll } = await setUp({ ordered })
+        const states = async (now = NOW) => (await store.survey(now, NOBODY)).deliveries
+        const oldest = async (now = NOW) => (await store.survey(now, NOBODY)).oldestDue
+        await send({ receivedAt: NOW - 9, deliverAt: NOW + 50, dated: false })
+        await send({ receivedAt: NOW - 9, deliverAt: NOW + 60, dated: true })
+        expect(await states()).toEqual({ ...NOTHING, scheduled: 2 })
+        expect(await oldest()).toBeNull()
+        expect(await states(NOW + 60)).toEqual({ ...NOTHING, due: 2 })
+        expect(await oldest(NOW + 60)).toEqual({ at: NOW + 50, endpointId: endpoint.id })
+
+        await send({ receivedAt: NOW - 8 })
+        await send({ receivedAt: NOW - 7 })
+        expect(await states()).toEqual({ ...NOTHING, due: 2, scheduled: 2 })
+        expect(await oldest()).toEqual({ at: NOW - 8, endpointId: endpoint.id })
+        await attemptAll(500)
+        // In the ordered line one delivery was tried, and the other waits behind it.
+        expect(await states()).toEqual({ ...NOTHING, retrying: 2, scheduled: 2 })
+        expect(await oldest()).toBeNull()
+        const retried = await states(NOW + 3_600_000)
+        expect(retried).toEqual({ ...NOTHING, due: 4 })
+      })
+
+    test.each<[string, Partial<Endpoint>]>([
+      ["paused", { paused: true }],
+      ["disabled", { disabled: true }],
+      ["held by Retry-After", { holdUntil: NOW + 1 }],
+      ["open", { protection: { ...HEALTHY, phase: "open", until: NOW + 1 } }],
+    ])("deliveries of an endpoint that is %s are held", async (_why, patch) => {
+      const { store, endpoint, send } = await setUp()
+      await send()
+      await store.updateEndpoint(endpoint.id, patch, NOW)
+      const { deliveries, oldestDue } = await store.survey(NOW, NOBODY)
+      expect(deliveries).toEqual({ ...NOTHING, held: 1 })
+      expect(oldestDue).toBeNull()
+    })
+
+    test("a delivery is due for no longer than its endpoint can be sent to", async () => {
+      const { store, endpoint, send } = await setUp()
+      await send({ receivedAt: NOW - 9000 })
+      await store.updateEndpoint(endpoint.id, { holdUntil: NOW - 5 }, NOW)
+      expect((await store.survey(NOW, NOBODY)).oldestDue).toEqual({ at: NOW - 5, endpointId: endpoint.id })
+      await store.updateEndpoint(endpoint.id, { paused: true }, NOW - 4)
+      await store.updateEndpoint(endpoint.id, { paused: false }, NOW - 3)
+      expect((await store.survey(NOW, NOBODY)).oldestDue).toEqual({ at: NOW - 3, endpointId: endpoint.id })
+    })
+
+    test("an endpoint that fails is not the one with the oldest due delivery", async () => {
+      const { store, application, endpoint, send } = await setUp()
+      const fine = sample.endpoint(application.id)
+      await store.createEndpoint(fine)
+      await send({ receivedAt: NOW - 9, to: endpoint.id })
+      await send({ receivedAt: NOW - 5, to: fine.id })
+      const oldest = async () => (await store.survey(NOW, NOBODY)).oldestDue
+      expect(await oldest()).toEqual({ at: NOW - 9, endpointId: endpoint.id })
+      for (const state of [{ isFailing: true }, { phase: "ramping" as const }]) {
+        await store.updateEndpoint(endpoint.id, { protection: { ...HEALTHY, ...state } }, NOW)
+        expect(await oldest()).toEqual({ at: NOW - 5, endpointId: fine.id })
+      }
+      expect((await store.survey(NOW, NOBODY)).deliveries).toEqual({ ...NOTHING, due: 2 })
+    })
+
+    test("retries that wait for their budget are due, and not late", async () => {
+      const { store, endpoint, send, attemptAll } = await setUp()
+      await send()
+      await attemptAll(500)
+      const later = NOW + 3_600_000
+      const spent = { ...HEALTHY, retriesAt: later + 1 }
+      await store.updateEndpoint(endpoint.id, { protection: spent }, NOW)
+      const found = await store.survey(later, NOBODY)
+      expect([found.deliveries, found.oldestDue]).toEqual([{ ...NOTHING, due: 1 }, null])
+      expect((await store.survey(later + 1, NOBODY)).oldestDue).not.toBeNull()
+    })
+
+    test("dead letters are counted by reason, without those that were called off or discarded", async () => {
+      const { store, send, killOff } = await setUp()
+      const [first] = await killOff(3)
+      await store.amendIfUnchanged([
+        {
+          seq: first!.seq,
+          expectedStatus: "dead",
+          expectedAttemptCount: first!.attemptCount,
+          change: { discardedAt: NOW },
+        },
+      ])
+      await send()
+      const page = { limit: 9, order: "ascending", from: null, back: false } as const
+      const [waiting] = await store.listDeliveries({ orgId: ORG, live: true }, page)
+      await store.amendIfUnchanged([calledOff(waiting!)])
+      const { deadLetters } = await store.survey(NOW, NOBODY)
+      expect(deadLetters).toEqual([{ reason: "exhausted", count: 2, oldestAt: NOW }])
+    })
+
+    test("one tenant is left out, all others are counted", async () => {
+      const { store, killOff, send } = await setUp()
+      await killOff(2)
+      await send()
+      const other = sample.application({ orgId: OTHER_ORG })
+      await store.createApplication(other)
+      await store.createEndpoint(sample.endpoint(other.id, { orgId: OTHER_ORG }))
+      await store.acceptMany([sample.message(other.id, { orgId: OTHER_ORG })])
+      expect(await store.survey(NOW, NOBODY)).toMatchObject({ deliveries: { due: 2 }, endpoints: 2 })
+      const without = await store.survey(NOW, ORG)
+      expect(without).toMatchObject({ deliveries: { due: 1 }, deadLetters: [], endpoints: 1 })
+    })
+  })
+}

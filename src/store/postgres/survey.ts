@@ -1,0 +1,23 @@
+/** A survey of the whole database. */
+import { surveyStatements, toSurvey } from "../survey.ts"
+import type { Operation } from "./context.ts"
+
+const { backlog, deadLetters, endpoints } = surveyStatements({
+  table: "webhook_deliveries_live",
+  live: "webhook_deliveries_live d",
+  queue: "d.webhook_id, d.rank",
+  head: "SELECT h.seq FROM webhook_deliveries_live h WHERE h.webhook_id = q.webhook_id AND h.rank = 0 ORDER BY h.seq LIMIT 1",
+  least: "least",
+  greatest: "greatest",
+  retriesAt: `CAST(substring(e.protection FROM '"retriesAt":(\\d{1,15})') AS bigint)`,
+  digits: (number) => `lpad(CAST(${number} AS text), 16, '0')`,
+})
+
+export const survey: Operation<"survey"> = async ({ database }, now, exceptOrgId) => {
+  const [[queues], dead, [total]] = await Promise.all([
+    database.runCalmly(backlog, [now, exceptOrgId]),
+    database.runCalmly(deadLetters, [exceptOrgId]),
+    database.runCalmly(endpoints, [exceptOrgId]),
+  ])
+  return toSurvey(queues!, dead, total!)
+}

@@ -1,0 +1,113 @@
+/** A survey of the whole store: waiting deliveries by state, the oldest that is due, dead letters by reason. Texts for both stores. */
+import type { DeadReason } from "../core/policy.ts"
+import { CALLED_OFF } from "./conditions.ts"
+import type { Row } from "./rows.ts"
+import { statement } from "./statements.ts"
+import type { Survey } from "./store.ts"
+
+/** Fragments of SQL that the databases write differently. */
+export interface SurveyDialect {
+  /** The table of waiting rows. */
+  readonly table: string
+  /** Waiting rows `d`, grouped by queue in the order of their index. */
+  readonly live: string
+  readonly queue: string
+  /** The `seq` of the first row in the ordered line of the endpoint `q.webhook_id`. */
+  readonly head: string
+  readonly least: string
+  readonly greatest: string
+  /** Until when the retries of the endpoint `e` wait for its budget. An operator may have typed any text there. */
+  readonly retriesAt: string
+  /** A number as 16 digits, so that texts compare as numbers. */
+  digits(number: string): string
+}
+
+const DUE = "coalesce(d.next_retry_at, 0)"
+const DIGITS = 16
+const NEVER = 9_007_199_254_740_991
+const IS_HELD =
+  "(e.deleted_at IS NOT NULL OR e.disabled OR e.paused OR coalesce(e.hold_until, 0) > $1 OR coalesce(e.breaker_until, 0) > $1)"
+/** As `writeProtection` writes it: a closed breaker and an endpoint that does not fail are left out. */
+const IS_FAILING = `(coalesce(e.protection, '') LIKE '%"isFailing":true%' OR coalesce(e.protection, '') LIKE '%"phase":"%')`
+
+/**
+ * Rank 0 is an ordered line: nothing in it is due before its head. Ranks 3, 5 and 7 are retries. The rows of a queue are counted in the index
+ * alone; of each queue, one row is looked up. `$1` is the time, `$2` the tenant that is left out.
+ */
+const surveyBacklog = (dialect: SurveyDialect) => {
+  const { table, live, queue, head, least, greatest, retriesAt, digits } = dialect
+  const sum = (condition: string, count: string) =>
+    `CAST(coalesce(sum(CASE WHEN ${condition} THEN ${count} ELSE 0 END), 0) AS bigint)`
+  return `
+WITH queues AS (
+  SELECT d.webhook_id, d.rank, count(*) AS n,
+         count(*) FILTER (WHERE ${DUE} > $1) AS later,
+         min(${DUE}) FILTER (WHERE ${DUE} BETWEEN 1 AND $1) AS due_at,
+         min(d.seq) FILTER (WHERE ${DUE} = 0) AS first_seq
+    FROM ${live} GROUP BY ${queue}
+),
+lines AS (
+  SELECT q.webhook_id, q.rank, q.n,
+         CASE WHEN q.rank > 0 THEN q.later WHEN coalesce(f.next_retry_at, 0) > $1 THEN q.n ELSE 0 END AS later,
+         CASE WHEN q.rank > 0 THEN q.due_at ELSE f.next_retry_at END AS due_at,
+         CASE WHEN coalesce(f.next_retry_at, 0) = 0 THEN ${greatest}(f.received_at, coalesce(f.age_from, f.received_at)) END AS received_at
+    FROM queues q
+    LEFT JOIN ${table} f ON f.seq = CASE WHEN q.rank = 0 THEN (${head}) ELSE q.first_seq END
+),
+gates AS (
+  SELECT l.n, l.later, e.id, ${IS_HELD} AS is_held, l.rank IN (0, 3, 5, 7) AS is_retry,
+         ${IS_FAILING} OR (l.rank IN (3, 5, 7) AND coalesce(${retriesAt}, 0) > $1) AS is_failing,
+         ${greatest}(${least}(coalesce(l.due_at, ${NEVER}), coalesce(l.received_at, ${NEVER})),
+           coalesce(e.hold_until, 0), coalesce(e.breaker_until, 0), coalesce(e.resumed_at, 0)) AS since
+    FROM lines l JOIN endpoints e ON e.id = l.webhook_id
+   WHERE e.org_id <> $2
+)
+SELECT ${sum("is_held", "n")} AS held,
+       ${sum("NOT is_held", "n - later")} AS due,
+       ${sum("NOT is_held AND is_retry", "later")} AS retrying,
+       ${sum("NOT is_held AND NOT is_retry", "later")} AS scheduled,
+       min(CASE WHEN n > later AND since <= $1 AND NOT is_held AND NOT is_failing THEN ${digits("since")} || id END) AS oldest
+  FROM gates`
+}
+
+/** By the index deliveries_dead_reason. */
+const DEAD_LETTERS = `
+SELECT d.dead_reason, CAST(sum(d.n) AS bigint) AS n, min(d.oldest_at) AS oldest_at
+  FROM (
+    SELECT d.app_id, d.dead_reason, count(*) AS n, min(d.received_at) AS oldest_at
+      FROM webhook_deliveries d
+     WHERE d.status = 'dead' AND d.discarded_at IS NULL AND d.dead_reason IS NOT NULL AND NOT ${CALLED_OFF}
+     GROUP BY d.app_id, d.dead_reason
+  ) d
+  JOIN applications a ON a.id = d.app_id
+ WHERE a.org_id <> $1
+ GROUP BY d.dead_reason ORDER BY d.dead_reason`
+
+/** The second count is small: by the indexes applications_org and endpoints_app. */
+const ENDPOINTS = `
+SELECT (SELECT count(*) FROM endpoints WHERE deleted_at IS NULL)
+       - (SELECT count(*) FROM applications a JOIN endpoints e ON e.app_id = a.id WHERE a.org_id = $1 AND e.deleted_at IS NULL) AS n`
+
+export function surveyStatements(dialect: SurveyDialect) {
+  return {
+    backlog: statement("survey.backlog", surveyBacklog(dialect)),
+    deadLetters: statement("survey.dead-letters", DEAD_LETTERS),
+    endpoints: statement("survey.endpoints", ENDPOINTS),
+  }
+}
+
+export function toSurvey(backlog: Row, deadLetters: readonly Row[], endpoints: Row): Survey {
+  const { due, scheduled, retrying, held } = backlog as { readonly [state: string]: number }
+  const oldest = backlog.oldest as string | null
+  return {
+    deliveries: { due: due!, scheduled: scheduled!, retrying: retrying!, held: held! },
+    oldestDue:
+      oldest === null ? null : { at: Number(oldest.slice(0, DIGITS)), endpointId: oldest.slice(DIGITS) },
+    deadLetters: deadLetters.map((row) => ({
+      reason: row.dead_reason as DeadReason,
+      count: row.n as number,
+      oldestAt: row.oldest_at as number,
+    })),
+    endpoints: endpoints.n as number,
+  }
+}
