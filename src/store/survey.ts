@@ -72,16 +72,16 @@ SELECT ${sum("is_held", "n")} AS held,
 
 /** By the index deliveries_dead_reason. */
 const DEAD_LETTERS = `
-SELECT d.dead_reason, CAST(sum(d.n) AS bigint) AS n, min(d.oldest_at) AS oldest_at
+SELECT g.dead_reason, CAST(sum(g.n) AS bigint) AS n, min(g.oldest_at) AS oldest_at
   FROM (
     SELECT d.app_id, d.dead_reason, count(*) AS n, min(d.received_at) AS oldest_at
       FROM webhook_deliveries d
      WHERE d.status = 'dead' AND d.discarded_at IS NULL AND d.dead_reason IS NOT NULL AND NOT ${CALLED_OFF}
      GROUP BY d.app_id, d.dead_reason
-  ) d
-  JOIN applications a ON a.id = d.app_id
+  ) g
+  JOIN applications a ON a.id = g.app_id
  WHERE a.org_id <> $1
- GROUP BY d.dead_reason ORDER BY d.dead_reason`
+ GROUP BY g.dead_reason ORDER BY g.dead_reason`
 
 /** The second count is small: by the indexes applications_org and endpoints_app. */
 const ENDPOINTS = `
