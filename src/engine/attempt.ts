@@ -115,6 +115,7 @@ export function toSettlement(
       change.status === "delivered" ? "succeeded" : "failed",
       change.errorDetail,
     ),
+    settledAt: now,
     gate: null,
   }
 }

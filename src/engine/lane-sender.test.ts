@@ -48,6 +48,7 @@ function start(listener: Partial<SenderListener> = {}) {
     delivery: { id: "dlv" } as ClaimedDelivery,
     change: { nextRetryAt: null },
     attempt: null,
+    settledAt: 0,
     gate: null,
   } as Settlement
   const slot = slots.take(0, 0, false, () => {})!

@@ -21,6 +21,7 @@ export interface FencedSettlement extends Fence {
   readonly payloadBytes: number
   readonly change: Change
   readonly attempt: NewAttempt | null
+  readonly settledAt: number
   readonly gate: GateUpdate | null
 }
 
@@ -44,7 +45,7 @@ export interface FetchedLane extends LaneWork {
 
 export function fenceSettlement(
   { endpointId, appId, token }: LaneClaim,
-  { delivery, change, attempt, gate }: Settlement,
+  { delivery, change, attempt, settledAt, gate }: Settlement,
 ): FencedSettlement {
   const { seq, id, messageId, attemptCount, ageFrom, eventType, payload } = delivery
   return {
@@ -60,6 +61,7 @@ export function fenceSettlement(
     payloadBytes: payload?.length ?? 0,
     change,
     attempt,
+    settledAt,
     gate,
   }
 }

@@ -235,6 +235,7 @@ export interface Settlement {
   readonly delivery: ClaimedDelivery
   readonly change: Change
   readonly attempt: NewAttempt | null
+  readonly settledAt: number
   /** Change of the lane's gate, if any. */
   readonly gate: GateUpdate | null
 }
@@ -388,11 +389,11 @@ export interface RollupSum {
   readonly eventType?: string
   /** Start of the hour in which the outcome was known. */
   readonly hour?: number
-  /** 20 stands for the 20th attempt and all later ones. */
+  /** 20 stands for the 20th attempt and all later ones; 0 for deliveries that were given up before their first attempt. */
   readonly attemptNumber?: number
   readonly attempts: number
   readonly succeeded: number
-  /** Attempts after which the delivery was dead. */
+  /** Deliveries that were given up, after their last attempt or without one (`expired`, `error`). Those called off do not count. */
   readonly dead: number
   /** Attempts without an HTTP status. */
   readonly noResponse: number

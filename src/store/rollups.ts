@@ -1,5 +1,7 @@
 /** Roll-ups: hourly sums of attempts, written with the settle of each attempt, for both stores. */
+
 import { LATENCY_BOUNDS_MS } from "../core/latency.ts"
+import type { Change } from "../core/settle.ts"
 import { type Conditions, type Dialect, ofRollups } from "./conditions.ts"
 import type { Row } from "./rows.ts"
 import type { RollupDimension, RollupFilter, RollupSum } from "./store.ts"
@@ -10,11 +12,18 @@ export const ROLLUP_KEPT_MS = 90 * 24 * HOUR_MS
 /** The number of this attempt and of all later ones. */
 export const LAST_ATTEMPT_NUMBER = 20
 
+/** Dead, and not because an operator called the delivery off. `GIVEN_UP` is the same as a condition of `x`. */
+export function isGivenUp({ status, deadReason }: Pick<Change, "status" | "deadReason">): boolean {
+  return status === "dead" && deadReason !== "cancelled" && deadReason !== "expunged"
+}
+export const GIVEN_UP = "(x.status = 'dead' AND x.dead_reason NOT IN ('cancelled', 'expunged'))"
+
 const KEY = "webhook_id, hour, event_type, attempt_number"
 const LATENCIES = [...LATENCY_BOUNDS_MS, "slower"].map((bound) => `latency_${bound}`)
 /** Of one attempt, in this order; without its latency. */
 const COUNTERS = ["attempts", "succeeded", "dead", "no_response", "bytes_out", "bytes_in", "duration_ms"]
 export const COUNTER_COUNT = COUNTERS.length
+export const DEAD = COUNTERS.indexOf("dead")
 const SUMS = [...COUNTERS, ...LATENCIES]
 export const NO_SUMS: readonly number[] = SUMS.map(() => 0)
 

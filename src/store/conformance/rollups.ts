@@ -1,8 +1,11 @@
 /** Roll-ups: each settled attempt is in the sums of its hour, once. */
 import { describe, expect, test } from "vitest"
 import { bytesOfText } from "../../core/bytes.ts"
+import type { Outcome } from "../../core/outcome.ts"
+import { PRESETS } from "../../core/presets.ts"
+import { settle } from "../../core/settle.ts"
 import { HOUR_MS, ROLLUP_KEPT_MS } from "../rollups.ts"
-import type { NewAttempt, NewMessage, RollupDimension, RollupFilter } from "../store.ts"
+import type { ClaimedDelivery, NewAttempt, NewMessage, RollupDimension, RollupFilter } from "../store.ts"
 import { claimed, laneFetch, NOW, ORG, OTHER_ORG, sample, settlement } from "./samples.ts"
 import { calledOff, type SetUp, type Stage } from "./stage.ts"
 
@@ -154,12 +157,48 @@ export function rollups(name: string, setUp: SetUp): void {
       expect(await store.sumRollups({}, [])).toEqual([])
     })
 
-    test("a settle without an attempt does not count", async () => {
+    test("a delivery that is given up without an attempt counts as dead in the hour of its settle", async () => {
+      const { store, lanes, endpoint, send, fetch } = await setUp()
+      const settledAt = HOUR + 3 * HOUR_MS + 5
+      const end = (delivery: ClaimedDelivery, outcome: Outcome, attemptCount = 0) => {
+        const counted = { ...delivery, attemptCount }
+        const change = settle(counted, outcome, PRESETS.relay, settledAt, () => 0.5)
+        return { ...claimed(endpoint.id, 1, delivery), change, attempt: null, settledAt, gate: null }
+      }
+      for (let i = 0; i < 6; i++) await send({ eventType: "a" })
+      const [overdue, later, stalled, cancelled, expunged, back] = (await fetch(1)).deliveries
+      const settlements = [
+        end(overdue!, { kind: "overdue" }),
+        end(later!, { kind: "overdue" }, 30),
+        end(stalled!, { kind: "stalled" }),
+        end(cancelled!, { kind: "cancelled" }),
+        end(expunged!, { kind: "expunged" }),
+        end(back!, { kind: "fault", detail: "a bug" }),
+      ]
+      expect(await lanes.settle(settlements)).toEqual(settlements.map(() => "applied"))
+      expect(await lanes.settle(settlements)).toEqual(settlements.map(() => "stale"))
+      const sums = await store.sumRollups({ orgId: ORG }, ["eventType", "hour", "attemptNumber"])
+      const none = { attempts: 0, succeeded: 0, noResponse: 0, bytesOut: 0, bytesIn: 0, durationMs: 0 }
+      const group = {
+        eventType: "a",
+        hour: HOUR + 3 * HOUR_MS,
+        lastSuccessAt: null,
+        latencies: Array(10).fill(0),
+      }
+      expect(sums).toEqual([
+        { ...group, ...none, attemptNumber: 0, dead: 2 },
+        { ...group, ...none, attemptNumber: 20, dead: 1 },
+      ])
+    })
+
+    test("a delivery that was called off before it was given up does not count", async () => {
       const { store, lanes, endpoint, send, fetch } = await setUp()
       await send()
       const [delivery] = (await fetch(1)).deliveries
+      await store.amendIfUnchanged([calledOff((await store.getDelivery(ORG, delivery!.id))!)])
       const outcome = settlement(endpoint.id, 1, delivery!, 500)
-      expect(await lanes.settle([{ ...outcome, attempt: null }])).toEqual(["applied"])
+      const change = { ...outcome.change, status: "dead", deadReason: "expired" } as const
+      expect(await lanes.settle([{ ...outcome, change, attempt: null }])).toEqual(["superseded"])
       expect(await store.sumRollups({}, [])).toEqual([])
     })
 

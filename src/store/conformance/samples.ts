@@ -219,6 +219,7 @@ export function settlement(
     ...claimed(endpointId, token, delivery),
     change,
     attempt,
+    settledAt: now,
     gate: null,
   }
 }

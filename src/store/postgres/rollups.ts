@@ -13,25 +13,27 @@ import type { Operation } from "./context.ts"
 import { readAll } from "./page.ts"
 
 /**
- * The rows of `of` that have an attempt; `dead` is the condition that it was the delivery's last. In the order of the key: two statements
- * that lock the same rows wait for each other in one direction only.
+ * The rows of `of` that have an attempt, or whose delivery was given up without one: `givenUp` is the condition. In the order of the key: two
+ * statements that lock the same rows wait for each other in one direction only.
  */
-export const rollUp = (of: string, dead: string): string => `
+export const rollUp = (of: string, givenUp: string): string => `
 rolled_up AS (
   INSERT INTO attempt_rollups AS r (${NEW_ROLLUP})
   SELECT o.lane, o.hour, o.event_type, o.number, min(o.app_id),
-         count(*), count(*) FILTER (WHERE o.succeeded), count(*) FILTER (WHERE o.dead),
-         count(*) FILTER (WHERE o.response_status IS NULL), sum(o.payload_bytes), coalesce(sum(o.body_length), 0), sum(o.duration_ms),
+         count(*) FILTER (WHERE o.tried), count(*) FILTER (WHERE o.succeeded), count(*) FILTER (WHERE o.given_up),
+         count(*) FILTER (WHERE o.tried AND o.response_status IS NULL), coalesce(sum(o.payload_bytes) FILTER (WHERE o.tried), 0),
+         coalesce(sum(o.body_length), 0), coalesce(sum(o.duration_ms), 0),
          ${[0, ...LATENCY_BOUNDS_MS].map((_, i) => `count(*) FILTER (WHERE o.bucket = ${i})`).join(", ")},
          max(o.ended_at) FILTER (WHERE o.succeeded)
     FROM (
       SELECT x.lane COLLATE "C" AS lane, x.event_type COLLATE "C" AS event_type, x.app_id, x.response_status, x.payload_bytes, x.body_length,
-             x.duration_ms, x.started_at + x.duration_ms AS ended_at,
-             (x.started_at + x.duration_ms) / ${HOUR_MS} * ${HOUR_MS} AS hour, least(x.attempt_number, ${LAST_ATTEMPT_NUMBER}) AS number,
+             x.duration_ms, x.started_at + x.duration_ms AS ended_at, x.attempt_id IS NOT NULL AS tried,
+             coalesce(x.started_at + x.duration_ms, x.settled_at) / ${HOUR_MS} * ${HOUR_MS} AS hour,
+             least(coalesce(x.attempt_number, x.attempt_count), ${LAST_ATTEMPT_NUMBER}) AS number,
              width_bucket(x.duration_ms, ARRAY[${LATENCY_BOUNDS_MS}]::bigint[]) AS bucket,
-             x.attempt_status = 'succeeded' AS succeeded, ${dead} AS dead
+             x.attempt_status = 'succeeded' AS succeeded, ${givenUp} AS given_up
         FROM ${of} x
-       WHERE x.attempt_id IS NOT NULL
+       WHERE x.attempt_id IS NOT NULL OR ${givenUp}
     ) o
    GROUP BY o.lane, o.hour, o.event_type, o.number
    ORDER BY o.lane, o.hour, o.event_type, o.number

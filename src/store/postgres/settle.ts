@@ -2,6 +2,7 @@
 import type { GateUpdate } from "../../core/gate.ts"
 import { writeProtection } from "../../core/protection.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
+import { GIVEN_UP } from "../rollups.ts"
 import type { Row } from "../rows.ts"
 import { statement } from "../statements.ts"
 import type { NewAttempt, SettleResult } from "../store.ts"
@@ -83,6 +84,7 @@ const SETTLED = new Columns<Packable>({
   stalls: changeColumn("int", ({ stalls }) => stalls),
   manual: changeColumn("bool", ({ manual }) => manual),
   purge_at: changeColumn("bigint", ({ purgeAt }) => purgeAt),
+  settled_at: changeColumn("bigint", (_, { settledAt }) => settledAt),
   purge_day: changeColumn("int", (_, settlement) => dayOf(settlement)),
   disables: changeColumn("bool", ({ disableEndpoint }) => disableEndpoint),
   disable_reason: gateColumn("text", ({ disables }) => disables),
@@ -214,7 +216,7 @@ logged AS (
     "standing",
   )}
 ),
-${rollUp("standing", "x.status = 'dead'")},
+${rollUp("standing", GIVEN_UP)},
 ${GATES}
 -- Subqueries and not joins: the planner expects one row and compared every row with every other, which was half of the time.
 SELECT CASE WHEN ord IN (SELECT ord FROM applied) THEN 'applied'

@@ -4,6 +4,7 @@ import type { FencedSettlement } from "../fence.ts"
 import {
   ADD_TO_ROLLUP,
   COUNTER_COUNT,
+  DEAD,
   HOUR_MS,
   LAST_ATTEMPT_NUMBER,
   NEW_ROLLUP,
@@ -11,7 +12,6 @@ import {
   sumRollupsOf,
   toRollupSum,
 } from "../rollups.ts"
-import type { NewAttempt } from "../store.ts"
 import { SQLITE } from "./conditions.ts"
 import type { Connection } from "./connection.ts"
 import type { Operation } from "./context.ts"
@@ -37,25 +37,20 @@ export class RollupSums {
     return this.#byKey.size === 0
   }
 
-  add(
-    { endpointId, appId, eventType, payloadBytes }: FencedSettlement,
-    attempt: NewAttempt,
-    isDead: boolean,
-  ): void {
-    const endedAt = attempt.startedAt + attempt.durationMs
-    const hour = endedAt - (endedAt % HOUR_MS)
-    const number = Math.min(attempt.attemptNumber, LAST_ATTEMPT_NUMBER)
-    const name = `${endpointId} ${hour} ${number} ${eventType}`
-    let sum = this.#byKey.get(name)
-    if (sum === undefined) {
-      sum = { key: [endpointId, hour, eventType, number, appId], sums: [...NO_SUMS], lastSuccessAt: null }
-      this.#byKey.set(name, sum)
+  /** A settlement without an attempt counts only if the delivery was given up. */
+  add(settlement: FencedSettlement, isGivenUp: boolean): void {
+    const { attempt, payloadBytes, change, settledAt } = settlement
+    if (attempt === null) {
+      if (isGivenUp) this.#sumOf(settlement, change.attemptCount, settledAt).sums[DEAD]! += 1
+      return
     }
+    const endedAt = attempt.startedAt + attempt.durationMs
+    const sum = this.#sumOf(settlement, attempt.attemptNumber, endedAt)
     const succeeded = attempt.status === "succeeded"
     const counters = [
       1,
       Number(succeeded),
-      Number(isDead),
+      Number(isGivenUp),
       Number(attempt.responseStatus === null),
       payloadBytes,
       attempt.responseBody?.length ?? 0,
@@ -64,6 +59,18 @@ export class RollupSums {
     for (const [i, value] of counters.entries()) sum.sums[i]! += value
     sum.sums[COUNTER_COUNT + latencyBucketOf(attempt.durationMs)]! += 1
     if (succeeded) sum.lastSuccessAt = Math.max(sum.lastSuccessAt ?? 0, endedAt)
+  }
+
+  #sumOf({ endpointId, appId, eventType }: FencedSettlement, attemptNumber: number, at: number): Sum {
+    const hour = at - (at % HOUR_MS)
+    const number = Math.min(attemptNumber, LAST_ATTEMPT_NUMBER)
+    const name = `${endpointId} ${hour} ${number} ${eventType}`
+    let sum = this.#byKey.get(name)
+    if (sum === undefined) {
+      sum = { key: [endpointId, hour, eventType, number, appId], sums: [...NO_SUMS], lastSuccessAt: null }
+      this.#byKey.set(name, sum)
+    }
+    return sum
   }
 
   flush(): void {

@@ -2,6 +2,7 @@
 import type { GateUpdate } from "../../core/gate.ts"
 import { writeProtection } from "../../core/protection.ts"
 import type { FencedGiveBack, FencedSettlement } from "../fence.ts"
+import { isGivenUp } from "../rollups.ts"
 import type { SettleResult } from "../store.ts"
 import { applyDelivered, applyOutcome } from "./amend.ts"
 import { addAttempt, insertAttempt } from "./attempts.ts"
@@ -17,12 +18,12 @@ function settleOne(context: Context, settlement: FencedSettlement): SettleResult
   context.openLanes.free(settlement.endpointId, token)
   const applied =
     change.status === "delivered" ? applyDelivered(context, settlement) : applyOutcome(context, settlement)
-  if (attempt !== null && applied) {
-    addAttempt(context, settlement, attempt)
-    context.rollups.add(settlement, attempt, change.status === "dead")
+  if (applied) {
+    if (attempt !== null) addAttempt(context, settlement, attempt)
+    context.rollups.add(settlement, isGivenUp(change))
   } else if (attempt !== null && insertAttempt(context, seq, attempt)) {
     countLate(context, seq, change.lastAttemptedAt)
-    context.rollups.add(settlement, attempt, false)
+    context.rollups.add(settlement, false)
   }
   if (change.disableEndpoint) disable(context, settlement)
   if (settlement.gate !== null) updateGate(context, settlement.endpointId, token, settlement.gate)

@@ -55,6 +55,7 @@ const settlement: Required<FencedSettlement> = {
   appId: "app_1",
   eventType: "type",
   payloadBytes: 17,
+  settledAt: 18,
   change: {
     status: "dead",
     deadReason: "gone",
