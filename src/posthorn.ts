@@ -9,6 +9,7 @@ import { createIds, type Ids } from "./core/ids.ts"
 import { DEFAULT_ORG, requireOrg } from "./core/org.ts"
 import { createVault } from "./core/vault.ts"
 import { Engine } from "./engine/engine.ts"
+import { MONITOR_INTERVAL_MS, Monitor, type MonitorListener } from "./monitor/monitor.ts"
 import { EventBus, type Listener } from "./observe/event-bus.ts"
 import { EventLog } from "./observe/event-log.ts"
 import { EventRelay } from "./observe/event-relay.ts"
@@ -38,6 +39,8 @@ export interface Replacements {
   readonly wrapStore?: (store: Store) => Store
   /** The lease of a worker that shares its store. */
   readonly leaseMs?: number | undefined
+  /** Null: no monitor. */
+  readonly monitorIntervalMs?: number | null
   /** The length of SQLite's log from which it is copied into the file. */
   readonly longLogPages?: number | undefined
 }
@@ -147,11 +150,19 @@ export async function openPosthorn(
       },
     }
     const { closeTimeoutMs } = settings
-    const parts = { engine, bus, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs }
+    const { monitorIntervalMs: intervalMs = MONITOR_INTERVAL_MS } = replacements
+    const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
+    const listeners: readonly MonitorListener[] = []
+    const monitor =
+      engine === null || intervalMs === null
+        ? null
+        : new Monitor({ ...shared, logger, holder, intervalMs, listeners })
+    const parts = { engine, monitor, bus, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs }
     posthorn = new Posthorn(context, parts)
     await processChannel.start((note) => hear(note, engine, eventRelay))
     eventRelay.start()
     await engine?.start()
+    monitor?.start()
     return posthorn
   } catch (error) {
     engine?.abandon()
@@ -180,6 +191,7 @@ function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {
 
 interface PosthornParts {
   readonly engine: Engine | null
+  readonly monitor: Monitor | null
   readonly bus: EventBus
   readonly tenantWebhooks: TenantWebhooks
   readonly eventRelay: EventRelay
@@ -240,6 +252,11 @@ export class Posthorn extends Tenant {
     return this.#parts.engine
   }
 
+  /** @internal Null in a process that does not deliver. */
+  get monitor(): Monitor | null {
+    return this.#parts.monitor
+  }
+
   /** Starts no more requests, waits for those in flight up to `closeTimeoutMs`, writes their outcomes and closes the store. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -247,8 +264,8 @@ export class Posthorn extends Tenant {
   }
 
   async #close(): Promise<void> {
-    const { engine, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs } = this.#parts
-    await engine?.stop(closeTimeoutMs)
+    const { engine, monitor, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs } = this.#parts
+    await Promise.all([monitor?.stop(), engine?.stop(closeTimeoutMs)])
     await engine?.transport.close()
     await tenantWebhooks.settled()
     eventRelay.close()
@@ -259,7 +276,8 @@ export class Posthorn extends Tenant {
 
   /** @internal The store is lost. */
   abandon(): void {
-    const { engine, eventRelay, backend } = this.#parts
+    const { engine, monitor, eventRelay, backend } = this.#parts
+    monitor?.abandon()
     engine?.abandon()
     eventRelay.close()
     void backend.processChannel.close()

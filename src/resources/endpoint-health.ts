@@ -1,6 +1,6 @@
 /** The health of endpoints, read for a page of them at once. */
 import { type AttemptWindow, DAY_HOURS, firstHourOf } from "../core/attempt-window.ts"
-import { HEALTH_STATES, type HealthState, healthOf } from "../core/health.ts"
+import { HEALTH_STATES, type Health, type HealthState, healthOf } from "../core/health.ts"
 import { policyOf } from "../engine/target.ts"
 import type { Endpoint, Page } from "../store/store.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
@@ -80,24 +80,44 @@ async function readMatching(
   }
 }
 
+export type HealthContext = Pick<ResourceContext, "store" | "clock" | "defaultPolicy">
+
+/** By endpoint id; one read, regardless of the number of endpoints. */
+export async function readHealth(
+  { store, clock, defaultPolicy }: HealthContext,
+  endpoints: readonly Endpoint[],
+): Promise<ReadonlyMap<string, Health>> {
+  if (endpoints.length === 0) return new Map()
+  const now = clock.now()
+  const filter = { endpointIds: endpoints.map(({ id }) => id), since: firstHourOf(now, DAY_HOURS) }
+  const sums = await store.sumRollups(filter, ["endpoint", "hour"])
+  const sumsOf = Map.groupBy(sums, ({ endpointId }) => endpointId!)
+  return new Map(
+    endpoints.map((endpoint) => {
+      const facts = { ...endpoint, policy: policyOf(endpoint, defaultPolicy) }
+      const hours = (sumsOf.get(endpoint.id) ?? []).map((sum) => ({ ...sum, hour: sum.hour! }))
+      return [endpoint.id, healthOf(facts, hours, now)]
+    }),
+  )
+}
+
 /** Two reads, regardless of the number of endpoints. */
 export async function healthOfMany(
-  { store, clock, defaultPolicy }: ResourceContext,
+  context: ResourceContext,
   endpoints: readonly Endpoint[],
 ): Promise<EndpointHealth[]> {
   if (endpoints.length === 0) return []
-  const now = clock.now()
-  const endpointIds = endpoints.map(({ id }) => id)
-  const [sums, activities] = await Promise.all([
-    store.sumRollups({ endpointIds, since: firstHourOf(now, DAY_HOURS) }, ["endpoint", "hour"]),
-    store.getActivity(endpointIds, now),
+  const { store, clock } = context
+  const [healthById, activities] = await Promise.all([
+    readHealth(context, endpoints),
+    store.getActivity(
+      endpoints.map(({ id }) => id),
+      clock.now(),
+    ),
   ])
-  const sumsOf = Map.groupBy(sums, ({ endpointId }) => endpointId!)
   const activityOf = new Map(activities.map((one) => [one.endpointId, one]))
   return endpoints.map((endpoint) => {
-    const facts = { ...endpoint, policy: policyOf(endpoint, defaultPolicy) }
-    const hours = (sumsOf.get(endpoint.id) ?? []).map((sum) => ({ ...sum, hour: sum.hour! }))
-    const { since, ...health } = healthOf(facts, hours, now)
+    const { since, ...health } = healthById.get(endpoint.id)!
     const { lastSuccessAt = null, oldestWaitingAt = null } = activityOf.get(endpoint.id) ?? {}
     return {
       endpointId: endpoint.id,

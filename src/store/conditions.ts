@@ -158,9 +158,11 @@ export function ofAttempts<V>(dialect: Dialect<V>, filter: AttemptFilter): Condi
 
 /** Of the table `r`. A filter by endpoint or application finds the rows, and the tenant only tests them. */
 export function ofRollups<V>(dialect: Dialect<V>, filter: RollupFilter): Conditions<V> {
-  const { orgId, appId, endpointIds, eventType } = filter
+  const { orgId, exceptOrgId, appId, endpointIds, eventType } = filter
+  const isOther = "NOT EXISTS (SELECT 1 FROM applications o WHERE o.id = r.app_id AND o.org_id = ?)"
   const where = new Conditions(dialect)
     .oneOf("r.webhook_id", endpointIds)
+    .narrow(isOther, exceptOrgId)
     .narrow("r.app_id = ?", appId)
     .narrow("r.event_type = ?", eventType)
     .span("r.hour", filter)

@@ -375,6 +375,8 @@ export interface MessageFilter extends Content, Span {
 /** The span is compared with the start of the hour. */
 export interface RollupFilter extends Span {
   readonly orgId?: string | undefined
+  /** All tenants but this one. */
+  readonly exceptOrgId?: string | undefined
   readonly appId?: string | undefined
   readonly endpointIds?: readonly string[] | undefined
   readonly eventType?: string | undefined

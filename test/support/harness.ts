@@ -76,6 +76,8 @@ export class Harness {
       transport,
       wrapStore,
       instruments,
+      // By default no monitor: it would read the store whenever a test moves the clock.
+      monitorIntervalMs = null,
       ...options
     } = this.#options
     this.#posthorn = await openPosthorn(
@@ -89,6 +91,7 @@ export class Harness {
       },
       {
         clock: this.clock,
+        monitorIntervalMs,
         ...(random === undefined ? {} : { random }),
         ...(transport === undefined ? {} : { transport }),
         ...(instruments === undefined ? {} : { instruments }),

@@ -224,6 +224,8 @@ export function rollups(name: string, setUp: SetUp): void {
       const count = async (filter: RollupFilter) => (await store.sumRollups(filter, []))[0]?.attempts ?? 0
       expect(await count({ orgId: ORG })).toBe(1)
       expect(await count({ orgId: OTHER_ORG })).toBe(2)
+      expect(await count({ exceptOrgId: OTHER_ORG })).toBe(1)
+      expect(await count({ exceptOrgId: ORG })).toBe(2)
       expect(await count({ orgId: ORG, appId: foreign.id })).toBe(0)
       expect(await count({ orgId: ORG, endpointIds: [endpoint.id, of.id] })).toBe(1)
       expect(await count({})).toBe(3)

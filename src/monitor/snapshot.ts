@@ -1,0 +1,82 @@
+/** A snapshot of the whole store, for metrics and alerts. */
+import { firstHourOf } from "../core/attempt-window.ts"
+import { disablesAt } from "../core/failing.ts"
+import { HEALTH_STATES, type HealthState } from "../core/health.ts"
+import { NOTIFICATIONS_ORG } from "../core/org.ts"
+import { policyOf } from "../engine/target.ts"
+import { type HealthContext, readHealth } from "../resources/endpoint-health.ts"
+import type { Endpoint, Survey } from "../store/store.ts"
+
+/** Of all tenants, without Posthorn's own notifications. */
+export interface Snapshot extends Omit<Survey, "endpoints"> {
+  readonly at: number
+  readonly endpoints: { readonly [H in HealthState]: number }
+  /** Endpoints that are not healthy: those that are open or failing first, and of these the oldest first; at most 1000. */
+  readonly troubled: readonly TroubledEndpoint[]
+}
+
+export interface TroubledEndpoint {
+  readonly endpointId: string
+  readonly appId: string
+  readonly orgId: string
+  readonly url: string
+  readonly health: HealthState
+  readonly since: number | null
+  /** A sentence for an operator. */
+  readonly why: string
+  /** When the endpoint will be disabled if it goes on failing; null: never. */
+  readonly disablesAt: number | null
+}
+
+const MOST_TROUBLED = 1000
+const CHUNK = 250
+const BY_URGENCY: readonly HealthState[] = ["open", "failing", "degraded", "disabled", "paused", "healthy"]
+
+export async function takeSnapshot(context: HealthContext): Promise<Snapshot> {
+  const { store, clock } = context
+  const at = clock.now()
+  const { endpoints: total, ...survey } = await store.survey(at, NOTIFICATIONS_ORG)
+  const counts = Object.fromEntries(HEALTH_STATES.map((state) => [state, 0])) as Record<HealthState, number>
+  let troubled: TroubledEndpoint[] = []
+  for await (const chunk of troubledEndpoints(context, at)) {
+    for (const { health } of chunk) counts[health]++
+    troubled = mostUrgent([...troubled, ...chunk])
+  }
+  const others = Object.values(counts).reduce((sum, count) => sum + count)
+  const endpoints = { ...counts, healthy: Math.max(0, total - others) }
+  return { at, ...survey, endpoints, troubled }
+}
+
+async function* troubledEndpoints(context: HealthContext, now: number): AsyncGenerator<TroubledEndpoint[]> {
+  const filter = { troubledSince: firstHourOf(now, 1) }
+  for (let from: string | null = null; ; ) {
+    const page = { limit: CHUNK, order: "ascending", from, back: false } as const
+    const chunk: Endpoint[] = await context.store.listEndpoints(filter, page)
+    const own = chunk.filter(({ orgId }) => orgId !== NOTIFICATIONS_ORG)
+    const health = await readHealth(context, own)
+    yield own
+      .map((endpoint) => toTroubled(context, endpoint, health))
+      .filter(({ health }) => health !== "healthy")
+    if (chunk.length < CHUNK) return
+    from = chunk.at(-1)!.id
+  }
+}
+
+function toTroubled(
+  { defaultPolicy }: HealthContext,
+  endpoint: Endpoint,
+  healthById: Awaited<ReturnType<typeof readHealth>>,
+): TroubledEndpoint {
+  const { id: endpointId, appId, orgId, url, protection, disabled } = endpoint
+  const { health, since, why } = healthById.get(endpointId)!
+  const { autoDisable } = policyOf(endpoint, defaultPolicy)
+  const at = disabled || !protection.isFailing ? null : disablesAt(protection, autoDisable)
+  return { endpointId, appId, orgId, url, health, since, why, disablesAt: at }
+}
+
+function mostUrgent(endpoints: readonly TroubledEndpoint[]): TroubledEndpoint[] {
+  const urgency = ({ health }: TroubledEndpoint) => BY_URGENCY.indexOf(health)
+  return endpoints
+    .toSorted((a, b) => urgency(a) - urgency(b) || (a.since ?? 0) - (b.since ?? 0))
+    .slice(0, MOST_TROUBLED)
+}
