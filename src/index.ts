@@ -19,6 +19,7 @@ export {
   type DeadEvent,
   type DeliveredEvent,
   type EventMap,
+  type GapEvent,
   TOPIC,
   type WebhookEvent,
 } from "./observe/public-events.ts"

@@ -106,7 +106,7 @@ export async function openPosthorn(
       logger,
       tenant: (orgId) => new Tenant({ ...context, orgId }),
     })
-    const eventRelay = new EventRelay(bus, processChannel)
+    const eventRelay = new EventRelay(bus, processChannel, () => clock.now())
     const events = new EventStream(logger, [bus, new EventLog(logger), tenantWebhooks, eventRelay])
     const ids = createIds(randomBytes)
     const shared = { store, clock, ids, vault, events, instruments, defaultPolicy: settings.retry }

@@ -210,9 +210,10 @@ export class LaneSender implements SettlementListener {
   #emit(type: DeliveryEvent["type"], { settlement, settledAt: at, tried }: PendingSettlement): void {
     const { delivery, change, attempt } = settlement
     const { endpointId, appId } = this.#claim
+    const { orgId } = this.#lane
     const { events } = this.#deps
     const detail = tried.result?.detail ?? null
-    events.emit({ type, delivery, endpointId, appId, change, attempt, detail, at })
+    events.emit({ type, delivery, endpointId, appId, orgId, change, attempt, detail, at })
     const reason = settlement.gate?.disables ?? null
     if (reason === null || tried.target === null) return
     const { endpoint } = tried.target

@@ -26,6 +26,8 @@ export class LaneState {
   #target: Target | null = null
   #limits: GateLimits
   targetError = ""
+  /** The tenant of the endpoint; empty until the endpoint was read. */
+  orgId = ""
   /** When the first attempt since the endpoint's last answer ended without one; null: the last attempt was answered, or there was none. */
   unansweredSince: number | null = null
 
@@ -49,6 +51,7 @@ export class LaneState {
   /** If the endpoint's secrets or policy cannot be read, its deliveries are set back as faults of our own. */
   retarget(endpoint: Endpoint | null, { target }: Pick<LaneDependencies, "target">): void {
     if (endpoint === null) return
+    this.orgId = endpoint.orgId
     try {
       this.target = target(endpoint)
     } catch (error) {

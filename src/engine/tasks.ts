@@ -117,7 +117,7 @@ export class TaskRunner {
       const { change } = planned.amendments[i]!
       if (!made.amended[i] || "discardedAt" in change) continue
       if (isLive(change)) this.#wake(delivery, now)
-      else events.emit(amended(delivery, change, now))
+      else events.emit(amended(delivery, task.orgId, change, now))
     }
     const { appId, endpointId } = task.filter
     if (made.added.includes(true)) this.#wake({ appId: appId!, endpointId: endpointId! }, now)

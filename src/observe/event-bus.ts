@@ -8,6 +8,7 @@ export type Listener<E> = (event: E) => void
 
 export class EventBus implements EventSubscriber {
   readonly #listeners = new Map<keyof EventMap, Set<Listener<never>>>()
+  readonly #every = new Set<Listener<PublicEvent>>()
   readonly #logger: Logger
   #size = 0
   /** Called for each listener that is added. */
@@ -30,6 +31,16 @@ export class EventBus implements EventSubscriber {
     }
   }
 
+  /** Every event once, whatever its name. Returns a function that ends the subscription. */
+  onEvery(listener: Listener<PublicEvent>): () => void {
+    this.#every.add(listener)
+    this.#size++
+    this.onListening()
+    return () => {
+      if (this.#every.delete(listener)) this.#size--
+    }
+  }
+
   get hasListeners(): boolean {
     return this.#size > 0
   }
@@ -40,13 +51,14 @@ export class EventBus implements EventSubscriber {
 
   /** Also for events of other processes. */
   publish(event: PublicEvent): void {
-    this.#tell(event.type, event)
-    if ("webhook_delivery_id" in event) this.#tell(TOPIC, event)
+    this.#tell(event.type, event, this.#listeners.get(event.type))
+    if ("webhook_delivery_id" in event) this.#tell(TOPIC, event, this.#listeners.get(TOPIC))
+    this.#tell(event.type, event, this.#every)
   }
 
   /** A listener that throws or rejects is logged. It stops neither the engine nor another listener. */
-  #tell(name: keyof EventMap, event: PublicEvent): void {
-    for (const listener of this.#listeners.get(name) ?? []) {
+  #tell(name: keyof EventMap, event: PublicEvent, listeners: Iterable<Listener<never>> = []): void {
+    for (const listener of listeners) {
       try {
         const result: unknown = (listener as Listener<PublicEvent>)(event)
         if (result instanceof Promise) result.catch((error) => this.#complain(name, error))

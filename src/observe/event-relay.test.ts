@@ -4,11 +4,14 @@ import { settledEvent } from "../../test/support/events.ts"
 import { EventBus } from "./event-bus.ts"
 import { EventRelay } from "./event-relay.ts"
 import { type Note, noProcessChannel } from "./process-channel.ts"
+import { RelayPositions } from "./relay-positions.ts"
+
+const SILENT = pino({ level: "silent" })
 
 function join() {
   const notes: Note[] = []
   const bus = new EventBus(pino({ level: "silent" }))
-  const relay = new EventRelay(bus, { ...noProcessChannel, post: (note) => void notes.push(note) })
+  const relay = new EventRelay(bus, { ...noProcessChannel, post: (note) => void notes.push(note) }, () => 0)
   onTestFinished(() => relay.close())
   const posted = () => notes.splice(0).map(({ kind }) => kind)
   const passesOn = () => {
@@ -41,7 +44,7 @@ test("a process that starts passes events on for two seconds, and then only if a
   onTestFinished(() => at.mockRestore())
   const { relay, posted, passesOn } = join()
   relay.start()
-  expect(posted()).toEqual(["asking"])
+  expect(posted()).toEqual(["asking", "events"])
   at.mockReturnValue(1999)
   expect(passesOn()).toBe(true)
   at.mockReturnValue(2000)
@@ -59,3 +62,79 @@ test("a process that is asked answers only if it has a listener", () => {
   relay.hear({ kind: "asking" })
   expect(posted()).toEqual(["listening"])
 })
+
+/** Two processes on one channel. `lose` keeps notes of events from arriving. */
+function pair() {
+  const lost = { events: false }
+  const heard: string[] = []
+  const [one, other] = [new EventBus(SILENT), new EventBus(SILENT)]
+  const relays: { readonly here: EventRelay; readonly there: EventRelay } = {
+    here: new EventRelay(
+      one,
+      { ...noProcessChannel, post: (note) => carry(note, () => relays.there) },
+      () => 5,
+    ),
+    there: new EventRelay(
+      other,
+      { ...noProcessChannel, post: (note) => carry(note, () => relays.here) },
+      () => 5,
+    ),
+  }
+  const carry = (note: Note, to: () => EventRelay) => {
+    if (!("events" in note) || !lost.events) to().hear(note as never)
+  }
+  onTestFinished(() => [relays.here, relays.there].forEach((relay) => void relay.close()))
+  other.onEvery((event) =>
+    heard.push(event.type === "gap" ? `gap ${event.reason} ${event.count}` : event.type),
+  )
+  return { ...relays, lost, heard }
+}
+
+test("an event that is lost on the way is a gap before the next one", () => {
+  const { here, lost, heard } = pair()
+  here.handle(settledEvent({}, null))
+  lost.events = true
+  for (let n = 0; n < 3; n++) here.handle(settledEvent({}, null))
+  lost.events = false
+  here.handle(settledEvent({}, null))
+  expect(heard).toEqual(["delivery.delivered", "gap relay 3", "delivery.delivered"])
+})
+
+test("an event that is lost, and is the last one, is a gap when its process says how far it is", () => {
+  const { here, lost, heard } = pair()
+  lost.events = true
+  here.handle(settledEvent({}, null))
+  lost.events = false
+  at(10_000)
+  here.hear({ kind: "listening" })
+  expect(heard).toEqual(["gap relay 1"])
+})
+
+test("events of a time in which a process did not know that another listens are a gap", () => {
+  const { here, heard } = pair()
+  here.handle(settledEvent({}, null))
+  at(30_000)
+  here.handle(settledEvent({}, null))
+  here.hear({ kind: "listening" })
+  expect(heard).toEqual(["delivery.delivered", "gap relay null"])
+})
+
+test("a process that stops says how far it was, and one that dies is missed", () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const stopped = pair()
+  stopped.here.handle(settledEvent({}, null))
+  stopped.here.close()
+  vi.advanceTimersByTime(60_000)
+  expect(stopped.heard).toEqual(["delivery.delivered"])
+  const positions = new RelayPositions()
+  positions.event({ process: "a", epoch: 1, number: 7 }, 0)
+  expect(positions.forgetSilent(25_000)).toEqual([])
+  expect(positions.forgetSilent(25_001)).toMatchObject([{ reason: "process_lost", from: "a-1-7", to: null }])
+  expect(positions.forgetSilent(60_000)).toEqual([])
+})
+
+function at(ms: number): void {
+  const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now() + ms)
+  onTestFinished(() => clock.mockRestore())
+}

@@ -26,6 +26,7 @@ export interface DeliveryEvent {
   readonly delivery: DeliveryFacts
   readonly endpointId: string
   readonly appId: string
+  readonly orgId: string
   readonly change: Change
   /** Null when no request was made. */
   readonly attempt: AttemptFacts | null
@@ -153,9 +154,20 @@ export class EventStream implements EventSink {
 /** The event of an operator's change, which has no attempt. */
 export function amended(
   delivery: DeliveryFacts & Pick<DeliveryEvent, "endpointId" | "appId">,
+  orgId: string,
   change: Change,
   at: number,
 ): DeliveryEvent {
   const { endpointId, appId } = delivery
-  return { type: "delivery.settled", delivery, endpointId, appId, change, attempt: null, detail: null, at }
+  return {
+    type: "delivery.settled",
+    delivery,
+    endpointId,
+    appId,
+    orgId,
+    change,
+    attempt: null,
+    detail: null,
+    at,
+  }
 }

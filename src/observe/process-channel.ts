@@ -12,12 +12,22 @@ export type Note =
   | { readonly kind: "asking" }
   /** The sender listens to events: the others pass theirs on for some seconds. */
   | { readonly kind: "listening" }
-  | { readonly kind: "events"; readonly events: readonly PublicEvent[] }
+  | { readonly kind: "events"; readonly events: readonly RelayedEvent[] }
+
+/** An event with its number in the process that it comes from, or a process that says which number was its latest. */
+export type RelayedEvent = (PublicEvent & { readonly relay_id?: string }) | RelayMark
+
+/** It travels among the events, so that it cannot overtake one. `leaving`: the process stops. */
+export interface RelayMark {
+  readonly type: "relay.position" | "relay.leaving"
+  readonly relay_id: string
+}
 
 export interface ProcessChannel {
   /** Resolves when notes of other processes are heard. */
   start(read: (note: Note) => void): Promise<void>
   post(note: Note): void
+  /** Sends the notes that wait, if that is possible within a second. */
   close(): Promise<void>
 }
 
@@ -33,7 +43,10 @@ export function toNote(value: unknown): Note | null {
   const note = value as Partial<Record<string, unknown>> | null
   const isId = (id: unknown) => typeof id === "string"
   const isIdOrNone = (id: unknown) => id === undefined || isId(id)
-  const isEvent = (event: unknown) => typeof (event as { type?: unknown } | null)?.type === "string"
+  const isEvent = (event: unknown) => {
+    const { type, relay_id: id } = (event ?? {}) as { type?: unknown; relay_id?: unknown }
+    return typeof type === "string" && isIdOrNone(id)
+  }
   const isNote = () => {
     switch (note?.kind as Note["kind"] | undefined) {
       case "due":

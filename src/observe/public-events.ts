@@ -17,6 +17,8 @@ interface CommonFields {
   /** The endpoint. */
   readonly webhook_id: string
   readonly app_id: string
+  /** The tenant. */
+  readonly org_id: string
   readonly message_id: string
   readonly session_id: string | null
   readonly event_type: string
@@ -56,6 +58,8 @@ export interface BreakerChangedEvent {
   /** The endpoint. */
   readonly webhook_id: string
   readonly app_id: string
+  /** The tenant. */
+  readonly org_id: string
   /** When the next request may start; null unless the breaker opened. */
   readonly until: number | null
   /** When the breaker first opened in this outage; null unless it opened. */
@@ -73,6 +77,8 @@ export interface EndpointFailingEvent {
   /** The endpoint. */
   readonly webhook_id: string
   readonly app_id: string
+  /** The tenant. */
+  readonly org_id: string
   /** Attempts in a row without a success. */
   readonly failures: number
   readonly since: number | null
@@ -87,6 +93,8 @@ export interface EndpointDisabledEvent {
   readonly type: "endpoint.disabled"
   readonly webhook_id: string
   readonly app_id: string
+  /** The tenant. */
+  readonly org_id: string
   /** `manual`: by an operator. `gone`: the receiver answered 410. `failing`: it had no success for too long. */
   readonly reason: DisableReason
   /** Since when it failed; null when it was disabled by hand. */
@@ -107,6 +115,33 @@ export interface EngineOutageEvent {
   readonly at: number
 }
 
+/** Why events are missing. */
+export const GAP_REASONS = [
+  /** Lost on the way from another process. */
+  "relay",
+  /** Another process went away without saying how far it was. */
+  "process_lost",
+  /** Only in `GET /events`, after a reconnection: the buffer no longer has them, */
+  "overflow",
+  /** nobody listened meanwhile, so that nothing was recorded, */
+  "idle",
+  /** or the last event came from another process, or from this one before a restart. */
+  "other_process",
+] as const
+
+/** Events are missing here: those after `from`, up to `to`. */
+export interface GapEvent {
+  readonly type: "gap"
+  readonly reason: (typeof GAP_REASONS)[number]
+  /** The id of the last event before the gap. Of `relay` and `process_lost` it is in the numbers of that other process. */
+  readonly from: string
+  /** The id at which the events go on; null when none follows. */
+  readonly to: string | null
+  /** How many events are missing at most, those of other applications and kinds included; null when that is not known. */
+  readonly count: number | null
+  readonly at: number
+}
+
 export type WebhookEvent = DeadEvent | DeliveredEvent | AttemptEvent
 export type PublicEvent =
   | WebhookEvent
@@ -114,6 +149,7 @@ export type PublicEvent =
   | EndpointFailingEvent
   | EndpointDisabledEvent
   | EngineOutageEvent
+  | GapEvent
 
 export interface EventMap {
   "delivery.dead": DeadEvent
@@ -127,6 +163,7 @@ export interface EventMap {
   "endpoint.disabled": EndpointDisabledEvent
   "engine.outage.began": EngineOutageEvent
   "engine.outage.ended": EngineOutageEvent
+  gap: GapEvent
   [TOPIC]: WebhookEvent
 }
 
@@ -142,6 +179,7 @@ const NAMES_BY_NAME: { readonly [name in keyof EventMap]: true } = {
   "endpoint.disabled": true,
   "engine.outage.began": true,
   "engine.outage.ended": true,
+  gap: true,
   [TOPIC]: true,
 }
 export const EVENT_NAMES = Object.keys(NAMES_BY_NAME) as readonly (keyof EventMap)[]
@@ -181,12 +219,13 @@ export function toPublicEvents(event: InternalEvent): PublicEvent[] {
 
 function toEndpointFailing(event: FailingEvent): EndpointFailingEvent {
   const { type, endpoint, failures, since, disablesAt, error, at } = event
-  const { id: webhook_id, appId: app_id } = endpoint
-  return { type, webhook_id, app_id, failures, since, disables_at: disablesAt, last_error: error, at }
+  const { id: webhook_id, appId: app_id, orgId: org_id } = endpoint
+  return { type, webhook_id, app_id, org_id, failures, since, disables_at: disablesAt, last_error: error, at }
 }
 
 function toEndpointDisabled({ type, endpoint, reason, since, at }: DisabledEvent): EndpointDisabledEvent {
-  return { type, webhook_id: endpoint.id, app_id: endpoint.appId, reason, since, at }
+  const { id: webhook_id, appId: app_id, orgId: org_id } = endpoint
+  return { type, webhook_id, app_id, org_id, reason, since, at }
 }
 
 function toEngineOutage({ type, since, endpoints, hosts, attempts, at }: OutageChange): EngineOutageEvent {
@@ -199,6 +238,7 @@ function toBreakerChanged(event: BreakerEvent): BreakerChangedEvent {
     type,
     webhook_id: endpoint.id,
     app_id: endpoint.appId,
+    org_id: endpoint.orgId,
     until,
     since,
     failures,
@@ -208,11 +248,12 @@ function toBreakerChanged(event: BreakerEvent): BreakerChangedEvent {
   }
 }
 
-function commonFields({ delivery, endpointId, appId, change, at }: DeliveryEvent): CommonFields {
+function commonFields({ delivery, endpointId, appId, orgId, change, at }: DeliveryEvent): CommonFields {
   return {
     webhook_delivery_id: delivery.id,
     webhook_id: endpointId,
     app_id: appId,
+    org_id: orgId,
     message_id: delivery.messageId,
     session_id: delivery.sessionId,
     event_type: delivery.eventType,

@@ -119,7 +119,7 @@ export class Deliveries {
       return cancel(row, policy, now)
     })
     this.#context.recall({ endpointId: delivery.endpointId })
-    this.#context.events.emit(amended(delivery, change, now))
+    this.#context.events.emit(amended(delivery, this.#context.orgId, change, now))
     return this.get(id)
   }
 

@@ -150,7 +150,8 @@ export class Messages {
       const now = clock.now()
       const change = expunge(delivery, policy, now)
       // A request in flight settles by its outcome. A retry finds no payload and ends.
-      if (await amendIfUnchanged(this.#context, delivery, change)) events.emit(amended(delivery, change, now))
+      if (await amendIfUnchanged(this.#context, delivery, change))
+        events.emit(amended(delivery, this.#context.orgId, change, now))
     }
   }
 

@@ -19,6 +19,7 @@ export function settledEvent(
     },
     endpointId: "ep_1",
     appId: "app_1",
+    orgId: "org_1",
     change: {
       status: "delivered",
       attemptCount: 1,

@@ -68,6 +68,7 @@ test("what a receiver answers cannot reach the terminal as anything but text", (
     webhook_delivery_id: "dlv_1",
     webhook_id: "ep_flaky",
     app_id: "app_1",
+    org_id: "org_1",
     message_id: "msg_1",
     session_id: null,
     event_type: "invoice.sent",

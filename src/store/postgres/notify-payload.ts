@@ -1,7 +1,6 @@
 /** Payloads of NOTIFY: packs the notes of one process into as few as possible, and reads them again. */
 
-import { type Note, toNote } from "../../observe/process-channel.ts"
-import type { PublicEvent } from "../../observe/public-events.ts"
+import { type Note, type RelayedEvent, toNote } from "../../observe/process-channel.ts"
 
 /** PostgreSQL's limit is 8000. */
 const MOST_BYTES = 7500
@@ -44,7 +43,7 @@ export class OutgoingNotes {
     return payloads.length > 0 ? payloads : [this.#seal("")]
   }
 
-  #keep(among: Set<string>, what: Note | PublicEvent): void {
+  #keep(among: Set<string>, what: Note | RelayedEvent): void {
     const text = JSON.stringify(what)
     if (Buffer.byteLength(text) > MOST_BYTES - OVERHEAD_BYTES) return void this.dropped++
     among.add(text)
@@ -84,7 +83,7 @@ function fill(among: Set<string>): string {
 }
 
 /** Cuts errors short: they may quote a long response. */
-function brief(event: PublicEvent): PublicEvent {
+function brief(event: RelayedEvent): RelayedEvent {
   switch (event.type) {
     case "delivery.dead":
     case "endpoint.breaker.opened":
@@ -97,6 +96,9 @@ function brief(event: PublicEvent): PublicEvent {
     case "endpoint.breaker.closed":
     case "endpoint.recovered":
     case "endpoint.disabled":
+    case "relay.position":
+    case "relay.leaving":
+    case "gap":
     case "engine.outage.began":
     case "engine.outage.ended":
       return event

@@ -28,6 +28,7 @@ function attempt(n: number): AttemptEvent {
     webhook_delivery_id: `dlv_${id}`,
     webhook_id: `ep_${id}`,
     app_id: "app_1",
+    org_id: "org_1",
     message_id: `msg_${id}`,
     session_id: null,
     event_type: "invoice.paid",

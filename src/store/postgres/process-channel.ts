@@ -17,6 +17,8 @@ const CHECK_MS = 5000
 /** After this many checks without a note of its own, a process sends an empty one. */
 const CHECKS_IN_SILENCE = 6
 const COMPLAIN_EVERY_MS = 60_000
+/** How long a close waits for the last notes to be sent. */
+const LAST_NOTES_MS = 1000
 
 /** One channel for each schema, so that two installations in one database do not hear each other. */
 const CHANNEL = "'posthorn_' || (SELECT relnamespace FROM pg_class WHERE oid = 'lanes'::regclass)"
@@ -71,9 +73,22 @@ export class PostgresProcessChannel implements ProcessChannel {
     this.#closed = true
     this.#forgetUp()
     for (const timer of [this.#gathering, this.#retry, this.#checks]) if (timer !== null) clearTimeout(timer)
+    await this.#sendLast()
     const client = this.#client
     this.#client = null
     if (client !== null) await disconnect(client)
+  }
+
+  /** Without them, other processes would miss the last events of this one. */
+  async #sendLast(): Promise<void> {
+    const { promise: deadline, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, LAST_NOTES_MS)
+    const send = async () => {
+      while (!this.#outgoing.isEmpty) await this.#database.run(NOTIFY, [this.#outgoing.take()])
+    }
+    // A failure is no news: the database went away before the process did.
+    await Promise.race([send().catch(() => {}), deadline])
+    clearTimeout(timer)
   }
 
   #sendSoon(): void {
