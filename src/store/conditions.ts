@@ -166,6 +166,8 @@ export function ofRollups<V>(dialect: Dialect<V>, filter: RollupFilter): Conditi
     .narrow("r.app_id = ?", appId)
     .narrow("r.event_type = ?", eventType)
     .span("r.hour", filter)
+    .narrow("r.aged >= r.attempts AND r.age_min_ms >= ?", filter.olderThanMs)
+    .narrow("(r.aged < r.attempts OR r.age_max_ms >= ?)", filter.maybeOlderThanMs)
   return (appId ?? endpointIds) === undefined
     ? where.narrow(dialect.oneOfQuery("r.app_id", "SELECT id FROM applications WHERE org_id = ?"), orgId)
     : where.tenant(orgId, "applications", "r.app_id")

@@ -380,9 +380,14 @@ export interface RollupFilter extends Span {
   readonly appId?: string | undefined
   readonly endpointIds?: readonly string[] | undefined
   readonly eventType?: string | undefined
+  /** Only rows whose attempts all started at this age of their delivery or later. */
+  readonly olderThanMs?: number | undefined
+  /** Only rows that may have such an attempt. Rows from before ages were recorded may. */
+  readonly maybeOlderThanMs?: number | undefined
 }
 
-export type RollupDimension = "application" | "endpoint" | "eventType" | "hour" | "attemptNumber"
+/** `retries` is the attempt number with 2 for all retries. */
+export type RollupDimension = "application" | "endpoint" | "eventType" | "hour" | "attemptNumber" | "retries"
 
 /** Sums of attempts with a known outcome. The first fields are present if the sums are grouped by them. */
 export interface RollupSum {

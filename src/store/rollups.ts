@@ -21,19 +21,35 @@ export const GIVEN_UP = "(x.status = 'dead' AND x.dead_reason NOT IN ('cancelled
 const KEY = "webhook_id, hour, event_type, attempt_number"
 const LATENCIES = [...LATENCY_BOUNDS_MS, "slower"].map((bound) => `latency_${bound}`)
 /** Of one attempt, in this order; without its latency. */
-const COUNTERS = ["attempts", "succeeded", "dead", "no_response", "bytes_out", "bytes_in", "duration_ms"]
+const COUNTERS = [
+  "attempts",
+  "succeeded",
+  "dead",
+  "no_response",
+  "bytes_out",
+  "bytes_in",
+  "duration_ms",
+  "aged",
+]
 export const COUNTER_COUNT = COUNTERS.length
 export const DEAD = COUNTERS.indexOf("dead")
 const SUMS = [...COUNTERS, ...LATENCIES]
 export const NO_SUMS: readonly number[] = SUMS.map(() => 0)
 
-export const NEW_ROLLUP = `${KEY}, app_id, ${SUMS.join(", ")}, last_success_at`
+export const NEW_ROLLUP = `${KEY}, app_id, ${SUMS.join(", ")}, last_success_at, age_min_ms, age_max_ms`
 /** The end of an insert into `attempt_rollups AS r`. */
 export const ADD_TO_ROLLUP = `
   ON CONFLICT (${KEY}) DO UPDATE
      SET ${SUMS.map((name) => `${name} = r.${name} + excluded.${name}`).join(", ")},
          last_success_at = CASE WHEN excluded.last_success_at > coalesce(r.last_success_at, 0)
-                                THEN excluded.last_success_at ELSE r.last_success_at END`
+                                THEN excluded.last_success_at ELSE r.last_success_at END,
+         ${keep("age_min_ms", "<=")}, ${keep("age_max_ms", ">=")}`
+
+/** The stored value, unless the new one goes beyond it. */
+function keep(column: string, comparison: "<=" | ">="): string {
+  return `${column} = CASE WHEN r.${column} ${comparison} excluded.${column} OR excluded.${column} IS NULL
+                           THEN r.${column} ELSE excluded.${column} END`
+}
 
 const COLUMNS: {
   readonly [dimension in RollupDimension]: readonly [column: string, field: keyof RollupSum]
@@ -43,6 +59,10 @@ const COLUMNS: {
   eventType: ["event_type", "eventType"],
   hour: ["hour", "hour"],
   attemptNumber: ["attempt_number", "attemptNumber"],
+  retries: ["retries", "attemptNumber"],
+}
+const EXPRESSIONS: { readonly [column: string]: string } = {
+  retries: "CASE WHEN r.attempt_number > 1 THEN 2 ELSE r.attempt_number END",
 }
 
 /** Endpoints are found by the primary key, applications and tenants by the index `attempt_rollups_app`. */
@@ -52,12 +72,14 @@ export function sumRollupsOf<V>(
   by: readonly RollupDimension[],
 ): { readonly text: string; readonly where: Conditions<V> } {
   const where = ofRollups(dialect, filter)
-  const groups = by.map((dimension) => `r.${COLUMNS[dimension][0]}`)
+  const columns = by.map((dimension) => COLUMNS[dimension][0])
+  const groups = columns.map((column) => EXPRESSIONS[column] ?? `r.${column}`)
+  const named = groups.map((group, i) => `${group} AS ${columns[i]}`)
   const sums = SUMS.map((name) => `${dialect.sum(`r.${name}`)} AS ${name}`)
   const grouped = groups.length === 0 ? "" : `GROUP BY ${groups.join(", ")}`
   const ordered = groups.length === 0 ? "" : `ORDER BY ${groups.join(", ")}`
   const text = `
-    SELECT ${[...groups, ...sums, "max(r.last_success_at) AS last_success_at"].join(", ")}
+    SELECT ${[...named, ...sums, "max(r.last_success_at) AS last_success_at"].join(", ")}
       FROM attempt_rollups r WHERE ${where} ${grouped} HAVING count(*) > 0 ${ordered}`
   return { text, where }
 }

@@ -125,6 +125,36 @@ export function rollups(name: string, setUp: SetUp): void {
       ])
     })
 
+    test("retries of any number are one group on demand", async () => {
+      const stage = await setUp()
+      for (const attemptNumber of [1, 2, 3, 20]) await attempts(stage, [500], {}, { attemptNumber })
+      const sums = await stage.store.sumRollups({ orgId: ORG }, ["endpoint", "retries"])
+      expect(sums.map(({ attemptNumber, attempts }) => [attemptNumber, attempts])).toEqual([
+        [1, 1],
+        [2, 3],
+      ])
+    })
+
+    test("sums are found by the age of their deliveries when the attempts started", async () => {
+      const stage = await setUp()
+      const { store } = stage
+      const tried = async (eventType: string, ...agesMs: number[]) => {
+        for (const age of agesMs) await attempts(stage, [500], { eventType }, { startedAt: NOW + age })
+      }
+      await tried("young", 0, 40, 99)
+      await tried("both", 99, 100)
+      await tried("old", 250, 100, 170)
+      await tried("early", -5)
+      const types = async (filter: RollupFilter) =>
+        (await store.sumRollups({ orgId: ORG, ...filter }, ["eventType"])).map(({ eventType }) => eventType)
+      expect(await types({ olderThanMs: 100 })).toEqual(["old"])
+      expect(await types({ maybeOlderThanMs: 100 })).toEqual(["both", "old"])
+      expect(await types({ olderThanMs: 101 })).toEqual([])
+      expect(await types({ maybeOlderThanMs: 250 })).toEqual(["old"])
+      expect(await types({ maybeOlderThanMs: 251 })).toEqual([])
+      expect(await types({ olderThanMs: 0 })).toEqual(["both", "early", "old", "young"])
+    })
+
     test("an outcome that is written again counts once", async () => {
       const stage = await setUp()
       const { settlements, results } = await attempts(stage, [200, 500, null])

@@ -22,12 +22,13 @@ rolled_up AS (
   SELECT o.lane, o.hour, o.event_type, o.number, min(o.app_id),
          count(*) FILTER (WHERE o.tried), count(*) FILTER (WHERE o.succeeded), count(*) FILTER (WHERE o.given_up),
          count(*) FILTER (WHERE o.tried AND o.response_status IS NULL), coalesce(sum(o.payload_bytes) FILTER (WHERE o.tried), 0),
-         coalesce(sum(o.body_length), 0), coalesce(sum(o.duration_ms), 0),
+         coalesce(sum(o.body_length), 0), coalesce(sum(o.duration_ms), 0), count(*) FILTER (WHERE o.tried),
          ${[0, ...LATENCY_BOUNDS_MS].map((_, i) => `count(*) FILTER (WHERE o.bucket = ${i})`).join(", ")},
-         max(o.ended_at) FILTER (WHERE o.succeeded)
+         max(o.ended_at) FILTER (WHERE o.succeeded), min(o.age_ms), max(o.age_ms)
     FROM (
       SELECT x.lane COLLATE "C" AS lane, x.event_type COLLATE "C" AS event_type, x.app_id, x.response_status, x.payload_bytes, x.body_length,
              x.duration_ms, x.started_at + x.duration_ms AS ended_at, x.attempt_id IS NOT NULL AS tried,
+             CASE WHEN x.attempt_id IS NOT NULL THEN greatest(x.started_at - x.age_from, 0) END AS age_ms,
              coalesce(x.started_at + x.duration_ms, x.settled_at) / ${HOUR_MS} * ${HOUR_MS} AS hour,
              least(coalesce(x.attempt_number, x.attempt_count), ${LAST_ATTEMPT_NUMBER}) AS number,
              width_bucket(x.duration_ms, ARRAY[${LATENCY_BOUNDS_MS}]::bigint[]) AS bucket,

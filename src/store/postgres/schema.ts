@@ -355,6 +355,12 @@ CREATE INDEX deliveries_live_retrying ON webhook_deliveries_live (webhook_id, re
 const DEAD_REASONS =
   "CREATE INDEX deliveries_done_dead_reason ON webhook_deliveries_done (app_id, dead_reason, received_at) WHERE status = 'dead' AND discarded_at IS NULL"
 
+/** The ages of deliveries at the start of their attempts. `aged` counts the attempts that are in them: programs before this do not add any. */
+const ATTEMPT_AGES = `
+ALTER TABLE attempt_rollups ADD COLUMN aged bigint NOT NULL DEFAULT 0,
+  ADD COLUMN age_min_ms bigint, ADD COLUMN age_max_ms bigint;
+`
+
 export interface Migration {
   readonly sql: string
   /** Programs without this migration still work on the schema, as in a rolling upgrade. */
@@ -388,4 +394,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: ROLLUPS, additive: true },
   { sql: HEALTH, additive: true },
   { sql: DEAD_REASONS, additive: true },
+  { sql: ATTEMPT_AGES, additive: true },
 ]

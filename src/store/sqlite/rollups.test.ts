@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest"
 import { sqliteStage } from "../../../test/support/sqlite-stage.ts"
 import { lanesOf } from "../conformance/lanes.ts"
 import { laneFetch, NOW, sample, settlement } from "../conformance/samples.ts"
+import type { RollupFilter } from "../store.ts"
 
 const TOKEN = 7
 
@@ -53,4 +54,14 @@ test("an attempt that is not kept, because its delivery is gone, is in no sum", 
   db.prepare("DELETE FROM webhook_deliveries WHERE seq = ?").run(settlements[0]!.delivery.seq)
   expect(await lanesOf(store).settle(settlements)).toEqual(["superseded", "applied"])
   expect(await attempts()).toBe(1)
+})
+
+test("attempts that a program without ages added may have started at any age", async () => {
+  const { store, db, settlements } = await start(2)
+  await lanesOf(store).settle(settlements)
+  const found = async (filter: RollupFilter) => (await store.sumRollups(filter, []))[0]?.attempts ?? 0
+  expect(await found({ maybeOlderThanMs: 1 })).toBe(0)
+  db.exec("UPDATE attempt_rollups SET attempts = attempts + 1")
+  expect(await found({ maybeOlderThanMs: 1 })).toBe(3)
+  expect(await found({ olderThanMs: 0 })).toBe(0)
 })

@@ -22,6 +22,8 @@ interface Sum {
   readonly key: readonly (string | number)[]
   readonly sums: number[]
   lastSuccessAt: number | null
+  ageMinMs: number | null
+  ageMaxMs: number | null
 }
 
 export class RollupSums {
@@ -55,9 +57,13 @@ export class RollupSums {
       payloadBytes,
       attempt.responseBody?.length ?? 0,
       attempt.durationMs,
+      1,
     ]
     for (const [i, value] of counters.entries()) sum.sums[i]! += value
     sum.sums[COUNTER_COUNT + latencyBucketOf(attempt.durationMs)]! += 1
+    const ageMs = Math.max(attempt.startedAt - change.ageFrom, 0)
+    sum.ageMinMs = Math.min(sum.ageMinMs ?? ageMs, ageMs)
+    sum.ageMaxMs = Math.max(sum.ageMaxMs ?? ageMs, ageMs)
     if (succeeded) sum.lastSuccessAt = Math.max(sum.lastSuccessAt ?? 0, endedAt)
   }
 
@@ -67,7 +73,8 @@ export class RollupSums {
     const name = `${endpointId} ${hour} ${number} ${eventType}`
     let sum = this.#byKey.get(name)
     if (sum === undefined) {
-      sum = { key: [endpointId, hour, eventType, number, appId], sums: [...NO_SUMS], lastSuccessAt: null }
+      const key = [endpointId, hour, eventType, number, appId]
+      sum = { key, sums: [...NO_SUMS], lastSuccessAt: null, ageMinMs: null, ageMaxMs: null }
       this.#byKey.set(name, sum)
     }
     return sum
@@ -75,8 +82,8 @@ export class RollupSums {
 
   flush(): void {
     if (this.isEmpty) return
-    for (const { key, sums, lastSuccessAt } of this.#byKey.values())
-      this.#inserts.add(...key, ...sums, lastSuccessAt)
+    for (const { key, sums, lastSuccessAt, ageMinMs, ageMaxMs } of this.#byKey.values())
+      this.#inserts.add(...key, ...sums, lastSuccessAt, ageMinMs, ageMaxMs)
     this.#inserts.flush()
     this.#byKey.clear()
   }

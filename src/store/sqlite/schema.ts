@@ -448,6 +448,13 @@ CREATE INDEX deliveries_retrying ON webhook_deliveries (webhook_id, received_at)
 const DEAD_REASONS =
   "CREATE INDEX deliveries_dead_reason ON webhook_deliveries (app_id, dead_reason, received_at) WHERE status = 'dead' AND discarded_at IS NULL"
 
+/** The ages of deliveries at the start of their attempts. `aged` counts the attempts that are in them: programs before this do not add any. */
+const ATTEMPT_AGES = `
+ALTER TABLE attempt_rollups ADD COLUMN aged INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt_rollups ADD COLUMN age_min_ms INTEGER;
+ALTER TABLE attempt_rollups ADD COLUMN age_max_ms INTEGER;
+`
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -462,4 +469,5 @@ export const MIGRATIONS: readonly string[] = [
   ROLLUPS,
   HEALTH,
   DEAD_REASONS,
+  ATTEMPT_AGES,
 ]
