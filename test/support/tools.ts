@@ -9,7 +9,7 @@ const FOLDERS = [...(process.env.PATH ?? "").split(delimiter), "/usr/bin", "/bin
 export function requireTool(name: string, inPackage = name): string {
   let cause: unknown
   try {
-    const found = findTool(name) ?? install(name, inPackage)
+    const found = findTool(name) ?? (installPackage(inPackage) ? findTool(name) : null)
     if (found !== null) return found
   } catch (error) {
     cause = error
@@ -31,10 +31,29 @@ export function findTool(name: string): string | null {
   return null
 }
 
-function install(name: string, inPackage: string): string | null {
-  const apt = findTool("apt-get")
-  if (apt === null || process.getuid?.() !== 0) return null
-  for (const command of [["update"], ["install", "-y", inPackage]])
-    execFileSync(apt, ["-qq", "-o", "DPkg::Lock::Timeout=120", ...command], { stdio: "pipe" })
-  return findTool(name)
+/**
+ * Debian starts a service when its package is installed, unless a policy forbids it. The shell takes the policy back even when
+ * the process that runs the tests is killed meanwhile.
+ */
+const INSTALL = `
+  set -e
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e $policy ]; then
+    trap 'rm -f $policy' EXIT
+    printf '#!/bin/sh\\nexit 101\\n' >$policy
+    chmod 755 $policy
+  fi
+  apt-get -qq update
+  apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$1"
+`
+
+/** Whether the package could be installed at all; throws when apt-get fails. No service of it is started. */
+export function installPackage(inPackage: string): boolean {
+  if (process.getuid?.() !== 0 || findTool("apt-get") === null) return false
+  console.log(`The tests need ${inPackage}: installing it with apt-get.`)
+  execFileSync("sh", ["-c", INSTALL, "sh", inPackage], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+  })
+  return true
 }

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { accessSync, constants, globSync, realpathSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
+import { installPackage } from "../tools.ts"
 
 export interface PostgresPrograms {
   readonly initdb: string
@@ -66,28 +67,6 @@ function find(name: string, more: readonly string[] = []): string | null {
   return null
 }
 
-/**
- * Debian starts a service when its package is installed, unless a policy forbids it. The shell takes the policy back even when
- * the process that runs the tests is killed meanwhile.
- */
-const INSTALL = `
-  set -e
-  policy=/usr/sbin/policy-rc.d
-  if [ ! -e $policy ]; then
-    trap 'rm -f $policy' EXIT
-    printf '#!/bin/sh\\nexit 101\\n' >$policy
-    chmod 755 $policy
-  fi
-  apt-get -qq update
-  apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$1"
-`
-
 function install(inPackage: string): boolean {
-  if (process.getuid?.() !== 0 || find("apt-get") === null) return false
-  console.log(`The tests need ${inPackage}: installing it with apt-get.`)
-  execFileSync("sh", ["-c", INSTALL, "sh", inPackage], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-  })
-  return true
+  return find("apt-get") !== null && installPackage(inPackage)
 }
