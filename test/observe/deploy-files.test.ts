@@ -1,0 +1,101 @@
+/** The files for Prometheus and Grafana are valid, complete, and lead to runbooks that exist. */
+import { execFile } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { expect, test } from "vitest"
+import { parse } from "yaml"
+import { requireTool } from "../support/tools.ts"
+import { DEPLOY, dashboard, operandsOf, queries, ROOT, RULE_FILES, rules } from "./deploy-files.ts"
+
+const DATASOURCE = { type: "prometheus", uid: `\${datasource}` }
+const UNIT_TESTS = join(ROOT, "test/observe/alert-rules.yml")
+const alerts = rules.filter(({ alert }) => alert !== undefined)
+
+function promtool(...args: string[]): Promise<{ stdout: string; stderr: string }> {
+  return promisify(execFile)(requireTool("promtool", "prometheus"), args)
+}
+
+test("promtool finds no fault in rules and configuration", async () => {
+  const { stdout } = await promtool("check", "rules", "--lint-fatal", ...RULE_FILES)
+  expect(stdout).toContain("SUCCESS")
+  await promtool("check", "config", "--lint-fatal", join(DEPLOY, "prometheus/prometheus.yml"))
+})
+
+test("each alert fires in the unit tests of the rules, and none on a healthy system", async () => {
+  await promtool("test", "rules", UNIT_TESTS)
+  const [healthy, ...others] = parse(readFileSync(UNIT_TESTS, "utf8")).tests
+  const names = alerts.map(({ alert }) => alert)
+  type Case = { alertname: string; exp_alerts: unknown[] }
+  expect(healthy.alert_rule_test.map(({ alertname }: Case) => alertname)).toEqual(names)
+  const firing = others.flatMap(({ alert_rule_test }: { alert_rule_test: Case[] }) =>
+    alert_rule_test.filter(({ exp_alerts }) => exp_alerts.length > 0).map(({ alertname }) => alertname),
+  )
+  expect([...new Set(firing)].sort()).toEqual([...names].sort())
+})
+
+test("each alert has a severity, a summary, a description, and a runbook that says all three things", () => {
+  const page = readFileSync(join(ROOT, "docs/operations.md"), "utf8")
+  const runbooks = page.split("\n## Runbooks\n")[1]!.split("\n## ")[0]!.split("\n### ").slice(1)
+  expect(runbooks.map((text) => text.split("\n")[0]).sort()).toEqual(alerts.map(({ alert }) => alert).sort())
+  for (const text of runbooks) expect(text).toMatch(/\*\*Means:\*\*.*\*\*Look at:\*\*.*\*\*Do:\*\*/s)
+  for (const { alert, labels, annotations } of alerts) {
+    expect(alert).toMatch(/^Posthorn[A-Z]\w+$/)
+    expect(labels!.severity).toMatch(/^(critical|warning)$/)
+    expect(annotations).toEqual({
+      summary: expect.stringMatching(/\.$/),
+      description: expect.stringMatching(/\.$/),
+      runbook_url: `docs/operations.md#${alert!.toLowerCase()}`,
+    })
+  }
+})
+
+test("the operands of an alert are what is compared, one by one", () => {
+  const expr = 'up{job="a"} == 0 and on (job) sum by (job) (increase(b_total[5m])) >= 1.5 or absent(c)'
+  expect(operandsOf(expr)).toEqual(['up{job="a"}', "sum by (job) (increase(b_total[5m]))", "c"])
+})
+
+test("every panel has a title, a query, a place of its own, and the data source that the reader chooses", () => {
+  const { id, uid, schemaVersion, panels, templating } = dashboard
+  expect({ id, uid, schemaVersion }).toEqual({ id: null, uid: "posthorn", schemaVersion: 39 })
+  expect(templating.list.map(({ name, type }) => [name, type])).toEqual([
+    ["datasource", "datasource"],
+    ["job", "query"],
+  ])
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) => {
+    expect(x + w).toBeLessThanOrEqual(24)
+    return Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`)
+  })
+  expect(new Set(cells).size).toBe(cells.length)
+  for (const { type, title, datasource, targets = [] } of panels) {
+    expect(title).not.toBe("")
+    if (type === "row") continue
+    expect(targets.length, title).toBeGreaterThan(0)
+    for (const source of [datasource, ...targets.map((target) => target.datasource)])
+      expect(source, title).toEqual(DATASOURCE)
+  }
+  expect(JSON.stringify(dashboard)).not.toContain("__inputs")
+})
+
+test("every query of the dashboard keeps to the jobs that the reader chooses", () => {
+  const selectors = queries.flatMap(({ panel, expr }) =>
+    [...expr.matchAll(/(?<![\w:])(?:posthorn|nodejs|process)_\w+(\{[^}]*\})?/g)].map(([, labels]) => ({
+      panel,
+      labels,
+    })),
+  )
+  expect(selectors.length).toBeGreaterThan(80)
+  expect(selectors.filter(({ labels }) => !labels?.startsWith('{job=~"$job"'))).toEqual([])
+})
+
+test("the runbooks name panels and rows that exist", () => {
+  const page = readFileSync(join(ROOT, "docs/operations.md"), "utf8")
+  const runbooks = page.split("\n## Runbooks\n")[1]!.split("\n## ")[0]!
+  const named = [...runbooks.matchAll(/(?<!\*)\*([A-Z][^*]+)\*(?!\*)/g)].map(([, title]) => title!)
+  const known = dashboard.panels.map(({ title }) => title)
+  expect(named.length).toBeGreaterThan(10)
+  const isKnown = (name: string) =>
+    known.some((title) => title.startsWith(name)) || name.startsWith("Status → ")
+  expect(named.filter((name) => !isKnown(name))).toEqual([])
+})
