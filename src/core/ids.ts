@@ -1,6 +1,16 @@
 /** Ids such as `msg_2qY…`, in the 27-character KSUID form. They sort by time, and ids of one process sort in the order of their creation. */
 
-export const ID_PREFIXES = ["app", "ep", "msg", "dlv", "atmpt", "qtask", "evtype"] as const
+export const ID_PREFIXES = [
+  "app",
+  "ep",
+  "msg",
+  "dlv",
+  "atmpt",
+  "qtask",
+  "evtype",
+  "alert",
+  "silence",
+] as const
 export type IdPrefix = (typeof ID_PREFIXES)[number]
 
 /** Fills the buffer with random bytes. */

@@ -567,7 +567,7 @@ export interface Entry {
   readonly expiresAt: number | null
 }
 
-export type EntryKind = "event-type" | "key" | "answer" | "lease"
+export type EntryKind = "event-type" | "key" | "answer" | "lease" | "alert" | "alert-rule" | "alert-silence"
 
 export interface NamedPolicy {
   readonly orgId: string

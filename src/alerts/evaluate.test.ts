@@ -1,0 +1,81 @@
+import { expect, test } from "vitest"
+import { factsOf, NOW, snapshotOf, troubled } from "../../test/support/alert-samples.ts"
+import { endingOf, evaluate, type Facts, isComplete, type StoredRuleId } from "./evaluate.ts"
+import { defaultsOf } from "./rules.ts"
+
+const MINUTE = 60_000
+const DAY = 86_400_000
+
+const dead = (count: number, ageMs = 0) =>
+  factsOf({ snapshot: snapshotOf({ deadLetters: [{ reason: "exhausted", count, oldestAt: NOW - ageMs }] }) })
+const recent = (attempts: number, retries: number, died = 0) =>
+  factsOf({ recent: { attempts, retries, dead: died } })
+const due = (agoMs: number) =>
+  factsOf({ snapshot: snapshotOf({ oldestDue: { at: NOW - agoMs, endpointId: "ep_1" } }) })
+const endpoint = (...args: Parameters<typeof troubled>) =>
+  factsOf({ snapshot: snapshotOf({ troubled: [troubled(...args)] }) })
+const disabling = (inMs: number) => endpoint("failing", DAY, { disablesAt: NOW + inMs })
+
+test.each<[StoredRuleId, Facts, Facts]>([
+  ["dead-letters-count", dead(999), dead(1000)],
+  ["dead-letters-growth", recent(0, 0, 9), recent(0, 0, 10)],
+  ["dead-letters-age", dead(1, 7 * DAY - 1), dead(1, 7 * DAY)],
+  ["retry-share", recent(100, 30), recent(100, 31)],
+  ["retry-share", recent(99, 99), recent(100, 100)],
+  ["oldest-due", due(5 * MINUTE - 1), due(5 * MINUTE)],
+  ["endpoint-failing", endpoint("failing", 15 * MINUTE - 1), endpoint("failing", 15 * MINUTE)],
+  ["endpoint-open", endpoint("open", 15 * MINUTE - 1), endpoint("open", 15 * MINUTE)],
+  ["endpoint-disabling", disabling(DAY + 1), disabling(DAY)],
+])("%s holds from its threshold on", (rule, below, at) => {
+  expect(evaluate(rule, defaultsOf(rule), below)).toEqual([])
+  expect(evaluate(rule, defaultsOf(rule), at)).toHaveLength(1)
+})
+
+test("an empty store holds for no rule", () => {
+  const rules = [
+    "dead-letters-count",
+    "dead-letters-growth",
+    "dead-letters-age",
+    "retry-share",
+    "oldest-due",
+  ] as const
+  for (const rule of rules) expect(evaluate(rule, defaultsOf(rule), factsOf())).toEqual([])
+})
+
+test("an alert names the host of an endpoint, and not its path and query, which may be secret", () => {
+  const [subject] = evaluate("endpoint-failing", defaultsOf("endpoint-failing"), endpoint("failing", DAY))
+  expect(subject).toMatchObject({ key: "ep_1", name: "ep_1 (hooks.example.com)" })
+  expect(JSON.stringify(subject)).not.toContain("secret")
+})
+
+test.each([
+  ["endpoint-failing", "open", "endpoint-open"],
+  ["endpoint-open", "failing", "endpoint-failing"],
+] as const)("%s goes on when the endpoint is %s, and %s does not begin", (rule, health, other) => {
+  const facts = { ...endpoint(health, DAY), firing: (id: string) => new Set(id === rule ? ["ep_1"] : []) }
+  expect(evaluate(rule, defaultsOf(rule), facts)).toHaveLength(1)
+  expect(evaluate(other, defaultsOf(other), facts)).toEqual([])
+})
+
+test.each([
+  "disabled",
+  "paused",
+  "degraded",
+] as const)("an endpoint that is %s ends its alerts, with the reason", (health) => {
+  const facts = { ...endpoint(health, DAY), firing: () => new Set(["ep_1"]) }
+  for (const rule of ["endpoint-failing", "endpoint-open", "endpoint-disabling"] as const)
+    expect(evaluate(rule, defaultsOf(rule), facts)).toEqual([])
+  expect(endingOf("ep_1", facts.snapshot)).toContain(`now ${health}: the last 7 attempts failed`)
+})
+
+test("endpoints of Posthorn's own webhooks cause no alerts", () => {
+  const facts = endpoint("failing", DAY, { orgId: "org_1:operational", disablesAt: NOW })
+  for (const rule of ["endpoint-failing", "endpoint-open", "endpoint-disabling"] as const)
+    expect(evaluate(rule, defaultsOf(rule), facts)).toEqual([])
+})
+
+test("a snapshot that lists only some of the endpoints in trouble is not complete", () => {
+  const snapshot = snapshotOf({ troubled: [troubled("failing", DAY)] })
+  expect(isComplete(snapshot)).toBe(true)
+  expect(isComplete({ ...snapshot, endpoints: { ...snapshot.endpoints, failing: 2 } })).toBe(false)
+})

@@ -1,0 +1,165 @@
+/** Which subjects a rule holds for, as a pure function of a snapshot of the store and of the attempts of the last 10 minutes. */
+import type { WindowSums } from "../monitor/history.ts"
+import type { Snapshot, TroubledEndpoint } from "../monitor/snapshot.ts"
+import type { RuleId, RuleSettings } from "./rules.ts"
+import { countText, percentText, spanText, timeText } from "./texts.ts"
+
+/** A subject that a rule holds for. */
+export interface Subject {
+  /** An endpoint's id; empty for a rule about the whole store. */
+  readonly key: string
+  readonly name: string
+  readonly since: number
+  readonly detail: string
+}
+
+export interface Facts {
+  readonly snapshot: Snapshot
+  /** Sums of the last 10 minutes. */
+  readonly recent: Omit<WindowSums, "overMs">
+  readonly now: number
+  /** The endpoints with an alert of the rule that fires. */
+  firing(rule: RuleId): ReadonlySet<string>
+}
+
+/** The rules about the store's content. */
+export type StoredRuleId = Exclude<RuleId, "dead-letter" | "store-unavailable" | "disk-space">
+
+export function evaluate(
+  rule: StoredRuleId,
+  { thresholds }: Pick<RuleSettings, "thresholds">,
+  facts: Facts,
+): Subject[] {
+  const limit = (name: string) => thresholds[name]!
+  switch (rule) {
+    case "dead-letters-count":
+      return deadLettersCount(facts, limit("count"))
+    case "dead-letters-growth":
+      return deadLettersGrowth(facts, limit("count"))
+    case "dead-letters-age":
+      return deadLettersAge(facts, limit("days"))
+    case "retry-share":
+      return retryShare(facts, limit("share"), limit("attempts"))
+    case "oldest-due":
+      return oldestDue(facts, limit("seconds"))
+    case "endpoint-failing":
+      return inTrouble(facts, "endpoint-failing", limit("seconds"))
+    case "endpoint-open":
+      return inTrouble(facts, "endpoint-open", limit("seconds"))
+    case "endpoint-disabling":
+      return disabling(facts, limit("hours"))
+    default:
+      return rule satisfies never
+  }
+}
+
+const ofStore = (name: string, since: number, detail: string): Subject[] => [{ key: "", name, since, detail }]
+
+function deadLettersCount({ snapshot: { deadLetters, at } }: Facts, limit: number): Subject[] {
+  const total = deadLetters.reduce((sum, { count }) => sum + count, 0)
+  if (total < limit) return []
+  const reasons = deadLetters.filter(({ count }) => count > 0).toSorted((a, b) => b.count - a.count)
+  const detail = reasons.map(({ reason, count }) => `${count} ${reason}`).join(", ")
+  return ofStore(countText(total, "dead letter"), at, `${detail}; the limit is ${limit}`)
+}
+
+function deadLettersGrowth({ recent: { dead }, now }: Facts, limit: number): Subject[] {
+  if (dead < limit) return []
+  return ofStore(
+    countText(dead, "new dead letter"),
+    now,
+    `${countText(dead, "delivery", "deliveries")} died in the last 10 minutes; the limit is ${limit}`,
+  )
+}
+
+const DAY_MS = 86_400_000
+
+function deadLettersAge({ snapshot: { deadLetters }, now }: Facts, days: number): Subject[] {
+  const present = deadLetters.filter(({ count }) => count > 0)
+  const oldestAt = Math.min(...present.map((one) => one.oldestAt))
+  if (now - oldestAt < days * DAY_MS || present.length === 0) return []
+  return ofStore(
+    `a dead letter from ${timeText(oldestAt)}`,
+    oldestAt + days * DAY_MS,
+    `the oldest dead letter was received ${spanText(now - oldestAt)} ago; the limit is ${days} days`,
+  )
+}
+
+function retryShare({ recent, now }: Facts, limit: number, least: number): Subject[] {
+  const { attempts, retries } = recent
+  if (attempts < least || retries <= limit * attempts) return []
+  return ofStore(
+    `${percentText(retries / attempts)} retries`,
+    now,
+    `${retries} of ${attempts} attempts in the last 10 minutes were retries; the limit is ${percentText(limit)}`,
+  )
+}
+
+function oldestDue({ snapshot: { oldestDue: oldest }, now }: Facts, seconds: number): Subject[] {
+  if (oldest === null || now - oldest.at < seconds * 1000) return []
+  return ofStore(
+    `a delivery that is due since ${timeText(oldest.at)}`,
+    oldest.at,
+    `the oldest due delivery waits for ${spanText(now - oldest.at)}, for endpoint ${oldest.endpointId}; the limit is ${seconds} s`,
+  )
+}
+
+/** The state of health with which an alert of the rule begins. */
+const BEGINS = { "endpoint-failing": "failing", "endpoint-open": "open" } as const
+const OTHER = { "endpoint-failing": "endpoint-open", "endpoint-open": "endpoint-failing" } as const
+
+/** Not those of Posthorn's own webhooks, which belong to shadow tenants. */
+const troubledOf = ({ troubled }: Snapshot) => troubled.filter(({ orgId }) => !orgId.includes(":"))
+
+/**
+ * An endpoint has one of the two alerts at a time. It goes on while the endpoint is failing or open: a breaker that opens
+ * is no end of the failure.
+ */
+function inTrouble({ snapshot, firing, now }: Facts, rule: keyof typeof BEGINS, seconds: number): Subject[] {
+  const [own, other] = [firing(rule), firing(OTHER[rule])]
+  return troubledOf(snapshot)
+    .filter(({ endpointId, health, since }) => {
+      if (health !== "failing" && health !== "open") return false
+      if (own.has(endpointId)) return true
+      return health === BEGINS[rule] && !other.has(endpointId) && now - (since ?? now) >= seconds * 1000
+    })
+    .map((endpoint) => ofEndpoint(endpoint, endpoint.since ?? now, `${endpoint.health}: ${endpoint.why}`))
+}
+
+const HOUR_MS = 3_600_000
+
+function disabling({ snapshot, now }: Facts, hours: number): Subject[] {
+  return troubledOf(snapshot).flatMap((endpoint) => {
+    const { health, disablesAt, since, why } = endpoint
+    const isTrouble = health === "failing" || health === "open"
+    if (!isTrouble || disablesAt === null || disablesAt - now > hours * HOUR_MS) return []
+    const when = `without a success it is disabled at ${timeText(disablesAt)}`
+    return [ofEndpoint(endpoint, since ?? now, why.includes("it is disabled at") ? why : `${when}; ${why}`)]
+  })
+}
+
+/** Only the host: paths and queries of webhook URLs often hold secrets. */
+const ofEndpoint = ({ endpointId, url }: TroubledEndpoint, since: number, detail: string): Subject => ({
+  key: endpointId,
+  name: `${endpointId} (${URL.parse(url)?.host ?? "no URL"})`,
+  since,
+  detail,
+})
+
+/** Why an alert ended, for its last notification. */
+export function endingOf(subject: string, { troubled }: Snapshot): string {
+  if (subject === "") return "the value is below its limit again"
+  const endpoint = troubled.find(({ endpointId }) => endpointId === subject)
+  return endpoint === undefined
+    ? "the endpoint is healthy or deleted"
+    : `now ${endpoint.health}: ${endpoint.why}`
+}
+
+/** A snapshot lists at most so many endpoints: an endpoint that is missing from a full list may still be in trouble. */
+export function isComplete({ troubled, endpoints }: Snapshot): boolean {
+  const inTrouble = Object.entries(endpoints).reduce(
+    (sum, [health, count]) => (health === "healthy" ? sum : sum + count),
+    0,
+  )
+  return troubled.length >= inTrouble
+}

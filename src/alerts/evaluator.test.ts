@@ -1,0 +1,255 @@
+import { expect, test } from "vitest"
+import { snapshotOf, troubled } from "../../test/support/alert-samples.ts"
+import { TestClock } from "../../test/support/clock.ts"
+import { sqliteStage } from "../../test/support/sqlite-stage.ts"
+import { PosthornError } from "../core/errors.ts"
+import { createIds } from "../core/ids.ts"
+import type { History } from "../monitor/history.ts"
+import type { Snapshot } from "../monitor/snapshot.ts"
+import { createLogger } from "../observe/log.ts"
+import { NOW } from "../store/conformance/samples.ts"
+import { AlertStore } from "./alert-store.ts"
+import { AlertEvaluator } from "./evaluator.ts"
+import { type DiskSpace, LocalAlerts } from "./local-alerts.ts"
+import type { Notification } from "./notification.ts"
+import { defaultsOf } from "./rules.ts"
+
+const DAY = 86_400_000
+
+/** Channels that keep what they get. */
+class Ledger {
+  readonly accepted = new Map<string, Notification>()
+  readonly sentNow: Notification[] = []
+  isBroken = false
+  deadLetters = true
+
+  async channels() {
+    return [{ name: "ops", deadLetters: this.deadLetters }]
+  }
+
+  async notify(_channels: readonly string[], notification: Notification, key: string): Promise<void> {
+    if (this.isBroken) throw new PosthornError("store_unavailable", "the process was killed")
+    this.accepted.set(key, notification)
+  }
+
+  async sendNow(_channel: string, notification: Notification): Promise<void> {
+    if (this.isBroken) throw new Error("the channel does not answer")
+    this.sentNow.push(notification)
+  }
+
+  get kinds(): string[] {
+    return [...this.accepted.values()].map(({ kind, rule }) => `${rule} ${kind}`)
+  }
+}
+
+async function site() {
+  const clock = new TestClock(NOW)
+  const { store } = await sqliteStage()
+  const alerts = new AlertStore(store, clock)
+  const ledger = new Ledger()
+  const disk: { space: DiskSpace } = { space: { freeBytes: 1e12, totalBytes: 2e12 } }
+  const ids = createIds((into) => void crypto.getRandomValues(into))
+  const process = (notifier = ledger) => {
+    const shared = { notifier, clock, ids, logger: createLogger("silent") }
+    const local = new LocalAlerts({ ...shared, diskSpace: async () => disk.space })
+    return { local, evaluator: new AlertEvaluator({ ...shared, store, alerts, local }) }
+  }
+  const evaluate = async (
+    { evaluator }: ReturnType<typeof process>,
+    snapshot: Partial<Snapshot> = {},
+    history: Partial<History> = {},
+  ) => {
+    clock.advance(15_000)
+    await evaluator.snapshot(
+      { ...snapshotOf(snapshot), at: clock.now() },
+      { samples: [], dead: 0, ...history },
+    )
+  }
+  return { clock, store, alerts, ledger, disk, process, evaluate }
+}
+
+const failing = () => ({ troubled: [troubled("failing", DAY, { since: NOW - DAY })] })
+
+test("an alert fires at the second evaluation and ends at the second without it, each with a notification", async () => {
+  const { ledger, process, evaluate, alerts } = await site()
+  const one = process()
+  await evaluate(one, failing())
+  expect([ledger.kinds, one.evaluator.firing!["endpoint-failing"]]).toEqual([[], 0])
+  await evaluate(one, failing())
+  expect([ledger.kinds, one.evaluator.firing!["endpoint-failing"]]).toEqual([["endpoint-failing firing"], 1])
+  await evaluate(one, failing())
+  await evaluate(one)
+  expect(ledger.kinds).toHaveLength(1)
+  await evaluate(one)
+  expect(ledger.kinds).toEqual(["endpoint-failing firing", "endpoint-failing resolved"])
+  expect((await alerts.readBoard()).value).toMatchObject({ outbox: [], alerts: [{ phase: "resolved" }] })
+})
+
+test("another process continues the state of the first, and repeats no notification", async () => {
+  const { ledger, process, evaluate } = await site()
+  await evaluate(process(), failing())
+  await evaluate(process(), failing())
+  await evaluate(process(), failing())
+  expect(ledger.kinds).toEqual(["endpoint-failing firing"])
+})
+
+test("a leader that dies between its write and the notification leaves the notification to its successor", async () => {
+  const { ledger, process, evaluate } = await site()
+  const first = process()
+  await evaluate(first, failing())
+  ledger.isBroken = true
+  await evaluate(first, failing())
+  expect(ledger.kinds).toEqual([])
+  ledger.isBroken = false
+  // Even if the alert is over by then.
+  await evaluate(process())
+  expect(ledger.kinds).toEqual(["endpoint-failing firing"])
+})
+
+test("a notification that was handed over twice, because its removal was lost, has one key", async () => {
+  const { ledger, process, evaluate, alerts } = await site()
+  const first = process()
+  await evaluate(first, failing())
+  await evaluate(first, failing())
+  const [[key, notification]] = [...ledger.accepted] as [[string, Notification]]
+  const read = await alerts.readBoard()
+  await alerts.saveBoard({ ...read.value, outbox: [{ key, channel: "ops", notification }] }, read)
+  await evaluate(process(), failing())
+  expect([...ledger.accepted.keys()]).toEqual([key])
+})
+
+test("of two processes that decide at once, one makes the transition", async () => {
+  const { ledger, process, evaluate, clock } = await site()
+  const both = [process(), process()]
+  await evaluate(both[0]!, failing())
+  await evaluate(both[1]!, failing())
+  ledger.accepted.clear()
+  const empty = { ...snapshotOf(), at: clock.now() }
+  for (let round = 0; round < 4; round++)
+    await Promise.all(both.map(({ evaluator }) => evaluator.snapshot(empty, { samples: [], dead: 0 })))
+  expect(ledger.kinds).toEqual(["endpoint-failing resolved"])
+})
+
+test("an evaluation in which nothing changes writes nothing", async () => {
+  const { process, evaluate, alerts } = await site()
+  const one = process()
+  for (let i = 0; i < 3; i++) await evaluate(one, failing())
+  const { entry } = await alerts.readBoard()
+  for (let i = 0; i < 8; i++) await evaluate(one, failing())
+  expect((await alerts.readBoard()).entry!.version).toBe(entry!.version)
+})
+
+test("a flood of dead letters makes a notice at once and then one in five minutes", async () => {
+  const { ledger, process, evaluate } = await site()
+  const one = process()
+  await evaluate(one, {}, { dead: 500 })
+  expect(ledger.kinds).toEqual([])
+  for (let dead = 501; dead <= 10_500; dead += 250) await evaluate(one, {}, { dead })
+  for (let i = 0; i < 20; i++) await evaluate(one, {}, { dead: 10_500 })
+  const notices = [...ledger.accepted.values()]
+  expect(ledger.kinds).toEqual([
+    "dead-letter dead_letters",
+    "dead-letter dead_letters",
+    "dead-letter dead_letters",
+  ])
+  const counts = notices.map(({ summary }) => Number(/(\d+) deliver/.exec(summary)![1]))
+  expect([counts[0], counts.reduce((a, b) => a + b)]).toEqual([1, 10_000])
+})
+
+test("a channel without dead letters, and a rule that is switched off, get no notice, also not later", async () => {
+  const { ledger, process, evaluate, alerts } = await site()
+  const one = process()
+  ledger.deadLetters = false
+  await evaluate(one, {}, { dead: 0 })
+  await evaluate(one, {}, { dead: 50 })
+  ledger.deadLetters = true
+  await alerts.saveRule(
+    "dead-letter",
+    { ...defaultsOf("dead-letter"), enabled: false },
+    await alerts.readRule("dead-letter"),
+  )
+  await evaluate(one, {}, { dead: 60 })
+  await alerts.resetRule("dead-letter")
+  await evaluate(one, {}, { dead: 60 })
+  expect(ledger.kinds).toEqual([])
+  await evaluate(one, {}, { dead: 61 })
+  expect([...ledger.accepted.values()].map(({ summary }) => summary)).toEqual([
+    "Dead letters: 1 delivery was given up",
+  ])
+})
+
+test("an unavailable store is notified without it after a minute, and its end too", async () => {
+  const { ledger, process, evaluate, clock } = await site()
+  const { evaluator, local } = process()
+  await evaluate({ evaluator, local })
+  const fail = async () => {
+    clock.advance(15_000)
+    await evaluator.failed(new PosthornError("store_unavailable", "connection refused"), true)
+  }
+  for (let i = 0; i < 5; i++) await fail()
+  expect(ledger.sentNow).toEqual([])
+  await fail()
+  expect(ledger.sentNow).toMatchObject([
+    { rule: "store-unavailable", severity: "critical", kind: "firing", groupKey: "store-unavailable" },
+  ])
+  expect(ledger.sentNow[0]!.subjects[0]!.detail).toBe("unavailable for 75 seconds: connection refused")
+  await evaluate({ evaluator, local })
+  await evaluate({ evaluator, local })
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
+  expect(ledger.accepted.size).toBe(0)
+})
+
+test("a process that was not the leader says nothing about the store", async () => {
+  const { ledger, process, clock } = await site()
+  const { evaluator } = process()
+  for (let i = 0; i < 20; i++) {
+    clock.advance(15_000)
+    await evaluator.failed(new PosthornError("store_unavailable", "connection refused"), false)
+  }
+  expect(ledger.sentNow).toEqual([])
+})
+
+test("a leader that finds another leader after the outage still reports the end", async () => {
+  const { ledger, process, evaluate, clock } = await site()
+  const { evaluator, local } = process()
+  await evaluate({ evaluator, local })
+  for (let i = 0; i < 8; i++) {
+    clock.advance(15_000)
+    await evaluator.failed(new PosthornError("store_unavailable", "connection refused"), true)
+  }
+  evaluator.stoodDown()
+  await local.close()
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
+  expect(evaluator.firing).toBeNull()
+})
+
+test("a full disk is notified, also while the channel fails at first", async () => {
+  const { ledger, process, evaluate, disk } = await site()
+  const one = process()
+  await evaluate(one)
+  ledger.isBroken = true
+  disk.space = { freeBytes: 0.04e12, totalBytes: 1e12 }
+  for (let i = 0; i < 3; i++) await evaluate(one)
+  expect(ledger.sentNow).toEqual([])
+  ledger.isBroken = false
+  await evaluate(one)
+  expect(ledger.sentNow).toMatchObject([{ rule: "disk-space", kind: "firing" }])
+  disk.space = { freeBytes: 1e9, totalBytes: 1e10 }
+  await evaluate(one)
+  expect(ledger.sentNow).toHaveLength(1)
+  disk.space = { freeBytes: 5e11, totalBytes: 1e12 }
+  await evaluate(one)
+  await evaluate(one)
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
+})
+
+test("a fault that is not the store's is no alert about the store", async () => {
+  const { ledger, process, evaluate, clock } = await site()
+  const one = process()
+  await evaluate(one)
+  for (let i = 0; i < 8; i++) {
+    clock.advance(15_000)
+    await one.evaluator.failed(new TypeError("a bug"), true)
+  }
+  expect(ledger.sentNow).toEqual([])
+})

@@ -1,0 +1,210 @@
+/**
+ * Evaluates the rules on the leader. State and notifications are decided together and saved in one write, by version: of two
+ * processes that decide at once, one writes. The notifications are handed over after the write, with stored idempotency keys, so a
+ * crash in between neither loses nor repeats them.
+ */
+import type { Clock } from "../core/clock.ts"
+import { describe, hasCode } from "../core/errors.ts"
+import type { Ids } from "../core/ids.ts"
+import { type History, LONGEST_WINDOW_MS, sumsOfWindow } from "../monitor/history.ts"
+import type { MonitorListener } from "../monitor/monitor.ts"
+import type { Snapshot } from "../monitor/snapshot.ts"
+import type { Logger } from "../observe/log.ts"
+import { readAndSave } from "../resources/optimistic.ts"
+import { advance, endAll, forget } from "./alert-state.ts"
+import type { AlertStore, Read } from "./alert-store.ts"
+import type { Board } from "./board.ts"
+import { countedBy, type DeadSource, deathsDue, noticeOf, readDeadGroups } from "./dead-letter-notice.ts"
+import { endingOf, evaluate, isComplete, type StoredRuleId } from "./evaluate.ts"
+import type { LocalAlerts, Surroundings } from "./local-alerts.ts"
+import type { Notifier } from "./notifier.ts"
+import { type ChannelUse, type Outgoing, plan } from "./plan.ts"
+import { definitionOf, RULE_IDS, type RuleId } from "./rules.ts"
+import { silenceOf } from "./silence.ts"
+
+export interface EvaluatorParts {
+  readonly store: DeadSource
+  readonly alerts: AlertStore
+  readonly notifier: Notifier
+  readonly local: LocalAlerts
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+}
+
+export type FiringCounts = { readonly [rule in RuleId]: number }
+
+/** Details of alerts change with every evaluation. They alone are written at most this often. */
+const REFRESH_MS = 60_000
+
+const STORED_RULES = RULE_IDS.filter((id) => definitionOf(id).kind === "stored") as StoredRuleId[]
+
+export class AlertEvaluator implements MonitorListener {
+  readonly #parts: EvaluatorParts
+  #firing: FiringCounts | null = null
+
+  constructor(parts: EvaluatorParts) {
+    this.#parts = parts
+  }
+
+  /** Firing alerts by rule; null in a process that is not the leader. */
+  get firing(): FiringCounts | null {
+    return this.#firing
+  }
+
+  async snapshot(snapshot: Snapshot, history: History): Promise<void> {
+    const { alerts, local } = this.#parts
+    const surroundings = await this.#readSurroundings()
+    await local.storeWorks(surroundings)
+    // A predecessor may have stopped after its write.
+    await this.#handOver(await alerts.readBoard())
+    const saved = await readAndSave(() => this.#decide(surroundings, snapshot, history))
+    await this.#handOver(saved)
+    this.#firing = countFiring([...saved.value.alerts, ...local.alerts])
+  }
+
+  async failed(error: Error, isLeader: boolean): Promise<void> {
+    if (isLeader) await this.#parts.local.storeFailed(error)
+  }
+
+  stoodDown(): void {
+    this.#firing = null
+    this.#parts.local.stoodDown()
+  }
+
+  async #readSurroundings(): Promise<Surroundings> {
+    const { alerts, notifier } = this.#parts
+    const [rules, settings, silences, channels] = await Promise.all([
+      alerts.readRules(),
+      alerts.readSettings(),
+      alerts.readSilences(),
+      notifier.channels(),
+    ])
+    const values = RULE_IDS.map((id) => [id, rules[id].value])
+    return { rules: Object.fromEntries(values), settings: settings.value, silences, channels }
+  }
+
+  async #decide(surroundings: Surroundings, snapshot: Snapshot, history: History): Promise<Read<Board>> {
+    const { alerts, ids, clock } = this.#parts
+    const read = await alerts.readBoard()
+    const now = clock.now()
+    const advanced = this.#advance(read.value, surroundings, snapshot, history, now)
+    const planned = plan(
+      { ...read.value, alerts: advanced },
+      {
+        ...surroundings,
+        channels: surroundings.channels.map(({ name }) => name),
+        repeatMs: surroundings.settings.repeatHours * 3_600_000,
+        perHour: surroundings.settings.notificationsPerHour,
+        now,
+        newKey: () => ids.make("alert", now),
+      },
+    )
+    const noticed = await this.#notice(read.value, planned.book.channels, surroundings, history, now)
+    const board: Board = {
+      ...planned.book,
+      alerts: forget(planned.book.alerts, now),
+      channels: noticed.channels,
+      notices: noticed.notices,
+      outbox: [...read.value.outbox, ...planned.outgoing, ...noticed.outgoing],
+    }
+    return isWorthSaving(read, board, now) ? alerts.saveBoard(board, read) : read
+  }
+
+  #advance(board: Board, { rules }: Surroundings, snapshot: Snapshot, history: History, now: number) {
+    const recent = sumsOfWindow(history, LONGEST_WINDOW_MS)
+    const firing = (rule: RuleId) =>
+      new Set(
+        alerts
+          .filter((alert) => alert.rule === rule && alert.phase === "firing")
+          .map(({ subject }) => subject),
+      )
+    const facts = { snapshot, recent, now, firing }
+    let alerts = board.alerts
+    for (const rule of STORED_RULES) {
+      if (!rules[rule].enabled) {
+        alerts = endAll(alerts, rule, now)
+        continue
+      }
+      alerts = advance(alerts, {
+        rule,
+        subjects: evaluate(rule, rules[rule], facts),
+        isComplete: !rule.startsWith("endpoint-") || isComplete(snapshot),
+        ending: (subject) => endingOf(subject, snapshot),
+        now,
+        newId: () => this.#parts.ids.make("alert", now),
+      })
+    }
+    return alerts
+  }
+
+  async #notice(
+    board: Board,
+    uses: Board["channels"],
+    { rules, settings, silences, channels: known }: Surroundings,
+    { dead }: History,
+    now: number,
+  ) {
+    const { enabled, severity, channels: wanted, thresholds } = rules["dead-letter"]
+    const isSilenced = silenceOf(silences, { rule: "dead-letter", subject: "" }, now) !== undefined
+    const channels: { [name: string]: ChannelUse } = { ...uses }
+    const notices: { [name: string]: Board["notices"][string] } = {}
+    const outgoing: Outgoing[] = []
+    for (const { name, deadLetters } of known) {
+      const before = countedBy(board.notices[name], dead)
+      const isOn = enabled && deadLetters && (wanted === null || wanted.includes(name)) && !isSilenced
+      // A channel that is switched off is not told later of deaths from before.
+      notices[name] = isOn ? before : { ...before, counted: dead }
+      const deaths = isOn ? deathsDue(before, dead, thresholds.minutes!, now) : 0
+      const use = channels[name] ?? { sentAt: [], folded: 0 }
+      if (deaths === 0 || use.sentAt.length >= settings.notificationsPerHour) continue
+      const key = this.#parts.ids.make("alert", now)
+      const groups = await readDeadGroups(this.#parts.store, Math.max(before.at, now - LONGEST_WINDOW_MS))
+      outgoing.push({ key, channel: name, notification: noticeOf(deaths, groups, severity, key, now) })
+      notices[name] = { counted: dead, at: now }
+      channels[name] = { ...use, sentAt: [...use.sentAt, now] }
+    }
+    return { channels, notices, outgoing }
+  }
+
+  /** Never rejects for a notification that was not accepted: it stays in the outbox for the next evaluation. */
+  async #handOver({ value: { outbox } }: Read<Board>): Promise<void> {
+    if (outbox.length === 0) return
+    const { notifier, logger, alerts } = this.#parts
+    const done = new Set<string>()
+    for (const { key, channel, notification } of outbox) {
+      try {
+        await notifier.notify([channel], notification, key)
+        done.add(key)
+      } catch (error) {
+        const isFinal = hasCode(error, "invalid_input") || hasCode(error, "payload_too_large")
+        if (isFinal) done.add(key)
+        const what = `A notification to ${channel} was not accepted${isFinal ? " and is lost" : "; trying again"}`
+        logger.error({ err: error, channel, rule: notification.rule }, `${what}: ${describe(error)}`)
+      }
+    }
+    await readAndSave(async () => {
+      const read = await alerts.readBoard()
+      const left = read.value.outbox.filter(({ key }) => !done.has(key))
+      if (left.length < read.value.outbox.length)
+        await alerts.saveBoard({ ...read.value, outbox: left }, read)
+    })
+  }
+}
+
+function isWorthSaving({ value, entry }: Read<Board>, board: Board, now: number): boolean {
+  if (now - (entry?.updatedAt ?? 0) >= REFRESH_MS) return JSON.stringify(value) !== JSON.stringify(board)
+  return shapeOf(value) !== shapeOf(board)
+}
+
+/** The board without the texts that change all the time. */
+function shapeOf(board: Board): string {
+  const alerts = board.alerts.map(({ name: _name, detail: _detail, since: _since, ...alert }) => alert)
+  return JSON.stringify({ ...board, alerts })
+}
+
+function countFiring(alerts: Board["alerts"]): FiringCounts {
+  const counts = Object.fromEntries(RULE_IDS.map((id) => [id, 0])) as { [rule in RuleId]: number }
+  for (const { rule, phase } of alerts) if (phase === "firing") counts[rule]++
+  return counts
+}

@@ -1,0 +1,196 @@
+/**
+ * Alerts about the store and its disk. They must work when the store does not: their state is in the memory of the process that
+ * was the last leader, and notifications are sent directly, with the rules and channels that were last read.
+ */
+import type { Clock } from "../core/clock.ts"
+import { describe, PosthornError } from "../core/errors.ts"
+import type { Ids } from "../core/ids.ts"
+import type { Logger } from "../observe/log.ts"
+import { type Alert, advance, endAll, forget } from "./alert-state.ts"
+import type { StoredSilence } from "./alert-store.ts"
+import type { Subject } from "./evaluate.ts"
+import type { NotifiedChannel, Notifier } from "./notifier.ts"
+import { type Book, type Outgoing, plan } from "./plan.ts"
+import type { RuleId, RuleSettings } from "./rules.ts"
+import type { AlertSettings } from "./settings.ts"
+import { bytesText, percentText, spanText } from "./texts.ts"
+
+/** What an evaluation reads beside the board. */
+export interface Surroundings {
+  readonly rules: { readonly [id in RuleId]: RuleSettings }
+  readonly settings: AlertSettings
+  readonly silences: readonly StoredSilence[]
+  readonly channels: readonly NotifiedChannel[]
+}
+
+export interface DiskSpace {
+  readonly freeBytes: number
+  readonly totalBytes: number
+}
+
+export interface LocalParts {
+  readonly notifier: Notifier
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+  /** The space of the store's volume; null: the store is on another machine or in memory. */
+  readonly diskSpace: (() => Promise<DiskSpace>) | null
+}
+
+type LocalRule = "store-unavailable" | "disk-space"
+
+export class LocalAlerts {
+  readonly #parts: LocalParts
+  #surroundings: Surroundings | null = null
+  #book: Book = { alerts: [], groups: {}, channels: {} }
+  #outbox: readonly Outgoing[] = []
+  #failure: { readonly since: number; readonly error: string } | null = null
+  #running: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  constructor(parts: LocalParts) {
+    this.#parts = parts
+  }
+
+  get alerts(): readonly Alert[] {
+    return this.#book.alerts
+  }
+
+  /** Replaces an alert of this process with a change of it. False: it is not one of them. */
+  change(id: string, change: (alert: Alert) => Alert): boolean {
+    const alerts = this.#book.alerts.map((alert) => (alert.id === id ? change(alert) : alert))
+    const isFound = alerts.some((alert) => alert.id === id)
+    this.#book = { ...this.#book, alerts }
+    return isFound
+  }
+
+  async storeWorks(surroundings: Surroundings): Promise<void> {
+    this.#surroundings = surroundings
+    this.#failure = null
+    await this.#run()
+  }
+
+  async storeFailed(error: Error): Promise<void> {
+    const isStore = error instanceof PosthornError && error.code.startsWith("store_")
+    if (isStore)
+      this.#failure = { since: this.#failure?.since ?? this.#parts.clock.now(), error: describe(error) }
+    await this.#run()
+  }
+
+  /** Another process evaluates now, so the store works. */
+  stoodDown(): void {
+    if (this.#isClosed) return
+    this.#failure = null
+    const { alerts } = this.#book
+    const now = this.#parts.clock.now()
+    const ended = (["store-unavailable", "disk-space"] as const).reduce(
+      (some: readonly Alert[], rule) => endAll(some, rule, now, "another process evaluates the alerts now"),
+      alerts,
+    )
+    this.#book = { ...this.#book, alerts: ended }
+    void this.#queue(async () => this.#send(now))
+  }
+
+  /** No notification about an alert that ends with the process: a successor may continue it. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#running
+  }
+
+  #run(): Promise<void> {
+    return this.#queue(async () => {
+      const now = this.#parts.clock.now()
+      if (this.#surroundings === null || this.#isClosed) return
+      this.#advance("store-unavailable", this.#storeSubjects(now), "the store works again", now)
+      if (this.#parts.diskSpace !== null)
+        this.#advance("disk-space", await this.#diskSubjects(now), "there is enough space again", now)
+      await this.#send(now)
+    })
+  }
+
+  #queue(work: () => Promise<void>): Promise<void> {
+    this.#running = this.#running.then(work).catch((error) => {
+      this.#parts.logger.error(
+        { err: error },
+        `Alerts about the store could not be evaluated: ${describe(error)}`,
+      )
+    })
+    return this.#running
+  }
+
+  #advance(rule: LocalRule, subjects: Subject[] | null, ending: string, now: number): void {
+    const { enabled } = this.#surroundings!.rules[rule]
+    const newId = () => this.#parts.ids.make("alert", now)
+    const alerts = enabled
+      ? advance(this.#book.alerts, {
+          rule,
+          subjects: subjects ?? [],
+          isComplete: subjects !== null,
+          ending: () => ending,
+          now,
+          newId,
+        })
+      : endAll(this.#book.alerts, rule, now)
+    this.#book = { ...this.#book, alerts }
+  }
+
+  #storeSubjects(now: number): Subject[] {
+    const limitMs = this.#surroundings!.rules["store-unavailable"].thresholds.seconds! * 1000
+    if (this.#failure === null || now - this.#failure.since < limitMs) return []
+    const { since, error } = this.#failure
+    return [
+      { key: "", name: "the store", since, detail: `unavailable for ${spanText(now - since)}: ${error}` },
+    ]
+  }
+
+  /** Null: the space is not known. */
+  async #diskSubjects(now: number): Promise<Subject[] | null> {
+    let space: DiskSpace
+    try {
+      space = await this.#parts.diskSpace!()
+    } catch (error) {
+      this.#parts.logger.warn(
+        { err: error },
+        `The free space of the store's disk is not known: ${describe(error)}`,
+      )
+      return null
+    }
+    const { freeBytes, totalBytes } = space
+    const { share, bytes } = this.#surroundings!.rules["disk-space"].thresholds
+    if (freeBytes >= bytes! && freeBytes >= share! * totalBytes) return []
+    const detail = `${bytesText(freeBytes)} (${percentText(freeBytes / totalBytes)}) of ${bytesText(totalBytes)} are free`
+    return [{ key: "", name: "the disk of the store", since: now, detail }]
+  }
+
+  async #send(now: number): Promise<void> {
+    if (this.#surroundings === null) return
+    const { settings, channels } = this.#surroundings
+    const { notifier, logger, ids } = this.#parts
+    const { book, outgoing } = plan(this.#book, {
+      ...this.#surroundings,
+      channels: channels.map(({ name }) => name),
+      repeatMs: settings.repeatHours * 3_600_000,
+      perHour: settings.notificationsPerHour,
+      now,
+      newKey: () => ids.make("alert", now),
+    })
+    this.#book = { ...book, alerts: forget(book.alerts, now) }
+    const left: Outgoing[] = []
+    for (const one of [...this.#outbox, ...outgoing]) {
+      try {
+        await notifier.sendNow(one.channel, one.notification)
+      } catch (error) {
+        left.push(one)
+        const { channel, notification } = one
+        logger.error(
+          { err: error, channel, rule: notification.rule },
+          `${notification.summary}; ${channel} was not notified: ${describe(error)}`,
+        )
+      }
+    }
+    this.#outbox = left.slice(-MOST_WAITING)
+  }
+}
+
+/** Notifications that wait for their channel to work again. */
+const MOST_WAITING = 50

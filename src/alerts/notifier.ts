@@ -1,0 +1,16 @@
+/** What alerts need of the channels. */
+import type { Notification } from "./notification.ts"
+
+export interface NotifiedChannel {
+  readonly name: string
+  /** Whether it gets notices about dead letters. */
+  readonly deadLetters: boolean
+}
+
+export interface Notifier {
+  channels(): Promise<readonly NotifiedChannel[]>
+  /** Accepts the notification for delivery, once for each key. A channel that does not exist any more is skipped. */
+  notify(channels: readonly string[], notification: Notification, idempotencyKey: string): Promise<void>
+  /** Sends without the store, to a channel that was read before. Rejects when the notification was not delivered. */
+  sendNow(channel: string, notification: Notification): Promise<void>
+}
