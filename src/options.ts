@@ -44,6 +44,8 @@ export interface PosthornOptions {
   encryptionKey?: string
   /** The addresses that webhooks may go to. By default public ones, and the ranges of POSTHORN_EGRESS_ALLOW. */
   egress?: EgressInput
+  /** Whether `posthorn.registry` has metrics, see docs/observability.md. False. */
+  metrics?: boolean
   /** A pino logger, or the level of a logger that writes to standard error. `warn`. */
   logger?: Logger | LogLevel
   /** Called when the file can no longer be trusted, after a failed sync. By default the error is thrown and ends the process. */
@@ -76,6 +78,7 @@ const KNOWN: readonly (keyof PosthornOptions)[] = [
   "closeTimeoutMs",
   "encryptionKey",
   "egress",
+  "metrics",
   "logger",
   "onFatal",
 ]
@@ -99,6 +102,7 @@ export function parseOptions(options: PosthornOptions) {
     ownOutage: parseOwnOutage(options.ownOutage ?? true),
     egress: parseEgress(options.egress, process.env),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
+    metrics: options.metrics === undefined ? false : requireBoolean(options.metrics, "metrics"),
     logger: parseLogger(options.logger ?? "warn"),
     onFatal: parseOnFatal(options.onFatal ?? throwUncaught),
   }

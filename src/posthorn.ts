@@ -1,5 +1,6 @@
 /** The library's front door: open, send, on, close. */
 import { getRandomValues } from "node:crypto"
+import type { Registry } from "@prometheus-io/client"
 import { type Backend, openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { BoundedCache } from "./core/bounded-cache.ts"
@@ -13,11 +14,13 @@ import { MONITOR_INTERVAL_MS, Monitor, type MonitorListener } from "./monitor/mo
 import { EventBus, type Listener } from "./observe/event-bus.ts"
 import { EventLog } from "./observe/event-log.ts"
 import { EventRelay } from "./observe/event-relay.ts"
-import { EventStream } from "./observe/event-stream.ts"
+import { EventStream, type EventSubscriber } from "./observe/event-stream.ts"
 import { type Instruments, NO_INSTRUMENTS } from "./observe/instruments.ts"
 import type { Logger } from "./observe/log.ts"
+import type { Metrics } from "./observe/metrics/metrics.ts"
 import type { Note } from "./observe/process-channel.ts"
 import type { EventMap } from "./observe/public-events.ts"
+import { withoutThrows } from "./observe/safe-instruments.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
 import type { ResourceContext } from "./resources/resource-context.ts"
 import type { Store } from "./store/store.ts"
@@ -59,6 +62,12 @@ async function warnOfUnknownVariables(logger: Logger): Promise<void> {
   for (const sentence of unknownVariables(process.env, "POSTHORN_EGRESS_")) logger.warn(sentence)
 }
 
+/** The client is loaded only for a Posthorn with metrics. */
+async function createMetrics(): Promise<Metrics> {
+  const { Metrics } = await import("./observe/metrics/metrics.ts")
+  return new Metrics(VERSION)
+}
+
 export async function openPosthorn(
   options: PosthornOptions,
   replacements: Replacements = {},
@@ -70,7 +79,9 @@ export async function openPosthorn(
   await warnOfUnknownVariables(logger)
   const clock = replacements.clock ?? systemClock()
   const random = replacements.random ?? Math.random
-  const instruments = replacements.instruments ?? NO_INSTRUMENTS
+  const metrics = settings.metrics ? await createMetrics() : null
+  const measured = replacements.instruments ?? metrics?.instruments
+  const instruments = measured === undefined ? NO_INSTRUMENTS : withoutThrows(measured, logger)
   const guard = new Guard(settings.egress, clock, random)
   const router = new TransportRouter([new HttpTransport(clock, guard)])
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
@@ -107,7 +118,9 @@ export async function openPosthorn(
       tenant: (orgId) => new Tenant({ ...context, orgId }),
     })
     const eventRelay = new EventRelay(bus, processChannel, () => clock.now())
-    const events = new EventStream(logger, [bus, new EventLog(logger), tenantWebhooks, eventRelay])
+    const subscribers: EventSubscriber[] = [bus, new EventLog(logger), tenantWebhooks, eventRelay]
+    if (metrics !== null) subscribers.push(metrics.subscriber)
+    const events = new EventStream(logger, subscribers)
     const ids = createIds(randomBytes)
     const shared = { store, clock, ids, vault, events, instruments, defaultPolicy: settings.retry }
     engine = settings.deliver
@@ -157,7 +170,17 @@ export async function openPosthorn(
       engine === null || intervalMs === null
         ? null
         : new Monitor({ ...shared, logger, holder, intervalMs, listeners })
-    const parts = { engine, monitor, bus, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs }
+    const parts = {
+      engine,
+      monitor,
+      metrics,
+      bus,
+      tenantWebhooks,
+      eventRelay,
+      backend,
+      guard,
+      closeTimeoutMs,
+    }
     posthorn = new Posthorn(context, parts)
     await processChannel.start((note) => hear(note, engine, eventRelay))
     eventRelay.start()
@@ -192,6 +215,7 @@ function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {
 interface PosthornParts {
   readonly engine: Engine | null
   readonly monitor: Monitor | null
+  readonly metrics: Metrics | null
   readonly bus: EventBus
   readonly tenantWebhooks: TenantWebhooks
   readonly eventRelay: EventRelay
@@ -245,6 +269,11 @@ export class Posthorn extends Tenant {
     } catch (error) {
       return { ready: false, problem: (error as Error).message }
     }
+  }
+
+  /** The metrics, for `registry.metrics()` or `Registry.merge`; null without the option `metrics`. */
+  get registry(): Registry | null {
+    return this.#parts.metrics?.registry ?? null
   }
 
   /** @internal Tests drive its parts by hand. */

@@ -9,7 +9,9 @@ import { withoutPassword } from "../core/location.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
 import { adoptKey, makeFirstKey } from "./first-key.ts"
+import { listenForScrapes } from "./metrics-listener.ts"
 import type { Flags } from "./parse-flags.ts"
+import type { ScrapeServer } from "./scrape-server.ts"
 import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
 
@@ -18,7 +20,7 @@ export const options = { ...flagOptions(NAMES), force: FORCE }
 export const help = `posthorn serve [flags]
 
 The HTTP API under /api/v1 and its reference at /docs. Clients for Svix work with it: give them its address
-and a key. At the first start an admin key is made and printed, this once; POSTHORN_API_KEY gives one instead
+and a key. Metrics for Prometheus are at /metrics, and /healthz beside it, on an address of their own. At the first start an admin key is made and printed, this once; POSTHORN_API_KEY gives one instead
 (any text of 24 characters and more; one that is replaced there stays valid until it is revoked).
 SIGTERM and SIGINT stop it after the requests in flight; a second one stops it at once.
 
@@ -36,22 +38,31 @@ export async function run(flags: Flags): Promise<number> {
   const { logLevel } = config.values
   const stopped = whenStopped()
   const logger = createLogger(logLevel)
-  const app = await start(config, logger, flags.force === true)
+  const { app, metrics } = await start(config, logger, flags.force === true)
   const address = addressOf(app, config)
   const told = createLogger(logLevel === "silent" ? "silent" : "info")
   const store = withoutPassword(config.values.store)
   told.info({ address, store }, `server ${process.pid} listens on ${address}, with ${store}`)
+  if (metrics !== null) told.info(`metrics are at ${metrics.url}/metrics`)
   if (process.stdout.isTTY) console.log(`Posthorn listens on ${address}; its reference is at ${address}/docs`)
   const signal = await stopped
   told.info(`server ${process.pid} got ${signal}: finishes the requests in flight`)
+  metrics?.stopping()
   await app.close()
+  await metrics?.close()
   return 0
 }
 
-async function start(config: Config, logger: Logger, openMoved: boolean): Promise<Api> {
+interface Started {
+  readonly app: Api
+  readonly metrics: ScrapeServer | null
+}
+
+async function start(config: Config, logger: Logger, openMoved: boolean): Promise<Started> {
   const { values } = config
   let posthorn: Posthorn | null = null
   let app: Api | null = null
+  let metrics: ScrapeServer | null = null
   try {
     const { jwtSecret, jwtAlgorithm } = values
     const readToken =
@@ -63,19 +74,22 @@ async function start(config: Config, logger: Logger, openMoved: boolean): Promis
     // The log already has the error.
     posthorn = await openPosthorn({
       ...libraryOptions(config),
+      metrics: values.metrics !== "off",
       openMoved,
       logger,
       onFatal: () => process.exit(1),
     })
     const { createServer } = await loading
+    metrics = await listenForScrapes(posthorn, config, logger)
     if (values.apiKey !== null) await adoptKey(posthorn.keys, values.apiKey)
     app = createServer(posthorn, { ...values, logger, readToken })
     await app.listen({ port: values.port, host: values.host })
     // Last: a key that is created and not shown would lock out the operator.
     const key = values.apiKey === null ? await makeFirstKey(posthorn.keys) : null
     if (key !== null) console.log(welcome(key, addressOf(app, config), values["egress.allow"] !== null))
-    return app
+    return { app, metrics }
   } catch (error) {
+    await metrics?.close()
     await (app ?? posthorn)?.close()
     throw listenError(error, config) ?? refused(error, config)
   }

@@ -5,7 +5,9 @@ import { libraryOptions } from "../config.ts"
 import { withoutPassword } from "../core/location.ts"
 import { openPosthorn, type Posthorn } from "../index.ts"
 import { createLogger } from "../observe/log.ts"
+import { listenForScrapes } from "./metrics-listener.ts"
 import type { Flags } from "./parse-flags.ts"
+import type { ScrapeServer } from "./scrape-server.ts"
 import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
 import { UsageError } from "./usage-error.ts"
@@ -22,6 +24,7 @@ const USED: readonly SettingName[] = [
   "pollIntervalMs",
   "maintenanceIntervalMs",
   "closeTimeoutMs",
+  "metrics",
   "logLevel",
   "egress.allow",
   "egress.ports",
@@ -36,6 +39,7 @@ export const help = `posthorn worker --store URL [--schedule redis://HOST:PORT] 
 
 Delivers the waiting deliveries of the store, without an HTTP API. On PostgreSQL start as many workers as you
 like, on any machine; if one dies, the others take over its deliveries. On SQLite only one process can deliver.
+Metrics for Prometheus are at /metrics, and /healthz beside it.
 SIGTERM and SIGINT stop it after the requests in flight, ten seconds at most; a second one stops it at once.
 
 ${settingsHelp(USED)}
@@ -54,23 +58,30 @@ export async function run(flags: Flags): Promise<number> {
       "--store is missing: give it a URL such as postgres://user@host/database, or set POSTHORN_STORE",
     )
   const stopped = whenStopped()
-  let posthorn: Posthorn
+  let posthorn: Posthorn | null = null
+  let metrics: ScrapeServer | null = null
   try {
     posthorn = await openPosthorn({
       ...libraryOptions(config),
       deliver: true,
+      metrics: config.values.metrics !== "off",
       openMoved: flags.force === true,
       // The log already has the error.
       onFatal: () => process.exit(1),
     })
+    metrics = await listenForScrapes(posthorn, config, createLogger(logLevel))
   } catch (error) {
+    await posthorn?.close()
     throw refused(error, config)
   }
   const told = { store: withoutPassword(store), schedule: withoutPassword(schedule ?? store) }
   const log = createLogger(logLevel === "silent" ? "silent" : "info")
   log.info(told, `worker ${process.pid} delivers from ${told.store}, scheduled by ${told.schedule}`)
+  if (metrics !== null) log.info(`metrics are at ${metrics.url}/metrics`)
   const signal = await stopped
   log.info(`worker ${process.pid} got ${signal}: finishes the requests in flight`)
+  metrics?.stopping()
   await posthorn.close()
+  await metrics?.close()
   return 0
 }

@@ -134,6 +134,31 @@ export const ports: Kind<"default" | "any" | readonly number[]> = {
   show: (value) => (typeof value === "string" ? value : value.join(", ")),
 }
 
+export type ListenAddress = { readonly host: string; readonly port: number } | "off"
+
+const AN_ADDRESS = "must be HOST:PORT, such as 127.0.0.1:9464, or off"
+
+/** `HOST:PORT`, `[::1]:PORT`, or `off`. */
+export const listenAddress: Kind<ListenAddress> = {
+  parse(given) {
+    if (given === "off") return given
+    const [, bracketed, plain, digits] = /^(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i.exec(given) ?? []
+    const host = bracketed ?? plain
+    const port = Number(digits)
+    if (host === undefined || port > 65_535) throw new InvalidValue(`${AN_ADDRESS}, not ${quoted(given)}`)
+    return { host, port }
+  },
+  read(value) {
+    if (typeof value !== "string") throw new InvalidValue(AN_ADDRESS)
+    return listenAddress.parse(value)
+  },
+  show: (value) => (value === "off" ? value : hostAndPort(value.host, value.port)),
+}
+
+export function hostAndPort(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`
+}
+
 export const webAddress: Kind<string> = {
   parse(given) {
     const url = URL.parse(given)

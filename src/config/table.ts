@@ -5,6 +5,8 @@ import { LOG_LEVELS } from "../observe/log.ts"
 import {
   address,
   type Kind,
+  type ListenAddress,
+  listenAddress,
   oneOf,
   policy,
   ports,
@@ -96,6 +98,11 @@ export const SETTINGS = {
   ),
   maintenanceIntervalMs: setting(wholeNumber(), 3_600_000, "how often retention runs"),
   closeTimeoutMs: setting(wholeNumber(), 10_000, "how long a stop waits for requests in flight"),
+  metrics: setting(
+    listenAddress,
+    { host: "127.0.0.1", port: 9464 } as ListenAddress,
+    "where /metrics and /healthz are answered, as HOST:PORT, or off",
+  ),
   logLevel: setting(oneOf(LOG_LEVELS), "warn", `${LOG_LEVELS.join(", ")}`),
   "egress.allow": setting(words, null, "ranges that webhooks may go to beside public addresses, as CIDRs"),
   "egress.ports": setting(ports, null, "default refuses well-known services, any none, a list all others"),

@@ -1,6 +1,17 @@
 /** The only error class that Posthorn throws: a stable code, the field to correct, and the cause. */
 
+/** The store cannot carry out calls. */
+export const STORE_CODES = [
+  "store_in_use",
+  "store_moved",
+  "store_unavailable",
+  "store_full",
+  "store_failed",
+  "store_incompatible",
+] as const
+
 export type ErrorCode =
+  | (typeof STORE_CODES)[number]
   | "invalid_input"
   | "payload_too_large"
   | "payload_gone"
@@ -8,12 +19,6 @@ export type ErrorCode =
   | "conflict"
   | "limit_reached"
   | "closed"
-  | "store_in_use"
-  | "store_moved"
-  | "store_unavailable"
-  | "store_full"
-  | "store_failed"
-  | "store_incompatible"
   | "wrong_encryption_key"
   | "signature_invalid"
 

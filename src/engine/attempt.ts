@@ -1,4 +1,5 @@
 /** One attempt: from a claimed delivery to its settlement. */
+import { type AttemptKind, attemptKindOf } from "../core/attempt-kind.ts"
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
@@ -16,6 +17,9 @@ export interface Tried {
   readonly result: TransportResult | null
   readonly target: Target | null
   readonly startedAt: number
+  readonly kind: AttemptKind
+  /** Since when the delivery was due and nothing held its endpoint. */
+  readonly dueAt: number
 }
 
 /** Never rejects: a failure of our own is an outcome too. */
@@ -23,14 +27,18 @@ export async function attempt(
   context: LaneDependencies,
   lane: LaneState,
   delivery: ClaimedDelivery,
+  isProbe: boolean,
 ): Promise<Tried> {
   const startedAt = context.clock.now()
   const { target } = lane
+  const kind = attemptKindOf(delivery.manual, isProbe, delivery.attemptCount)
+  const sendableSince = lane.sendableSince(startedAt)
+  const dueAt = Math.max(delivery.ageFrom ?? startedAt, sendableSince, lane.gate.heldUntil(startedAt))
   let span: AttemptSpan | null = null
   let result: TransportResult | null = null
   try {
-    const unsent = whyNotSent(lane, delivery, startedAt, upSince(context, startedAt))
-    if (unsent !== null) return { outcome: unsent, result: null, target, startedAt }
+    const unsent = whyNotSent(lane, delivery, startedAt, Math.max(sendableSince, upSince(context, startedAt)))
+    if (unsent !== null) return { outcome: unsent, result: null, target, startedAt, kind, dueAt }
     const { oauth, endpoint, policy } = target!
     span = context.instruments.attemptStarted(delivery, endpoint.id)
     let timeoutMs = policy.timeout * 1000
@@ -39,7 +47,7 @@ export async function attempt(
       const answer = await context.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
       if ("outcome" in answer) {
         result = noResponse(answer)
-        return { outcome: answer.outcome, result, target, startedAt }
+        return { outcome: answer.outcome, result, target, startedAt, kind, dueAt }
       }
       token = answer.token
       // The token is fetched within the attempt's one deadline.
@@ -47,13 +55,14 @@ export async function attempt(
     }
     result = await send(context, target!, delivery, token, timeoutMs, span)
     if (oauth !== null && result.responseStatus === 401) context.tokens.forget(endpoint.id)
-    return { outcome: result.outcome, result, target, startedAt }
+    return { outcome: result.outcome, result, target, startedAt, kind, dueAt }
   } catch (error) {
     context.logger.error(
       { err: error, delivery_id: delivery.id },
       "Posthorn failed on a delivery; it is set back",
     )
-    return { outcome: { kind: "fault", detail: describe(error) }, result: null, target, startedAt }
+    const outcome = { kind: "fault", detail: describe(error) } as const
+    return { outcome, result: null, target, startedAt, kind, dueAt }
   } finally {
     span?.ended(result)
   }
@@ -78,16 +87,15 @@ function upSince({ uptime, outage }: LaneDependencies, now: number): number {
 
 /** The outcome of a delivery that ends without a request; null: send it. */
 function whyNotSent(
-  { target, targetError, gate, limits }: LaneState,
+  { target, targetError, gate }: LaneState,
   delivery: ClaimedDelivery,
   now: number,
-  upSince: number,
+  sendableSince: number,
 ): Outcome | null {
   if (delivery.stalls >= MOST_STALLS) return { kind: "stalled" }
   if (gate.deleted) return { kind: "cancelled" }
   if (delivery.payload === null) return { kind: "expunged" }
   if (target === null) return { kind: "fault", detail: targetError }
-  const sendableSince = Math.max(upSince, target.endpoint.resumedAt ?? 0, gate.sendableSince(now, limits))
   return isOverdue(delivery, target.policy, now, sendableSince) ? { kind: "overdue" } : null
 }
 

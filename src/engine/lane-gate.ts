@@ -132,6 +132,11 @@ export class LaneGate {
     return phase === "ramping" ? now : Math.max(until ?? 0, Math.min(retriesAt ?? 0, now))
   }
 
+  /** The end of the last Retry-After, at most `now`. */
+  heldUntil(now: number): number {
+    return Math.min(latest(this.#stored.holdUntil, this.#unwritten?.holdUntil ?? null) ?? 0, now)
+  }
+
   /** Null when a request may start. */
   mayStart(now: number, sending: number, limits: GateLimits): Closed | null {
     const closed = this.closed(now)

@@ -253,11 +253,14 @@ export class LaneRun implements LaneListener {
       this.#lane.gate.caughtUp()
     if (mustGiveWay(this.#deps, this.#sender)) this.#leave("gives way")
     const found = machine.foundBy(deliveries.length, nextDueAt, this.#lane.isOrdered, beside, now)
+    const wereDeferred = this.#areRetriesDeferred
     this.#areRetriesDeferred = isRetryLimited
     if (!isRetryLimited) return found
     const deferred = this.#lane.gate.mayRetry(now, this.#sender.retriesInHand, this.#lane.limits)
     // The gate may have been reset since: the fetch asked by the budget from before.
-    return deferred === null ? machine.withMore(found) : machine.dueAt(found, deferred.until)
+    if (deferred === null) return machine.withMore(found)
+    if (!wereDeferred) this.#deps.instruments.retriesDeferred()
+    return machine.dueAt(found, deferred.until)
   }
 
   /** A success gave tokens back. */

@@ -120,6 +120,7 @@ export class LaneSender implements SettlementListener {
     const { gate, limits } = this.#lane
     const deferred = gate.mayRetry(now, this.#retriesInFlight, limits)
     if (deferred === null) return false
+    this.#deps.instruments.retriesDeferred()
     this.#listener.dueAt(deferred.until)
     void this.giveBack(this.queue.takeRetries())
     return true
@@ -128,7 +129,7 @@ export class LaneSender implements SettlementListener {
   /** Claimed → sent → settled → reported. */
   async #deliver(delivery: ClaimedDelivery, slot: Slot, probe: Probe, start: Start): Promise<void> {
     if (probe !== null) this.#emitHalfOpen()
-    const tried = await attempt(this.#deps, this.#lane, delivery)
+    const tried = await attempt(this.#deps, this.#lane, delivery, probe !== null)
     this.sending.delete(delivery.seq)
     if (isRetry(delivery)) this.#retriesInFlight--
     const now = this.#deps.clock.now()
@@ -212,8 +213,9 @@ export class LaneSender implements SettlementListener {
     const { endpointId, appId } = this.#claim
     const { orgId } = this.#lane
     const { events } = this.#deps
+    const start = attempt === null ? null : tried
     const detail = tried.result?.detail ?? null
-    events.emit({ type, delivery, endpointId, appId, orgId, change, attempt, detail, at })
+    events.emit({ type, delivery, endpointId, appId, orgId, change, attempt, start, detail, at })
     const reason = settlement.gate?.disables ?? null
     if (reason === null || tried.target === null) return
     const { endpoint } = tried.target

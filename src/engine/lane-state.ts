@@ -75,6 +75,11 @@ export class LaneState {
     return { appId: this.#appId, concurrency: most, rateLimit, appRateLimit, breaker, budget, autoDisable }
   }
 
+  /** Since when the endpoint's deliveries could be tried: neither an operator nor Posthorn held them. */
+  sendableSince(now: number): number {
+    return Math.max(this.#target?.endpoint.resumedAt ?? 0, this.gate.sendableSince(now, this.#limits))
+  }
+
   /** The concurrency limit of this moment. */
   get allowed(): number {
     return this.gate.allowed(this.#limits)

@@ -52,6 +52,7 @@ export class Slots {
     this.#mostRetries = Math.max(1, Math.floor(most * MOST_RETRIES))
     this.#clock = clock
     this.#instruments = instruments
+    instruments.slotsChanged(0, most)
   }
 
   /**

@@ -1,4 +1,5 @@
 /** The one stream of what happens in this process. Engine, schedule and resources emit; bus, log, relay and tenant webhooks subscribe. */
+import type { AttemptKind } from "../core/attempt-kind.ts"
 import type { DisableReason } from "../core/gate.ts"
 import type { Change } from "../core/settle.ts"
 import type { Logger } from "./log.ts"
@@ -10,14 +11,28 @@ interface DeliveryFacts {
   readonly eventType: string
   /** Before the change; the last error of a delivery that ends without an attempt. */
   readonly errorDetail: string | null
+  /** When its age began; null: with this change. */
+  readonly ageFrom: number | null
+  /** Left out where the event has no attempt. */
+  readonly payload?: { readonly length: number } | null
 }
 
 interface AttemptFacts {
   readonly id: string
+  readonly attemptNumber: number
   readonly status: "succeeded" | "failed" | "unknown"
   readonly responseStatus: number | null
+  readonly responseBody: { readonly length: number } | null
   readonly error: string | null
+  readonly startedAt: number
   readonly durationMs: number
+}
+
+/** How an attempt came about. */
+interface StartFacts {
+  readonly kind: AttemptKind
+  /** Since when it could be made: the delivery was due, and nothing held its endpoint. */
+  readonly dueAt: number
 }
 
 export interface DeliveryEvent {
@@ -30,6 +45,8 @@ export interface DeliveryEvent {
   readonly change: Change
   /** Null when no request was made. */
   readonly attempt: AttemptFacts | null
+  /** Null when no request was made. */
+  readonly start: StartFacts | null
   /** The operator's detail of a failure, which no tenant sees. */
   readonly detail: string | null
   /** When the outcome was known, in milliseconds since 1970. */
@@ -159,15 +176,6 @@ export function amended(
   at: number,
 ): DeliveryEvent {
   const { endpointId, appId } = delivery
-  return {
-    type: "delivery.settled",
-    delivery,
-    endpointId,
-    appId,
-    orgId,
-    change,
-    attempt: null,
-    detail: null,
-    at,
-  }
+  const none = { attempt: null, start: null, detail: null }
+  return { type: "delivery.settled", delivery, endpointId, appId, orgId, change, ...none, at }
 }

@@ -1,7 +1,7 @@
 /** Measurements: counters, timers and spans of engine, stores, schedules and API. An exporter implements this interface. */
 import type { PosthornError } from "../core/errors.ts"
 
-/** No method may throw. */
+/** No method should throw. `withoutThrows` logs the errors of a method that does. */
 export interface Instruments {
   /** `performance.now()`, for the durations below. Without a recorder it is 0, and no clock is read. */
   now(): number
@@ -11,6 +11,8 @@ export interface Instruments {
   deliveriesFetched(deliveries: number, tookMs: number): void
   /** One batch: outcomes that were written in one transaction. */
   outcomesSettled(outcomes: number, tookMs: number): void
+  /** A lane put off its due retries, since its retry budget is spent. */
+  retriesDeferred(): void
   leaseRenewed(tookMs: number): void
   lanesTakenOver(lanes: number): void
   /** A call that the store could not carry out. Refusals, such as a conflict, are none. */
@@ -39,6 +41,7 @@ export const NO_INSTRUMENTS: Instruments = {
   lanesClaimed() {},
   deliveriesFetched() {},
   outcomesSettled() {},
+  retriesDeferred() {},
   leaseRenewed() {},
   lanesTakenOver() {},
   storeFailed() {},

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { onTestFinished } from "vitest"
 import { programFile } from "../support/bundled.ts"
 import { temporaryFolder } from "../support/harness.ts"
+import { NO_SCRAPES } from "../support/process.ts"
 
 const MAIN = fileURLToPath(programFile("posthorn"))
 
@@ -31,6 +32,7 @@ export class Desk {
     this.folder = folder
     const inherited = Object.entries(process.env).filter(([name]) => !/^(POSTHORN_|PORT$)/.test(name))
     this.#environment = {
+      ...NO_SCRAPES,
       ...Object.fromEntries(inherited),
       NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
       PATH: [this.#commands(), process.env.PATH].join(delimiter),

@@ -24,6 +24,7 @@ test("a delivery is measured from the message to the settled outcome", async () 
   expect(instruments.of("deliveriesFetched")).toContainEqual([1, took])
   expect(instruments.of("outcomesSettled")).toEqual([[1, took]])
   expect(instruments.of("slotsChanged")).toEqual([
+    [0, 2048],
     [1, 2047],
     [0, 2048],
   ])

@@ -18,9 +18,18 @@ const THREADS = globSync("src/**/{thread,*-thread}.ts", { cwd: ROOT })
 const STARTER = "/src/store/sqlite/channel.ts"
 const URL_OF_THREAD = "new URL(file, import.meta.url)"
 
+/** Loaded from node_modules: rolldown declares a name twice when it bundles the two with one another. */
+const EXTERNAL = ["@prometheus-io/client", /^@opentelemetry\//]
+
 /** Resolves with the folder of the bundles, which has their content's hash in its name: runs of different sources do not meet. */
 export async function bundlePrograms(): Promise<string> {
-  const options: BuildOptions = { cwd: ROOT, platform: "node", logLevel: "silent", write: false }
+  const options: BuildOptions = {
+    cwd: ROOT,
+    platform: "node",
+    logLevel: "silent",
+    write: false,
+    external: EXTERNAL,
+  }
   const threads = THREADS.map((input) =>
     build({ ...options, input, output: { entryFileNames: "[name].js", codeSplitting: false } }),
   )

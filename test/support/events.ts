@@ -16,6 +16,7 @@ export function settledEvent(
       sessionId: null,
       eventType: "order.paid",
       errorDetail: null,
+      ageFrom: 0,
     },
     endpointId: "ep_1",
     appId: "app_1",
@@ -32,7 +33,17 @@ export function settledEvent(
     } as Change,
     attempt:
       attempt &&
-      ({ id: "atmpt_1", status: "succeeded", responseStatus: 200, ...attempt } as DeliveryEvent["attempt"]),
+      ({
+        id: "atmpt_1",
+        attemptNumber: 1,
+        status: "succeeded",
+        responseStatus: 200,
+        responseBody: null,
+        startedAt: 900,
+        durationMs: 100,
+        ...attempt,
+      } as DeliveryEvent["attempt"]),
+    start: attempt && { kind: "first", dueAt: 0 },
     detail: null,
     at: 1000,
   }

@@ -66,8 +66,12 @@ export class Program {
     const child = spawn(command!, rest, {
       stdio: options.talks ? ["ignore", "pipe", "pipe", "ipc"] : ["ignore", "pipe", "pipe"],
       serialization: "advanced",
-      // Compiled once for all: a program starts in half the time.
-      env: { ...inheritedEnvironment(), NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
+      env: {
+        ...NO_SCRAPES,
+        ...inheritedEnvironment(),
+        // Compiled once for all: a program starts in half the time.
+        NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
+      },
     })
     return new Program(child, onLine)
   }
@@ -101,6 +105,9 @@ export class Program {
     )
   }
 }
+
+/** Programs that run at once would warn that the default port for metrics is taken. */
+export const NO_SCRAPES = { POSTHORN_METRICS: "off" }
 
 /** Without the variables of the test run, which a program would warn of as unknown. */
 export function inheritedEnvironment(): NodeJS.ProcessEnv {

@@ -24,6 +24,7 @@ export class Recorder implements Instruments {
   lanesClaimed = (...args: unknown[]) => this.#add("lanesClaimed", ...args)
   deliveriesFetched = (...args: unknown[]) => this.#add("deliveriesFetched", ...args)
   outcomesSettled = (...args: unknown[]) => this.#add("outcomesSettled", ...args)
+  retriesDeferred = (...args: unknown[]) => this.#add("retriesDeferred", ...args)
   leaseRenewed = (...args: unknown[]) => this.#add("leaseRenewed", ...args)
   lanesTakenOver = (...args: unknown[]) => this.#add("lanesTakenOver", ...args)
   storeFailed = (...args: unknown[]) => this.#add("storeFailed", ...args)

@@ -1,5 +1,5 @@
 /** Health checks: liveness, and whether the store can be written. */
-import type { Health } from "../../posthorn.ts"
+import { sharedHealth } from "../../shared-health.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { NoContent, Type } from "../schema.ts"
@@ -7,17 +7,9 @@ import { HttpErrorOut } from "../schemas/common.ts"
 
 const Part = Type.Named("HealthStatus", Type.Object({ status: Type.Enum(["ok", "error"]) }))
 const HealthOut = Type.Named("HealthOut", Type.Object({ database: Part, queue: Part, cache: Part }))
-/** A check writes to the store: concurrent requests share its result. */
-const SHARED_MS = 250
 
 export const healthRoutes: Routes = (app, { posthorn }) => {
-  const { clock } = posthorn.context
-  let asked: { readonly health: Promise<Health>; readonly untilMs: number } | null = null
-  const ask = () => {
-    if (asked === null || clock.now() >= asked.untilMs)
-      asked = { health: posthorn.health(), untilMs: clock.now() + SHARED_MS }
-    return asked.health
-  }
+  const ask = sharedHealth(posthorn)
 
   app.get(
     "/health",

@@ -1,0 +1,82 @@
+/** Metrics of a running Posthorn, compared with a receiver's ledger, on each store. */
+import { expect, test } from "vitest"
+import { NO_INSTRUMENTS } from "../../src/observe/instruments.ts"
+import { Harness } from "../support/harness.ts"
+import { seriesOf, total } from "../support/series.ts"
+
+const read = async ({ posthorn }: Harness) => seriesOf(await posthorn.registry!.metrics())
+
+test("without the option there is no registry", async () => {
+  expect((await Harness.start({ deliver: false })).posthorn.registry).toBeNull()
+})
+
+test("the counters agree with the receiver's ledger", async () => {
+  const harness = await Harness.start({ metrics: true })
+  await harness.endpoint()
+  harness.receiver.always("/", (_request, response) => void response.writeHead(200).end("fine"))
+  const payload = { text: "x".repeat(85) }
+  for (let n = 0; n < 40; n++) await harness.send(payload)
+  await harness.published("delivery.delivered", 40)
+  await harness.quiet()
+  const series = await read(harness)
+  const { requests } = harness.receiver
+  expect(requests).toHaveLength(40)
+  expect(total(series, "posthorn_messages_accepted_total")).toBe(40)
+  expect(total(series, "posthorn_attempts_total")).toBe(40)
+  const first = { result: "succeeded", status_class: "2xx", kind: "first" }
+  expect(total(series, "posthorn_attempts_total", first)).toBe(40)
+  expect(total(series, "posthorn_attempts_by_number_total", { number: "1", result: "succeeded" })).toBe(40)
+  expect(total(series, "posthorn_deliveries_finished_total", { outcome: "delivered" })).toBe(40)
+  const sent = requests.reduce((bytes, { body }) => bytes + body.length, 0)
+  expect(total(series, "posthorn_attempt_bytes_total", { direction: "out", kind: "first" })).toBe(sent)
+  expect(total(series, "posthorn_attempt_bytes_total", { direction: "in" })).toBe(40 * "fine".length)
+  for (const name of ["attempt_duration", "first_attempt_delay", "delivery_duration"])
+    expect(total(series, `posthorn_${name}_seconds_count`)).toBe(40)
+  expect(total(series, "posthorn_settle_batch_outcomes_sum")).toBe(40)
+  expect(total(series, "posthorn_slots", { state: "used" })).toBe(0)
+  expect(total(series, "posthorn_slots", { state: "free" })).toBe(2048)
+})
+
+test("first attempts, retries, probes and an operator's attempts are told apart", async () => {
+  const harness = await Harness.start({
+    metrics: true,
+    retry: { delays: [10], maxAttempts: 3, jitter: "none", breaker: { failures: 2, open: 60 } },
+  })
+  const { clock, posthorn, receiver } = harness
+  await harness.endpoint()
+  receiver.queue("/", 500, 503)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  // The second failure opens the breaker; the attempt after it is the probe.
+  await harness.attemptAfter(10_000)
+  await harness.quiet()
+  clock.advance(120_000)
+  const [delivered] = await harness.published("delivery.delivered", 1)
+  await posthorn.deliveries.retry(delivered!.webhook_delivery_id)
+  await harness.published("delivery.delivered", 2)
+  await harness.quiet()
+  const series = await read(harness)
+  const attempts = (kind: string, result: string, status_class: string) =>
+    total(series, "posthorn_attempts_total", { kind, result, status_class })
+  expect(attempts("first", "failed", "5xx")).toBe(1)
+  expect(attempts("retry", "failed", "5xx")).toBe(1)
+  expect(attempts("probe", "succeeded", "2xx")).toBe(1)
+  expect(attempts("manual", "succeeded", "2xx")).toBe(1)
+  expect(total(series, "posthorn_attempts_total")).toBe(receiver.requests.length)
+  expect(total(series, "posthorn_retry_delay_seconds_sum")).toBeGreaterThanOrEqual(20)
+  expect(total(series, "posthorn_retry_delay_seconds_count")).toBe(2)
+  for (const to of ["opened", "half_open", "closed"])
+    expect(total(series, "posthorn_breaker_transitions_total", { to })).toBe(1)
+})
+
+test("a measurement that throws is logged, and loses neither a slot nor a delivery", async () => {
+  const fail = (): never => {
+    throw new Error("a broken exporter")
+  }
+  const instruments = Object.fromEntries(Object.keys(NO_INSTRUMENTS).map((name) => [name, fail]))
+  const harness = await Harness.start({ instruments: instruments as never, maxInFlight: 1 })
+  await harness.endpoint()
+  for (let n = 0; n < 3; n++) await harness.send()
+  await harness.published("delivery.delivered", 3)
+  expect(harness.receiver.requests).toHaveLength(3)
+})
