@@ -1,5 +1,8 @@
 /** Posthorn's public API. Everything else may change. */
 
+export type { AlertChannel, AlertChannelInput } from "./alerts/channels/channel.ts"
+export type { NotificationResult } from "./alerts/channels/explain.ts"
+export type { AlertChannelKind } from "./core/alert-channel-kinds.ts"
 export type { AttemptWindow } from "./core/attempt-window.ts"
 export type { Auth, ClientTls, OAuth2 } from "./core/auth.ts"
 export { type Random, retryDelay } from "./core/backoff.ts"
@@ -23,7 +26,7 @@ export {
   TOPIC,
   type WebhookEvent,
 } from "./observe/public-events.ts"
-export type { PosthornOptions } from "./options.ts"
+export type { AlertsInput, PosthornOptions } from "./options.ts"
 export { type Health, openPosthorn, type Posthorn } from "./posthorn.ts"
 export type { Application, ApplicationInput, ApplicationQuery } from "./resources/applications.ts"
 export type { Attempt, AttemptQuery } from "./resources/attempts.ts"

@@ -1,4 +1,5 @@
 /** Options of `openPosthorn`: checked once, with their defaults. */
+import type { AlertChannelInput } from "./alerts/channels/channel.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
 import { OUTAGE_DEFAULTS, type OutageSettings } from "./core/own-outage.ts"
@@ -46,10 +47,17 @@ export interface PosthornOptions {
   egress?: EgressInput
   /** Whether `posthorn.registry` has metrics, see docs/observability.md. False. */
   metrics?: boolean
+  /** Alerts: applied to the store at each start. What it does not name stays as it is. */
+  alerts?: AlertsInput
   /** A pino logger, or the level of a logger that writes to standard error. `warn`. */
   logger?: Logger | LogLevel
   /** Called when the file can no longer be trusted, after a failed sync. By default the error is thrown and ends the process. */
   onFatal?: (error: PosthornError) => void
+}
+
+export interface AlertsInput {
+  /** Channels by name; each is created or replaced. */
+  channels?: { readonly [name: string]: AlertChannelInput }
 }
 
 export interface OwnOutageInput {
@@ -79,6 +87,7 @@ const KNOWN: readonly (keyof PosthornOptions)[] = [
   "encryptionKey",
   "egress",
   "metrics",
+  "alerts",
   "logger",
   "onFatal",
 ]
@@ -101,11 +110,20 @@ export function parseOptions(options: PosthornOptions) {
     maxPayloadBytes: number("maxPayloadBytes", 1_048_576, 1, 67_108_864),
     ownOutage: parseOwnOutage(options.ownOutage ?? true),
     egress: parseEgress(options.egress, process.env),
+    alerts: parseAlerts(options.alerts ?? {}),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
     metrics: options.metrics === undefined ? false : requireBoolean(options.metrics, "metrics"),
     logger: parseLogger(options.logger ?? "warn"),
     onFatal: parseOnFatal(options.onFatal ?? throwUncaught),
   }
+}
+
+/** The alerts check their own fields when they are applied. */
+function parseAlerts(given: unknown) {
+  requireObject(given, "alerts")
+  const input = given as AlertsInput
+  refuseUnknown(input, ["channels"], "alerts")
+  return { channels: input.channels ?? null }
 }
 
 function parseOwnOutage(given: unknown): OutageSettings | null {

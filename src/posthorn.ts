@@ -1,6 +1,8 @@
 /** The library's front door: open, send, on, close. */
 import { getRandomValues } from "node:crypto"
 import type { Registry } from "@prometheus-io/client"
+import { AlertChannels } from "./alerts/channels/alert-channels.ts"
+import { Notifier } from "./alerts/channels/notifier.ts"
 import { type Backend, openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { BoundedCache } from "./core/bounded-cache.ts"
@@ -28,6 +30,7 @@ import { Tenant } from "./tenant.ts"
 import { TenantWebhooks } from "./tenant-webhooks/tenant-webhooks.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { HttpTransport } from "./transport/http.ts"
+import { NotifyTransport } from "./transport/notify/notify.ts"
 import { TransportRouter } from "./transport/router.ts"
 import type { Transport } from "./transport/transport.ts"
 import { nodeProblem, VERSION } from "./version.ts"
@@ -83,7 +86,10 @@ export async function openPosthorn(
   const measured = replacements.instruments ?? metrics?.instruments
   const instruments = measured === undefined ? NO_INSTRUMENTS : withoutThrows(measured, logger)
   const guard = new Guard(settings.egress, clock, random)
-  const router = new TransportRouter([new HttpTransport(clock, guard)])
+  const http = new HttpTransport(clock, guard)
+  let notifier: Notifier
+  const notify = new NotifyTransport(clock, http, (channel, request) => notifier.compose(channel, request))
+  const router = new TransportRouter([http, notify])
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
 
   let posthorn: Posthorn | null = null
@@ -117,11 +123,16 @@ export async function openPosthorn(
       logger,
       tenant: (orgId) => new Tenant({ ...context, orgId }),
     })
+    const ids = createIds(randomBytes)
+    notifier = new Notifier({
+      ...{ store, vault, clock, ids, instruments, logger },
+      transport: notify,
+      context: () => context,
+    })
     const eventRelay = new EventRelay(bus, processChannel, () => clock.now())
-    const subscribers: EventSubscriber[] = [bus, new EventLog(logger), tenantWebhooks, eventRelay]
+    const subscribers: EventSubscriber[] = [bus, new EventLog(logger), tenantWebhooks, notifier, eventRelay]
     if (metrics !== null) subscribers.push(metrics.subscriber)
     const events = new EventStream(logger, subscribers)
-    const ids = createIds(randomBytes)
     const shared = { store, clock, ids, vault, events, instruments, defaultPolicy: settings.retry }
     engine = settings.deliver
       ? new Engine(
@@ -165,7 +176,7 @@ export async function openPosthorn(
     const { closeTimeoutMs } = settings
     const { monitorIntervalMs: intervalMs = MONITOR_INTERVAL_MS } = replacements
     const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
-    const listeners: readonly MonitorListener[] = []
+    const listeners: readonly MonitorListener[] = [notifier]
     const monitor =
       engine === null || intervalMs === null
         ? null
@@ -176,12 +187,15 @@ export async function openPosthorn(
       metrics,
       bus,
       tenantWebhooks,
+      notifier,
       eventRelay,
       backend,
       guard,
+      router,
       closeTimeoutMs,
     }
     posthorn = new Posthorn(context, parts)
+    if (settings.alerts.channels !== null) await posthorn.alertChannels.putAll(settings.alerts.channels)
     await processChannel.start((note) => hear(note, engine, eventRelay))
     eventRelay.start()
     await engine?.start()
@@ -218,9 +232,11 @@ interface PosthornParts {
   readonly metrics: Metrics | null
   readonly bus: EventBus
   readonly tenantWebhooks: TenantWebhooks
+  readonly notifier: Notifier
   readonly eventRelay: EventRelay
   readonly backend: Backend
   readonly guard: Guard
+  readonly router: TransportRouter
   readonly closeTimeoutMs: number
 }
 
@@ -228,6 +244,8 @@ const MOST_TENANTS = 1000
 
 /** An open Posthorn, which is also the default tenant. Every method rejects with a `PosthornError`. */
 export class Posthorn extends Tenant {
+  /** Where alerts and notices about dead letters are sent. */
+  readonly alertChannels: AlertChannels
   readonly #parts: PosthornParts
   /** The server needs one for each request. */
   readonly #tenants = new BoundedCache<string, Tenant>(MOST_TENANTS)
@@ -237,11 +255,17 @@ export class Posthorn extends Tenant {
   constructor(context: ResourceContext, parts: PosthornParts) {
     super(context)
     this.#parts = parts
+    this.alertChannels = new AlertChannels(context, parts.notifier)
   }
 
   /** @internal Used by the server. */
   get tenantWebhooks(): TenantWebhooks {
     return this.#parts.tenantWebhooks
+  }
+
+  /** @internal Used by the alerts. */
+  get notifier(): Notifier {
+    return this.#parts.notifier
   }
 
   /** Another tenant, `org_…`. Its data are apart from all others; it needs no creation. */
@@ -293,9 +317,12 @@ export class Posthorn extends Tenant {
   }
 
   async #close(): Promise<void> {
-    const { engine, monitor, tenantWebhooks, eventRelay, backend, guard, closeTimeoutMs } = this.#parts
+    const { engine, monitor, tenantWebhooks, eventRelay, backend, guard, router, closeTimeoutMs } =
+      this.#parts
     await Promise.all([monitor?.stop(), engine?.stop(closeTimeoutMs)])
     await engine?.transport.close()
+    // Without an engine, and in tests with another transport, it still sends tests of channels.
+    await router.close()
     await tenantWebhooks.settled()
     eventRelay.close()
     await backend.processChannel.close()

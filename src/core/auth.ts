@@ -80,7 +80,7 @@ export function parseClientTls(input: unknown, at = "tls"): ClientTls | null {
   if (certificate !== null && privateKey !== null && !certificate.checkPrivateKey(privateKey)) {
     throw invalid(`${at}.key`, "does not belong to the certificate")
   }
-  if (ca !== undefined) parse(`${at}.ca`, ca, () => readAuthorities(ca))
+  if (ca !== undefined) requireAuthorities(ca, `${at}.ca`)
   const tls = { ...(cert === undefined ? {} : { cert, key: key! }), ...(ca === undefined ? {} : { ca }) }
   try {
     createSecureContext(tls)
@@ -88,6 +88,12 @@ export function parseClientTls(input: unknown, at = "tls"): ClientTls | null {
     throw invalid(at, `cannot be used for a connection: ${describe(error)}`)
   }
   return tls
+}
+
+/** Certificate authorities as PEM. */
+export function requireAuthorities(pem: unknown, field: string): string {
+  parse(field, pem, () => readAuthorities(pem as string))
+  return pem as string
 }
 
 /** Parses each certificate: OpenSSL stops silently at the first that it cannot parse and ignores those behind it. */

@@ -12,3 +12,8 @@ export function requireOrg(value: unknown): string {
     throw invalid("organization", "must be org_ and then letters and digits")
   return value
 }
+
+/** A tenant of Posthorn's own, which no key can name: of operational webhooks, or of notifications. */
+export function isShadow(orgId: string): boolean {
+  return orgId.includes(":")
+}

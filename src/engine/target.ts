@@ -60,7 +60,7 @@ export class Target {
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
   request(
-    delivery: ClaimedDelivery,
+    delivery: Pick<ClaimedDelivery, "messageId" | "contentType">,
     payload: Bytes,
     clock: Clock,
     token: string | null,

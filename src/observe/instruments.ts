@@ -1,4 +1,5 @@
 /** Measurements: counters, timers and spans of engine, stores, schedules and API. An exporter implements this interface. */
+import type { AlertChannelKind, NotificationOutcome } from "../core/alert-channel-kinds.ts"
 import type { PosthornError } from "../core/errors.ts"
 
 /** No method should throw. `withoutThrows` logs the errors of a method that does. */
@@ -20,6 +21,8 @@ export interface Instruments {
   redisFailed(error: Error): void
   /** `route` is the pattern, such as `/api/v1/app/:app_id/msg`; null when none matched. */
   requestAnswered(method: string, route: string | null, status: number, tookMs: number): void
+  /** One attempt of a notification. */
+  notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void
   /** Requests in flight of the process, their outcomes not yet written included, and how many more may start. */
   slotsChanged(used: number, free: number): void
   /** Null: nobody traces this attempt. */
@@ -47,6 +50,7 @@ export const NO_INSTRUMENTS: Instruments = {
   storeFailed() {},
   redisFailed() {},
   requestAnswered() {},
+  notificationSettled() {},
   slotsChanged() {},
   attemptStarted: () => null,
 }

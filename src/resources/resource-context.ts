@@ -26,7 +26,7 @@ export interface ResourceContext {
   readonly defaultPolicy: Policy
   readonly maxPayloadBytes: number
   /** Checks the URLs of endpoints, also in a process that does not deliver. */
-  readonly router: TransportRouter
+  readonly router: Pick<TransportRouter, "schemes" | "urlProblem">
   /** The next four tell this process's engine, if it delivers, and the other processes. */
   wake(lanes: readonly Woken[]): void
   endpointChanged(endpointId: string, appId: string): void

@@ -567,7 +567,15 @@ export interface Entry {
   readonly expiresAt: number | null
 }
 
-export type EntryKind = "event-type" | "key" | "answer" | "lease" | "alert" | "alert-rule" | "alert-silence"
+export type EntryKind =
+  | "event-type"
+  | "key"
+  | "answer"
+  | "lease"
+  | "alert"
+  | "alert-rule"
+  | "alert-silence"
+  | "alert-channel"
 
 export interface NamedPolicy {
   readonly orgId: string

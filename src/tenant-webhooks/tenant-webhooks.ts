@@ -4,6 +4,7 @@
  */
 import { BoundedCache } from "../core/bounded-cache.ts"
 import { describe, hasCode } from "../core/errors.ts"
+import { isShadow } from "../core/org.ts"
 import type { EventSubscriber, InternalEvent } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
@@ -80,7 +81,7 @@ export class TenantWebhooks implements EventSubscriber {
 
   async #send(pending: Promise<Notice | null>): Promise<void> {
     const notice = await pending
-    if (notice === null || notice.orgId.endsWith(SHADOW)) return
+    if (notice === null || isShadow(notice.orgId)) return
     const destinations = await this.#destinations(notice.orgId)
     if (destinations.length === 0) return
     const { type, idempotencyKey } = notice

@@ -51,7 +51,7 @@ export function failed({ head, body }: ResponseReader, error: Error): TransportR
 export const INTERRUPTED = new Error("interrupted by shutdown")
 
 /** The start of a receiver's text as one line. Control characters and broken UTF-8 are removed: they must not reach a terminal or a log. */
-function excerpt(body: Bytes): string {
+export function excerpt(body: Bytes): string {
   return toBuffer(body)
     .subarray(0, EXCERPT_BYTES)
     .toString("utf8")
@@ -73,7 +73,7 @@ const TLS_CODES = new Set(
   ),
 )
 
-function causeOf(error: Error): FailureCause {
+export function causeOf(error: Error): FailureCause {
   if (error instanceof TransportError) return error.failure
   // The code of a DOMException is a number.
   const code = String((error as { code?: unknown }).code ?? "")

@@ -6,9 +6,9 @@ import { forbidden } from "./result.ts"
 import type { OutboundRequest, SchemeTransport, Transport, TransportResult } from "./transport.ts"
 
 export class TransportRouter implements Transport {
-  /** Of all transports: the schemes that the URL of an endpoint may have. */
+  /** The schemes that a caller's URL may have: those of all transports that are not internal. */
   readonly schemes: readonly string[]
-  /** The same, as `transportOf` names them: the lanes that a worker with this router can serve. */
+  /** Of all transports, as `transportOf` names them: the lanes that a worker with this router can serve. */
   readonly kinds: readonly string[]
   readonly #transports: readonly SchemeTransport[]
   readonly #byScheme: ReadonlyMap<string, SchemeTransport>
@@ -18,14 +18,15 @@ export class TransportRouter implements Transport {
     this.#byScheme = new Map(
       transports.flatMap((transport) => transport.schemes.map((scheme) => [scheme, transport] as const)),
     )
-    this.schemes = [...this.#byScheme.keys()]
-    this.kinds = [...new Set(this.schemes.map(transportOf))]
+    this.schemes = transports.filter(({ isInternal }) => !isInternal).flatMap(({ schemes }) => schemes)
+    this.kinds = [...new Set([...this.#byScheme.keys()].map(transportOf))]
   }
 
   /** Why requests cannot go to this URL, as a sentence that follows the name of the field, or null. */
   async urlProblem(url: string): Promise<string | null> {
     const transport = this.#transportFor(url)
-    return transport === undefined ? fullAddress(this.schemes) : transport.urlProblem(url)
+    if (transport === undefined || transport.isInternal) return fullAddress(this.schemes)
+    return transport.urlProblem(url)
   }
 
   send(request: OutboundRequest, span?: AttemptSpan | null): Promise<TransportResult> {

@@ -55,6 +55,8 @@ export interface Transport {
 export interface SchemeTransport extends Transport {
   /** As `URL.protocol` writes them: `["http:", "https:"]`. */
   readonly schemes: readonly string[]
+  /** Only endpoints that Posthorn makes for itself have these schemes; they are refused from every caller. */
+  readonly isInternal?: true
   /** Why requests cannot go to this URL, as a sentence that follows the name of the field, or null. */
   urlProblem(url: string): Promise<string | null>
 }

@@ -26,6 +26,9 @@ const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } 
   "src/cli/demo/engine-process.ts": { child_process: "forks the demo's own engine, to kill it" },
   "src/core/auth.ts": { tls: "reads certificates as a connection would" },
   "src/transport/http.ts": { "egress/connect.ts": "gives the guarded sockets to the HTTP/1.1 client" },
+  "src/transport/notify/smtp.ts": {
+    nodemailer: "mail to the SMTP server that the operator configured; no tenant names it",
+  },
   "src/store/postgres/": { pg: "the operator's own database; no tenant names it" },
   "src/schedule/redis/": { ioredis: "the operator's own Redis; no tenant names it" },
 }

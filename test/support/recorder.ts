@@ -30,6 +30,7 @@ export class Recorder implements Instruments {
   storeFailed = (...args: unknown[]) => this.#add("storeFailed", ...args)
   redisFailed = (...args: unknown[]) => this.#add("redisFailed", ...args)
   requestAnswered = (...args: unknown[]) => this.#add("requestAnswered", ...args)
+  notificationSettled = (...args: unknown[]) => this.#add("notificationSettled", ...args)
   slotsChanged = (...args: unknown[]) => this.#add("slotsChanged", ...args)
   attemptStarted = (...args: unknown[]): AttemptSpan => {
     this.#add("attemptStarted", ...args)

@@ -1,5 +1,11 @@
 /** Metrics of engine, stores, schedules and API, measured through `Instruments`. */
 import { Counter, Gauge, Histogram, type Registry } from "@prometheus-io/client"
+import {
+  ALERT_CHANNEL_KINDS,
+  type AlertChannelKind,
+  NOTIFICATION_RESULTS,
+  type NotificationOutcome,
+} from "../../core/alert-channel-kinds.ts"
 import { type PosthornError, STORE_CODES } from "../../core/errors.ts"
 import type { Instruments } from "../instruments.ts"
 import { type Cell, cellsBy, countedBy } from "./cells.ts"
@@ -21,6 +27,7 @@ export class EngineMetrics implements Instruments {
   readonly #takenOver: Cell
   readonly #storeErrors: { readonly [code in (typeof STORE_CODES)[number]]: Cell }
   readonly #redisErrors: Cell
+  readonly #notifications: (labels: { readonly kind: string; readonly result: string }) => Cell
   readonly #requests: Counter<"method" | "route" | "status">
   readonly #requestDuration: Histogram
   #usedSlots = 0
@@ -77,6 +84,12 @@ export class EngineMetrics implements Instruments {
     )
     this.#storeErrors = cellsBy(STORE_CODES, (code) => errors({ code }))
     this.#redisErrors = counter("posthorn_redis_errors_total", "Calls that Redis could not carry out")
+    this.#notifications = countedBy(
+      registry,
+      "posthorn_notifications_total",
+      "Attempts to send notifications of alerts and dead letters. After dead, none follows",
+      { kind: ALERT_CHANNEL_KINDS, result: NOTIFICATION_RESULTS },
+    )
     this.#requests = new Counter({
       name: "posthorn_api_requests_total",
       help: "Requests that the API answered. The route is the pattern, or none; series appear with their first request",
@@ -150,6 +163,10 @@ export class EngineMetrics implements Instruments {
     const known = METHODS.includes(method) ? method : "other"
     this.#requests.inc({ method: known, route: route ?? "none", status }, 1)
     this.#requestDuration.observe(tookMs / 1000)
+  }
+
+  notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void {
+    this.#notifications({ kind, result }).value++
   }
 
   slotsChanged(used: number, free: number): void {

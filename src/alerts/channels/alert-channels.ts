@@ -1,0 +1,176 @@
+/** The channels of a deployment: put, list, delete and test. They belong to the operator, not to a tenant. */
+import { isDeepStrictEqual } from "node:util"
+import { hasCode, invalid, PosthornError } from "../../core/errors.ts"
+import { requireObject } from "../../core/input.ts"
+import type { RotateInput } from "../../resources/endpoints.ts"
+import { readAndSave } from "../../resources/optimistic.ts"
+import { byName, type Listing, listing, type PageInput } from "../../resources/paging.ts"
+import { date, type ResourceContext, requireFound } from "../../resources/resource-context.ts"
+import type { Entry } from "../../store/store.ts"
+import { NOTIFY_SCHEME } from "../../transport/notify/notify.ts"
+import type { Notification } from "../notification.ts"
+import { type AlertChannel, type AlertChannelInput, type ChannelSettings, targetOf } from "./channel.ts"
+import type { NotificationResult } from "./explain.ts"
+import { NOTIFICATION_APP, type Notifier } from "./notifier.ts"
+import { parseChannel, requireChannelName } from "./parse-channel.ts"
+import { CHANNEL_POLICIES } from "./policies.ts"
+import type { StoredChannel } from "./stored-channels.ts"
+
+export class AlertChannels {
+  readonly #context: ResourceContext
+  readonly #notifier: Notifier
+
+  constructor(context: ResourceContext, notifier: Notifier) {
+    this.#context = context
+    this.#notifier = notifier
+  }
+
+  /** Creates or replaces it. Notifications that wait use the new settings from their next attempt. A webhook keeps its secret. */
+  async put(name: string, input: AlertChannelInput): Promise<AlertChannel> {
+    requireChannelName(name)
+    return show(await this.#save(name, await this.#vet(input)))
+  }
+
+  /** By name. Writes nothing unless all are valid. `at` begins the field names of errors. */
+  async putAll(
+    channels: { readonly [name: string]: AlertChannelInput },
+    at = "alerts.channels",
+  ): Promise<void> {
+    requireObject(channels, at)
+    const parsed: [string, ChannelSettings][] = []
+    for (const [name, input] of Object.entries(channels)) {
+      try {
+        parsed.push([requireChannelName(name), await this.#vet(input)])
+      } catch (error) {
+        throw hasCode(error, "invalid_input") ? error.within(`${at}.${name}`) : error
+      }
+    }
+    for (const [name, settings] of parsed) await this.#save(name, settings)
+  }
+
+  async get(name: string): Promise<AlertChannel> {
+    return show(await this.#require(name))
+  }
+
+  /** By name. */
+  list(page: PageInput = {}): Listing<AlertChannel> {
+    const { channels } = this.#notifier
+    return listing(page, {
+      by: byName,
+      read: async () => (read) => channels.entries(read),
+      show: (entry: Entry) => show(channels.read(entry)),
+    })
+  }
+
+  /** Notifications that wait for it are cancelled. */
+  async delete(name: string): Promise<void> {
+    await this.#require(name)
+    await this.#notifier.channels.delete(name)
+    const { endpoints } = this.#notifier.tenant
+    await endpoints.delete(NOTIFICATION_APP, name).catch(unlessNotFound)
+  }
+
+  /** Sends a test at once. It resolves with a sentence, also when the channel does not work. */
+  async test(name: string): Promise<NotificationResult> {
+    const { kind } = (await this.#require(name)).settings
+    const now = this.#context.clock.now()
+    const notification: Notification = {
+      kind: "test",
+      rule: "test",
+      severity: "info",
+      summary: `This is a test of the channel ${name}`,
+      description: "Nothing is wrong. Alerts of this Posthorn arrive here.",
+      groupKey: `test:${name}:${now}`,
+      startedAt: now,
+      endedAt: null,
+      subjects: [],
+      more: 0,
+      link: null,
+    }
+    const sent = await this.#notifier.sendNow(name, notification)
+    // A test leaves no open incident behind.
+    if (sent.delivered && kind === "pagerduty")
+      return this.#notifier.sendNow(name, { ...notification, kind: "resolved", endedAt: now })
+    return sent
+  }
+
+  /** The key that a receiver verifies the webhooks of this channel with. */
+  async secret(name: string): Promise<{ readonly key: string }> {
+    await this.#requireSigned(name)
+    return this.#notifier.tenant.endpoints.secret(NOTIFICATION_APP, name)
+  }
+
+  /** Signs with the new secret, and with the old one until the grace period ends. Returns the key for verification. */
+  async rotateSecret(name: string, input: RotateInput = {}): Promise<{ readonly key: string }> {
+    await this.#requireSigned(name)
+    return this.#notifier.tenant.endpoints.rotateSecret(NOTIFICATION_APP, name, input)
+  }
+
+  /** Valid, and its URL allowed by the egress guard. */
+  async #vet(input: AlertChannelInput): Promise<ChannelSettings> {
+    const settings = parseChannel(input)
+    const problem = "url" in settings ? await this.#context.router.urlProblem(settings.url) : null
+    if (problem !== null) throw invalid("url", problem)
+    return settings
+  }
+
+  /** The endpoint first: a channel that is listed can be sent to. */
+  async #save(name: string, settings: ChannelSettings): Promise<StoredChannel> {
+    return readAndSave(async () => {
+      const { channels } = this.#notifier
+      const before = await channels.get(name)
+      await this.#putEndpoint(name, settings, before)
+      if (before !== null && isDeepStrictEqual(before.settings, settings)) return before
+      return channels.save(name, settings, before)
+    })
+  }
+
+  async #putEndpoint(name: string, settings: ChannelSettings, before: StoredChannel | null): Promise<void> {
+    const { applications, endpoints } = this.#notifier.tenant
+    const { kind } = settings
+    const fields = CHANNEL_POLICIES[kind]
+    const existing = await endpoints.get(NOTIFICATION_APP, name).catch(unlessNotFound)
+    if (existing !== null) {
+      if (before !== null && isDeepStrictEqual(before.settings, settings)) return
+      if (before?.settings.kind !== kind) await endpoints.update(NOTIFICATION_APP, name, fields)
+      // Corrected settings deserve a try at once.
+      await endpoints.reset(NOTIFICATION_APP, name)
+      return
+    }
+    await applications
+      .create({ name: "Notifications", uid: NOTIFICATION_APP })
+      .catch((error) => unlessCode(error, "conflict"))
+    await endpoints
+      .create(NOTIFICATION_APP, { uid: name, url: `${NOTIFY_SCHEME}${name}`, ...fields })
+      .catch((error) => unlessCode(error, "conflict"))
+  }
+
+  #require(name: string): Promise<StoredChannel> {
+    return requireFound("channel", name, (known) => this.#notifier.channels.get(known))
+  }
+
+  async #requireSigned(name: string): Promise<void> {
+    const { kind } = (await this.#require(name)).settings
+    if (kind !== "webhook")
+      throw new PosthornError("conflict", `channel "${name}" is of the kind ${kind}, which signs nothing`)
+  }
+}
+
+function unlessCode(error: unknown, code: "conflict" | "not_found"): null {
+  if (!hasCode(error, code)) throw error
+  return null
+}
+
+const unlessNotFound = (error: unknown) => unlessCode(error, "not_found")
+
+function show({ name, settings, createdAt, updatedAt }: StoredChannel): AlertChannel {
+  const { kind, deadLetters } = settings
+  return {
+    name,
+    kind,
+    deadLetters,
+    target: targetOf(settings),
+    createdAt: date(createdAt),
+    updatedAt: date(updatedAt),
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Sends notifications. They are messages of a shadow tenant, one endpoint for each channel, so lanes, retries, breaker and dead letters
+ * apply to them as to all deliveries. `sendNow` needs neither engine nor store.
+ */
+import { createHash } from "node:crypto"
+import type { AlertChannelKind } from "../../core/alert-channel-kinds.ts"
+import { bytesOfText } from "../../core/bytes.ts"
+import { hasCode, notFound, PosthornError } from "../../core/errors.ts"
+import { NOTIFICATIONS_ORG } from "../../core/org.ts"
+import { parsePolicy } from "../../core/parse-policy.ts"
+import { Target } from "../../engine/target.ts"
+import type { MonitorListener } from "../../monitor/monitor.ts"
+import type { EventSubscriber, InternalEvent } from "../../observe/event-stream.ts"
+import type { Logger } from "../../observe/log.ts"
+import type { ResourceContext } from "../../resources/resource-context.ts"
+import { Tenant } from "../../tenant.ts"
+import { NOTIFY_SCHEME, type NotifyTransport } from "../../transport/notify/notify.ts"
+import type { Outgoing } from "../../transport/notify/outgoing.ts"
+import type { OutboundRequest } from "../../transport/transport.ts"
+import { VERSION } from "../../version.ts"
+import type { Notification } from "../notification.ts"
+import { compose } from "./compose.ts"
+import { explain, type NotificationResult } from "./explain.ts"
+import { writePayload } from "./payload.ts"
+import { CHANNEL_POLICIES } from "./policies.ts"
+import { type StoredChannel, StoredChannels } from "./stored-channels.ts"
+
+/** The application of the shadow tenant that the endpoints of channels belong to. */
+export const NOTIFICATION_APP = "notifications"
+
+const CONTENT_TYPE = "application/json"
+const TIMEOUT_MS = 30_000
+const LONGEST_KEY = 256
+
+/** The only URLs that endpoints of the shadow tenant have. */
+const NOTIFY_URLS = { schemes: [NOTIFY_SCHEME], urlProblem: () => Promise.resolve(null) }
+
+export interface NotifierParts
+  extends Pick<ResourceContext, "store" | "vault" | "clock" | "ids" | "instruments"> {
+  readonly transport: NotifyTransport
+  readonly logger: Logger
+  /** The context of any tenant; it exists later than the notifier. */
+  context(): ResourceContext
+}
+
+/** A channel that can be sent to without the store. */
+interface Loaded extends StoredChannel {
+  readonly target: Target
+}
+
+export class Notifier implements EventSubscriber, MonitorListener {
+  readonly channels: StoredChannels
+  readonly #parts: NotifierParts
+  #tenant: Tenant | null = null
+  #loaded: ReadonlyMap<string, Loaded> = new Map()
+  /** The kinds of the endpoints that this process has sent to: what its settled deliveries are counted by. */
+  readonly #kinds = new Map<string, AlertChannelKind>()
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts
+    this.channels = new StoredChannels(parts)
+  }
+
+  /** The shadow tenant. No key can name it. */
+  get tenant(): Tenant {
+    this.#tenant ??= new Tenant({ ...this.#parts.context(), orgId: NOTIFICATIONS_ORG, router: NOTIFY_URLS })
+    return this.#tenant
+  }
+
+  /**
+   * Accepts a notification for each channel. The same key sends once, also from another process or after a restart, and also if the words
+   * of the notification have changed. A channel that does not exist is skipped with a warning.
+   */
+  async notify(names: readonly string[], notification: Notification, idempotencyKey: string): Promise<void> {
+    const payload = writePayload(notification)
+    const message = { eventType: payload.type, payload, contentType: CONTENT_TYPE }
+    for (const name of new Set(names)) {
+      const key = keyOf(idempotencyKey, name)
+      try {
+        await this.tenant.messages.sendTo(NOTIFICATION_APP, name, { ...message, idempotencyKey: key })
+      } catch (error) {
+        // With this key, another notification was sent: the same transition, told in other words.
+        if (hasCode(error, "conflict")) continue
+        if (!hasCode(error, "not_found")) throw error
+        this.#parts.logger.warn(
+          { channel: name },
+          `There is no channel "${name}"; a notification has no way out`,
+        )
+      }
+    }
+  }
+
+  /** On the leader, which sends the alerts about the store itself. */
+  snapshot(): Promise<void> {
+    return this.refresh()
+  }
+
+  failed(): void {}
+
+  stoodDown(): void {}
+
+  /** Reads all channels, so that `sendNow` works while the store is down. */
+  async refresh(): Promise<void> {
+    const loaded = await Promise.all((await this.channels.all()).map((channel) => this.#load(channel)))
+    this.#loaded = new Map(loaded.flatMap((one) => (one === null ? [] : [[one.name, one]])))
+  }
+
+  /** The channels as they were read last. */
+  get cached(): readonly StoredChannel[] {
+    return [...this.#loaded.values()]
+  }
+
+  /** One attempt, past the engine. If the store cannot be read, the channel is the one that was read last. */
+  async sendNow(name: string, notification: Notification): Promise<NotificationResult> {
+    const { clock, ids, instruments } = this.#parts
+    const { settings, target } = await this.#find(name)
+    const body = bytesOfText(JSON.stringify(writePayload(notification)))
+    const messageId = ids.make("msg", clock.now())
+    const request = target.request({ messageId, contentType: CONTENT_TYPE }, body, clock, null, TIMEOUT_MS)
+    const result = await this.#parts.transport.sendComposed(request, compose(settings, body, messageId))
+    const sent = explain(settings, result)
+    if (result.outcome.kind !== "interrupted")
+      instruments.notificationSettled(settings.kind, sent.delivered ? "delivered" : "dead")
+    return sent
+  }
+
+  /** @internal For the transport. */
+  async compose(name: string, { endpointId, body, webhook }: OutboundRequest): Promise<Outgoing | null> {
+    const channel = await this.channels.get(name)
+    if (channel === null) return null
+    this.#kinds.set(endpointId, channel.settings.kind)
+    return compose(channel.settings, body, webhook!.messageId)
+  }
+
+  handle(event: InternalEvent): void {
+    if (this.#kinds.size === 0 || event.type !== "delivery.settled") return
+    const kind = this.#kinds.get(event.endpointId)
+    const { status, deadReason } = event.change
+    if (kind === undefined || status === "pending" || deadReason === "cancelled") return
+    this.#parts.instruments.notificationSettled(kind, status)
+  }
+
+  async #find(name: string): Promise<Loaded> {
+    try {
+      const channel = await this.channels.get(name)
+      const loaded = channel && (await this.#load(channel))
+      if (loaded === null) throw notFound("channel", name)
+      return loaded
+    } catch (error) {
+      const known = this.#loaded.get(name)
+      if (known === undefined || !(error instanceof PosthornError) || !error.code.startsWith("store_"))
+        throw error
+      return known
+    }
+  }
+
+  /** Null while another process creates or deletes it. */
+  async #load(channel: StoredChannel): Promise<Loaded | null> {
+    const { store, vault } = this.#parts
+    const application = await store.getApplication(NOTIFICATIONS_ORG, NOTIFICATION_APP)
+    const endpoint = application && (await store.getEndpoint(application.id, channel.name))
+    if (endpoint === null) return null
+    const policy = parsePolicy(CHANNEL_POLICIES[channel.settings.kind].retry)
+    return { ...channel, target: new Target(endpoint, vault, policy, `Posthorn/${VERSION}`) }
+  }
+}
+
+function keyOf(idempotencyKey: string, name: string): string {
+  const key = `${idempotencyKey}:${name}`
+  return key.length <= LONGEST_KEY ? key : createHash("sha256").update(key).digest("hex")
+}
