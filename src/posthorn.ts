@@ -2,7 +2,7 @@
 import { getRandomValues } from "node:crypto"
 import type { Registry } from "@prometheus-io/client"
 import { AlertChannels } from "./alerts/channels/alert-channels.ts"
-import { Notifier } from "./alerts/channels/notifier.ts"
+import { ChannelNotifier } from "./alerts/channels/channel-notifier.ts"
 import { type Backend, openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { BoundedCache } from "./core/bounded-cache.ts"
@@ -87,7 +87,7 @@ export async function openPosthorn(
   const instruments = measured === undefined ? NO_INSTRUMENTS : withoutThrows(measured, logger)
   const guard = new Guard(settings.egress, clock, random)
   const http = new HttpTransport(clock, guard)
-  let notifier: Notifier
+  let notifier: ChannelNotifier
   const notify = new NotifyTransport(clock, http, (channel, request) => notifier.compose(channel, request))
   const router = new TransportRouter([http, notify])
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
@@ -124,7 +124,7 @@ export async function openPosthorn(
       tenant: (orgId) => new Tenant({ ...context, orgId }),
     })
     const ids = createIds(randomBytes)
-    notifier = new Notifier({
+    notifier = new ChannelNotifier({
       ...{ store, vault, clock, ids, instruments, logger },
       transport: notify,
       context: () => context,
@@ -176,7 +176,7 @@ export async function openPosthorn(
     const { closeTimeoutMs } = settings
     const { monitorIntervalMs: intervalMs = MONITOR_INTERVAL_MS } = replacements
     const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
-    const listeners: readonly MonitorListener[] = [notifier]
+    const listeners: readonly MonitorListener[] = []
     const monitor =
       engine === null || intervalMs === null
         ? null
@@ -232,7 +232,7 @@ interface PosthornParts {
   readonly metrics: Metrics | null
   readonly bus: EventBus
   readonly tenantWebhooks: TenantWebhooks
-  readonly notifier: Notifier
+  readonly notifier: ChannelNotifier
   readonly eventRelay: EventRelay
   readonly backend: Backend
   readonly guard: Guard
@@ -264,7 +264,7 @@ export class Posthorn extends Tenant {
   }
 
   /** @internal Used by the alerts. */
-  get notifier(): Notifier {
+  get notifier(): ChannelNotifier {
     return this.#parts.notifier
   }
 

@@ -10,17 +10,17 @@ import type { Entry } from "../../store/store.ts"
 import { NOTIFY_SCHEME } from "../../transport/notify/notify.ts"
 import type { Notification } from "../notification.ts"
 import { type AlertChannel, type AlertChannelInput, type ChannelSettings, targetOf } from "./channel.ts"
+import { type ChannelNotifier, NOTIFICATION_APP } from "./channel-notifier.ts"
 import type { NotificationResult } from "./explain.ts"
-import { NOTIFICATION_APP, type Notifier } from "./notifier.ts"
 import { parseChannel, requireChannelName } from "./parse-channel.ts"
 import { CHANNEL_POLICIES } from "./policies.ts"
 import type { StoredChannel } from "./stored-channels.ts"
 
 export class AlertChannels {
   readonly #context: ResourceContext
-  readonly #notifier: Notifier
+  readonly #notifier: ChannelNotifier
 
-  constructor(context: ResourceContext, notifier: Notifier) {
+  constructor(context: ResourceContext, notifier: ChannelNotifier) {
     this.#context = context
     this.#notifier = notifier
   }
@@ -54,18 +54,18 @@ export class AlertChannels {
 
   /** By name. */
   list(page: PageInput = {}): Listing<AlertChannel> {
-    const { channels } = this.#notifier
+    const { stored } = this.#notifier
     return listing(page, {
       by: byName,
-      read: async () => (read) => channels.entries(read),
-      show: (entry: Entry) => show(channels.read(entry)),
+      read: async () => (read) => stored.entries(read),
+      show: (entry: Entry) => show(stored.read(entry)),
     })
   }
 
   /** Notifications that wait for it are cancelled. */
   async delete(name: string): Promise<void> {
     await this.#require(name)
-    await this.#notifier.channels.delete(name)
+    await this.#notifier.stored.delete(name)
     const { endpoints } = this.#notifier.tenant
     await endpoints.delete(NOTIFICATION_APP, name).catch(unlessNotFound)
   }
@@ -87,10 +87,10 @@ export class AlertChannels {
       more: 0,
       link: null,
     }
-    const sent = await this.#notifier.sendNow(name, notification)
+    const sent = await this.#notifier.test(name, notification)
     // A test leaves no open incident behind.
     if (sent.delivered && kind === "pagerduty")
-      return this.#notifier.sendNow(name, { ...notification, kind: "resolved", endedAt: now })
+      return this.#notifier.test(name, { ...notification, kind: "resolved", endedAt: now })
     return sent
   }
 
@@ -117,11 +117,11 @@ export class AlertChannels {
   /** The endpoint first: a channel that is listed can be sent to. */
   async #save(name: string, settings: ChannelSettings): Promise<StoredChannel> {
     return readAndSave(async () => {
-      const { channels } = this.#notifier
-      const before = await channels.get(name)
+      const { stored } = this.#notifier
+      const before = await stored.get(name)
       await this.#putEndpoint(name, settings, before)
       if (before !== null && isDeepStrictEqual(before.settings, settings)) return before
-      return channels.save(name, settings, before)
+      return stored.save(name, settings, before)
     })
   }
 
@@ -146,7 +146,7 @@ export class AlertChannels {
   }
 
   #require(name: string): Promise<StoredChannel> {
-    return requireFound("channel", name, (known) => this.#notifier.channels.get(known))
+    return requireFound("channel", name, (known) => this.#notifier.stored.get(known))
   }
 
   async #requireSigned(name: string): Promise<void> {

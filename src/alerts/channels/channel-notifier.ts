@@ -5,11 +5,10 @@
 import { createHash } from "node:crypto"
 import type { AlertChannelKind } from "../../core/alert-channel-kinds.ts"
 import { bytesOfText } from "../../core/bytes.ts"
-import { hasCode, notFound, PosthornError } from "../../core/errors.ts"
+import { hasCode, notFound } from "../../core/errors.ts"
 import { NOTIFICATIONS_ORG } from "../../core/org.ts"
 import { parsePolicy } from "../../core/parse-policy.ts"
 import { Target } from "../../engine/target.ts"
-import type { MonitorListener } from "../../monitor/monitor.ts"
 import type { EventSubscriber, InternalEvent } from "../../observe/event-stream.ts"
 import type { Logger } from "../../observe/log.ts"
 import type { ResourceContext } from "../../resources/resource-context.ts"
@@ -19,6 +18,7 @@ import type { Outgoing } from "../../transport/notify/outgoing.ts"
 import type { OutboundRequest } from "../../transport/transport.ts"
 import { VERSION } from "../../version.ts"
 import type { Notification } from "../notification.ts"
+import type { NotifiedChannel, Notifier } from "../notifier.ts"
 import { compose } from "./compose.ts"
 import { explain, type NotificationResult } from "./explain.ts"
 import { writePayload } from "./payload.ts"
@@ -35,7 +35,7 @@ const LONGEST_KEY = 256
 /** The only URLs that endpoints of the shadow tenant have. */
 const NOTIFY_URLS = { schemes: [NOTIFY_SCHEME], urlProblem: () => Promise.resolve(null) }
 
-export interface NotifierParts
+export interface ChannelNotifierParts
   extends Pick<ResourceContext, "store" | "vault" | "clock" | "ids" | "instruments"> {
   readonly transport: NotifyTransport
   readonly logger: Logger
@@ -48,17 +48,17 @@ interface Loaded extends StoredChannel {
   readonly target: Target
 }
 
-export class Notifier implements EventSubscriber, MonitorListener {
-  readonly channels: StoredChannels
-  readonly #parts: NotifierParts
+export class ChannelNotifier implements Notifier, EventSubscriber {
+  readonly stored: StoredChannels
+  readonly #parts: ChannelNotifierParts
   #tenant: Tenant | null = null
   #loaded: ReadonlyMap<string, Loaded> = new Map()
   /** The kinds of the endpoints that this process has sent to: what its settled deliveries are counted by. */
   readonly #kinds = new Map<string, AlertChannelKind>()
 
-  constructor(parts: NotifierParts) {
+  constructor(parts: ChannelNotifierParts) {
     this.#parts = parts
-    this.channels = new StoredChannels(parts)
+    this.stored = new StoredChannels(parts)
   }
 
   /** The shadow tenant. No key can name it. */
@@ -90,34 +90,34 @@ export class Notifier implements EventSubscriber, MonitorListener {
     }
   }
 
-  /** On the leader, which sends the alerts about the store itself. */
-  snapshot(): Promise<void> {
-    return this.refresh()
+  /** Reads all channels. From then on, `sendNow` needs no store for them. */
+  async channels(): Promise<readonly NotifiedChannel[]> {
+    const loaded = await Promise.all((await this.stored.all()).map((channel) => this.#load(channel)))
+    const known = loaded.filter((one) => one !== null)
+    this.#loaded = new Map(known.map((one) => [one.name, one]))
+    return known.map(({ name, settings }) => ({ name, deadLetters: settings.deadLetters }))
   }
 
-  failed(): void {}
-
-  stoodDown(): void {}
-
-  /** Reads all channels, so that `sendNow` works while the store is down. */
-  async refresh(): Promise<void> {
-    const loaded = await Promise.all((await this.channels.all()).map((channel) => this.#load(channel)))
-    this.#loaded = new Map(loaded.flatMap((one) => (one === null ? [] : [[one.name, one]])))
+  /** Past the engine. Rejects when the notification was not delivered. */
+  async sendNow(name: string, notification: Notification): Promise<void> {
+    const { delivered, detail } = await this.#attempt(
+      this.#loaded.get(name) ?? (await this.#find(name)),
+      notification,
+    )
+    if (!delivered) throw new Error(detail)
   }
 
-  /** The channels as they were read last. */
-  get cached(): readonly StoredChannel[] {
-    return [...this.#loaded.values()]
+  /** As `sendNow`, with the channel as it is stored now. */
+  async test(name: string, notification: Notification): Promise<NotificationResult> {
+    return this.#attempt(await this.#find(name), notification)
   }
 
-  /** One attempt, past the engine. If the store cannot be read, the channel is the one that was read last. */
-  async sendNow(name: string, notification: Notification): Promise<NotificationResult> {
-    const { clock, ids, instruments } = this.#parts
-    const { settings, target } = await this.#find(name)
+  async #attempt({ settings, target }: Loaded, notification: Notification): Promise<NotificationResult> {
+    const { clock, ids, instruments, transport } = this.#parts
     const body = bytesOfText(JSON.stringify(writePayload(notification)))
     const messageId = ids.make("msg", clock.now())
     const request = target.request({ messageId, contentType: CONTENT_TYPE }, body, clock, null, TIMEOUT_MS)
-    const result = await this.#parts.transport.sendComposed(request, compose(settings, body, messageId))
+    const result = await transport.sendComposed(request, compose(settings, body, messageId))
     const sent = explain(settings, result)
     if (result.outcome.kind !== "interrupted")
       instruments.notificationSettled(settings.kind, sent.delivered ? "delivered" : "dead")
@@ -126,7 +126,7 @@ export class Notifier implements EventSubscriber, MonitorListener {
 
   /** @internal For the transport. */
   async compose(name: string, { endpointId, body, webhook }: OutboundRequest): Promise<Outgoing | null> {
-    const channel = await this.channels.get(name)
+    const channel = await this.stored.get(name)
     if (channel === null) return null
     this.#kinds.set(endpointId, channel.settings.kind)
     return compose(channel.settings, body, webhook!.messageId)
@@ -141,17 +141,10 @@ export class Notifier implements EventSubscriber, MonitorListener {
   }
 
   async #find(name: string): Promise<Loaded> {
-    try {
-      const channel = await this.channels.get(name)
-      const loaded = channel && (await this.#load(channel))
-      if (loaded === null) throw notFound("channel", name)
-      return loaded
-    } catch (error) {
-      const known = this.#loaded.get(name)
-      if (known === undefined || !(error instanceof PosthornError) || !error.code.startsWith("store_"))
-        throw error
-      return known
-    }
+    const channel = await this.stored.get(name)
+    const loaded = channel && (await this.#load(channel))
+    if (loaded === null) throw notFound("channel", name)
+    return loaded
   }
 
   /** Null while another process creates or deletes it. */
