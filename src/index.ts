@@ -52,6 +52,7 @@ export type {
   MessageQuery,
   SendOptions,
   SendResult,
+  TraceOptions,
 } from "./resources/messages.ts"
 export type { List, Listing, Order, PageInput, WholeListing } from "./resources/paging.ts"
 export type { NamedPolicy, PolicyPreview } from "./resources/policies.ts"

@@ -23,6 +23,7 @@ import type { Metrics } from "./observe/metrics/metrics.ts"
 import type { Note } from "./observe/process-channel.ts"
 import type { EventMap } from "./observe/public-events.ts"
 import { withoutThrows } from "./observe/safe-instruments.ts"
+import { NO_TRACING, type Tracing } from "./observe/tracing.ts"
 import { type PosthornOptions, parseOptions } from "./options.ts"
 import type { ResourceContext } from "./resources/resource-context.ts"
 import type { Store } from "./store/store.ts"
@@ -41,6 +42,7 @@ export interface Replacements {
   readonly random?: Random
   readonly transport?: Transport
   readonly instruments?: Instruments
+  readonly tracing?: Tracing
   /** Wraps the store, to make it fail. */
   readonly wrapStore?: (store: Store) => Store
   /** The lease of a worker that shares its store. */
@@ -85,6 +87,7 @@ export async function openPosthorn(
   const metrics = settings.metrics ? await createMetrics() : null
   const measured = replacements.instruments ?? metrics?.instruments
   const instruments = measured === undefined ? NO_INSTRUMENTS : withoutThrows(measured, logger)
+  const tracing = replacements.tracing ?? NO_TRACING
   const guard = new Guard(settings.egress, clock, random)
   const http = new HttpTransport(clock, guard)
   let notifier: ChannelNotifier
@@ -133,7 +136,7 @@ export async function openPosthorn(
     const subscribers: EventSubscriber[] = [bus, new EventLog(logger), tenantWebhooks, notifier, eventRelay]
     if (metrics !== null) subscribers.push(metrics.subscriber)
     const events = new EventStream(logger, subscribers)
-    const shared = { store, clock, ids, vault, events, instruments, defaultPolicy: settings.retry }
+    const shared = { store, clock, ids, vault, events, instruments, tracing, defaultPolicy: settings.retry }
     engine = settings.deliver
       ? new Engine(
           {

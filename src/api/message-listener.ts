@@ -18,7 +18,7 @@ import { requestFields, requestId } from "./logging.ts"
 import { jsonSchema } from "./schema.ts"
 import { JSON_TYPE } from "./schemas/common.ts"
 import { MessageIn } from "./schemas/message.ts"
-import { idempotencyKeyOf, postMessage, SEND_ACCESS } from "./send-message.ts"
+import { idempotencyKeyOf, postMessage, SEND_ACCESS, traceOf } from "./send-message.ts"
 import { compilerLoading, validatorCompiler } from "./validation.ts"
 
 interface ListenerDependencies {
@@ -136,6 +136,7 @@ async function post(
     body,
     rawBody,
     idempotencyKey: idempotencyKeyOf(request),
+    trace: traceOf(request),
     withContent: true,
   }
   return withTimeout(state, postMessage(posthorn.tenant(state.caller.orgId), posted))

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http"
 import type { FastifyRequest } from "fastify"
 import { invalid } from "../core/errors.ts"
-import type { MessageInput, SendResult } from "../resources/messages.ts"
+import type { MessageInput, SendResult, TraceOptions } from "../resources/messages.ts"
 import type { Tenant } from "../tenant.ts"
 import { omitNullish, toDate } from "./query-params.ts"
 import { rawField } from "./raw-field.ts"
@@ -18,24 +18,32 @@ export interface MessagePost {
   /** The unparsed body. */
   readonly rawBody: Buffer
   readonly idempotencyKey: string | undefined
+  readonly trace: TraceOptions
   /** Whether the response contains the payload. */
   readonly withContent: boolean
 }
 
 /** Returns the response as JSON. */
 export async function postMessage({ messages, applications }: Tenant, posted: MessagePost): Promise<string> {
-  const { app, body, rawBody, idempotencyKey, withContent } = posted
+  const { app, body, rawBody, idempotencyKey, trace, withContent } = posted
   const payload = payloadOf(body, rawBody)
   const input = messageInput(body, payload, idempotencyKey)
   // Most messages have none, and skip the await.
   if (body.application) await ensureApplication(applications, app, body.application)
-  const sent = await messages.send(app, input)
+  const sent = await messages.send(app, input, trace)
   return messageJson(acceptedOut(sent, input, withContent ? payload : null))
 }
 
 export function idempotencyKeyOf({ headers }: IncomingMessage | FastifyRequest): string | undefined {
   const key = headers["idempotency-key"]
   return typeof key === "string" ? key : undefined
+}
+
+const NO_TRACE: TraceOptions = {}
+
+/** The caller's trace context. Its `tracestate` and `baggage` are not kept. */
+export function traceOf({ headers: { traceparent } }: IncomingMessage | FastifyRequest): TraceOptions {
+  return typeof traceparent === "string" ? { traceparent } : NO_TRACE
 }
 
 /** The payload's original bytes: JavaScript would round large numbers. */

@@ -3,7 +3,7 @@ import { type AttemptKind, attemptKindOf } from "../core/attempt-kind.ts"
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
-import type { AttemptSpan } from "../observe/instruments.ts"
+import type { AttemptSpan } from "../observe/tracing.ts"
 import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement } from "../store/store.ts"
 import type { TransportResult } from "../transport/transport.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
@@ -20,6 +20,8 @@ export interface Tried {
   readonly kind: AttemptKind
   /** Since when the delivery was due and nothing held its endpoint. */
   readonly dueAt: number
+  /** Ended by the caller, which knows what becomes of the delivery. */
+  readonly span: AttemptSpan | null
 }
 
 /** Never rejects: a failure of our own is an outcome too. */
@@ -35,36 +37,38 @@ export async function attempt(
   const sendableSince = lane.sendableSince(startedAt)
   const dueAt = Math.max(delivery.ageFrom ?? startedAt, sendableSince, lane.gate.heldUntil(startedAt))
   let span: AttemptSpan | null = null
-  let result: TransportResult | null = null
+  const tried = (outcome: Outcome, result: TransportResult | null): Tried => ({
+    outcome,
+    result,
+    target,
+    startedAt,
+    kind,
+    dueAt,
+    span,
+  })
   try {
     const unsent = whyNotSent(lane, delivery, startedAt, Math.max(sendableSince, upSince(context, startedAt)))
-    if (unsent !== null) return { outcome: unsent, result: null, target, startedAt, kind, dueAt }
+    if (unsent !== null) return tried(unsent, null)
     const { oauth, endpoint, policy } = target!
-    span = context.instruments.attemptStarted(delivery, endpoint.id)
+    span = context.tracing.attemptStarted({ delivery, endpoint, kind })
     let timeoutMs = policy.timeout * 1000
     let token: string | null = null
     if (oauth !== null) {
       const answer = await context.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
-      if ("outcome" in answer) {
-        result = noResponse(answer)
-        return { outcome: answer.outcome, result, target, startedAt, kind, dueAt }
-      }
+      if ("outcome" in answer) return tried(answer.outcome, noResponse(answer))
       token = answer.token
       // The token is fetched within the attempt's one deadline.
       timeoutMs = Math.max(1, timeoutMs - (context.clock.now() - startedAt))
     }
-    result = await send(context, target!, delivery, token, timeoutMs, span)
+    const result = await send(context, target!, delivery, token, timeoutMs, span)
     if (oauth !== null && result.responseStatus === 401) context.tokens.forget(endpoint.id)
-    return { outcome: result.outcome, result, target, startedAt, kind, dueAt }
+    return tried(result.outcome, result)
   } catch (error) {
     context.logger.error(
       { err: error, delivery_id: delivery.id },
       "Posthorn failed on a delivery; it is set back",
     )
-    const outcome = { kind: "fault", detail: describe(error) } as const
-    return { outcome, result: null, target, startedAt, kind, dueAt }
-  } finally {
-    span?.ended(result)
+    return tried({ kind: "fault", detail: describe(error) }, null)
   }
 }
 

@@ -8,6 +8,7 @@ import type { Vault } from "../core/vault.ts"
 import type { EventSink } from "../observe/event-stream.ts"
 import type { Instruments } from "../observe/instruments.ts"
 import type { Logger } from "../observe/log.ts"
+import type { Tracing } from "../observe/tracing.ts"
 import type { Schedule } from "../schedule/schedule.ts"
 import type { Store } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
@@ -35,6 +36,7 @@ export interface EngineParts {
   readonly vault: Vault
   readonly events: EventSink
   readonly instruments: Instruments
+  readonly tracing: Tracing
   readonly logger: Logger
   readonly defaultPolicy: Policy
   /** Tells this engine and the other processes of a change that a task made. */

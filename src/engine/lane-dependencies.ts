@@ -6,6 +6,7 @@ import type { Policy } from "../core/policy.ts"
 import type { EventSink } from "../observe/event-stream.ts"
 import type { Instruments } from "../observe/instruments.ts"
 import type { Logger } from "../observe/log.ts"
+import type { Tracing } from "../observe/tracing.ts"
 import type { Endpoint } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 import type { Load } from "./load.ts"
@@ -29,6 +30,7 @@ export interface LaneDependencies {
   readonly settlements: SettlementQueue
   readonly events: EventSink
   readonly instruments: Instruments
+  readonly tracing: Tracing
   readonly slots: Slots
   readonly load: Load
   readonly budget: PollBudget

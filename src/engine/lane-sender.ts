@@ -1,6 +1,7 @@
 /** A lane's deliveries in hand: queued, in flight, then settled or given back. Each delivery leaves in one of the last two ways. */
 import type { GateUpdate } from "../core/gate.ts"
 import { isSuccess } from "../core/outcome.ts"
+import type { Change } from "../core/settle.ts"
 import { breakerEvent, failingEvent } from "../observe/endpoint-events.ts"
 import type { DeliveryEvent } from "../observe/event-stream.ts"
 import type {
@@ -135,16 +136,21 @@ export class LaneSender implements SettlementListener {
     const now = this.#deps.clock.now()
     const isCounted = this.#deps.outage.ended(this.#lane, tried, start)
     if (tried.outcome.kind === "interrupted" || !isCounted) {
+      endSpan(tried, null, now)
       this.#lane.gate.ended(probe)
       this.#listener.dueAt(now)
       return this.giveBack([delivery], tried).finally(() => this.#deps.slots.release(slot))
     }
     this.#unsettled++
+    let change: Change | null = null
     try {
       const settlement = this.#settlementOf(delivery, tried, probe)
+      change = settlement.change
       this.#deps.settlements.settle(new PendingSettlement(this, this.#session, settlement, tried, slot, now))
     } catch (error) {
       return this.#outcomeLost(delivery, slot, error)
+    } finally {
+      endSpan(tried, change, now)
     }
     this.#listener.step()
   }
@@ -281,4 +287,11 @@ export class LaneSender implements SettlementListener {
       return false
     }
   }
+}
+
+function endSpan({ span, outcome, result }: Tried, change: Change | null, now: number): void {
+  if (span === null) return
+  const { status, nextRetryAt } = change ?? {}
+  const retryDelayMs = status === "failed" && nextRetryAt != null ? nextRetryAt - now : null
+  span.ended({ outcome, responseStatus: result?.responseStatus ?? null, change, retryDelayMs })
 }

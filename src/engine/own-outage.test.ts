@@ -26,7 +26,7 @@ function start() {
   const lane = () => new LaneState("app", new ApplicationRates(), 1, Math.random)
   const tried = (n: number, outcome: Outcome, startedAt = clock.now()): Tried => {
     const target = { endpoint: { id: `ep${n}`, appId: "app" }, host: `host${n}` } as unknown as Target
-    return { outcome, result: null, target, startedAt, kind: "first", dueAt: startedAt }
+    return { outcome, result: null, target, startedAt, kind: "first", dueAt: startedAt, span: null }
   }
   const lanes = Array.from({ length: 10 }, lane)
   for (const [n, one] of lanes.entries()) guard.ended(one, tried(n, TIMEOUT), START)
@@ -116,7 +116,7 @@ test("requests that were in flight when another endpoint answered are no evidenc
   const tried = (n: number, outcome: Outcome): Tried => {
     const target = { endpoint: { id: `ep${n}`, appId: "app" }, host: `host${n}` } as unknown as Target
     const startedAt = clock.now()
-    return { outcome, result: null, target, startedAt, kind: "first", dueAt: startedAt }
+    return { outcome, result: null, target, startedAt, kind: "first", dueAt: startedAt, span: null }
   }
   const silence = (before: boolean) => {
     const starts = lanes.map(() => guard.started())

@@ -1,4 +1,4 @@
-/** Measurements: counters, timers and spans of engine, stores, schedules and API. An exporter implements this interface. */
+/** Measurements: counters and timers of engine, stores, schedules and API. An exporter implements this interface. */
 import type { AlertChannelKind, NotificationOutcome } from "../core/alert-channel-kinds.ts"
 import type { PosthornError } from "../core/errors.ts"
 
@@ -25,17 +25,6 @@ export interface Instruments {
   notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void
   /** Requests in flight of the process, their outcomes not yet written included, and how many more may start. */
   slotsChanged(used: number, free: number): void
-  /** Null: nobody traces this attempt. */
-  attemptStarted(delivery: { id: string; messageId: string }, endpointId: string): AttemptSpan | null
-}
-
-/** The first three are of a new connection. A request on a reused connection has none of them. */
-export type AttemptPhase = "resolved" | "connected" | "secured" | "first_byte"
-
-export interface AttemptSpan {
-  mark(phase: AttemptPhase): void
-  /** Null: a fault of Posthorn's own. */
-  ended(result: { responseStatus: number | null; detail: string | null } | null): void
 }
 
 export const NO_INSTRUMENTS: Instruments = {
@@ -52,7 +41,6 @@ export const NO_INSTRUMENTS: Instruments = {
   requestAnswered() {},
   notificationSettled() {},
   slotsChanged() {},
-  attemptStarted: () => null,
 }
 
 /** Counts an error of the store, unless it is a refusal. */

@@ -113,6 +113,7 @@ export function parseMessage(
     payloadUntil: payloadUntil(input, now, field),
     purgeUnmatchedAt: now + Math.round(unmatchedRetention.after * 1000),
     idempotency: idempotency(input, payload, field("idempotencyKey")),
+    traceparent: null,
   }
 }
 

@@ -2,7 +2,9 @@
 import { invalid, PosthornError } from "../core/errors.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import { expunge } from "../core/operate.ts"
+import { cleanTraceparent } from "../core/traceparent.ts"
 import { amended } from "../observe/event-stream.ts"
+import type { Published } from "../observe/tracing.ts"
 import type { Accepted, NewMessage, Message as Row } from "../store/store.ts"
 import { amendIfUnchanged } from "./deliveries.ts"
 import { bindBatch, type MessageInput, parseMessage } from "./message-input.ts"
@@ -20,7 +22,12 @@ import { startNewTask, type Task } from "./tasks.ts"
 
 export type { MessageInput } from "./message-input.ts"
 
-export interface SendOptions {
+export interface TraceOptions {
+  /** The trace context that the message belongs to, as a W3C header; by default the active one, with `tracing`. An invalid text is ignored. */
+  traceparent?: string
+}
+
+export interface SendOptions extends TraceOptions {
   /** A client of the package `pg`, in a transaction on the store's database. The message is sent if and only if it commits. */
   tx?: unknown
 }
@@ -67,7 +74,12 @@ export class Messages {
   }
 
   /** Sends to this endpoint only, whatever it subscribes to. */
-  async sendTo(app: string, endpoint: string, input: MessageInput): Promise<SendResult> {
+  async sendTo(
+    app: string,
+    endpoint: string,
+    input: MessageInput,
+    options: TraceOptions = {},
+  ): Promise<SendResult> {
     const message = parseMessage(this.#context, app, input)
     const { id, appId, disabled } = await requireEndpoint(this.#context, app, endpoint)
     // A request that is repeated after a crash makes the same id, and returns the message that it sent the first time.
@@ -75,7 +87,7 @@ export class Messages {
     if (before !== null) return showAccepted({ ...before, messageId: before.id, duplicate: true })
     if (disabled) throw new PosthornError("conflict", `endpoint "${endpoint}" is disabled; enable it first`)
     const messages = [{ ...message, to: id }]
-    return (await this.#accept(messages, {}))[0]!
+    return (await this.#accept(messages, options))[0]!
   }
 
   /** All or none, in this order. */
@@ -85,7 +97,7 @@ export class Messages {
     options: BatchOptions = {},
   ): Promise<SendResult[]> {
     requireObject(options, "options")
-    refuseUnknown(options, ["tx", "idempotencyKey"], "options")
+    refuseUnknown(options, ["tx", "traceparent", "idempotencyKey"], "options")
     const { idempotencyKey, ...sending } = options
     if (!Array.isArray(inputs) || inputs.length === 0 || inputs.length > MOST_IN_A_BATCH) {
       throw invalid("messages", `must be a list of 1 to ${MOST_IN_A_BATCH} messages`)
@@ -98,12 +110,12 @@ export class Messages {
   /** The one way in: single messages and batches, in a transaction, to one endpoint, by HTTP, and tenant webhooks. */
   async #accept(messages: readonly NewMessage[], options: SendOptions): Promise<SendResult[]> {
     requireObject(options, "options")
-    refuseUnknown(options, ["tx"], "options")
+    refuseUnknown(options, ["tx", "traceparent"], "options")
     const { tx } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
-    const { store, instruments } = this.#context
+    const { instruments } = this.#context
     const startedAt = instruments.now()
-    const accepted = await store.acceptMany(messages, tx)
+    const accepted = await this.#acceptTraced(messages, tx, parseTraceOption(options))
     instruments.messagesAccepted(accepted, instruments.now() - startedAt)
     const lanes = accepted.flatMap((one, i) =>
       one.lanes.map((lane) => ({ ...lane, priority: messages[i]!.priority })),
@@ -111,6 +123,27 @@ export class Messages {
     // The poll finds messages of a caller's transaction after its commit.
     if (lanes.length > 0 && tx === undefined) this.#context.wake(lanes)
     return accepted.map(showAccepted)
+  }
+
+  /** Stores the span's context with the messages; without a span, the caller's. Idempotency does not see it: a repeat is another span. */
+  async #acceptTraced(
+    messages: readonly NewMessage[],
+    tx: unknown,
+    caller: string | null,
+  ): Promise<Accepted[]> {
+    const { store, tracing } = this.#context
+    const span = tracing.publishStarted(caller)
+    const traceparent = span?.traceparent ?? caller
+    const stored = traceparent === null ? messages : messages.map((one) => ({ ...one, traceparent }))
+    if (span === null) return store.acceptMany(stored, tx)
+    try {
+      const accepted = await store.acceptMany(stored, tx)
+      span.ended(published(messages, accepted))
+      return accepted
+    } catch (error) {
+      span.failed(error)
+      throw error
+    }
   }
 
   /** By id or eventId; rejects with `not_found`. */
@@ -167,6 +200,21 @@ export class Messages {
   async #read(app: string, message: string): Promise<Row> {
     const { id: appId } = await requireApplication(this.#context, app)
     return requireFound("message", message, (key) => this.#context.store.getMessage(appId, key))
+  }
+}
+
+function parseTraceOption({ traceparent }: TraceOptions): string | null {
+  if (traceparent === undefined) return null
+  if (typeof traceparent !== "string") throw invalid("traceparent", "must be a text")
+  return cleanTraceparent(traceparent)
+}
+
+function published(messages: readonly NewMessage[], accepted: readonly Accepted[]): Published {
+  return {
+    messageIds: accepted.map(({ messageId }) => messageId),
+    bytes: messages.reduce((sum, { payload }) => sum + payload.length, 0),
+    matched: accepted.reduce((sum, { matched }) => sum + matched, 0),
+    duplicates: accepted.filter(({ duplicate }) => duplicate).length,
   }
 }
 

@@ -9,6 +9,7 @@ import type { Woken } from "../engine/engine.ts"
 import { policyOf } from "../engine/target.ts"
 import type { EventSink } from "../observe/event-stream.ts"
 import type { Instruments } from "../observe/instruments.ts"
+import type { Tracing } from "../observe/tracing.ts"
 import type { Application, Delivery, Endpoint, Store } from "../store/store.ts"
 import type { TransportRouter } from "../transport/router.ts"
 
@@ -23,6 +24,7 @@ export interface ResourceContext {
   readonly randomBytes: RandomBytes
   readonly events: EventSink
   readonly instruments: Instruments
+  readonly tracing: Tracing
   readonly defaultPolicy: Policy
   readonly maxPayloadBytes: number
   /** Checks the URLs of endpoints, also in a process that does not deliver. */

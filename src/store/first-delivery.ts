@@ -21,5 +21,6 @@ export function firstDelivery(message: NewMessage, seq: number, id: string): Cla
     nextRetryAt: null,
     lastAttemptedAt: null,
     stalls: 0,
+    traceparent: message.traceparent,
   }
 }

@@ -141,6 +141,8 @@ export interface NewMessage {
   readonly payloadUntil: number | null
   /** When the message may be removed if no endpoint subscribed. */
   readonly purgeUnmatchedAt: number
+  /** The trace context in which it was created, as `core/traceparent.ts` writes it. */
+  readonly traceparent: string | null
 }
 
 export interface Accepted {
@@ -201,6 +203,8 @@ export interface ClaimedDelivery extends LiveDelivery {
   readonly manual: boolean
   /** Error of the previous attempt. */
   readonly errorDetail: string | null
+  /** Of its message. */
+  readonly traceparent: string | null
 }
 
 export interface LaneWork {

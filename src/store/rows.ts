@@ -246,6 +246,7 @@ export function toMessage(row: Row): Message {
     receivedAt: int(row.received_at),
     deliverAt: intOrNull(row.deliver_at),
     matched: int(row.matched),
+    traceparent: textOrNull(row.traceparent),
   }
 }
 
@@ -333,6 +334,7 @@ export function toClaimed(row: Row): ClaimedDelivery {
     nextRetryAt: intOrNull(row.next_retry_at),
     lastAttemptedAt: intOrNull(row.last_attempted_at),
     stalls: int(row.stalls),
+    traceparent: textOrNull(row.traceparent),
   }
 }
 

@@ -1,6 +1,6 @@
 /** The transport for `http:` and `https:`: one POST, one absolute deadline, a bounded response, no redirects. */
 import type { Clock } from "../core/clock.ts"
-import type { AttemptPhase, AttemptSpan } from "../observe/instruments.ts"
+import type { AttemptPhase, AttemptSpan } from "../observe/tracing.ts"
 import { type Deadlined, Deadlines } from "./deadlines.ts"
 import { guardedOpener } from "./egress/connect.ts"
 import type { Guard } from "./egress/guard.ts"
@@ -96,7 +96,9 @@ class RequestInFlight implements Deadlined, RequestOwner {
   }
 
   reached(phase: AttemptPhase): void {
-    this.#span?.mark(phase)
+    if (this.#span === null) return
+    this.#span.mark(phase)
+    if (phase === "first_byte") this.#span.peer(this.#connection.peerAddress)
   }
 
   moved(to: Connection): void {

@@ -1,7 +1,7 @@
 /** Chooses the transport by the scheme of the URL. `posthorn.ts` registers the transports. */
 import { fullAddress } from "../core/input.ts"
 import { transportOf } from "../core/transport-kind.ts"
-import type { AttemptSpan } from "../observe/instruments.ts"
+import type { AttemptSpan } from "../observe/tracing.ts"
 import { forbidden } from "./result.ts"
 import type { OutboundRequest, SchemeTransport, Transport, TransportResult } from "./transport.ts"
 

@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net"
 import type { ClientTls } from "../core/auth.ts"
-import type { AttemptPhase } from "../observe/instruments.ts"
+import type { AttemptPhase } from "../observe/tracing.ts"
 
 /** Takes the first `length` bytes of a buffer. The buffer is reused afterwards, for other sockets too. */
 export type OnBytes = (buffer: Buffer, length: number) => void

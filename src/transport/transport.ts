@@ -2,7 +2,7 @@
 import type { ClientTls } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
-import type { AttemptSpan } from "../observe/instruments.ts"
+import type { AttemptSpan } from "../observe/tracing.ts"
 
 export interface OutboundRequest {
   readonly endpointId: string

@@ -14,25 +14,25 @@ const JUNK = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 const OLD = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
 
 /** A harness that finds the name at the open address. */
-async function named(instruments = new Recorder()): Promise<Harness> {
+async function named(tracing = new Recorder()): Promise<Harness> {
   const dns = await DnsServer.start()
   onTestFinished(() => dns.close())
   dns.answer(NAME, { a: [OPEN] })
-  return Harness.start({ instruments, egress: { allow: [`${OPEN}/32`], dns: [dns.address], ports: "any" } })
+  return Harness.start({ tracing, egress: { allow: [`${OPEN}/32`], dns: [dns.address], ports: "any" } })
 }
 
 test("a certificate of the endpoint's own authority is trusted; the name is in SNI and Host, the socket goes to the address", async () => {
   const authority = new Authority()
   const site = await Site.start({ tls: authority.certificate("x", { names: `DNS:${NAME}` }) })
-  const instruments = new Recorder()
-  const harness = await named(instruments)
+  const tracing = new Recorder()
+  const harness = await named(tracing)
   await harness.endpoint({ url: site.url("/hook", NAME), tls: { ca: authority.cert } })
   await harness.send()
   await harness.published("delivery.delivered", 1)
   expect(site.visits).toMatchObject([
     { path: "/hook", servername: NAME, localAddress: OPEN, headers: { host: `${NAME}:${site.port}` } },
   ])
-  expect(instruments.of("mark")).toEqual([["resolved"], ["connected"], ["secured"], ["first_byte"]])
+  expect(tracing.of("mark")).toEqual([["resolved"], ["connected"], ["secured"], ["first_byte"]])
 })
 
 test("of several authorities, with words between them, each is trusted", async () => {

@@ -13,7 +13,7 @@ const message = { eventType: "invoice.paid", payload: {} }
 
 test("a delivery is measured from the message to the settled outcome", async () => {
   const instruments = new Recorder()
-  const harness = await Harness.start({ instruments })
+  const harness = await Harness.start({ instruments, tracing: instruments })
   const endpointId = await harness.endpoint()
   const messageId = await harness.send()
   await harness.published("delivery.delivered", 1)
@@ -28,9 +28,14 @@ test("a delivery is measured from the message to the settled outcome", async () 
     [1, 2047],
     [0, 2048],
   ])
-  expect(instruments.of("attemptStarted")).toMatchObject([[{ messageId }, endpointId]])
+  expect(instruments.of("attemptStarted")).toMatchObject([
+    [{ delivery: { messageId }, endpoint: { id: endpointId }, kind: "first" }],
+  ])
   expect(instruments.of("mark")).toEqual([["resolved"], ["connected"], ["first_byte"]])
-  expect(instruments.of("ended")).toMatchObject([[{ responseStatus: 200 }]])
+  expect(instruments.of("peer")).toEqual([["127.0.0.1"]])
+  expect(instruments.of("ended")).toMatchObject([
+    [{ responseStatus: 200, change: { status: "delivered" }, retryDelayMs: null }],
+  ])
   expect(instruments.of("storeFailed")).toEqual([])
   expect(instruments.of("leaseRenewed").length > 0).toBe(ON !== "sqlite")
 })
@@ -116,11 +121,13 @@ test("a refusal is no failure of the store, and an attempt that ends in a fault 
     interrupt: () => 0,
     close: async () => {},
   }
-  const harness = await Harness.start({ instruments, transport })
+  const harness = await Harness.start({ instruments, tracing: instruments, transport })
   await harness.endpoint({ uid: "hook" })
   await expect(harness.endpoint({ uid: "hook" })).rejects.toMatchObject({ code: "conflict" })
   await harness.send()
-  await expect.poll(() => instruments.of("ended")).toEqual([[null]])
+  await expect
+    .poll(() => instruments.of("ended"))
+    .toMatchObject([[{ outcome: { kind: "fault" }, responseStatus: null }]])
   expect(instruments.of("storeFailed")).toEqual([])
 })
 

@@ -1,9 +1,10 @@
-/** Instruments that keep every measurement, by name. */
-import type { AttemptSpan, Instruments } from "../../src/observe/instruments.ts"
+/** Instruments and tracing that keep every call, by name. */
+import type { Instruments } from "../../src/observe/instruments.ts"
+import type { AttemptSpan, Tracing } from "../../src/observe/tracing.ts"
 
-type Name = keyof Instruments | "mark" | "ended"
+type Name = keyof Instruments | keyof Tracing | keyof AttemptSpan
 
-export class Recorder implements Instruments {
+export class Recorder implements Instruments, Tracing {
   readonly #calls: { readonly name: Name; readonly args: readonly unknown[] }[] = []
 
   /** The arguments of every call of this method. */
@@ -32,11 +33,19 @@ export class Recorder implements Instruments {
   requestAnswered = (...args: unknown[]) => this.#add("requestAnswered", ...args)
   notificationSettled = (...args: unknown[]) => this.#add("notificationSettled", ...args)
   slotsChanged = (...args: unknown[]) => this.#add("slotsChanged", ...args)
+  publishStarted = (...args: unknown[]) => {
+    this.#add("publishStarted", ...args)
+    return null
+  }
   attemptStarted = (...args: unknown[]): AttemptSpan => {
     this.#add("attemptStarted", ...args)
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
     return {
+      traceId,
+      traceparent: `00-${traceId}-00f067aa0ba902b7-01`,
       mark: (phase) => this.#add("mark", phase),
-      ended: (result) => this.#add("ended", result),
+      peer: (address) => this.#add("peer", address),
+      ended: (attempt) => this.#add("ended", attempt),
     }
   }
 }

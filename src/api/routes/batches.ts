@@ -15,6 +15,7 @@ import {
   messageJson,
   payloadOf,
   SEND_ACCESS,
+  traceOf,
 } from "../send-message.ts"
 import { ensureApplication } from "./applications.ts"
 import { withContent } from "./messages.ts"
@@ -41,11 +42,10 @@ export const batchRoutes: Routes = (app, { tenant }) => {
       )
       await ensureApplication(applications, app_id, body.application)
       const idempotencyKey = idempotencyKeyOf(request)
-      const sent = await messages.sendBatch(
-        app_id,
-        inputs,
-        idempotencyKey === undefined ? {} : { idempotencyKey },
-      )
+      const sent = await messages.sendBatch(app_id, inputs, {
+        ...traceOf(request),
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      })
       const withPayload = request.query.with_content !== false
       const data = sent.map((one, i) =>
         messageJson(acceptedOut(one, inputs[i]!, withPayload ? payloads[i]! : null)),

@@ -8,6 +8,7 @@ import { rawField } from "../raw-field.ts"
 import { Type } from "../schema.ts"
 import { EndpointId, EventTypeName } from "../schemas/fields.ts"
 import { MessageOut } from "../schemas/message.ts"
+import { traceOf } from "../send-message.ts"
 import { messageOut } from "../views/views.ts"
 
 const PING = "svix.ping"
@@ -50,7 +51,7 @@ export const exampleRoutes: Routes = (app, { tenant }) => {
         payload === undefined
           ? { payload: await example() }
           : { payload: rawField(request.rawBody!, "payload"), contentType: "application/json" }
-      const { id } = await messages.sendTo(app_id, endpoint_id, { eventType, ...sent })
+      const { id } = await messages.sendTo(app_id, endpoint_id, { eventType, ...sent }, traceOf(request))
       return messageOut(await messages.get(app_id, id), { content: true })
     },
   )

@@ -8,7 +8,7 @@ import { JSON_TYPE, ListResponse, PageQuery } from "../schemas/common.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { AppId, Channels, content, EventTypeName, MessageId, Uid } from "../schemas/fields.ts"
 import { MessageIn, MessageOut } from "../schemas/message.ts"
-import { idempotencyKeyOf, postMessage, SEND_ACCESS } from "../send-message.ts"
+import { idempotencyKeyOf, postMessage, SEND_ACCESS, traceOf } from "../send-message.ts"
 import { listOut, messageOut, taskStartedOut } from "../views/views.ts"
 
 const tags = ["Message"]
@@ -34,6 +34,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
         body: request.body,
         rawBody: request.rawBody!,
         idempotencyKey: idempotencyKeyOf(request),
+        trace: traceOf(request),
         withContent: request.query.with_content !== false,
       })
       // Serialized text, which the response's type does not allow.

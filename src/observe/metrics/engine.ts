@@ -173,8 +173,4 @@ export class EngineMetrics implements Instruments {
     this.#usedSlots = used
     this.#freeSlots = free
   }
-
-  attemptStarted(): null {
-    return null
-  }
 }

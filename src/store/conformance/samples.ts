@@ -101,6 +101,7 @@ export const sample = {
       idempotency: null,
       payloadUntil: null,
       purgeUnmatchedAt: NOW + 1000,
+      traceparent: null,
       ...more,
     }
   },

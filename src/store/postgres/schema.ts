@@ -395,4 +395,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: HEALTH, additive: true },
   { sql: DEAD_REASONS, additive: true },
   { sql: ATTEMPT_AGES, additive: true },
+  // The trace context in which a message was created; see `core/traceparent.ts`.
+  { sql: "ALTER TABLE messages ADD COLUMN traceparent text", additive: true },
 ]

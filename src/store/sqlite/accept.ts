@@ -130,6 +130,7 @@ function addMessage({ messages }: Context, message: NewMessage, appId: string, m
     matched,
     matched === 0 ? message.purgeUnmatchedAt : null,
     message.payloadUntil,
+    message.traceparent,
   )
 }
 

@@ -455,6 +455,9 @@ ALTER TABLE attempt_rollups ADD COLUMN age_min_ms INTEGER;
 ALTER TABLE attempt_rollups ADD COLUMN age_max_ms INTEGER;
 `
 
+/** See `core/traceparent.ts`. */
+const TRACEPARENT = "ALTER TABLE messages ADD COLUMN traceparent TEXT;"
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -470,4 +473,5 @@ export const MIGRATIONS: readonly string[] = [
   HEALTH,
   DEAD_REASONS,
   ATTEMPT_AGES,
+  TRACEPARENT,
 ]

@@ -29,6 +29,7 @@ const message: Required<NewMessage> = {
   idempotency: { key: Buffer.from([3]), digest: Buffer.from([4]) },
   payloadUntil: 4,
   purgeUnmatchedAt: 5,
+  traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 }
 const least: NewMessage = {
   ...message,

@@ -2,7 +2,7 @@
 import type { Socket } from "node:net"
 import type { Bytes } from "../../core/bytes.ts"
 import { EndOfTick } from "../../end-of-tick.ts"
-import type { AttemptPhase } from "../../observe/instruments.ts"
+import type { AttemptPhase } from "../../observe/tracing.ts"
 import { TransportError } from "../error.ts"
 import type { OpenSocket } from "../socket.ts"
 import { ResponseReader } from "./response.ts"
@@ -64,6 +64,11 @@ export class Connection {
       (socket) => this.#opened(socket),
       (error) => this.#end(error),
     )
+  }
+
+  /** Empty before the connection is open, and after it was destroyed. */
+  get peerAddress(): string {
+    return this.#socket?.remoteAddress ?? ""
   }
 
   /** Only while no request is in flight. */

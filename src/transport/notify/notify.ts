@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../core/clock.ts"
 import { fullAddress } from "../../core/input.ts"
-import type { AttemptSpan } from "../../observe/instruments.ts"
+import type { AttemptSpan } from "../../observe/tracing.ts"
 import { TransportError } from "../error.ts"
 import { INTERRUPTED, withoutResponse } from "../result.ts"
 import type { OutboundRequest, SchemeTransport, TransportResult } from "../transport.ts"
