@@ -179,11 +179,12 @@ export async function openPosthorn(
     const { closeTimeoutMs } = settings
     const { monitorIntervalMs: intervalMs = MONITOR_INTERVAL_MS } = replacements
     const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
-    const listeners: readonly MonitorListener[] = []
+    const listeners: readonly MonitorListener[] = metrics === null ? [] : [metrics.storeWide]
     const monitor =
       engine === null || intervalMs === null
         ? null
         : new Monitor({ ...shared, logger, holder, intervalMs, listeners })
+    metrics?.storeWide.watchLeader(() => monitor?.isLeader ?? false)
     const parts = {
       engine,
       monitor,

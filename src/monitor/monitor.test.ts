@@ -65,6 +65,7 @@ test("a leader that was paused for too long stands down", async () => {
   await other.monitor.runOnce()
   expect(other.monitor.isLeader).toBe(false)
   clock.advance(2 * MONITOR_INTERVAL_MS)
+  expect(paused.monitor.isLeader).toBe(false)
   await other.monitor.runOnce()
   expect(other.monitor.isLeader).toBe(true)
   await paused.monitor.runOnce()

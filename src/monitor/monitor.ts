@@ -41,6 +41,8 @@ export class Monitor {
   #timer: Timer | null = null
   #running: Promise<void> | null = null
   #isLeader = false
+  /** When our lease ends. */
+  #heldUntil = 0
   #isStopped = false
   #tookMs = 0
 
@@ -49,8 +51,9 @@ export class Monitor {
     this.#lease = new MonitorLease(parts.store, parts.holder)
   }
 
+  /** Also false once the lease has run out, while the store cannot be reached: another process may be the leader then. */
   get isLeader(): boolean {
-    return this.#isLeader
+    return this.#isLeader && this.#parts.clock.now() < this.#heldUntil
   }
 
   start(): void {
@@ -111,9 +114,11 @@ export class Monitor {
     const history = withSample(found.history, toSample(snapshot.at, sums))
     this.#tookMs = clock.elapsedMs() - startedAt
     const now = clock.now()
-    const isHeld = await this.#lease.hold(found, history, now, now + this.#pauseMs() * LEASE_FACTOR)
+    const until = now + this.#pauseMs() * LEASE_FACTOR
+    const isHeld = await this.#lease.hold(found, history, now, until)
     if (!isHeld || this.#isStopped) return this.#standDown()
     this.#isLeader = true
+    this.#heldUntil = until
     return { snapshot, history }
   }
 

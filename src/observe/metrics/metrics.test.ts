@@ -5,6 +5,15 @@ import { settledEvent } from "../../../test/support/events.ts"
 import { PosthornError } from "../../core/errors.ts"
 import { Metrics } from "./metrics.ts"
 
+const LEADER = [
+  "posthorn_deliveries",
+  "posthorn_oldest_due_timestamp_seconds",
+  "posthorn_dead_letters",
+  "posthorn_endpoints",
+  "posthorn_snapshot_timestamp_seconds",
+  "posthorn_alerts_firing",
+]
+
 const seriesOf = async ({ registry }: Metrics) =>
   (await registry.metrics())
     .split("\n")
@@ -50,6 +59,49 @@ test("counters are exported as 0 before anything happens", async () => {
   expect(text).toContain(`posthorn_build_info{version="1.2.3",node="${process.versions.node}"} 1`)
 })
 
+test("only the leader has the gauges of the whole store", async () => {
+  const metrics = new Metrics("1.2.3")
+  const { storeWide } = metrics
+  const namesOf = async () => {
+    const names = (await seriesOf(metrics)).map((series) => series.split("{")[0]!)
+    return LEADER.filter((name) => names.includes(name))
+  }
+  expect(await namesOf()).toEqual([])
+  const numbers = {
+    at: 90_500,
+    deliveries: { due: 3, scheduled: 0, retrying: 2, held: 1 },
+    oldestDue: { at: 60_000 },
+    deadLetters: [{ reason: "exhausted", count: 7 }],
+    endpoints: { healthy: 5, degraded: 0, failing: 1, open: 0, paused: 0, disabled: 0 },
+  } as const
+  storeWide.snapshot(numbers)
+  storeWide.watchAlerts(() => ({ "oldest-due": 1, disk: 0 }))
+  expect(await namesOf()).toEqual(LEADER)
+  const text = await metrics.registry.metrics()
+  for (const line of [
+    'posthorn_deliveries{state="due"} 3',
+    "posthorn_oldest_due_timestamp_seconds 60",
+    'posthorn_dead_letters{reason="exhausted"} 7',
+    'posthorn_dead_letters{reason="gone"} 0',
+    'posthorn_endpoints{health="failing"} 1',
+    'posthorn_endpoints{health="open"} 0',
+    "posthorn_snapshot_timestamp_seconds 90.5",
+    'posthorn_alerts_firing{rule="oldest-due"} 1',
+    'posthorn_alerts_firing{rule="disk"} 0',
+  ])
+    expect(text.split("\n")).toContain(line)
+  storeWide.snapshot({ ...numbers, oldestDue: null })
+  expect(await namesOf()).not.toContain("posthorn_oldest_due_timestamp_seconds")
+
+  storeWide.watchAlerts(() => null)
+  storeWide.stoodDown()
+  expect(await namesOf()).toEqual([])
+  storeWide.snapshot(numbers)
+  // Its lease ran out while the store could not be reached.
+  storeWide.watchLeader(() => false)
+  expect(await namesOf()).toEqual([])
+})
+
 test("docs/observability.md has every metric with its type, its labels and its meaning", () => {
   const page = readFileSync(new URL("../../../docs/observability.md", import.meta.url), "utf8")
   const rows = page.split("\n").filter((line) => line.startsWith("| `posthorn_"))
@@ -61,7 +113,8 @@ test("docs/observability.md has every metric with its type, its labels and its m
   }[]
   const known = metrics.map(({ name, type, help, labelNames }) => {
     const labels = labelNames.length === 0 ? "–" : labelNames.map((label) => `\`${label}\``).join(", ")
-    return `| \`${name}\` | ${type} | ${labels} | ${help} |`
+    const where = LEADER.includes(name) ? ", leader" : ""
+    return `| \`${name}\` | ${type}${where} | ${labels} | ${help} |`
   })
   expect(rows.toSorted()).toEqual(known.toSorted())
 })

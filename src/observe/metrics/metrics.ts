@@ -4,11 +4,13 @@ import type { EventSubscriber } from "../event-stream.ts"
 import type { Instruments } from "../instruments.ts"
 import { DeliveryMetrics } from "./deliveries.ts"
 import { EngineMetrics } from "./engine.ts"
+import { StoreWideMetrics } from "./store-wide.ts"
 
 export class Metrics {
   readonly registry: Registry
   readonly instruments: Instruments
   readonly subscriber: EventSubscriber
+  readonly storeWide: StoreWideMetrics
 
   constructor(version: string) {
     // The client allows exemplars only on a registry of this type. The type is changed below: most readers expect the text format.
@@ -16,6 +18,7 @@ export class Metrics {
     this.registry = registry
     this.instruments = new EngineMetrics(registry)
     this.subscriber = new DeliveryMetrics(registry)
+    this.storeWide = new StoreWideMetrics(registry)
     new Gauge({
       name: "posthorn_build_info",
       help: "1, with the versions of Posthorn and Node",
