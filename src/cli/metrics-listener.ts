@@ -5,6 +5,15 @@ import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import type { ScrapeServer } from "./scrape-server.ts"
 
+/** Default metrics whose names break Prometheus' conventions: `promtool check metrics` would complain about them. */
+const UNCONVENTIONAL = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+  "nodejs_eventloop_utilization_histogram",
+  "nodejs_eventloop_utilization_summary",
+]
+
 /**
  * Null where it is off, and where the default address cannot be used: two servers on a machine must both start. An address that was asked
  * for and cannot be used is an error.
@@ -25,6 +34,7 @@ export async function listenForScrapes(
     const server = await ScrapeServer.start(posthorn, metrics.host, metrics.port, logger)
     // Of the whole process: a library leaves them to its host.
     collectDefaultMetrics({ register: registry })
+    for (const name of UNCONVENTIONAL) registry.removeSingleMetric(name)
     return server
   } catch (error) {
     const where = hostAndPort(metrics.host, metrics.port)
