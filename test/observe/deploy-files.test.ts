@@ -1,12 +1,15 @@
 /** The files for Prometheus and Grafana are valid, complete, and lead to runbooks that exist. */
 import { execFile } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { expect, test } from "vitest"
+import { collectDefaultMetrics } from "@prometheus-io/client"
+import { expect, onTestFinished, test } from "vitest"
 import { parse } from "yaml"
+import { openPosthorn } from "../../src/posthorn.ts"
+import { temporaryFolder } from "../support/harness.ts"
 import { requireTool } from "../support/tools.ts"
-import { DEPLOY, dashboard, operandsOf, queries, ROOT, RULE_FILES, rules } from "./deploy-files.ts"
+import { DEPLOY, dashboard, metricsOf, operandsOf, queries, ROOT, RULE_FILES, rules } from "./deploy-files.ts"
 
 const DATASOURCE = { type: "prometheus", uid: `\${datasource}` }
 const UNIT_TESTS = join(ROOT, "test/observe/alert-rules.yml")
@@ -48,6 +51,15 @@ test("each alert has a severity, a summary, a description, and a runbook that sa
       runbook_url: `docs/operations.md#${alert!.toLowerCase()}`,
     })
   }
+})
+
+test("the page about observability lists every alert with its severity", () => {
+  const page = readFileSync(join(ROOT, "docs/observability.md"), "utf8")
+  const listed = [...page.matchAll(/^\| `(Posthorn\w+)` \| (\w+) \|/gm)].map(([, alert, severity]) => [
+    alert,
+    severity,
+  ])
+  expect(listed).toEqual(alerts.map(({ alert, labels }) => [alert, labels!.severity]))
 })
 
 test("the operands of an alert are what is compared, one by one", () => {
@@ -98,4 +110,43 @@ test("the runbooks name panels and rows that exist", () => {
   const isKnown = (name: string) =>
     known.some((title) => title.startsWith(name)) || name.startsWith("Status → ")
   expect(named.filter((name) => !isKnown(name))).toEqual([])
+})
+
+test("Grafana is given the dashboard's folder and the address of Prometheus in compose.yaml", () => {
+  const { services } = parse(readFileSync(join(ROOT, "compose.yaml"), "utf8"), { merge: true })
+  const { prometheus, grafana, server, worker } = services
+  const yaml = (path: string) => parse(readFileSync(join(DEPLOY, path), "utf8"))
+  for (const { profiles, volumes } of [prometheus, grafana]) {
+    expect(profiles).toEqual(["observe"])
+    for (const [from] of volumes.map((volume: string) => volume.split(":")))
+      if (from.startsWith("./")) expect(existsSync(join(ROOT, from)), from).toBe(true)
+  }
+  const [datasource] = yaml("grafana/provisioning/datasources/prometheus.yml").datasources
+  expect(datasource.url).toBe("http://prometheus:9090")
+  const [provider] = yaml("grafana/provisioning/dashboards/posthorn.yml").providers
+  expect(grafana.volumes).toContain(`./deploy/grafana/dashboards:${provider.options.path}:ro`)
+  const [{ dns_sd_configs }] = yaml("prometheus/prometheus.yml").scrape_configs
+  expect(dns_sd_configs[0]).toMatchObject({ names: ["server", "worker"], port: 9464 })
+  for (const { environment } of [server, worker]) expect(environment.POSTHORN_METRICS).toBe("0.0.0.0:9464")
+})
+
+test("every metric that a query names is exported", async () => {
+  const posthorn = await openPosthorn({
+    store: `sqlite:${join(temporaryFolder(), "posthorn.db")}`,
+    metrics: true,
+    logger: "silent",
+  })
+  onTestFinished(() => posthorn.close())
+  const registry = posthorn.registry!
+  collectDefaultMetrics({ register: registry })
+  const exported = new Set(
+    registry
+      .getMetricsAsArray()
+      .flatMap(({ name, type }) =>
+        type === "histogram" ? ["_bucket", "_sum", "_count"].map((suffix) => name + suffix) : [name],
+      ),
+  )
+  const named = [...queries, ...rules].flatMap(({ expr }) => metricsOf(expr))
+  expect(new Set(named).size).toBeGreaterThan(35)
+  expect([...new Set(named)].filter((name) => !exported.has(name))).toEqual([])
 })
