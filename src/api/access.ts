@@ -1,14 +1,15 @@
 /** Access control: what a route requires, and whether a caller has it. */
 import type { FastifyContextConfig, FastifyRequest, RouteOptions } from "fastify"
+import { DEFAULT_ORG } from "../core/org.ts"
 import type { Capability } from "../resources/keys.ts"
 import type { Caller } from "./caller.ts"
 import { ApiError } from "./errors.ts"
 
 /**
- * `org`: keys of the whole tenant. `app`: also keys of the application in the path. `read`: every key of the tenant.
- * `none`: no key.
+ * `operator`: keys of the whole default tenant, for what belongs to the deployment. `org`: keys of the whole tenant. `app`: also keys of
+ * the application in the path. `read`: every key of the tenant. `none`: no key.
  */
-export type Need = "org" | "app" | "read" | "none"
+export type Need = "operator" | "org" | "app" | "read" | "none"
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -65,7 +66,10 @@ export function requireScope(
 ): void {
   if (caller.access === "read" && method !== "GET" && method !== "HEAD")
     throw refused("this key can only read")
-  if (need === "org" && caller.appId !== null) throw refused("this needs a key of the whole organization")
+  if ((need === "org" || need === "operator") && caller.appId !== null)
+    throw refused("this needs a key of the whole organization")
+  if (need === "operator" && caller.orgId !== DEFAULT_ORG)
+    throw refused("this belongs to the deployment: it needs a key of the default organization")
   if (capability !== undefined) requireCapability(caller, capability)
 }
 

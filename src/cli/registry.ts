@@ -62,6 +62,10 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
     summary: "notifications about endpoints that change and messages that fail",
     load: () => import("./commands/operational-webhooks.ts"),
   },
+  alerts: {
+    summary: "where notifications of alerts and dead letters go",
+    load: () => import("./commands/alerts.ts"),
+  },
   "event-types": { summary: "the catalogue of event types", load: () => import("./commands/event-types.ts") },
   keys: { summary: "API keys", load: () => import("./commands/keys.ts") },
   tasks: { summary: "background tasks", load: () => import("./commands/tasks.ts") },

@@ -9,6 +9,7 @@ const PATIENCE_MS = 300_000
 const FILES = {
   "invoice.json": '{"invoice": 17}',
   "policy.json": '{"delays": [60, 600], "maxAttempts": 3}',
+  "slack.json": '{"kind": "slack", "url": "https://hooks.slack.com/services/T0/B0/XYZ"}',
   "schema.json": '{"type": "object", "examples": [{"invoice": 17}]}',
   "openapi.yaml": `openapi: 3.1.0
 info: { title: Acme, version: "1" }

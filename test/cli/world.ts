@@ -43,6 +43,7 @@ export class World {
     await server.call("POST", "/operational-webhook/endpoint", {
       body: { uid: "ops", url: receiver.url("/ops"), eventTypes: ["endpoint.disabled"] },
     })
+    await server.posthorn.alertChannels.put("ops", { kind: "webhook", url: receiver.url("/alerts") })
     await eventTypes.create({ name: "invoice.paid", description: "Paid", schemas: { 1: SCHEMA } })
     await world.send("invoice.paid", { eventId: "invoice-17" })
     await receiver.arrived("/main", 1)

@@ -1,8 +1,8 @@
 /** The channels of a deployment: put, list, delete and test. They belong to the operator, not to a tenant. */
 import { isDeepStrictEqual } from "node:util"
-import { hasCode, invalid, PosthornError } from "../../core/errors.ts"
+import { hasCode, invalid, notFound } from "../../core/errors.ts"
 import { requireObject } from "../../core/input.ts"
-import type { RotateInput } from "../../resources/endpoints.ts"
+import type { Endpoints, RotateInput } from "../../resources/endpoints.ts"
 import { readAndSave } from "../../resources/optimistic.ts"
 import { byName, type Listing, listing, type PageInput } from "../../resources/paging.ts"
 import { date, type ResourceContext, requireFound } from "../../resources/resource-context.ts"
@@ -96,14 +96,21 @@ export class AlertChannels {
 
   /** The key that a receiver verifies the webhooks of this channel with. */
   async secret(name: string): Promise<{ readonly key: string }> {
-    await this.#requireSigned(name)
-    return this.#notifier.tenant.endpoints.secret(NOTIFICATION_APP, name)
+    const { endpoints, names } = await this.signer(name)
+    return endpoints.secret(...names)
   }
 
   /** Signs with the new secret, and with the old one until the grace period ends. Returns the key for verification. */
   async rotateSecret(name: string, input: RotateInput = {}): Promise<{ readonly key: string }> {
-    await this.#requireSigned(name)
-    return this.#notifier.tenant.endpoints.rotateSecret(NOTIFICATION_APP, name, input)
+    const { endpoints, names } = await this.signer(name)
+    return endpoints.rotateSecret(...names, input)
+  }
+
+  /** @internal The endpoint whose secret signs the webhooks of this channel. */
+  async signer(name: string): Promise<{ readonly endpoints: Endpoints; readonly names: [string, string] }> {
+    const { kind } = (await this.#require(name)).settings
+    if (kind !== "webhook") throw notFound("channel of the kind webhook", name)
+    return { endpoints: this.#notifier.tenant.endpoints, names: [NOTIFICATION_APP, name] }
   }
 
   /** Valid, and its URL allowed by the egress guard. */
@@ -147,12 +154,6 @@ export class AlertChannels {
 
   #require(name: string): Promise<StoredChannel> {
     return requireFound("channel", name, (known) => this.#notifier.stored.get(known))
-  }
-
-  async #requireSigned(name: string): Promise<void> {
-    const { kind } = (await this.#require(name)).settings
-    if (kind !== "webhook")
-      throw new PosthornError("conflict", `channel "${name}" is of the kind ${kind}, which signs nothing`)
   }
 }
 

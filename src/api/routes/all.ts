@@ -1,5 +1,6 @@
 /** All routes, in the order of the reference page. */
 import type { Routes } from "../context.ts"
+import { alertChannelRoutes } from "./alert-channels.ts"
 import { applicationRoutes } from "./applications.ts"
 import { attemptRoutes } from "./attempts.ts"
 import { batchRoutes } from "./batches.ts"
@@ -49,5 +50,6 @@ export const ROUTES: readonly Routes[] = [
   usageRoutes,
   environmentRoutes,
   workerRoutes,
+  alertChannelRoutes,
   healthRoutes,
 ]

@@ -1,4 +1,4 @@
-/** An endpoint's secret and headers: the same routes for the endpoints of applications and for operational ones. */
+/** An endpoint's secret and headers: the same routes for the endpoints of applications, for operational ones and for channels. */
 import type { FastifyRequest } from "fastify"
 import type { Endpoints, RotateInput } from "../../resources/endpoints.ts"
 import type { Need } from "../access.ts"
@@ -20,9 +20,10 @@ export interface EndpointKind {
   readonly tags: readonly string[]
   readonly params: TSchema
   readonly auth: Need
-  /** Of the operation ids; Svix's ids for replacing headers differ in more than the prefix. */
+  /** Of the operation ids. */
   readonly prefix: string
-  readonly putHeaders: string
+  /** Svix's ids for replacing headers differ in more than the prefix. Left out: its headers are not for callers. */
+  readonly putHeaders?: string
   readonly secretSummary: string
   /** Whether a rotation answers with the new secret; without this, it never does. */
   answersSecret?(request: FastifyRequest): boolean
@@ -71,6 +72,10 @@ export function secretRoutes(app: Api, kind: EndpointKind): void {
     },
   )
 
+  if (kind.putHeaders !== undefined) headerRoutes(app, kind)
+}
+
+function headerRoutes(app: Api, { path, tags, params, auth, prefix, putHeaders, find }: EndpointKind): void {
   app.get(
     `${path}/headers`,
     operation(
@@ -86,7 +91,7 @@ export function secretRoutes(app: Api, kind: EndpointKind): void {
 
   app.put(
     `${path}/headers`,
-    operation(`${prefix}.${kind.putHeaders}`, "Replace the headers", {
+    operation(`${prefix}.${putHeaders}`, "Replace the headers", {
       auth,
       capability: "ManageEndpoint",
       tags,

@@ -35,6 +35,7 @@ export const BESIDES: Known = {
   scope: "application",
   since: new Date(Date.now() - HOUR_MS).toISOString(),
   until: new Date(Date.now() + HOUR_MS).toISOString(),
+  AlertChannelIn: { kind: "webhook", url: "http://127.0.0.1:9/changed" },
   PolicyIn: { delays: [60], maxAttempts: 3 },
   RescheduleIn: { delaySeconds: 60 },
   EventTypeImportOpenApiIn: { spec: { webhooks: { changed: { post: { description: "changed" } } } } },
@@ -53,6 +54,7 @@ export function namingOf(called: Called): Naming {
       "{task_id}": called.task,
       "{key_id}": called.key,
       "retry-policy/{name}": called.policy,
+      "alert-channel/{name}": "ops",
       "{event_type_name}": called.eventType,
     },
     references: {

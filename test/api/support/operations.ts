@@ -77,6 +77,11 @@ function inlined(node: unknown, schemas: Document["components"]["schemas"]): unk
   return { name, ...(inlined(schemas[name], schemas) as object) }
 }
 
+/** Of the deployment, not of a tenant: for keys of the default organization. */
+export function isOperators({ id }: { readonly id: string }): boolean {
+  return id.startsWith("v1.alert")
+}
+
 /** The names in the path, from left to right, each with what stands before it. */
 export function namesIn(path: string): { readonly name: string; readonly before: readonly string[] }[] {
   const segments = path.split("/")
