@@ -18,9 +18,10 @@ import { EventLog } from "./observe/event-log.ts"
 import { EventRelay } from "./observe/event-relay.ts"
 import { EventStream, type EventSubscriber } from "./observe/event-stream.ts"
 import { type Instruments, NO_INSTRUMENTS } from "./observe/instruments.ts"
+import { LiveEvents } from "./observe/live/live-events.ts"
 import type { Logger } from "./observe/log.ts"
 import type { Metrics } from "./observe/metrics/metrics.ts"
-import type { Note } from "./observe/process-channel.ts"
+import { type Note, noProcessChannel } from "./observe/process-channel.ts"
 import type { EventMap } from "./observe/public-events.ts"
 import { withoutThrows } from "./observe/safe-instruments.ts"
 import { NO_TRACING, type Tracing } from "./observe/tracing.ts"
@@ -184,12 +185,15 @@ export async function openPosthorn(
       engine === null || intervalMs === null
         ? null
         : new Monitor({ ...shared, logger, holder, intervalMs, listeners })
+    const hearsEvents = engine !== null || processChannel !== noProcessChannel
+    const liveEvents = hearsEvents ? new LiveEvents({ bus, clock, instruments }) : null
     metrics?.storeWide.watchLeader(() => monitor?.isLeader ?? false)
     const parts = {
       engine,
       monitor,
       metrics,
       bus,
+      liveEvents,
       tenantWebhooks,
       notifier,
       eventRelay,
@@ -235,6 +239,7 @@ interface PosthornParts {
   readonly monitor: Monitor | null
   readonly metrics: Metrics | null
   readonly bus: EventBus
+  readonly liveEvents: LiveEvents | null
   readonly tenantWebhooks: TenantWebhooks
   readonly notifier: ChannelNotifier
   readonly eventRelay: EventRelay
@@ -270,6 +275,11 @@ export class Posthorn extends Tenant {
   /** @internal Used by the alerts. */
   get notifier(): ChannelNotifier {
     return this.#parts.notifier
+  }
+
+  /** @internal Used by the server. Null: the events are in another process, which this one cannot hear (SQLite). */
+  get liveEvents(): LiveEvents | null {
+    return this.#parts.liveEvents
   }
 
   /** Another tenant, `org_…`. Its data are apart from all others; it needs no creation. */
@@ -321,13 +331,14 @@ export class Posthorn extends Tenant {
   }
 
   async #close(): Promise<void> {
-    const { engine, monitor, tenantWebhooks, eventRelay, backend, guard, router, closeTimeoutMs } =
-      this.#parts
+    const { engine, monitor, liveEvents, tenantWebhooks, eventRelay, backend } = this.#parts
+    const { guard, router, closeTimeoutMs } = this.#parts
     await Promise.all([monitor?.stop(), engine?.stop(closeTimeoutMs)])
     await engine?.transport.close()
     // Without an engine, and in tests with another transport, it still sends tests of channels.
     await router.close()
     await tenantWebhooks.settled()
+    liveEvents?.close()
     eventRelay.close()
     await backend.processChannel.close()
     guard.close()
@@ -336,9 +347,10 @@ export class Posthorn extends Tenant {
 
   /** @internal The store is lost. */
   abandon(): void {
-    const { engine, monitor, eventRelay, backend } = this.#parts
+    const { engine, monitor, liveEvents, eventRelay, backend } = this.#parts
     monitor?.abandon()
     engine?.abandon()
+    liveEvents?.close()
     eventRelay.close()
     void backend.processChannel.close()
   }

@@ -11,6 +11,7 @@ import type {
 } from "fastify"
 import type { Posthorn } from "../posthorn.ts"
 import type { Tenant } from "../tenant.ts"
+import type { RequestLog } from "./logging.ts"
 
 export type Api = FastifyInstance<
   RawServerDefault,
@@ -29,6 +30,9 @@ export interface Context {
   readonly publicUrl: string | null
   /** The caller's tenant. Its ids are the same when an idempotent request is repeated. */
   tenant(request: FastifyRequest): Tenant
+  readonly requestLog: RequestLog
+  /** Whether the key of an earlier request is still good; rejects when the store cannot say. */
+  isStillValid(request: FastifyRequest): Promise<boolean>
 }
 
 /** Registers the routes of one resource. */

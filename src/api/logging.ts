@@ -6,6 +6,13 @@ import type { Instruments } from "../observe/instruments.ts"
 import type { Caller } from "./caller.ts"
 import type { Api } from "./context.ts"
 
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The response goes on until its reader leaves. It was logged and measured when it began. */
+    isStreaming: boolean
+  }
+}
+
 /** Svix's clients send an id. Ids that could break a log line are replaced. */
 export function requestId({ headers }: IncomingMessage): string {
   const given = headers["svix-req-id"]
@@ -43,14 +50,22 @@ export class RequestLog extends LogController {
 
   override requestCompleted(error: Error | null, request: FastifyRequest, reply: FastifyReply): void {
     const { method, routeOptions } = request
+    if (request.isStreaming) return
     this.#instruments.requestAnswered(method, routeOptions.url ?? null, reply.statusCode, reply.elapsedTime)
     const about = requestFields(request, reply.statusCode, reply.elapsedTime)
     if (error) reply.log.warn({ ...about, err: error }, "request aborted")
     else reply.log.info(about, "request")
   }
+
+  /** Called when a response begins that goes on until its reader leaves. */
+  streamBegan(request: FastifyRequest, reply: FastifyReply): void {
+    this.requestCompleted(null, request, reply)
+    request.isStreaming = true
+  }
 }
 
 export function sendRequestId(app: Api): void {
+  app.decorateRequest("isStreaming", false)
   app.addHook("onRequest", (request, reply, done) => {
     void reply.header("x-request-id", request.id)
     done()

@@ -47,10 +47,11 @@ const IDLE_CHECK_MS = 100
 export function createServer(posthorn: Posthorn, settings: ServerSettings): Api {
   const timeouts = settings.timeouts ?? TIMEOUTS
   const bodyLimit = settings.maxPayloadBytes + ENVELOPE_BYTES
+  const requestLog = new RequestLog(posthorn.context.instruments)
   const app: Api = fastify({
     ...connectionOptions(timeouts),
     loggerInstance: settings.logger as FastifyBaseLogger,
-    logController: new RequestLog(posthorn.context.instruments),
+    logController: requestLog,
     genReqId: requestId,
     bodyLimit,
     // Fastify's own response has another shape.
@@ -90,10 +91,20 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   registerIdempotency(app, posthorn.context)
   const context: Context = {
     posthorn,
+    requestLog,
     publicUrl: settings.publicUrl ?? null,
     tenant(request) {
       const { run } = request
       return posthorn.tenant(requireCaller(request).orgId, run === null ? {} : { ids: run.ids })
+    },
+    async isStillValid({ headers }) {
+      try {
+        await identify(headers.authorization)
+        return true
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 401) return false
+        throw error
+      }
     },
   }
   const routes = settings.routes ?? ROUTES

@@ -38,7 +38,7 @@ const TABLE: readonly Unsupported[] = [
     instead: "list the application's messages, or create an endpoint",
     paths: ["poller", "polling-endpoint", "events"]
       .map((one) => `${APP}/${one}`)
-      .concat(`${AUTH}/app/*/poller`, "/api/v1/events"),
+      .concat(`${AUTH}/app/*/poller`),
   },
   {
     what: "ingestion",

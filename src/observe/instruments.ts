@@ -25,6 +25,10 @@ export interface Instruments {
   notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void
   /** Requests in flight of the process, their outcomes not yet written included, and how many more may start. */
   slotsChanged(used: number, free: number): void
+  /** How many read the live events of this process. */
+  eventStreamReaders(readers: number): void
+  /** A reader of the live events that did not keep up was disconnected. */
+  eventStreamDropped(): void
 }
 
 export const NO_INSTRUMENTS: Instruments = {
@@ -41,6 +45,8 @@ export const NO_INSTRUMENTS: Instruments = {
   requestAnswered() {},
   notificationSettled() {},
   slotsChanged() {},
+  eventStreamReaders() {},
+  eventStreamDropped() {},
 }
 
 /** Counts an error of the store, unless it is a refusal. */

@@ -37,6 +37,8 @@ export class Recorder implements Instruments, Tracing {
     this.#add("publishStarted", ...args)
     return null
   }
+  eventStreamReaders = (...args: unknown[]) => this.#add("eventStreamReaders", ...args)
+  eventStreamDropped = (...args: unknown[]) => this.#add("eventStreamDropped", ...args)
   attemptStarted = (...args: unknown[]): AttemptSpan => {
     this.#add("attemptStarted", ...args)
     const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"

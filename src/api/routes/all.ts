@@ -14,6 +14,7 @@ import { endpointRoutes } from "./endpoints.ts"
 import { environmentRoutes } from "./environment.ts"
 import { eventTypeImportRoutes } from "./event-type-import.ts"
 import { eventTypeRoutes } from "./event-types.ts"
+import { eventRoutes } from "./events.ts"
 import { exampleRoutes } from "./examples.ts"
 import { healthRoutes } from "./health.ts"
 import { keyRoutes } from "./keys.ts"
@@ -51,5 +52,6 @@ export const ROUTES: readonly Routes[] = [
   environmentRoutes,
   workerRoutes,
   alertChannelRoutes,
+  eventRoutes,
   healthRoutes,
 ]

@@ -30,6 +30,8 @@ export class EngineMetrics implements Instruments {
   readonly #notifications: (labels: { readonly kind: string; readonly result: string }) => Cell
   readonly #requests: Counter<"method" | "route" | "status">
   readonly #requestDuration: Histogram
+  readonly #streamReaders: Gauge
+  readonly #streamsDropped: Cell
   #usedSlots = 0
   #freeSlots = 0
 
@@ -101,6 +103,16 @@ export class EngineMetrics implements Instruments {
       "Time to answer a request of the API",
       STORE_BUCKETS,
     )
+    this.#streamReaders = new Gauge({
+      name: "posthorn_event_stream_readers",
+      help: "Connections that read the live events of this process",
+      registers,
+    })
+    this.#streamReaders.set(0)
+    this.#streamsDropped = counter(
+      "posthorn_event_stream_dropped_total",
+      "Readers of live events that were disconnected, since they did not keep up",
+    )
     const slots = () => [this.#usedSlots, this.#freeSlots] as const
     new Gauge({
       name: "posthorn_slots",
@@ -167,6 +179,14 @@ export class EngineMetrics implements Instruments {
 
   notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void {
     this.#notifications({ kind, result }).value++
+  }
+
+  eventStreamReaders(readers: number): void {
+    this.#streamReaders.set(readers)
+  }
+
+  eventStreamDropped(): void {
+    this.#streamsDropped.value++
   }
 
   slotsChanged(used: number, free: number): void {

@@ -57,6 +57,8 @@ export class Contract {
       if (answer.text !== "") throw new Error(`${where} with a body: ${answer.text}`)
       return operation.operationId
     }
+    const [streamed] = Object.keys(described.content).filter((type) => type === "text/event-stream")
+    if (streamed !== undefined && answer.type?.startsWith(streamed)) return operation.operationId
     const pointer = [
       "paths",
       found,
