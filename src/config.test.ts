@@ -141,7 +141,7 @@ test.each([
 
 test("no secret has a flag, and none is shown", () => {
   const secrets = NAMES.filter((name) => flagOf(name) === null)
-  expect(secrets).toEqual(["encryptionKey", "apiKey", "jwtSecret"])
+  expect(secrets).toEqual(["encryptionKey", "apiKey", "jwtSecret", "alerts"])
   for (const name of secrets) expect(SETTINGS[name].kind.show("hunter2" as never)).toBe("set")
   expect(SETTINGS.store.kind.show("postgres://u:hunter2@h/d?password=hunter2")).toBe("postgres://u@h/d")
 })
@@ -173,4 +173,21 @@ test("a variable that nothing reads is named, with the one that was probably mea
   expect(unknownVariables(environment, "POSTHORN_EGRESS_")).toEqual([
     "the variable POSTHORN_EGRES_ALLOW is unknown and has no effect; did you mean POSTHORN_EGRESS_ALLOW?",
   ])
+})
+
+test("a secret in the alerts of the file can name a variable, and no error or listing shows one", () => {
+  const chat = { kind: "slack", url: { env: "SLACK_URL" } }
+  const config = file({ alerts: { channels: { chat, post: { to: ["ops@example.com"] } } } })
+  const loaded = load({ config }, { SLACK_URL: "https://hooks.slack.com/s3cret" })
+  expect(libraryOptions(loaded).alerts).toEqual({
+    channels: {
+      chat: { kind: "slack", url: "https://hooks.slack.com/s3cret" },
+      post: { to: ["ops@example.com"] },
+    },
+  })
+  expect(SETTINGS.alerts.kind.show(loaded.values.alerts!)).toBe("set")
+  expect(flagOf("alerts")).toBeNull()
+  expect(() => load({ config })).toThrow(`alerts in ${config} names the variable SLACK_URL, which is not set`)
+  expect(() => load({}, { POSTHORN_ALERTS: '{"s3cret' })).toThrow(/^POSTHORN_ALERTS is not JSON$/)
+  expect(() => load({}, { POSTHORN_ALERTS: "[]" })).toThrow("POSTHORN_ALERTS must be an object")
 })

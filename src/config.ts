@@ -39,17 +39,18 @@ function find(
   file: ConfigFile | null,
 ): Found {
   const { kind, fallback, off } = settingOf(name)
+  const resolved = (value: unknown) => kind.resolve?.(value, environment) ?? value
   const flag = flagOf(name)
   const given = flag === null ? undefined : flags[flag]
   if (off !== undefined && given === true) return { value: false, source: `--${flag}` }
-  if (typeof given === "string") return taken(`--${flag}`, () => kind.parse(given))
+  if (typeof given === "string") return taken(`--${flag}`, () => resolved(kind.parse(given)))
   for (const variable of variablesOf(name)) {
     const text = environment[variable]?.trim()
-    if (text !== undefined && text !== "") return taken(variable, () => kind.parse(text))
+    if (text !== undefined && text !== "") return taken(variable, () => resolved(kind.parse(text)))
   }
   const written = file?.values.get(name)
   if (file === null || written === undefined || written === null) return { value: fallback, source: null }
-  return taken(`${name} in ${file.path}`, () => kind.read(written))
+  return taken(`${name} in ${file.path}`, () => resolved(kind.read(written)))
 }
 
 function taken(source: string, read: () => unknown): Found {
@@ -80,6 +81,7 @@ export function libraryOptions({ values }: Config): PosthornOptions {
     ownOutage: values.ownOutage,
     maxPayloadBytes: values.maxPayloadBytes,
     closeTimeoutMs: values.closeTimeoutMs,
+    ...given("alerts", values.alerts),
     logger: values.logLevel,
     egress: {
       ...given("allow", values["egress.allow"]),

@@ -30,7 +30,8 @@ export async function openLocalClient(flags: ConnectionFlags, absentStore: Absen
   const onFatal = () => process.exit(1)
   let posthorn: Posthorn
   try {
-    const options = libraryOptions({ ...config, values })
+    // The processes that serve or deliver apply the alerts of the file.
+    const { alerts: _applied, ...options } = libraryOptions({ ...config, values })
     posthorn = await openPosthorn({ ...options, deliver: false, logger, onFatal })
   } catch (error) {
     throw refused(error, config)

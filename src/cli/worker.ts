@@ -20,6 +20,7 @@ const USED: readonly SettingName[] = [
   "maxInFlight",
   "maxPerPoll",
   "ownOutage",
+  "alerts",
   "retry",
   "pollIntervalMs",
   "maintenanceIntervalMs",

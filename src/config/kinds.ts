@@ -13,7 +13,13 @@ export interface Kind<T> {
   /** From the JSON file. Throws InvalidValue. */
   read(value: unknown): T
   show(value: T): string
+  /** Its flag would show secrets to every user of the machine, who can read command lines. */
+  readonly isSecret?: true
+  /** Replaces `{"env": "NAME"}` in the value. Throws InvalidValue. */
+  resolve?(value: T, environment: Environment): T
 }
+
+export type Environment = { readonly [name: string]: string | undefined }
 
 const quoted = (value: unknown) =>
   `"${printable(typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)))}"`
@@ -28,7 +34,7 @@ export const text: Kind<string> = {
 }
 
 /** Never shown, also not in error messages. */
-export const secret: Kind<string> = { ...text, show: () => "set" }
+export const secret: Kind<string> = { ...text, show: () => "set", isSecret: true }
 
 /** A URL that may contain a password. */
 export const address: Kind<string> = { ...text, show: withoutPassword }
@@ -106,6 +112,40 @@ export const truthOrObject: Kind<boolean | object> = {
     throw new InvalidValue("must be true or false, or an object")
   },
   show: (value) => (typeof value === "boolean" ? String(value) : JSON.stringify(value)),
+}
+
+/** An object with secrets: JSON in text, a value in the file. The library validates its fields. */
+export const secretObject: Kind<object> = {
+  parse(given) {
+    try {
+      return secretObject.read(JSON.parse(given))
+    } catch (error) {
+      // The parser's message quotes the text.
+      throw error instanceof SyntaxError ? new InvalidValue("is not JSON") : error
+    }
+  },
+  read(value) {
+    if (isObject(value)) return value
+    throw new InvalidValue("must be an object")
+  },
+  show: () => "set",
+  isSecret: true,
+  resolve: (value, environment) => withVariables(value, environment) as object,
+}
+
+function withVariables(value: unknown, environment: Environment): unknown {
+  if (Array.isArray(value)) return value.map((one) => withVariables(one, environment))
+  if (!isObject(value)) return value
+  const { env, ...others } = value as { readonly env?: unknown }
+  if (typeof env === "string" && Object.keys(others).length === 0) return variable(env, environment)
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withVariables(one, environment)]))
+}
+
+function variable(name: string, environment: Environment): string {
+  const found = environment[name]
+  if (found === undefined || found === "")
+    throw new InvalidValue(`names the variable ${printable(name)}, which is not set`)
+  return found
 }
 
 function isObject(value: unknown): value is object {

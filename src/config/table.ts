@@ -11,6 +11,7 @@ import {
   policy,
   ports,
   secret,
+  secretObject,
   text,
   truth,
   truthOrObject,
@@ -103,6 +104,11 @@ export const SETTINGS = {
     { host: "127.0.0.1", port: 9464 } as ListenAddress,
     "where /metrics and /healthz are answered, as HOST:PORT, or off",
   ),
+  alerts: setting(
+    secretObject,
+    null,
+    "an object, applied to the store at each start: channels by name, see docs/alerts.md",
+  ),
   logLevel: setting(oneOf(LOG_LEVELS), "warn", `${LOG_LEVELS.join(", ")}`),
   "egress.allow": setting(words, null, "ranges that webhooks may go to beside public addresses, as CIDRs"),
   "egress.ports": setting(ports, null, "default refuses well-known services, any none, a list all others"),
@@ -127,7 +133,7 @@ export const settingOf = (name: SettingName): Setting => SETTINGS[name] as Setti
 
 /** Null for secrets: every user of the machine can read command lines. */
 export function flagOf(name: SettingName): string | null {
-  if (SETTINGS[name].kind === (secret as unknown)) return null
+  if (settingOf(name).kind.isSecret) return null
   return (
     settingOf(name).off ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(".", "-")
   )
