@@ -4,6 +4,7 @@ import { type ConfigFile, readConfigFile } from "./config/file.ts"
 import { flagOf, NAMES, type SettingName, type Settings, settingOf, variablesOf } from "./config/table.ts"
 import { PosthornError } from "./core/errors.ts"
 import { InvalidValue } from "./core/invalid-value.ts"
+import type { PricesInput } from "./core/parse-prices.ts"
 import type { PosthornOptions } from "./options.ts"
 
 export interface Config {
@@ -79,6 +80,7 @@ export function libraryOptions({ values }: Config): PosthornOptions {
     maxInFlight: values.maxInFlight,
     concurrency: values.concurrency,
     ownOutage: values.ownOutage,
+    ...given("cost", values.cost as PricesInput | null),
     maxPayloadBytes: values.maxPayloadBytes,
     closeTimeoutMs: values.closeTimeoutMs,
     ...given("alerts", values.alerts),

@@ -30,6 +30,16 @@ export type { AlertsInput, PosthornOptions } from "./options.ts"
 export { type Health, openPosthorn, type Posthorn } from "./posthorn.ts"
 export type { Application, ApplicationInput, ApplicationQuery } from "./resources/applications.ts"
 export type { Attempt, AttemptQuery } from "./resources/attempts.ts"
+export type {
+  AttemptYield,
+  Cost,
+  CostGroup,
+  CostGrouping,
+  CostQuery,
+  CostReport,
+  Expense,
+  WhatIf,
+} from "./resources/cost.ts"
 export type { DeadGroup, DeadQuery } from "./resources/dead-letters.ts"
 export type { Delivery, DeliveryQuery, RescheduleInput } from "./resources/deliveries.ts"
 export type {

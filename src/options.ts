@@ -4,6 +4,7 @@ import { invalid, type PosthornError } from "./core/errors.ts"
 import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
 import { OUTAGE_DEFAULTS, type OutageSettings } from "./core/own-outage.ts"
 import { parsePolicy } from "./core/parse-policy.ts"
+import { type PricesInput, parsePrices } from "./core/parse-prices.ts"
 import type { PolicyInput } from "./core/policy.ts"
 import { preset } from "./core/presets.ts"
 import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from "./observe/log.ts"
@@ -37,6 +38,8 @@ export interface PosthornOptions {
   concurrency?: number
   /** When this process decides that its own network is down, see docs/protection.md; `false`: never. */
   ownOutage?: boolean | OwnOutageInput
+  /** Prices for `cost.report`, see docs/cost.md. By default it has units and no money. */
+  cost?: PricesInput
   /** 1 MiB. */
   maxPayloadBytes?: number
   /** How long `close` waits for requests in flight before it cuts them off. 10 000. */
@@ -82,6 +85,7 @@ const KNOWN: readonly (keyof PosthornOptions)[] = [
   "maxInFlight",
   "concurrency",
   "ownOutage",
+  "cost",
   "maxPayloadBytes",
   "closeTimeoutMs",
   "encryptionKey",
@@ -109,6 +113,7 @@ export function parseOptions(options: PosthornOptions) {
     concurrency: number("concurrency", 32, 1, 1000),
     maxPayloadBytes: number("maxPayloadBytes", 1_048_576, 1, 67_108_864),
     ownOutage: parseOwnOutage(options.ownOutage ?? true),
+    prices: options.cost === undefined ? null : parsePrices(options.cost),
     egress: parseEgress(options.egress, process.env),
     alerts: parseAlerts(options.alerts ?? {}),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),

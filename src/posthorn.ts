@@ -158,6 +158,7 @@ export async function openPosthorn(
       random,
       randomBytes,
       maxPayloadBytes: settings.maxPayloadBytes,
+      prices: settings.prices,
       router,
       wake(lanes) {
         engine?.wake(lanes)

@@ -1,6 +1,7 @@
 /** A tenant: its resources, and `send`. */
 import { Applications } from "./resources/applications.ts"
 import { Attempts } from "./resources/attempts.ts"
+import { Costs } from "./resources/cost.ts"
 import { DeadLetters } from "./resources/dead-letters.ts"
 import { Deliveries } from "./resources/deliveries.ts"
 import { Endpoints } from "./resources/endpoints.ts"
@@ -31,6 +32,7 @@ export class Tenant {
   readonly messages: Messages
   readonly deliveries: Deliveries
   readonly attempts: Attempts
+  readonly cost: Costs
   readonly dead: DeadLetters
   readonly keys: Keys
   readonly lanes: Lanes
@@ -51,6 +53,7 @@ export class Tenant {
     this.messages = new Messages(context)
     this.deliveries = new Deliveries(context)
     this.attempts = new Attempts(context)
+    this.cost = new Costs(context)
     this.dead = new DeadLetters(context, this.deliveries)
     this.keys = new Keys(context)
     this.lanes = new Lanes(context)

@@ -131,7 +131,12 @@ export function sendError(answer: ApiError, reply: FastifyReply): FastifyReply {
 }
 
 /** Fields of the library that have another name in the API. */
-const ALIASES: { readonly [field: string]: readonly string[] } = { message: ["msg_id"], secret: ["key"] }
+const ALIASES: { readonly [field: string]: readonly string[] } = {
+  message: ["msg_id"],
+  secret: ["key"],
+  maxAttempts: ["max_attempts"],
+  maxAge: ["max_age"],
+}
 
 function locationOf(field: string | undefined, request: RequestParts): string[] {
   const path = (field ?? "").split(/[.[\]]+/).filter((part) => part !== "")

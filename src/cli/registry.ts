@@ -70,6 +70,7 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
   keys: { summary: "API keys", load: () => import("./commands/keys.ts") },
   tasks: { summary: "background tasks", load: () => import("./commands/tasks.ts") },
   stats: { summary: "how many deliveries are in each state", load: () => import("./commands/stats.ts") },
+  cost: { summary: "what retries cost, and what fewer would", load: () => import("./commands/cost.ts") },
   health: { summary: "whether messages would be accepted now", load: () => import("./commands/health.ts") },
   completion: { summary: "completion scripts for shells", load: () => import("./commands/completion.ts") },
   bench: { summary: "the project's benchmark", load: () => import("./commands/bench.ts") },

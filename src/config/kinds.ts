@@ -114,20 +114,27 @@ export const truthOrObject: Kind<boolean | object> = {
   show: (value) => (typeof value === "boolean" ? String(value) : JSON.stringify(value)),
 }
 
-/** An object with secrets: JSON in text, a value in the file. The library validates its fields. */
+/** An object: JSON in text, a value in the file. The library validates its fields. */
+export const object: Kind<object> = {
+  parse: (given) => object.read(parseJson(given)),
+  read(value) {
+    if (isObject(value)) return value
+    throw new InvalidValue("must be an object")
+  },
+  show: (value) => JSON.stringify(value),
+}
+
+/** An object with secrets. */
 export const secretObject: Kind<object> = {
   parse(given) {
     try {
-      return secretObject.read(JSON.parse(given))
+      return object.read(JSON.parse(given))
     } catch (error) {
       // The parser's message quotes the text.
       throw error instanceof SyntaxError ? new InvalidValue("is not JSON") : error
     }
   },
-  read(value) {
-    if (isObject(value)) return value
-    throw new InvalidValue("must be an object")
-  },
+  read: object.read,
   show: () => "set",
   isSecret: true,
   resolve: (value, environment) => withVariables(value, environment) as object,

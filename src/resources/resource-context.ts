@@ -1,6 +1,7 @@
 /** The parts and helpers that all resources of the library share. */
 import type { Random } from "../core/backoff.ts"
 import type { Clock } from "../core/clock.ts"
+import type { Prices } from "../core/cost.ts"
 import { hasCode, notFound } from "../core/errors.ts"
 import type { Ids, RandomBytes } from "../core/ids.ts"
 import type { Policy } from "../core/policy.ts"
@@ -26,6 +27,8 @@ export interface ResourceContext {
   readonly instruments: Instruments
   readonly tracing: Tracing
   readonly defaultPolicy: Policy
+  /** Null: costs are in units only. */
+  readonly prices: Prices | null
   readonly maxPayloadBytes: number
   /** Checks the URLs of endpoints, also in a process that does not deliver. */
   readonly router: Pick<TransportRouter, "schemes" | "urlProblem">

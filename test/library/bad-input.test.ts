@@ -132,6 +132,22 @@ describe("opening", () => {
     ["an outage of one endpoint", { ownOutage: { endpoints: 1 } }, "invalid_input", "ownOutage.endpoints"],
     ["an outage of no hosts", { ownOutage: { hosts: 0 } }, "invalid_input", "ownOutage.hosts"],
     ["an unknown field of it", { ownOutage: { host: 3 } }, "invalid_input", "ownOutage.host"],
+    ["prices without a currency", { cost: { perSlotHour: 1 } }, "invalid_input", "cost.currency"],
+    ["a currency in words", { cost: { perSlotHour: 1, currency: "euro" } }, "invalid_input", "cost.currency"],
+    ["a currency without prices", { cost: { currency: "EUR" } }, "invalid_input", "cost"],
+    [
+      "a price below nothing",
+      { cost: { perGigabyteOut: -1, currency: "EUR" } },
+      "invalid_input",
+      "cost.perGigabyteOut",
+    ],
+    [
+      "a price that is no number",
+      { cost: { perThousandAttempts: "1", currency: "EUR" } },
+      "invalid_input",
+      "cost.perThousandAttempts",
+    ],
+    ["an unknown price", { cost: { perHour: 1, currency: "EUR" } }, "invalid_input", "cost.perHour"],
     ["a URI instead of a path", { store: "sqlite:file:posthorn.db" }, "invalid_input", "store"],
     [
       "an unknown option",

@@ -4,6 +4,7 @@ import { alertChannelRoutes } from "./alert-channels.ts"
 import { applicationRoutes } from "./applications.ts"
 import { attemptRoutes } from "./attempts.ts"
 import { batchRoutes } from "./batches.ts"
+import { costRoutes } from "./cost.ts"
 import { deadLetterRoutes } from "./dead-letters.ts"
 import { deliveryRoutes } from "./deliveries.ts"
 import { deliveryStatsRoutes } from "./delivery-stats.ts"
@@ -41,6 +42,7 @@ export const ROUTES: readonly Routes[] = [
   deliveryRoutes,
   deadLetterRoutes,
   deliveryStatsRoutes,
+  costRoutes,
   policyRoutes,
   eventTypeRoutes,
   eventTypeImportRoutes,

@@ -197,7 +197,8 @@ test("roll-ups are found by endpoint, application or tenant, with their hours", 
   const sum = (filter: RollupFilter) => plan(() => store.sumRollups({ ...filter, ...hours }, ["hour"]))
   const ofEndpoints = await sum({ orgId: ORG, endpointIds: ["ep_7", "ep_9"] })
   expect(ofEndpoints).toMatch(/attempt_rollups_pkey.*Index Cond: \(\(webhook_id = ANY .*hour >= .*hour < /s)
-  for (const text of [await sum({ appId: "app_7" }), await sum({ orgId: ORG })])
+  const byAge = await sum({ orgId: ORG, maybeOlderThanMs: 1000 })
+  for (const text of [await sum({ appId: "app_7" }), await sum({ orgId: ORG }), byAge])
     expect(text).toMatch(/attempt_rollups_app.*Index Cond: \(\(app_id = .*hour >= .*hour < /s)
 })
 

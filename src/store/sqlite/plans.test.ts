@@ -261,6 +261,11 @@ test.each<[string, RollupFilter, string]>([
     "INDEX attempt_rollups_app (app_id=? AND hour>? AND hour<?)",
   ],
   ["a tenant", { orgId: "o" }, "INDEX attempt_rollups_app (app_id=? AND hour>? AND hour<?)"],
+  [
+    "a tenant by age",
+    { orgId: "o", maybeOlderThanMs: 1000 },
+    "INDEX attempt_rollups_app (app_id=? AND hour>? AND hour<?)",
+  ],
 ])("roll-ups of %s are found by an index, with their hours", (_whom, filter, index) => {
   const [plan] = open().plan("sumRollups", { ...filter, since: 1, until: 2 }, ["eventType", "hour"])
   expect(plan).toContain(`SEARCH r USING ${index}`)
