@@ -84,6 +84,7 @@ export function libraryOptions({ values }: Config): PosthornOptions {
     maxPayloadBytes: values.maxPayloadBytes,
     closeTimeoutMs: values.closeTimeoutMs,
     ...given("alerts", values.alerts),
+    sendTraceparent: values.sendTraceparent,
     logger: values.logLevel,
     egress: {
       ...given("allow", values["egress.allow"]),

@@ -48,6 +48,10 @@ export interface PosthornOptions {
   encryptionKey?: string
   /** The addresses that webhooks may go to. By default public ones, and the ranges of POSTHORN_EGRESS_ALLOW. */
   egress?: EgressInput
+  /** Whether spans are made, with the tracer provider that the program has registered with `@opentelemetry/api`. False. */
+  tracing?: boolean
+  /** Whether receivers get the header `traceparent`, see docs/observability.md. False. */
+  sendTraceparent?: boolean
   /** Whether `posthorn.registry` has metrics, see docs/observability.md. False. */
   metrics?: boolean
   /** Alerts: applied to the store at each start. What it does not name stays as it is. */
@@ -90,6 +94,8 @@ const KNOWN: readonly (keyof PosthornOptions)[] = [
   "closeTimeoutMs",
   "encryptionKey",
   "egress",
+  "tracing",
+  "sendTraceparent",
   "metrics",
   "alerts",
   "logger",
@@ -117,6 +123,11 @@ export function parseOptions(options: PosthornOptions) {
     egress: parseEgress(options.egress, process.env),
     alerts: parseAlerts(options.alerts ?? {}),
     closeTimeoutMs: number("closeTimeoutMs", 10_000, 0, 3_600_000),
+    tracing: options.tracing === undefined ? false : requireBoolean(options.tracing, "tracing"),
+    sendTraceparent:
+      options.sendTraceparent === undefined
+        ? false
+        : requireBoolean(options.sendTraceparent, "sendTraceparent"),
     metrics: options.metrics === undefined ? false : requireBoolean(options.metrics, "metrics"),
     logger: parseLogger(options.logger ?? "warn"),
     onFatal: parseOnFatal(options.onFatal ?? throwUncaught),

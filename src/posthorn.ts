@@ -43,7 +43,7 @@ export interface Replacements {
   readonly random?: Random
   readonly transport?: Transport
   readonly instruments?: Instruments
-  readonly tracing?: Tracing
+  readonly tracer?: Tracing
   /** Wraps the store, to make it fail. */
   readonly wrapStore?: (store: Store) => Store
   /** The lease of a worker that shares its store. */
@@ -68,6 +68,12 @@ async function warnOfUnknownVariables(logger: Logger): Promise<void> {
   for (const sentence of unknownVariables(process.env, "POSTHORN_EGRESS_")) logger.warn(sentence)
 }
 
+/** OpenTelemetry is loaded only for a Posthorn with tracing. */
+async function createTracing(): Promise<Tracing> {
+  const { OpenTelemetryTracing } = await import("./observe/opentelemetry/tracing.ts")
+  return new OpenTelemetryTracing(VERSION)
+}
+
 /** The client is loaded only for a Posthorn with metrics. */
 async function createMetrics(): Promise<Metrics> {
   const { Metrics } = await import("./observe/metrics/metrics.ts")
@@ -88,7 +94,7 @@ export async function openPosthorn(
   const metrics = settings.metrics ? await createMetrics() : null
   const measured = replacements.instruments ?? metrics?.instruments
   const instruments = measured === undefined ? NO_INSTRUMENTS : withoutThrows(measured, logger)
-  const tracing = replacements.tracing ?? NO_TRACING
+  const tracing = replacements.tracer ?? (settings.tracing ? await createTracing() : NO_TRACING)
   const guard = new Guard(settings.egress, clock, random)
   const http = new HttpTransport(clock, guard)
   let notifier: ChannelNotifier

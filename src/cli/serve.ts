@@ -14,6 +14,7 @@ import type { Flags } from "./parse-flags.ts"
 import type { ScrapeServer } from "./scrape-server.ts"
 import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
+import { openTraces } from "./traces.ts"
 
 export const options = { ...flagOptions(NAMES), force: FORCE }
 
@@ -38,7 +39,8 @@ export async function run(flags: Flags): Promise<number> {
   const { logLevel } = config.values
   const stopped = whenStopped()
   const logger = createLogger(logLevel)
-  const { app, metrics } = await start(config, logger, flags.force === true)
+  const traces = await openTraces(logger)
+  const { app, metrics } = await start(config, logger, flags.force === true, traces !== null)
   const address = addressOf(app, config)
   const told = createLogger(logLevel === "silent" ? "silent" : "info")
   const store = withoutPassword(config.values.store)
@@ -50,6 +52,7 @@ export async function run(flags: Flags): Promise<number> {
   metrics?.stopping()
   await app.close()
   await metrics?.close()
+  await traces?.close()
   return 0
 }
 
@@ -58,7 +61,7 @@ interface Started {
   readonly metrics: ScrapeServer | null
 }
 
-async function start(config: Config, logger: Logger, openMoved: boolean): Promise<Started> {
+async function start(config: Config, logger: Logger, openMoved: boolean, tracing: boolean): Promise<Started> {
   const { values } = config
   let posthorn: Posthorn | null = null
   let app: Api | null = null
@@ -75,6 +78,7 @@ async function start(config: Config, logger: Logger, openMoved: boolean): Promis
     posthorn = await openPosthorn({
       ...libraryOptions(config),
       metrics: values.metrics !== "off",
+      tracing,
       openMoved,
       logger,
       onFatal: () => process.exit(1),

@@ -10,6 +10,7 @@ import type { Flags } from "./parse-flags.ts"
 import type { ScrapeServer } from "./scrape-server.ts"
 import { configFor, FORCE, flagOptions, refused, settingsHelp } from "./settings.ts"
 import { whenStopped } from "./signals.ts"
+import { openTraces } from "./traces.ts"
 import { UsageError } from "./usage-error.ts"
 
 const USED: readonly SettingName[] = [
@@ -25,6 +26,7 @@ const USED: readonly SettingName[] = [
   "pollIntervalMs",
   "maintenanceIntervalMs",
   "closeTimeoutMs",
+  "sendTraceparent",
   "metrics",
   "logLevel",
   "egress.allow",
@@ -59,6 +61,8 @@ export async function run(flags: Flags): Promise<number> {
       "--store is missing: give it a URL such as postgres://user@host/database, or set POSTHORN_STORE",
     )
   const stopped = whenStopped()
+  const logger = createLogger(logLevel)
+  const traces = await openTraces(logger)
   let posthorn: Posthorn | null = null
   let metrics: ScrapeServer | null = null
   try {
@@ -66,11 +70,12 @@ export async function run(flags: Flags): Promise<number> {
       ...libraryOptions(config),
       deliver: true,
       metrics: config.values.metrics !== "off",
+      tracing: traces !== null,
       openMoved: flags.force === true,
       // The log already has the error.
       onFatal: () => process.exit(1),
     })
-    metrics = await listenForScrapes(posthorn, config, createLogger(logLevel))
+    metrics = await listenForScrapes(posthorn, config, logger)
   } catch (error) {
     await posthorn?.close()
     throw refused(error, config)
@@ -84,5 +89,6 @@ export async function run(flags: Flags): Promise<number> {
   metrics?.stopping()
   await posthorn.close()
   await metrics?.close()
+  await traces?.close()
   return 0
 }

@@ -105,6 +105,7 @@ export const SETTINGS = {
   ),
   maintenanceIntervalMs: setting(wholeNumber(), 3_600_000, "how often retention runs"),
   closeTimeoutMs: setting(wholeNumber(), 10_000, "how long a stop waits for requests in flight"),
+  sendTraceparent: setting(truth, false, "whether receivers get the header traceparent of a message's trace"),
   metrics: setting(
     listenAddress,
     { host: "127.0.0.1", port: 9464 } as ListenAddress,

@@ -3,6 +3,7 @@ import { type AttemptKind, attemptKindOf } from "../core/attempt-kind.ts"
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
+import { cleanTraceparent } from "../core/traceparent.ts"
 import type { AttemptSpan } from "../observe/tracing.ts"
 import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement } from "../store/store.ts"
 import type { TransportResult } from "../transport/transport.ts"
@@ -81,7 +82,14 @@ function send(
   timeoutMs: number,
   span: AttemptSpan | null,
 ): Promise<TransportResult> {
-  return transport.send(target.request(delivery, delivery.payload!, clock, token, timeoutMs), span)
+  const traceparent = target.sendsTraceparent ? traceparentFor(delivery, span) : null
+  const request = target.request(delivery, delivery.payload!, clock, token, timeoutMs, traceparent)
+  return transport.send(request, span)
+}
+
+/** The attempt's span; without one, the context in which the message was created. An operator may have typed any text into the store. */
+function traceparentFor({ traceparent }: ClaimedDelivery, span: AttemptSpan | null): string | null {
+  return span?.traceparent ?? cleanTraceparent(traceparent)
 }
 
 /** Since when neither the store nor our own network was down. */

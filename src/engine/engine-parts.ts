@@ -20,6 +20,8 @@ export interface EngineOptions {
   readonly maxInFlight: number
   readonly laneConcurrency: number
   readonly userAgent: string
+  /** Whether receivers get the trace context. */
+  readonly sendTraceparent: boolean
   /** When our own network is taken to be down; null: never. */
   readonly ownOutage: OutageSettings | null
 }

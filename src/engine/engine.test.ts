@@ -40,6 +40,7 @@ test("a lease that ran out is logged", async () => {
     maxInFlight: 1,
     laneConcurrency: 1,
     userAgent: "",
+    sendTraceparent: false,
     ownOutage: null,
   })
   await engine.start()

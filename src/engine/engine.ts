@@ -72,7 +72,8 @@ export class Engine {
         began: (since) => this.#outageBegan(since),
         ended: (ended) => parts.events.emit(outageEvent("ended", this.#lanes.states(), ended, clock.now())),
       }),
-      target: (endpoint) => new Target(endpoint, vault, defaultPolicy, options.userAgent),
+      target: (endpoint) =>
+        new Target(endpoint, vault, defaultPolicy, options.userAgent, options.sendTraceparent),
       storeRetryMs: () => backoff.nextMs(1),
       stopping: () => this.#state !== "running",
       holds: () => schedule.holds(),

@@ -46,16 +46,25 @@ export class Target {
   readonly #tls: ClientTls
   /** Set when a token has to be fetched before each request. */
   readonly oauth: OAuth2 | null
+  /** Whether the receiver gets the trace context. */
+  readonly sendsTraceparent: boolean
 
-  constructor(endpoint: Endpoint, vault: Vault, fallback: Policy, userAgent: string) {
+  constructor(
+    endpoint: Endpoint,
+    vault: Vault,
+    fallback: Policy,
+    userAgent: string,
+    sendTraceparent = false,
+  ) {
     this.endpoint = endpoint
+    this.sendsTraceparent = sendTraceparent
     this.policy = policyOf(endpoint, fallback)
     this.host = URL.parse(endpoint.url)?.hostname ?? ""
     const { signing, auth, tls } = openSecrets(vault, endpoint)
     this.#secrets = signing.map(({ key, expiresAt }) => ({ signing: parseSigningKey(key), expiresAt }))
     this.#tls = tls ?? {}
     this.oauth = auth?.type === "oauth2" ? auth : null
-    this.#fixedHeaders = fixedHeaders(endpoint.headers, auth, userAgent)
+    this.#fixedHeaders = fixedHeaders(endpoint.headers, auth, userAgent, this.sendsTraceparent)
   }
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
@@ -65,6 +74,7 @@ export class Target {
     clock: Clock,
     token: string | null,
     timeoutMs: number,
+    traceparent: string | null = null,
   ): OutboundRequest {
     const wallMs = clock.wallNow()
     const timestampSeconds = Math.floor(wallMs / 1000)
@@ -84,6 +94,7 @@ export class Target {
         timestampSeconds,
         signature,
         authorization: token === null ? null : `Bearer ${token}`,
+        traceparent,
       },
       body: payload,
       timeoutMs,
@@ -93,13 +104,19 @@ export class Target {
   }
 }
 
-/** The endpoint's headers replace the defaults. Its `authorization` yields to its credentials, its `content-type` to the message's. */
+/**
+ * The endpoint's headers replace the defaults. Its `authorization` yields to its credentials, its `content-type` to the message's, and its
+ * `traceparent` to the message's, if that is sent.
+ */
 function fixedHeaders(
   own: Endpoint["headers"],
   auth: Auth | null,
   userAgent: string,
+  sendsTraceparent: boolean,
 ): { readonly [name: string]: string } {
-  const replaced = auth === null ? ["content-type"] : ["content-type", "authorization"]
+  const replaced = ["content-type"]
+  if (auth !== null) replaced.push("authorization")
+  if (sendsTraceparent) replaced.push("traceparent")
   const kept = Object.entries(own).filter(([name]) => !replaced.includes(name.toLowerCase()))
   const names = new Set(kept.map(([name]) => name.toLowerCase()))
   const defaults = Object.entries({ "user-agent": userAgent, accept: "*/*" })

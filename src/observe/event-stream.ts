@@ -33,6 +33,8 @@ interface StartFacts {
   readonly kind: AttemptKind
   /** Since when it could be made: the delivery was due, and nothing held its endpoint. */
   readonly dueAt: number
+  /** Its span; null: nobody traced it. */
+  readonly span: { readonly traceId: string } | null
 }
 
 export interface DeliveryEvent {

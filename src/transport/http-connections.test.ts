@@ -208,7 +208,7 @@ describe("a reused connection that ends before any byte of the response", () => 
 
   const webhook = {
     ...{ contentType: "text/plain", messageId: "msg_1", timestampSeconds: 1 },
-    ...{ signature: "v1,", authorization: null },
+    ...{ signature: "v1,", authorization: null, traceparent: null },
   }
 
   test.each<[string, (socket: Socket) => void]>([
@@ -325,6 +325,7 @@ function webhooksWith(value: string) {
     timestampSeconds: 1,
     signature: "v1,",
     authorization: null,
+    traceparent: null,
   }
   return ["contentType", "messageId", "authorization"].map((field) => ({
     webhook: { ...good, [field]: value },

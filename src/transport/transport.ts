@@ -28,6 +28,8 @@ export interface WebhookHead {
   readonly timestampSeconds: number
   readonly signature: string
   readonly authorization: string | null
+  /** The trace context, where the receiver gets it. */
+  readonly traceparent: string | null
 }
 
 export interface TransportResult {

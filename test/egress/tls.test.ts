@@ -18,7 +18,10 @@ async function named(tracing = new Recorder()): Promise<Harness> {
   const dns = await DnsServer.start()
   onTestFinished(() => dns.close())
   dns.answer(NAME, { a: [OPEN] })
-  return Harness.start({ tracing, egress: { allow: [`${OPEN}/32`], dns: [dns.address], ports: "any" } })
+  return Harness.start({
+    tracer: tracing,
+    egress: { allow: [`${OPEN}/32`], dns: [dns.address], ports: "any" },
+  })
 }
 
 test("a certificate of the endpoint's own authority is trusted; the name is in SNI and Host, the socket goes to the address", async () => {

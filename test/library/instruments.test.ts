@@ -13,7 +13,7 @@ const message = { eventType: "invoice.paid", payload: {} }
 
 test("a delivery is measured from the message to the settled outcome", async () => {
   const instruments = new Recorder()
-  const harness = await Harness.start({ instruments, tracing: instruments })
+  const harness = await Harness.start({ instruments, tracer: instruments })
   const endpointId = await harness.endpoint()
   const messageId = await harness.send()
   await harness.published("delivery.delivered", 1)
@@ -121,7 +121,7 @@ test("a refusal is no failure of the store, and an attempt that ends in a fault 
     interrupt: () => 0,
     close: async () => {},
   }
-  const harness = await Harness.start({ instruments, tracing: instruments, transport })
+  const harness = await Harness.start({ instruments, tracer: instruments, transport })
   await harness.endpoint({ uid: "hook" })
   await expect(harness.endpoint({ uid: "hook" })).rejects.toMatchObject({ code: "conflict" })
   await harness.send()

@@ -11,7 +11,7 @@ const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 test("a message's trace context reaches its attempts: fetched, handed over, retried, and after a restart", async () => {
   const tracing = new Recorder()
-  const harness = await Harness.start({ tracing, retry: { delays: [60], maxAttempts: 3 } })
+  const harness = await Harness.start({ tracer: tracing, retry: { delays: [60], maxAttempts: 3 } })
   await harness.endpoint()
   const contexts = () =>
     tracing

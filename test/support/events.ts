@@ -43,7 +43,7 @@ export function settledEvent(
         durationMs: 100,
         ...attempt,
       } as DeliveryEvent["attempt"]),
-    start: attempt && { kind: "first", dueAt: 0 },
+    start: attempt && { kind: "first", dueAt: 0, span: null },
     detail: null,
     at: 1000,
   }

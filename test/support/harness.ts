@@ -78,7 +78,7 @@ export class Harness {
       instruments,
       // By default no monitor: it would read the store whenever a test moves the clock.
       monitorIntervalMs = null,
-      tracing,
+      tracer,
       ...options
     } = this.#options
     this.#posthorn = await openPosthorn(
@@ -96,7 +96,7 @@ export class Harness {
         ...(random === undefined ? {} : { random }),
         ...(transport === undefined ? {} : { transport }),
         ...(instruments === undefined ? {} : { instruments }),
-        ...(tracing === undefined ? {} : { tracing }),
+        ...(tracer === undefined ? {} : { tracer }),
         wrapStore: (store) => this.#calls.watch(wrapStore?.(store) ?? store),
       },
     )

@@ -31,6 +31,8 @@ export class AttemptCounters {
   readonly #kinds: { readonly [kind in AttemptKind]: KindCells }
   /** By attempt number, from 1. */
   readonly #numbers: readonly CellsOf<Result>[]
+  readonly #duration: Histogram<string>
+  /** With its labels bound, for attempts without an exemplar. */
   readonly #durations: { readonly [result in Result]: { observe(seconds: number): void } }
 
   constructor(registry: Registry) {
@@ -42,7 +44,7 @@ export class AttemptCounters {
       { number: NUMBERS, result: RESULTS },
     )
     this.#numbers = NUMBERS.map((number) => cellsBy(RESULTS, (result) => byNumber({ number, result })))
-    const duration = new Histogram({
+    this.#duration = new Histogram({
       name: "posthorn_attempt_duration_seconds",
       help: "Time from the start of an attempt to its end: name resolution, connection, request and response",
       labelNames: ["result"],
@@ -50,10 +52,10 @@ export class AttemptCounters {
       registers: [registry],
       enableExemplars: true,
     })
-    for (const result of RESULTS) duration.zero({ result })
+    for (const result of RESULTS) this.#duration.zero({ result })
     this.#durations = {
-      succeeded: duration.labels({ result: "succeeded" }),
-      failed: duration.labels({ result: "failed" }),
+      succeeded: this.#duration.labels({ result: "succeeded" }),
+      failed: this.#duration.labels({ result: "failed" }),
     }
   }
 
@@ -61,6 +63,7 @@ export class AttemptCounters {
     { status, responseStatus, responseBody, attemptNumber, durationMs }: Attempt,
     kind: AttemptKind,
     bytesOut: number,
+    traceId: string | null,
   ): void {
     const result = status === "succeeded" ? "succeeded" : "failed"
     const seconds = durationMs / 1000
@@ -70,7 +73,8 @@ export class AttemptCounters {
     cells.bytesIn.value += responseBody?.length ?? 0
     cells.seconds.value += seconds
     this.#numbers[Math.min(attemptNumber, NUMBERS.length) - 1]![result].value++
-    this.#durations[result].observe(seconds)
+    if (traceId === null) return this.#durations[result].observe(seconds)
+    this.#duration.observe({ labels: { result }, value: seconds, exemplarLabels: { trace_id: traceId } })
   }
 }
 

@@ -97,7 +97,7 @@ export class DeliveryMetrics implements EventSubscriber {
 
   #attempted({ attempt, start, delivery, change, type, at }: DeliveryEvent): void {
     if (attempt === null || start === null || attempt.status === "unknown") return
-    this.#attempts.add(attempt, start.kind, delivery.payload?.length ?? 0)
+    this.#attempts.add(attempt, start.kind, delivery.payload?.length ?? 0, start.span?.traceId ?? null)
     if (start.kind === "first") this.#firstDelay.observe(secondsBetween(start.dueAt, attempt.startedAt))
     if (type === "delivery.settled" && change.status === "failed" && change.nextRetryAt !== null)
       this.#retryDelay.observe(secondsBetween(at, change.nextRetryAt))

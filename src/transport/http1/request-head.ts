@@ -37,14 +37,15 @@ export class RequestHeads {
   }
 }
 
-/** With the names of Standard Webhooks and of Svix. Null: a value with a line break or another forbidden character. The signature is base64. */
+/** With the names of Standard Webhooks and of Svix. Null: a value with a line break or another forbidden character. The signature is base64, and a traceparent hexadecimal. */
 function webhookLines(webhook: WebhookHead): string | null {
-  const { contentType, messageId: id, timestampSeconds, signature, authorization } = webhook
+  const { contentType, messageId: id, timestampSeconds, signature, authorization, traceparent } = webhook
   if (NOT_IN_A_HEADER.test(contentType) || NOT_IN_A_HEADER.test(id)) return null
   if (authorization !== null && NOT_IN_A_HEADER.test(authorization)) return null
   const login = authorization === null ? "" : `authorization: ${authorization}\r\n`
   const own = `content-type: ${contentType}\r\nidempotency-key: ${id}\r\n`
   const standard = `webhook-id: ${id}\r\nwebhook-timestamp: ${timestampSeconds}\r\nwebhook-signature: ${signature}\r\n`
   const svix = `svix-id: ${id}\r\nsvix-timestamp: ${timestampSeconds}\r\nsvix-signature: ${signature}\r\n`
-  return own + standard + svix + login
+  const trace = traceparent === null ? "" : `traceparent: ${traceparent}\r\n`
+  return own + standard + svix + login + trace
 }
