@@ -79,6 +79,7 @@ export function figuresOf(quick: boolean): readonly Figure[] {
       lessIsBetter: true,
       condition: "p99 of 100 endpoints beside 900 that fail ÷ without them, SQLite, 500 a second",
     },
+    { name: "observe.metrics.ratio", atLeast: 0.95, condition: "metrics on ÷ off, SQLite, 100 endpoints" },
     { name: "thread.ratio", condition: "SQLite on its own thread ÷ on the main thread, 1 endpoint" },
   ]
 }

@@ -7,6 +7,7 @@ import { failingNeighboursPart } from "./failing-neighbours.ts"
 import { guardPart } from "./guard.ts"
 import { isolationPart } from "./isolation.ts"
 import { latencyPart } from "./latency.ts"
+import { observePart } from "./observe.ts"
 import { peerParts } from "./peers.ts"
 import { protectionPart } from "./protection.ts"
 import { retryPart } from "./retry.ts"
@@ -23,6 +24,7 @@ export const PARTS: readonly Part[] = [
   guardPart,
   protectionPart,
   failingNeighboursPart,
+  observePart,
   threadPart,
   backlogPart,
   startPart,

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest"
 import { addressOf, serve, start } from "../api/support/serving.ts"
 import type { Program } from "../support/process.ts"
 import { seriesOf, total } from "../support/series.ts"
-import { freshDatabase } from "../support/servers/postgres.ts"
+import { freshDatabase, ownPostgres } from "../support/servers/postgres.ts"
 
 const METRICS = /"msg":"metrics are at (http:\/\/[^"]+)\/metrics"/
 const ANY_PORT = { POSTHORN_METRICS: "127.0.0.1:0" }
@@ -60,6 +60,18 @@ test("a worker answers, and counts its own deliveries", async () => {
   const series = seriesOf(await (await fetch(`${url}/metrics`)).text())
   expect(total(series, "posthorn_slots", { state: "free" })).toBe(2048)
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
+})
+
+test("/healthz says in a sentence that the store cannot be written", async () => {
+  const postgres = await ownPostgres()
+  const url = await scrapedAt(start(["worker", "--store", postgres.url], ANY_PORT))
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  await postgres.stop("immediate")
+  await expect.poll(async () => (await fetch(`${url}/healthz`)).status, { timeout: 10_000 }).toBe(503)
+  expect(await (await fetch(`${url}/healthz`)).text()).toMatch(/^\S.+\n$/)
+  // The metrics need no store.
+  const series = seriesOf(await (await fetch(`${url}/metrics`)).text())
+  expect(total(series, "posthorn_store_errors_total", { code: "store_unavailable" })).toBeGreaterThan(0)
 })
 
 /** A program that has a port. */

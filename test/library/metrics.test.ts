@@ -69,6 +69,41 @@ test("first attempts, retries, probes and an operator's attempts are told apart"
     expect(total(series, "posthorn_breaker_transitions_total", { to })).toBe(1)
 })
 
+test("the delay of a first attempt leaves out the time in which an operator held the endpoint", async () => {
+  const harness = await Harness.start({ metrics: true })
+  const { clock, posthorn } = harness
+  const endpoint = await harness.endpoint()
+  await posthorn.endpoints.pause("acme", endpoint)
+  await harness.send()
+  await harness.quiet()
+  clock.advance(3_600_000)
+  await posthorn.endpoints.resume("acme", endpoint)
+  await harness.published("delivery.delivered", 1)
+  const series = await read(harness)
+  expect(total(series, "posthorn_first_attempt_delay_seconds_count")).toBe(1)
+  expect(total(series, "posthorn_first_attempt_delay_seconds_sum")).toBeLessThan(60)
+  expect(total(series, "posthorn_delivery_duration_seconds_sum")).toBeGreaterThanOrEqual(3600)
+})
+
+test("retries that wait for the budget are counted as put off", async () => {
+  const budget = { tokens: 10, retry: 5, timeout: 10, success: 1, perMinute: 0.1 }
+  const harness = await Harness.start({
+    metrics: true,
+    retry: { delays: [1], maxAttempts: 5, jitter: "none", breaker: false, adaptive: false, budget },
+  })
+  await harness.endpoint()
+  harness.receiver.always("/", 500)
+  await harness.send()
+  for (let n = 0; n < 4; n++) {
+    await harness.quiet()
+    harness.clock.advance(1000)
+  }
+  await harness.quiet()
+  const series = await read(harness)
+  expect(harness.receiver.requests.length).toBeLessThan(5)
+  expect(total(series, "posthorn_retry_budget_deferred_total")).toBeGreaterThan(0)
+})
+
 test("a measurement that throws is logged, and loses neither a slot nor a delivery", async () => {
   const fail = (): never => {
     throw new Error("a broken exporter")
