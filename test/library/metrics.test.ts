@@ -104,6 +104,29 @@ test("retries that wait for the budget are counted as put off", async () => {
   expect(total(series, "posthorn_retry_budget_deferred_total")).toBeGreaterThan(0)
 })
 
+test("queued retries that a timeout leaves without budget are counted as put off", async () => {
+  const timeout = {
+    outcome: { kind: "failure", cause: "timeout" },
+    ...{ responseStatus: null, responseBody: null, responseTruncated: false, detail: null },
+  } as const
+  const transport = { send: async () => timeout, forget() {}, interrupt: () => 0, close: async () => {} }
+  const budget = { tokens: 10, retry: 1, timeout: 10, success: 1, perMinute: 0.1 }
+  const harness = await Harness.start({
+    metrics: true,
+    transport,
+    retry: { delays: [1], maxAttempts: 5, jitter: "none", breaker: false, adaptive: false, budget },
+  })
+  await harness.endpoint({ concurrency: 1 })
+  for (let n = 0; n < 4; n++) await harness.send()
+  await harness.published("delivery.attempt", 4)
+  await harness.quiet()
+  harness.clock.advance(1000)
+  await harness.published("delivery.attempt", 5)
+  await harness.quiet()
+  // Once by the fetch that follows, and at least once before by the lane's queue.
+  expect(total(await read(harness), "posthorn_retry_budget_deferred_total")).toBeGreaterThan(1)
+})
+
 test("a measurement that throws is logged, and loses neither a slot nor a delivery", async () => {
   const fail = (): never => {
     throw new Error("a broken exporter")
