@@ -36,7 +36,7 @@ test("a delivery that ends without a request is finished with its reason", async
 
 test("a delay is never negative, also when the wall clock is ahead", async () => {
   const event = settledEvent({}, { startedAt: 900 })
-  const series = await after({ ...event, start: { kind: "first", dueAt: 5000 } })
+  const series = await after({ ...event, start: { ...event.start!, dueAt: 5000 } })
   expect(total(series, "posthorn_first_attempt_delay_seconds_sum")).toBe(0)
 })
 
