@@ -1,7 +1,13 @@
 /** Posthorn's public API. Everything else may change. */
 
+export type { AlertRule } from "./alerts/alert-rules.ts"
+export type { Alert, AlertEvaluation, AlertQuery, AlertState } from "./alerts/alerts.ts"
 export type { AlertChannel, AlertChannelInput } from "./alerts/channels/channel.ts"
 export type { NotificationResult } from "./alerts/channels/explain.ts"
+export type { Notification, NotificationKind, NotificationSubject, Severity } from "./alerts/notification.ts"
+export type { AlertRuleInput, RuleId } from "./alerts/rules.ts"
+export type { AlertSettings } from "./alerts/settings.ts"
+export type { Silence, SilenceInput } from "./alerts/silences.ts"
 export type { AlertChannelKind } from "./core/alert-channel-kinds.ts"
 export type { AttemptWindow } from "./core/attempt-window.ts"
 export type { Auth, ClientTls, OAuth2 } from "./core/auth.ts"

@@ -1,5 +1,6 @@
 /** Options of `openPosthorn`: checked once, with their defaults. */
 import type { AlertChannelInput } from "./alerts/channels/channel.ts"
+import type { AlertRuleInput } from "./alerts/rules.ts"
 import { invalid, type PosthornError } from "./core/errors.ts"
 import { refuseUnknown, requireBoolean, requireObject, wholeNumber } from "./core/input.ts"
 import { OUTAGE_DEFAULTS, type OutageSettings } from "./core/own-outage.ts"
@@ -63,6 +64,12 @@ export interface PosthornOptions {
 }
 
 export interface AlertsInput {
+  /** Rules by id; all settings of each are replaced. */
+  rules?: { readonly [id: string]: AlertRuleInput }
+  /** A firing alert that nobody acknowledged is notified again after this time. 4. */
+  repeatHours?: number
+  /** The most notifications to a channel in an hour. 20. */
+  notificationsPerHour?: number
   /** Channels by name; each is created or replaced. */
   channels?: { readonly [name: string]: AlertChannelInput }
 }
@@ -135,11 +142,11 @@ export function parseOptions(options: PosthornOptions) {
 }
 
 /** The alerts check their own fields when they are applied. */
-function parseAlerts(given: unknown) {
+function parseAlerts(given: unknown): AlertsInput {
   requireObject(given, "alerts")
   const input = given as AlertsInput
-  refuseUnknown(input, ["channels"], "alerts")
-  return { channels: input.channels ?? null }
+  refuseUnknown(input, ["channels", "rules", "repeatHours", "notificationsPerHour"], "alerts")
+  return input
 }
 
 function parseOwnOutage(given: unknown): OutageSettings | null {

@@ -1,8 +1,10 @@
 /** The library's front door: open, send, on, close. */
 import { getRandomValues } from "node:crypto"
 import type { Registry } from "@prometheus-io/client"
+import type { Alerts } from "./alerts/alerts.ts"
 import { AlertChannels } from "./alerts/channels/alert-channels.ts"
 import { ChannelNotifier } from "./alerts/channels/channel-notifier.ts"
+import { type OpenAlerts, openAlerts } from "./alerts/open-alerts.ts"
 import { type Backend, openBackend } from "./backend.ts"
 import type { Random } from "./core/backoff.ts"
 import { BoundedCache } from "./core/bounded-cache.ts"
@@ -187,7 +189,9 @@ export async function openPosthorn(
     const { closeTimeoutMs } = settings
     const { monitorIntervalMs: intervalMs = MONITOR_INTERVAL_MS } = replacements
     const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
-    const listeners: readonly MonitorListener[] = metrics === null ? [] : [metrics.storeWide]
+    const alerting = openAlerts({ ...{ store, clock, ids, logger, notifier }, storeUrl: options.store })
+    const listeners: MonitorListener[] = [alerting.evaluator]
+    if (metrics !== null) listeners.unshift(metrics.storeWide)
     const monitor =
       engine === null || intervalMs === null
         ? null
@@ -195,6 +199,7 @@ export async function openPosthorn(
     const hearsEvents = engine !== null || processChannel !== noProcessChannel
     const liveEvents = hearsEvents ? new LiveEvents({ bus, clock, instruments }) : null
     metrics?.storeWide.watchLeader(() => monitor?.isLeader ?? false)
+    metrics?.storeWide.watchAlerts(() => alerting.evaluator.firing)
     const parts = {
       engine,
       monitor,
@@ -203,6 +208,7 @@ export async function openPosthorn(
       liveEvents,
       tenantWebhooks,
       notifier,
+      alerting,
       eventRelay,
       backend,
       guard,
@@ -210,7 +216,9 @@ export async function openPosthorn(
       closeTimeoutMs,
     }
     posthorn = new Posthorn(context, parts)
-    if (settings.alerts.channels !== null) await posthorn.alertChannels.putAll(settings.alerts.channels)
+    const { channels, ...alertSettings } = settings.alerts
+    if (channels !== undefined) await posthorn.alertChannels.putAll(channels)
+    await posthorn.alerts.configure(alertSettings)
     await processChannel.start((note) => hear(note, engine, eventRelay))
     eventRelay.start()
     await engine?.start()
@@ -249,6 +257,7 @@ interface PosthornParts {
   readonly liveEvents: LiveEvents | null
   readonly tenantWebhooks: TenantWebhooks
   readonly notifier: ChannelNotifier
+  readonly alerting: OpenAlerts
   readonly eventRelay: EventRelay
   readonly backend: Backend
   readonly guard: Guard
@@ -260,6 +269,7 @@ const MOST_TENANTS = 1000
 
 /** An open Posthorn, which is also the default tenant. Every method rejects with a `PosthornError`. */
 export class Posthorn extends Tenant {
+  readonly alerts: Alerts
   /** Where alerts and notices about dead letters are sent. */
   readonly alertChannels: AlertChannels
   readonly #parts: PosthornParts
@@ -271,6 +281,7 @@ export class Posthorn extends Tenant {
   constructor(context: ResourceContext, parts: PosthornParts) {
     super(context)
     this.#parts = parts
+    this.alerts = parts.alerting.alerts
     this.alertChannels = new AlertChannels(context, parts.notifier)
   }
 
@@ -279,7 +290,7 @@ export class Posthorn extends Tenant {
     return this.#parts.tenantWebhooks
   }
 
-  /** @internal Used by the alerts. */
+  /** @internal Tests send notifications by hand. */
   get notifier(): ChannelNotifier {
     return this.#parts.notifier
   }
@@ -339,7 +350,8 @@ export class Posthorn extends Tenant {
 
   async #close(): Promise<void> {
     const { engine, monitor, liveEvents, tenantWebhooks, eventRelay, backend } = this.#parts
-    const { guard, router, closeTimeoutMs } = this.#parts
+    const { alerting, guard, router, closeTimeoutMs } = this.#parts
+    await alerting.local.close()
     await Promise.all([monitor?.stop(), engine?.stop(closeTimeoutMs)])
     await engine?.transport.close()
     // Without an engine, and in tests with another transport, it still sends tests of channels.

@@ -27,7 +27,7 @@ const LAYERS: { readonly [layer: string]: readonly string[] } = {
   "schedule/postgres": [...BASE, "store", "schedule", ...DATABASE],
   "schedule/redis": [...BASE, "store", "schedule", "schedule/postgres", ...DATABASE],
   engine: [...BASE, "transport", "store", "schedule"],
-  api: [...BASE, "store", "library"],
+  api: [...BASE, "alerts/notification.ts", "store", "library"],
   cli: [...BASE, "store/postgres", "engine", "library", "api"],
 }
 

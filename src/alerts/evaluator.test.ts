@@ -52,7 +52,7 @@ async function site() {
   const process = (notifier = ledger) => {
     const shared = { notifier, clock, ids, logger: createLogger("silent") }
     const local = new LocalAlerts({ ...shared, diskSpace: async () => disk.space })
-    return { local, evaluator: new AlertEvaluator({ ...shared, store, alerts, local }) }
+    return { local, evaluator: new AlertEvaluator({ ...shared, store, alertStore: alerts, local }) }
   }
   const evaluate = async (
     { evaluator }: ReturnType<typeof process>,

@@ -24,7 +24,7 @@ import { silenceOf } from "./silence.ts"
 
 export interface EvaluatorParts {
   readonly store: DeadSource
-  readonly alerts: AlertStore
+  readonly alertStore: AlertStore
   readonly notifier: Notifier
   readonly local: LocalAlerts
   readonly clock: Clock
@@ -53,11 +53,11 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   async snapshot(snapshot: Snapshot, history: History): Promise<void> {
-    const { alerts, local } = this.#parts
+    const { alertStore, local } = this.#parts
     const surroundings = await this.#readSurroundings()
     await local.storeWorks(surroundings)
     // A predecessor may have stopped after its write.
-    await this.#handOver(await alerts.readBoard())
+    await this.#handOver(await alertStore.readBoard())
     const saved = await readAndSave(() => this.#decide(surroundings, snapshot, history))
     await this.#handOver(saved)
     this.#firing = countFiring([...saved.value.alerts, ...local.alerts])
@@ -73,11 +73,11 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   async #readSurroundings(): Promise<Surroundings> {
-    const { alerts, notifier } = this.#parts
+    const { alertStore, notifier } = this.#parts
     const [rules, settings, silences, channels] = await Promise.all([
-      alerts.readRules(),
-      alerts.readSettings(),
-      alerts.readSilences(),
+      alertStore.readRules(),
+      alertStore.readSettings(),
+      alertStore.readSilences(),
       notifier.channels(),
     ])
     const values = RULE_IDS.map((id) => [id, rules[id].value])
@@ -85,8 +85,8 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   async #decide(surroundings: Surroundings, snapshot: Snapshot, history: History): Promise<Read<Board>> {
-    const { alerts, ids, clock } = this.#parts
-    const read = await alerts.readBoard()
+    const { alertStore, ids, clock } = this.#parts
+    const read = await alertStore.readBoard()
     const now = clock.now()
     const advanced = this.#advance(read.value, surroundings, snapshot, history, now)
     const planned = plan(
@@ -108,7 +108,7 @@ export class AlertEvaluator implements MonitorListener {
       notices: noticed.notices,
       outbox: [...read.value.outbox, ...planned.outgoing, ...noticed.outgoing],
     }
-    return isWorthSaving(read, board, now) ? alerts.saveBoard(board, read) : read
+    return isWorthSaving(read, board, now) ? alertStore.saveBoard(board, read) : read
   }
 
   #advance(board: Board, { rules }: Surroundings, snapshot: Snapshot, history: History, now: number) {
@@ -170,7 +170,7 @@ export class AlertEvaluator implements MonitorListener {
   /** Never rejects for a notification that was not accepted: it stays in the outbox for the next evaluation. */
   async #handOver({ value: { outbox } }: Read<Board>): Promise<void> {
     if (outbox.length === 0) return
-    const { notifier, logger, alerts } = this.#parts
+    const { notifier, logger, alertStore } = this.#parts
     const done = new Set<string>()
     for (const { key, channel, notification } of outbox) {
       try {
@@ -184,10 +184,10 @@ export class AlertEvaluator implements MonitorListener {
       }
     }
     await readAndSave(async () => {
-      const read = await alerts.readBoard()
+      const read = await alertStore.readBoard()
       const left = read.value.outbox.filter(({ key }) => !done.has(key))
       if (left.length < read.value.outbox.length)
-        await alerts.saveBoard({ ...read.value, outbox: left }, read)
+        await alertStore.saveBoard({ ...read.value, outbox: left }, read)
     })
   }
 }

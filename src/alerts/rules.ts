@@ -159,19 +159,20 @@ export function requireRule(value: unknown, field = "rule"): RuleId {
 
 /** `at` begins the field names of errors. */
 export function parseRule(id: RuleId, input: unknown, at: string): RuleSettings {
-  requireObject(input, at)
+  requireObject(input, at === "" ? "rule" : at)
+  const field = (name: string) => (at === "" ? name : `${at}.${name}`)
   const given = input as { readonly [field: string]: unknown }
   const { severity, thresholds } = definitionOf(id)
   refuseUnknown(given, [...COMMON_FIELDS, ...Object.keys(thresholds)], at)
   const parsed = Object.entries(thresholds).map(([name, threshold]) => [
     name,
-    parseThreshold(given[name], `${at}.${name}`, threshold),
+    parseThreshold(given[name], field(name), threshold),
   ])
   return {
-    enabled: ifGiven(given.enabled, `${at}.enabled`, requireBoolean) ?? true,
+    enabled: ifGiven(given.enabled, field("enabled"), requireBoolean) ?? true,
     severity:
-      given.severity === undefined ? severity : requireOneOf(given.severity, `${at}.severity`, SEVERITIES),
-    channels: nameList(given.channels, `${at}.channels`, MOST_CHANNELS),
+      given.severity === undefined ? severity : requireOneOf(given.severity, field("severity"), SEVERITIES),
+    channels: nameList(given.channels, field("channels"), MOST_CHANNELS),
     thresholds: Object.fromEntries(parsed),
   }
 }

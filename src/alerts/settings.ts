@@ -1,5 +1,5 @@
 /** Settings of all notifications. */
-import { refuseUnknown, requireNumber, requireObject, wholeNumber } from "../core/input.ts"
+import { refuseUnknown, requireObject, wholeNumber } from "../core/input.ts"
 
 export interface AlertSettings {
   /** A firing alert that nobody acknowledged is notified again after this time. */
@@ -17,7 +17,7 @@ export function parseSettings(input: unknown, before: AlertSettings, at: string)
   refuseUnknown(given, Object.keys(ALERT_DEFAULTS), at)
   const { repeatHours = before.repeatHours, notificationsPerHour = before.notificationsPerHour } = given
   return {
-    repeatHours: requireNumber(repeatHours, fieldOf(at, "repeatHours"), 0.25, 720),
+    repeatHours: wholeNumber(repeatHours, fieldOf(at, "repeatHours"), 1, 720),
     notificationsPerHour: wholeNumber(notificationsPerHour, fieldOf(at, "notificationsPerHour"), 1, 1000),
   }
 }

@@ -57,14 +57,14 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
     summary: "processes that deliver, and their lanes",
     load: () => import("./commands/workers.ts"),
   },
+  alerts: {
+    summary: "what is wrong now, and where notifications of it go",
+    load: () => import("./commands/alerts.ts"),
+  },
   policies: { summary: "how deliveries are retried", load: () => import("./commands/policies.ts") },
   "operational-webhooks": {
     summary: "notifications about endpoints that change and messages that fail",
     load: () => import("./commands/operational-webhooks.ts"),
-  },
-  alerts: {
-    summary: "where notifications of alerts and dead letters go",
-    load: () => import("./commands/alerts.ts"),
   },
   "event-types": { summary: "the catalogue of event types", load: () => import("./commands/event-types.ts") },
   keys: { summary: "API keys", load: () => import("./commands/keys.ts") },

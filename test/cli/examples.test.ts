@@ -54,7 +54,7 @@ const foundDelivery: Finds = async (example, { server: { posthorn } }) => {
 }
 
 async function filledIn(example: string, world: World, delivery: Finds): Promise<string> {
-  const { tasks, keys, dead, endpoints } = world.server.posthorn
+  const { tasks, keys, dead, endpoints, alerts } = world.server.posthorn
   if (example.includes("endpoints enable")) await endpoints.update("acme", "main", { disabled: true })
   const values: { readonly [name: string]: () => Promise<string> } = {
     DELIVERY_ID: () => delivery(example, world),
@@ -62,6 +62,12 @@ async function filledIn(example: string, world: World, delivery: Finds): Promise
     TASK_ID: async () => {
       await dead.retryMany({ app: "acme" })
       return (await tasks.list()).data[0]!.id
+    },
+    ENDPOINT_ID: async () => (await endpoints.get("acme", "main")).id,
+    ALERT_ID: () => world.firingAlert(),
+    SILENCE_ID: async () => {
+      const until = Date.now() + 3_600_000
+      return (await alerts.silences.create({ rule: "oldest-due", until })).id
     },
     KEY_ID: async () => (await keys.create({ name: "old", scope: "read" })).id,
     "http://localhost:8071": async () => world.server.url,

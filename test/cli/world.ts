@@ -1,6 +1,8 @@
 /** A real server with one of everything that commands can be pointed at, and a desk that is set to ask it. */
 import { onTestFinished } from "vitest"
+import { AlertStore } from "../../src/alerts/alert-store.ts"
 import { ApiServer } from "../api/support/server.ts"
+import { alertOf } from "../support/alert-samples.ts"
 import { Receiver } from "../support/receiver.ts"
 import { Desk } from "./posthorn.ts"
 
@@ -65,6 +67,15 @@ export class World {
     })
     await this.send("fails")
     return dead
+  }
+
+  async firingAlert(): Promise<string> {
+    const { store, clock, ids } = this.server.posthorn.context
+    const alertStore = new AlertStore(store, clock)
+    const read = await alertStore.readBoard()
+    const alert = alertOf({ id: ids.make("alert", clock.now()), startedAt: clock.now() })
+    await alertStore.saveBoard({ ...read.value, alerts: [...read.value.alerts, alert] }, read)
+    return alert.id
   }
 
   /** A delivery that waits. */

@@ -1,6 +1,8 @@
 /** All routes, in the order of the reference page. */
 import type { Routes } from "../context.ts"
 import { alertChannelRoutes } from "./alert-channels.ts"
+import { alertRuleRoutes } from "./alert-rules.ts"
+import { alertRoutes } from "./alerts.ts"
 import { applicationRoutes } from "./applications.ts"
 import { attemptRoutes } from "./attempts.ts"
 import { batchRoutes } from "./batches.ts"
@@ -53,6 +55,8 @@ export const ROUTES: readonly Routes[] = [
   usageRoutes,
   environmentRoutes,
   workerRoutes,
+  alertRoutes,
+  alertRuleRoutes,
   alertChannelRoutes,
   eventRoutes,
   healthRoutes,

@@ -35,6 +35,7 @@ export const BESIDES: Known = {
   scope: "application",
   since: new Date(Date.now() - HOUR_MS).toISOString(),
   until: new Date(Date.now() + HOUR_MS).toISOString(),
+  AlertRuleIn: { seconds: 600 },
   AlertChannelIn: { kind: "webhook", url: "http://127.0.0.1:9/changed" },
   PolicyIn: { delays: [60], maxAttempts: 3 },
   RescheduleIn: { delaySeconds: 60 },
@@ -55,6 +56,9 @@ export function namingOf(called: Called): Naming {
       "{key_id}": called.key,
       "retry-policy/{name}": called.policy,
       "alert-channel/{name}": "ops",
+      "{alert_id}": "alert_none",
+      "{silence_id}": "silence_none",
+      "{rule_id}": "oldest-due",
       "{event_type_name}": called.eventType,
     },
     references: {

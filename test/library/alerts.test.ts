@@ -1,0 +1,264 @@
+/** Alerts through the whole library: from deliveries that fail to the notification that a channel's receiver gets. */
+import { expect, test } from "vitest"
+import { PosthornError } from "../../src/core/errors.ts"
+import { MONITOR_INTERVAL_MS } from "../../src/monitor/monitor.ts"
+import type { Store } from "../../src/store/store.ts"
+import { Harness, type HarnessOptions } from "../support/harness.ts"
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+/** No evaluation by itself: the tests ask for each. */
+const NEVER = 1e9
+
+async function site(options: HarnessOptions = {}) {
+  const harness = await Harness.start({ monitorIntervalMs: NEVER, ...options })
+  await harness.posthorn.alertChannels.put("ops", { kind: "webhook", url: harness.receiver.url("/ops") })
+  // A channel is told of deaths from the moment that it is first seen.
+  await harness.posthorn.monitor!.runOnce()
+  return harness
+}
+
+async function evaluate(harness: Harness, times = 1, everyMs = MONITOR_INTERVAL_MS): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    // A request in flight would reach its deadline.
+    await harness.quiet()
+    harness.clock.advance(everyMs)
+    await harness.posthorn.monitor!.runOnce()
+  }
+}
+
+/** The notifications that arrived, once there are so many. */
+async function told(
+  harness: Harness,
+  count: number,
+): Promise<{ type: string; data: { rule: string; summary: string } }[]> {
+  const requests = await harness.receiver.arrived("/ops", count)
+  return requests.map(({ body }) => JSON.parse(body.toString("utf8")))
+}
+
+const inShort = (all: Awaited<ReturnType<typeof told>>) =>
+  all.map(({ type, data: { rule } }) => `${type} ${rule}`)
+
+/** An endpoint that has been failing for a quarter of an hour. */
+async function failing(harness: Harness): Promise<string> {
+  const endpointId = await harness.endpoint(
+    { retry: { delays: [1, 1, 1, 1, 1, 1], then: 9999, maxAttempts: 50, breaker: false } },
+    "/bad",
+  )
+  harness.receiver.always("/bad", 500)
+  await harness.send()
+  for (let i = 1; i <= 6; i++) {
+    await harness.published("delivery.attempt", i)
+    await harness.quiet()
+    harness.clock.advance(2000)
+  }
+  await harness.published("delivery.attempt", 7)
+  await harness.quiet()
+  harness.clock.advance(15 * MINUTE)
+  await harness.quiet()
+  return endpointId
+}
+
+test("an endpoint that fails for a quarter of an hour fires, and its recovery resolves", async () => {
+  const harness = await site()
+  const endpointId = await failing(harness)
+  const { alerts } = harness.posthorn
+  await evaluate(harness)
+  expect((await alerts.list({ state: "pending" })).data).toMatchObject([
+    { rule: "endpoint-failing", subject: endpointId },
+  ])
+  await evaluate(harness)
+  expect(inShort(await told(harness, 1))).toEqual(["alert.firing endpoint-failing"])
+  const [alert] = (await alerts.list({ state: "firing" })).data
+  expect(alert).toMatchObject({ subject: endpointId, severity: "warning", channels: ["ops"], endedAt: null })
+  expect(alert!.detail).toContain("last error: HTTP 500")
+  expect(await alerts.evaluation()).toMatchObject({ ageSeconds: 0 })
+
+  harness.receiver.always("/bad", 200)
+  await harness.send()
+  await harness.published("delivery.delivered", 1)
+  await evaluate(harness, 2)
+  expect(inShort(await told(harness, 2))).toEqual([
+    "alert.firing endpoint-failing",
+    "alert.resolved endpoint-failing",
+  ])
+  expect(await alerts.get(alert!.id)).toMatchObject({ state: "resolved", channels: [] })
+})
+
+test("a dead letter notifies, with its reason and last error", async () => {
+  const harness = await site()
+  await harness.endpoint({ retry: { delays: [1], maxAttempts: 1 } }, "/bad")
+  harness.receiver.always("/bad", 500)
+  await harness.send()
+  await harness.published("delivery.dead", 1)
+  await evaluate(harness)
+  const [notice] = await told(harness, 1)
+  expect(notice).toMatchObject({
+    type: "dead_letters",
+    data: { summary: "Dead letters: 1 delivery was given up" },
+  })
+  expect(JSON.stringify(notice)).toMatch(/1 dead letter, exhausted: HTTP 500/)
+  await evaluate(harness, 30)
+  await harness.quiet()
+  expect(harness.receiver.to("/ops")).toHaveLength(1)
+})
+
+test("state, acknowledgements and silences survive a restart", async () => {
+  const harness = await site()
+  await failing(harness)
+  await evaluate(harness, 2)
+  await told(harness, 1)
+  const [alert] = (await harness.posthorn.alerts.list()).data
+  await harness.posthorn.alerts.acknowledge(alert!.id, { by: "key_1" })
+  const until = new Date(harness.clock.now() + HOUR)
+  const { id: silenceId } = await harness.posthorn.alerts.silences.create({
+    rule: "oldest-due",
+    until,
+    reason: "moving",
+  })
+  await harness.restart()
+  const { alerts } = harness.posthorn
+  expect(await alerts.get(alert!.id)).toMatchObject({ state: "acknowledged", acknowledgedBy: "key_1" })
+  expect((await alerts.silences.list()).data).toMatchObject([{ id: silenceId, reason: "moving", until }])
+  await evaluate(harness, 3, 3 * HOUR)
+  await harness.quiet()
+  // Neither a second beginning nor a repeat.
+  expect(harness.receiver.to("/ops").filter(({ body }) => body.includes("endpoint-failing"))).toHaveLength(1)
+  await alerts.silences.delete(silenceId).catch((error) => expect(error).toMatchObject({ code: "not_found" }))
+})
+
+test("a firing alert is repeated after the hours of the setting", async () => {
+  const harness = await site({ alerts: { repeatHours: 2 } })
+  await failing(harness)
+  await evaluate(harness, 2)
+  await told(harness, 1)
+  await evaluate(harness, 1, HOUR)
+  await evaluate(harness, 1, HOUR)
+  expect(inShort(await told(harness, 2))).toEqual([
+    "alert.firing endpoint-failing",
+    "alert.repeated endpoint-failing",
+  ])
+})
+
+test("a silenced alert fires without a notification", async () => {
+  const harness = await site()
+  const endpointId = await failing(harness)
+  const { alerts } = harness.posthorn
+  const until = harness.clock.now() + HOUR
+  await alerts.silences.create({ rule: "endpoint-failing", subject: endpointId, until })
+  await evaluate(harness, 3)
+  await harness.quiet()
+  expect((await alerts.list()).data).toMatchObject([{ state: "silenced", channels: [] }])
+  expect(harness.receiver.to("/ops")).toEqual([])
+})
+
+test("a channel that fails causes no notification about itself", async () => {
+  const harness = await site()
+  harness.receiver.always("/ops", 500)
+  const endpointId = await harness.endpoint({ retry: { delays: [1], maxAttempts: 1 } }, "/bad")
+  harness.receiver.always("/bad", 500)
+  await harness.send()
+  await harness.published("delivery.dead", 1)
+  await evaluate(harness)
+  // The notice about one dead letter fails, is retried, and dies.
+  await evaluate(harness, 40, HOUR)
+  const notices = harness.receiver.to("/ops").filter(({ body }) => body.includes("dead_letters"))
+  expect(notices.length).toBeGreaterThan(3)
+  expect(new Set(notices.map(({ headers }) => headers["webhook-id"])).size).toBe(1)
+  const others = (await harness.posthorn.alerts.list()).data.filter(({ subject }) => subject !== endpointId)
+  expect(others).toEqual([])
+})
+
+test("a store that fails is notified without it", async () => {
+  let isBroken = false
+  const wrapStore = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, name: keyof Store) {
+        const method = target[name] as (...args: unknown[]) => unknown
+        if (typeof method !== "function") return method
+        return (...args: unknown[]) =>
+          isBroken && name !== "close"
+            ? Promise.reject(new PosthornError("store_unavailable", "connection refused"))
+            : method.apply(target, args)
+      },
+    })
+  const harness = await site({ wrapStore })
+  isBroken = true
+  await evaluate(harness, 6)
+  expect(inShort(await told(harness, 1))).toEqual(["alert.firing store-unavailable"])
+  isBroken = false
+  await evaluate(harness, 2)
+  expect(inShort(await told(harness, 2))).toEqual([
+    "alert.firing store-unavailable",
+    "alert.resolved store-unavailable",
+  ])
+})
+
+test("the options set rules and limits, and are refused as a whole with the field", async () => {
+  const harness = await site({
+    alerts: { rules: { "oldest-due": { seconds: 60, channels: null } }, notificationsPerHour: 5 },
+  })
+  const { alerts } = harness.posthorn
+  expect(await alerts.rules.get("oldest-due")).toMatchObject({ thresholds: { seconds: 60 }, isChanged: true })
+  expect(await alerts.settings()).toEqual({ repeatHours: 4, notificationsPerHour: 5 })
+  const refused = async (input: object, field: string) => {
+    await harness.close()
+    await expect(harness.open({ alerts: input })).rejects.toMatchObject({ code: "invalid_input", field })
+  }
+  await refused({ rules: { "oldest-due": { seconds: -1 } } }, "alerts.rules.oldest-due.seconds")
+  await refused({ rules: { "oldest-due": { minutes: 5 } } }, "alerts.rules.oldest-due.minutes")
+  await refused({ rules: { oldest: {} } }, "alerts.rules.oldest")
+  await refused({ rules: { "oldest-due": { channels: ["nobody"] } } }, "alerts.rules.oldest-due.channels")
+  await refused({ repeatHours: 0 }, "alerts.repeatHours")
+  await refused({ repeat: 1 }, "alerts.repeat")
+  await refused(
+    { notificationsPerHour: 1.5, rules: { "oldest-due": { seconds: 90 } } },
+    "alerts.notificationsPerHour",
+  )
+  const { alerts: after } = await harness.open({ alerts: {} })
+  expect((await after.rules.get("oldest-due")).thresholds).toEqual({ seconds: 60 })
+  expect(await after.rules.reset("oldest-due")).toMatchObject({
+    thresholds: { seconds: 300 },
+    isChanged: false,
+  })
+})
+
+test("bad input is refused with the field", async () => {
+  const { posthorn, clock } = await site()
+  const { alerts } = posthorn
+  const refusals: [() => Promise<unknown>, object][] = [
+    [() => alerts.get("alert_1"), { code: "not_found" }],
+    [() => alerts.acknowledge("alert_1"), { code: "not_found" }],
+    [() => alerts.silences.delete("silence_1"), { code: "not_found" }],
+    [() => alerts.list({ state: "open" as "firing" }), { field: "state" }],
+    [() => alerts.list({ rule: "open" }), { field: "rule" }],
+    [() => alerts.silences.create({ rule: "oldest-due", until: clock.now() }), { field: "until" }],
+    [
+      () => alerts.silences.create({ rule: "oldest-due", until: clock.now() + 400 * 24 * HOUR }),
+      { field: "until" },
+    ],
+    [
+      () => alerts.silences.create({ rule: "oldest-due", subject: "ep_1", until: clock.now() + 1 }),
+      { field: "subject" },
+    ],
+    [() => alerts.rules.put("oldest-due", { enabled: 1 as unknown as boolean }), { field: "enabled" }],
+    [() => alerts.putSettings({ repeatHours: 721 }), { field: "repeatHours" }],
+  ]
+  for (const [call, error] of refusals) await expect(call()).rejects.toMatchObject(error)
+})
+
+test("lists have pages in both directions", async () => {
+  const { posthorn, clock } = await site()
+  const { silences } = posthorn.alerts
+  const ids: string[] = []
+  for (let i = 0; i < 5; i++)
+    ids.unshift((await silences.create({ rule: "oldest-due", until: clock.now() + HOUR })).id)
+  const first = await silences.list({ limit: 2 })
+  const second = await silences.list({ limit: 2, cursor: first.cursor! })
+  expect([...first.data, ...second.data].map(({ id }) => id)).toEqual(ids.slice(0, 4))
+  expect((await silences.list({ limit: 2, cursor: second.previous! })).data).toEqual(first.data)
+  expect(
+    (await Array.fromAsync(silences.list({ limit: 2, order: "ascending" }))).map(({ id }) => id),
+  ).toEqual(ids.toReversed())
+})
