@@ -51,6 +51,9 @@ function answering(answers: readonly ApiResponse[]) {
       asked.push(query)
       return left.shift()!
     },
+    async stream() {
+      throw new Error("not asked for")
+    },
     async close() {},
   }
   return { api: new Api(client), asked }

@@ -1,7 +1,7 @@
 /** The HTTP API for commands: paths, responses, and errors in the terms of the command line. */
 
 import { printable } from "../core/text.ts"
-import type { ApiResponse, Call, Client } from "./client.ts"
+import type { ApiResponse, Call, Client, StreamResponse } from "./client.ts"
 
 /** An error response of the API; the exit code is 1. */
 export class ApiFailure extends Error {
@@ -41,6 +41,13 @@ export class Api {
     const { status, body } = await this.try(method, route, call)
     if (status >= 400) throw new ApiFailure(status, sentenceOf(status, body, this.#names))
     return body as T
+  }
+
+  /** Throws an `ApiFailure` for an error response. */
+  async stream(route: string, call: Call, signal: AbortSignal): Promise<StreamResponse["chunks"]> {
+    const { status, body, chunks } = await this.#client.stream(route, call, signal)
+    if (status >= 400) throw new ApiFailure(status, sentenceOf(status, body, this.#names))
+    return chunks
   }
 
   /** Returns error responses too. */

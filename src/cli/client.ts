@@ -15,9 +15,19 @@ export interface ApiResponse {
   readonly body: unknown
 }
 
+/** A response that goes on. */
+export interface StreamResponse {
+  readonly status: number
+  /** Of an error; null while the stream goes on. */
+  readonly body: unknown
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
 export interface Client {
   /** `path` is relative to /api/v1. */
   call(method: string, path: string, call: Call): Promise<ApiResponse>
+  /** A GET whose response goes on until the signal. */
+  stream(path: string, call: Call, signal: AbortSignal): Promise<StreamResponse>
   close(): Promise<void>
   /** Runs tasks in this process: no other process may have a local store open. */
   runTasks?(): Promise<void> | void
@@ -63,6 +73,7 @@ export function lazyClient(open: () => Promise<Client>): Client {
   }
   return {
     call: async (method, path, call) => (await client()).call(method, path, call),
+    stream: async (path, call, signal) => (await client()).stream(path, call, signal),
     runTasks: async () => (await client()).runTasks?.(),
     close: async () =>
       opened?.then(

@@ -1,7 +1,7 @@
 /** A server's API over HTTP. */
 
 import { printable } from "../core/text.ts"
-import type { ApiResponse, Call, Client } from "./client.ts"
+import type { ApiResponse, Call, Client, StreamResponse } from "./client.ts"
 import { queryText } from "./client.ts"
 import { UsageError } from "./usage-error.ts"
 
@@ -23,7 +23,27 @@ export class HttpClient implements Client {
     this.#key = key
   }
 
-  async call(method: string, path: string, { query, body, headers = {} }: Call): Promise<ApiResponse> {
+  async call(method: string, path: string, call: Call): Promise<ApiResponse> {
+    const response = await this.#request(method, path, call, AbortSignal.timeout(PATIENCE_MS))
+    return { status: response.status, body: this.#read(response, await response.text()) }
+  }
+
+  async stream(path: string, call: Call, signal: AbortSignal): Promise<StreamResponse> {
+    const response = await this.#request("GET", path, call, signal)
+    const { status, body } = response
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream")
+    if (isStream && body !== null) return { status, body: null, chunks: body }
+    const read = this.#read(response, await response.text())
+    if (status < 400) throw new Error(`${this.#base} is not a Posthorn server: it answered without a stream`)
+    return { status, body: read, chunks: nothing() }
+  }
+
+  async #request(
+    method: string,
+    path: string,
+    { query, body, headers = {} }: Call,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const response = await this.#fetch(`${this.#base}/api/v1${path}${queryText(query)}`, {
       method,
       headers: {
@@ -33,11 +53,11 @@ export class HttpClient implements Client {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: "manual",
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal,
     })
     if (response.status === 401 && this.#key === null)
       throw new UsageError("the server wants a key: give it with --key or POSTHORN_API_KEY")
-    return { status: response.status, body: this.#read(response, await response.text()) }
+    return response
   }
 
   async #fetch(url: string, request: RequestInit): Promise<Response> {
@@ -62,3 +82,5 @@ export class HttpClient implements Client {
 
   async close(): Promise<void> {}
 }
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}

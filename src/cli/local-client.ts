@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
+import { json } from "node:stream/consumers"
 import { callerFromClaims, unauthenticated } from "../api/caller.ts"
 import type { Api } from "../api/context.ts"
 import { createServer } from "../api/server.ts"
@@ -15,7 +16,7 @@ import { DEFAULT_ORG } from "../core/org.ts"
 import { TaskRunner } from "../engine/tasks.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
-import type { ApiResponse, Call, Client, ConnectionFlags } from "./client.ts"
+import type { ApiResponse, Call, Client, ConnectionFlags, StreamResponse } from "./client.ts"
 import { queryText } from "./client.ts"
 import { configFor, refused } from "./settings.ts"
 
@@ -94,6 +95,19 @@ class LocalClient implements Client {
       ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
     })
     return { status: response.statusCode, body: response.body === "" ? null : JSON.parse(response.body) }
+  }
+
+  async stream(path: string, { query, headers = {} }: Call, signal: AbortSignal): Promise<StreamResponse> {
+    const response = await this.#app.inject({
+      method: "GET",
+      url: `/api/v1${path}${queryText(query)}`,
+      headers: { authorization: `Bearer ${this.#token}`, ...headers },
+      payloadAsStream: true,
+      signal,
+    })
+    const { statusCode: status } = response
+    const chunks = response.stream()
+    return { status, body: status < 400 ? null : await json(chunks), chunks }
   }
 
   /** A process that delivers may run the same task; a step that both take counts once. */

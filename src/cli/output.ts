@@ -6,6 +6,9 @@ import { type Column, recordLines, type TableStyle, tableLines } from "./table.t
 
 const STYLES = { title: "bold", good: "green", bad: "red" } as const
 
+/** A text, and how it looks. */
+export type Piece = readonly [text: string, kind: keyof typeof STYLES | null]
+
 export class Output {
   readonly json: boolean
   readonly #out: WriteStream
@@ -49,6 +52,15 @@ export class Output {
       this.#lines(tableLines(rows, columns, this.#look, () => (isShortened = true)))
       if (isShortened) this.note("Shortened to fit the terminal; --wide shows everything.")
     }
+  }
+
+  /** One line of many that follow each other: the pieces for people, the document in one line for programs. */
+  line(document: unknown, pieces: readonly Piece[]): void {
+    if (this.json) return void this.#out.write(`${JSON.stringify(document)}\n`)
+    const painted = pieces.map(([text, kind]) =>
+      kind === null ? printable(text) : this.#look.paint(printable(text), kind),
+    )
+    this.#out.write(`${painted.join("  ")}\n`)
   }
 
   /** Not printed with `--json`. */

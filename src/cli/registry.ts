@@ -49,6 +49,7 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
   },
   attempts: { summary: "requests and their responses", load: () => import("./commands/attempts.ts") },
   dead: { summary: "dead letters: list, count, retry, discard", load: () => import("./commands/dead.ts") },
+  tail: { summary: "what happens, while it happens", load: () => import("./commands/tail.ts") },
   lanes: {
     summary: "endpoints with waiting deliveries, and why they wait",
     load: () => import("./commands/lanes.ts"),

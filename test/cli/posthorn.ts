@@ -1,5 +1,5 @@
 /** `posthorn` as it is typed: in a shell, in a folder of its own, with nothing of this machine's settings. */
-import { spawn } from "node:child_process"
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
@@ -45,6 +45,11 @@ export class Desk {
     return this.#run(process.execPath, [MAIN, ...args], typing)
   }
 
+  /** Goes on until it is stopped. */
+  start(args: readonly string[], environment: Typing["environment"] = {}): Started {
+    return new Started(this.#spawn(process.execPath, [MAIN, ...args], environment))
+  }
+
   /** A line as somebody pastes it. */
   type(line: string, typing: Typing = {}): Promise<Result> {
     return this.#run("bash", ["-c", line], typing)
@@ -63,19 +68,65 @@ export class Desk {
   }
 
   #run(command: string, args: readonly string[], { environment = {}, input = "" }: Typing): Promise<Result> {
+    const child = this.#spawn(command, args, environment)
+    // A program that does not read its input may close it.
+    child.stdin.on("error", () => {}).end(input)
+    return new Started(child).ended
+  }
+
+  #spawn(command: string, args: readonly string[], environment: Typing["environment"]) {
     const child = spawn(command, args, {
       cwd: this.folder,
       env: { ...this.#environment, ...environment },
       stdio: "pipe",
     })
     onTestFinished(() => void child.kill("SIGKILL"))
-    const texts = { stdout: "", stderr: "" }
+    return child
+  }
+}
+
+/** A program that runs, and what it has written so far. */
+export class Started {
+  readonly ended: Promise<Result>
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #texts = { stdout: "", stderr: "" }
+  readonly #watchers = new Set<() => void>()
+
+  constructor(child: ChildProcessWithoutNullStreams) {
+    this.#child = child
     for (const stream of ["stdout", "stderr"] as const)
       child[stream].setEncoding("utf8").on("data", (text: string) => {
-        texts[stream] += text
+        this.#texts[stream] += text
+        for (const watcher of this.#watchers) watcher()
       })
-    // A program that does not read its input may close it.
-    child.stdin.on("error", () => {}).end(input)
-    return new Promise((resolve) => child.on("close", (code) => resolve({ code, ...texts })))
+    this.ended = new Promise((resolve) => child.on("close", (code) => resolve({ code, ...this.#texts })))
+  }
+
+  get lines(): string[] {
+    return this.#texts.stdout.split("\n").slice(0, -1)
+  }
+
+  /** Resolves when it has written this many lines. */
+  printed(lines: number): Promise<void> {
+    return this.#until(() => this.lines.length >= lines)
+  }
+
+  /** Resolves when it has said this on standard error. */
+  said(text: string): Promise<void> {
+    return this.#until(() => this.#texts.stderr.includes(text))
+  }
+
+  interrupt(): void {
+    this.#child.kill("SIGINT")
+  }
+
+  /** Rejects with what was written when the program ends before that. */
+  #until(isDone: () => boolean): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const check = () => isDone() && resolve()
+    this.#watchers.add(check)
+    void this.ended.then((result) => reject(new Error(`it ended: ${JSON.stringify(result)}`)))
+    check()
+    return promise.finally(() => this.#watchers.delete(check))
   }
 }
