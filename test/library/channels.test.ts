@@ -1,7 +1,10 @@
 /** Channels through the whole library: notifications are stored, sent in the form of their channel, retried, and reveal no secret. */
+import { readFileSync } from "node:fs"
 import { Webhook } from "standardwebhooks"
 import { expect, test } from "vitest"
-import type { Notification } from "../../src/alerts/notification.ts"
+import { eventTypeOf, writePayload } from "../../src/alerts/channels/payload.ts"
+import { NOTIFICATION_KINDS, type Notification } from "../../src/alerts/notification.ts"
+import { ALERT_CHANNEL_KINDS } from "../../src/core/alert-channel-kinds.ts"
 import { PosthornError } from "../../src/core/errors.ts"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { TENANT_WEBHOOK_APP } from "../../src/tenant-webhooks/tenant-webhooks.ts"
@@ -30,6 +33,16 @@ function notificationOf(more: Partial<Notification> = {}): Notification {
     ...more,
   }
 }
+
+test("the page about alerts has every kind of channel, and the payload that a webhook gets", () => {
+  const page = readFileSync(new URL("../../docs/alerts.md", import.meta.url), "utf8")
+  const [, table] = page.split("| kind | fields | what arrives |\n| --- | --- | --- |\n")
+  const kinds = [...table!.split("\n\n")[0]!.matchAll(/^\| `(\w+)`/gm)].map(([, kind]) => kind)
+  expect(kinds).toEqual([...ALERT_CHANNEL_KINDS])
+  const [, example] = /^\*\*What a webhook gets:\*\*\n\n```json\n(.*?)^```/ms.exec(page)!
+  expect(JSON.parse(example!)).toEqual(writePayload(notificationOf()))
+  for (const kind of NOTIFICATION_KINDS) expect(page).toContain(`\`${eventTypeOf(kind)}\``)
+})
 
 const bodyOf = ({ body }: { readonly body: Buffer }) => JSON.parse(body.toString("utf8"))
 
