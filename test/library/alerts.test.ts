@@ -1,8 +1,7 @@
 /** Alerts through the whole library: from deliveries that fail to the notification that a channel's receiver gets. */
 import { expect, test } from "vitest"
-import { PosthornError } from "../../src/core/errors.ts"
 import { MONITOR_INTERVAL_MS } from "../../src/monitor/monitor.ts"
-import type { Store } from "../../src/store/store.ts"
+import { FailingStore } from "../support/failing-store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
 
 const MINUTE = 60_000
@@ -104,6 +103,26 @@ test("a dead letter notifies, with its reason and last error", async () => {
   expect(harness.receiver.to("/ops")).toHaveLength(1)
 })
 
+test("a flood of 10 000 dead letters makes a handful of notifications", { timeout: 120_000 }, async () => {
+  const harness = await site()
+  await harness.endpoint({ retry: { delays: [1], maxAttempts: 1, breaker: false, gone: false } }, "/bad")
+  harness.receiver.always("/bad", 500)
+  for (let sent = 0; sent < 10_000; sent += 500) {
+    const messages = Array.from({ length: 500 }, (_, n) => ({ eventType: "flood", payload: n }))
+    await harness.posthorn.sendBatch("acme", messages)
+    await harness.published("delivery.dead", sent + 500)
+    if (sent % 2000 === 0) await evaluate(harness, 4)
+  }
+  await evaluate(harness, 40)
+  await harness.quiet()
+  const all = await told(harness, 4)
+  expect(all.length).toBeLessThan(12)
+  const counts = all.map(({ data }) => Number(/(\d+) deliver.* given up/.exec(data.summary)?.[1] ?? 0))
+  expect(counts.reduce((sum, count) => sum + count)).toBe(10_000)
+  expect(new Set(inShort(all))).toContain("alert.firing dead-letters-growth")
+  expect(new Set(inShort(all))).toContain("alert.firing dead-letters-count")
+})
+
 test("state, acknowledgements and silences survive a restart", async () => {
   const harness = await site()
   await failing(harness)
@@ -171,23 +190,12 @@ test("a channel that fails causes no notification about itself", async () => {
 })
 
 test("a store that fails is notified without it", async () => {
-  let isBroken = false
-  const wrapStore = (store: Store): Store =>
-    new Proxy(store, {
-      get(target, name: keyof Store) {
-        const method = target[name] as (...args: unknown[]) => unknown
-        if (typeof method !== "function") return method
-        return (...args: unknown[]) =>
-          isBroken && name !== "close"
-            ? Promise.reject(new PosthornError("store_unavailable", "connection refused"))
-            : method.apply(target, args)
-      },
-    })
-  const harness = await site({ wrapStore })
-  isBroken = true
+  const store = new FailingStore()
+  const harness = await site({ wrapStore: (real) => store.wrap(real) })
+  store.isBroken = true
   await evaluate(harness, 6)
   expect(inShort(await told(harness, 1))).toEqual(["alert.firing store-unavailable"])
-  isBroken = false
+  store.isBroken = false
   await evaluate(harness, 2)
   expect(inShort(await told(harness, 2))).toEqual([
     "alert.firing store-unavailable",
