@@ -21,6 +21,7 @@ const ENDPOINTS = {
 } as const
 const OK_PATHS = ["ok-1", "ok-2", "ok-3", "ok-4", "ok-5", "ok-6"]
 const OK_MESSAGES = 50
+const ENDPOINT_COUNT = OK_PATHS.length + Object.keys(ENDPOINTS).length
 const ENDED = { delivered: OK_PATHS.length * OK_MESSAGES + 30 + 4, exhausted: 12, rejected: 5 }
 
 type Path = keyof typeof ENDPOINTS
@@ -145,16 +146,23 @@ test(
       "POST 202": accepted,
     })
     await site.value("count(sum by (instance) (posthorn_attempts_total) > 0)", 2)
+
+    // The next snapshot: by now the other worker has looked whether it should lead, too.
+    await site.value('sum(posthorn_deliveries{state="due"})', 0)
+    await site.value("absent(posthorn_oldest_due_timestamp_seconds)", 1)
+    await site.value("max_over_time(count(posthorn_snapshot_timestamp_seconds)[5m:1s])", 1)
+    await site.value("max_over_time(sum(posthorn_endpoints)[5m:1s])", ENDPOINT_COUNT)
   },
 )
 
-/** Three processes watch the store, and one of them reports. */
+/** Two workers watch the store, and one of them reports. */
 async function storeIsCountedOnce(site: ScrapedSite): Promise<void> {
   const { exhausted, rejected } = ENDED
   await site.value("sum(posthorn_dead_letters)", exhausted + rejected)
   await site.value('sum(posthorn_deliveries{state="held"})', ENDPOINTS.paused.messages)
   await site.value('sum(posthorn_deliveries{state="retrying"})', ENDPOINTS.later.messages)
-  await site.value("sum(posthorn_endpoints)", OK_PATHS.length + Object.keys(ENDPOINTS).length)
+  await site.value('sum(posthorn_deliveries{state="due"})', ENDPOINTS.slow.messages)
+  await site.value("sum(posthorn_endpoints)", ENDPOINT_COUNT)
   for (const metric of ["posthorn_snapshot_timestamp_seconds", "posthorn_oldest_due_timestamp_seconds"])
     await site.value(`count(${metric})`, 1)
 }
