@@ -4,7 +4,7 @@ import { expect, test } from "vitest"
 import type { Receiver } from "../support/receiver.ts"
 import { requireTool } from "../support/tools.ts"
 import { fillIn, metricsOf, operandsOf, queries, rules } from "./deploy-files.ts"
-import { ScrapedSite } from "./scraped-site.ts"
+import { ScrapedSite, WORKER_SLOTS } from "./scraped-site.ts"
 
 /** Three processes, a Prometheus, and two of the leader's snapshots, which are 15 s apart. */
 const PATIENCE = { timeout: 120_000 }
@@ -17,12 +17,19 @@ const ENDPOINTS = {
   refuses: { messages: 5, statuses: [400], retry: { delays: [1], maxAttempts: 3, retryable: "5xx" } },
   later: { messages: 2, statuses: [500], retry: { delays: [3600], maxAttempts: 2 } },
   paused: { messages: 3, statuses: [200] },
-  slow: { messages: 4, statuses: [200], concurrency: 1 },
 } as const
 const OK_PATHS = ["ok-1", "ok-2", "ok-3", "ok-4", "ok-5", "ok-6"]
 const OK_MESSAGES = 50
-const ENDPOINT_COUNT = OK_PATHS.length + Object.keys(ENDPOINTS).length
-const ENDED = { delivered: OK_PATHS.length * OK_MESSAGES + 30 + 4, exhausted: 12, rejected: 5 }
+/** One more than the slots of a worker: both workers have a request that waits here. */
+const SLOW_PATHS = Array.from({ length: WORKER_SLOTS + 1 }, (_, n) => `slow-${n}`)
+const SLOW_MESSAGES = 4
+const PATHS = [...OK_PATHS, ...SLOW_PATHS, ...Object.keys(ENDPOINTS)]
+const SLOW_DELIVERIES = SLOW_PATHS.length * SLOW_MESSAGES
+const ENDED = {
+  delivered: OK_PATHS.length * OK_MESSAGES + SLOW_DELIVERIES + ENDPOINTS.flaky.messages,
+  exhausted: ENDPOINTS.down.messages,
+  rejected: ENDPOINTS.refuses.messages,
+}
 
 type Path = keyof typeof ENDPOINTS
 
@@ -32,16 +39,16 @@ function statusOf(path: string, number: number): number {
   return statuses[Math.min(number, statuses.length) - 1]!
 }
 
-/** Answers as the table says, with a body of ten bytes. Requests to the slow endpoint wait for the function that comes back. */
+/** Answers as the table says, with a body of ten bytes. Requests to the slow endpoints wait for the function that comes back. */
 function answerAll(receiver: Receiver): () => void {
   const seen = new Map<string, number>()
   let waiting: (() => void)[] | null = []
-  for (const path of [...Object.keys(ENDPOINTS), ...OK_PATHS])
+  for (const path of PATHS)
     receiver.always(`/${path}`, ({ id }, response) => {
       const number = (seen.get(path + id) ?? 0) + 1
       seen.set(path + id, number)
       const answer = () => void response.writeHead(statusOf(path, number)).end("0123456789")
-      if (path === "slow" && waiting !== null) waiting.push(answer)
+      if (SLOW_PATHS.includes(path) && waiting !== null) waiting.push(answer)
       else answer()
     })
   return () => {
@@ -56,11 +63,13 @@ async function load(site: ScrapedSite): Promise<number> {
   const endpoint = (uid: string, type: string, more = {}) =>
     site.call("/app/acme/endpoint", { uid, url: site.receiver.url(`/${uid}`), filterTypes: [type], ...more })
   for (const path of OK_PATHS) await endpoint(path, "ok")
+  for (const path of SLOW_PATHS) await endpoint(path, "slow", { concurrency: 1 })
   for (const [path, { messages: _, statuses: __, ...more }] of Object.entries(ENDPOINTS))
     await endpoint(path, path, more)
   await site.call("/app/acme/endpoint/paused/pause", {})
   const types = Object.entries(ENDPOINTS).map(([type, { messages }]) => [type, messages] as const)
-  const sends = [...types, ["ok", OK_MESSAGES] as const].flatMap(([eventType, messages]) =>
+  const fanned = [["ok", OK_MESSAGES] as const, ["slow", SLOW_MESSAGES] as const]
+  const sends = [...fanned, ...types].flatMap(([eventType, messages]) =>
     Array.from({ length: messages }, (_, n) => ({ eventType, payload: { n } })),
   )
   let accepted = 0
@@ -107,6 +116,7 @@ test(
     const site = await ScrapedSite.start()
     const answerSlow = answerAll(site.receiver)
     const accepted = await load(site)
+    await Promise.all(SLOW_PATHS.map((path) => site.receiver.arrived(`/${path}`, 1)))
 
     await storeIsCountedOnce(site)
     // Recording rules have their first values one evaluation later.
@@ -151,7 +161,7 @@ test(
     await site.value('sum(posthorn_deliveries{state="due"})', 0)
     await site.value("absent(posthorn_oldest_due_timestamp_seconds)", 1)
     await site.value("max_over_time(count(posthorn_snapshot_timestamp_seconds)[5m:1s])", 1)
-    await site.value("max_over_time(sum(posthorn_endpoints)[5m:1s])", ENDPOINT_COUNT)
+    await site.value("max_over_time(sum(posthorn_endpoints)[5m:1s])", PATHS.length)
   },
 )
 
@@ -161,8 +171,8 @@ async function storeIsCountedOnce(site: ScrapedSite): Promise<void> {
   await site.value("sum(posthorn_dead_letters)", exhausted + rejected)
   await site.value('sum(posthorn_deliveries{state="held"})', ENDPOINTS.paused.messages)
   await site.value('sum(posthorn_deliveries{state="retrying"})', ENDPOINTS.later.messages)
-  await site.value('sum(posthorn_deliveries{state="due"})', ENDPOINTS.slow.messages)
-  await site.value("sum(posthorn_endpoints)", ENDPOINT_COUNT)
+  await site.value('sum(posthorn_deliveries{state="due"})', SLOW_DELIVERIES)
+  await site.value("sum(posthorn_endpoints)", PATHS.length)
   for (const metric of ["posthorn_snapshot_timestamp_seconds", "posthorn_oldest_due_timestamp_seconds"])
     await site.value(`count(${metric})`, 1)
 }

@@ -14,6 +14,8 @@ import { DEPLOY, RULE_FILES } from "./deploy-files.ts"
 const KEY = "a-key-of-the-test-with-24-characters-and-more"
 const EGRESS = ["--egress-allow", "127.0.0.0/8", "--egress-ports", "any"]
 
+export const WORKER_SLOTS = 4
+
 export class ScrapedSite {
   readonly receiver: Receiver
   readonly prometheus: PrometheusServer
@@ -50,7 +52,7 @@ export class ScrapedSite {
     vi.stubEnv("POSTHORN_API_KEY", KEY)
     onTestFinished(() => void vi.unstubAllEnvs())
     const server = run("serve", first!, "--no-deliver", "--host", "127.0.0.1", "--port", "0")
-    const workers = others.map((target) => run("worker", target))
+    const workers = others.map((target) => run("worker", target, "--max-in-flight", `${WORKER_SLOTS}`))
     const { address } = JSON.parse(await server.line(/listens on/))
     for (const worker of workers) await worker.line(/delivers from/)
     const site = new ScrapedSite(receiver, prometheus, targets, `${address}/api/v1`)
