@@ -11,6 +11,8 @@ import { temporaryFolder } from "../support/harness.ts"
 import { requireTool } from "../support/tools.ts"
 import { DEPLOY, dashboard, metricsOf, operandsOf, queries, ROOT, RULE_FILES, rules } from "./deploy-files.ts"
 
+/** promtool evaluates every rule a thousand times: 2 s of CPU. */
+const PATIENCE = { timeout: 120_000 }
 const DATASOURCE = { type: "prometheus", uid: `\${datasource}` }
 const UNIT_TESTS = join(ROOT, "test/observe/alert-rules.yml")
 const alerts = rules.filter(({ alert }) => alert !== undefined)
@@ -25,7 +27,7 @@ test("promtool finds no fault in rules and configuration", async () => {
   await promtool("check", "config", "--lint-fatal", join(DEPLOY, "prometheus/prometheus.yml"))
 })
 
-test("each alert fires in the unit tests of the rules, and none on a healthy system", async () => {
+test("each alert fires in the unit tests of the rules, and none on a healthy system", PATIENCE, async () => {
   await promtool("test", "rules", UNIT_TESTS)
   const [healthy, ...others] = parse(readFileSync(UNIT_TESTS, "utf8")).tests
   const names = alerts.map(({ alert }) => alert)

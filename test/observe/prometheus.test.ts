@@ -6,8 +6,8 @@ import { requireTool } from "../support/tools.ts"
 import { fillIn, metricsOf, operandsOf, queries, rules } from "./deploy-files.ts"
 import { ScrapedSite, WORKER_SLOTS } from "./scraped-site.ts"
 
-/** Three processes, a Prometheus, and two of the leader's snapshots, which are 15 s apart. */
-const PATIENCE = { timeout: 120_000 }
+/** 35 s on an idle machine: two of the leader's snapshots, which are 15 s apart, and the starts of four programs. */
+const PATIENCE = { timeout: 240_000 }
 
 const UNPROTECTED = { breaker: false, budget: false, autoDisable: false }
 /** Endpoints by path and event type: how many messages they get, their statuses by attempt (the last one stays), their settings. */

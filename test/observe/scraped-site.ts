@@ -16,6 +16,9 @@ const EGRESS = ["--egress-allow", "127.0.0.0/8", "--egress-ports", "any"]
 
 export const WORKER_SLOTS = 4
 
+/** Snapshots are 15 s apart, and farther on a busy machine: the monitor rests twenty times as long as a snapshot takes. */
+const PATIENCE_MS = 90_000
+
 export class ScrapedSite {
   readonly receiver: Receiver
   readonly prometheus: PrometheusServer
@@ -72,7 +75,7 @@ export class ScrapedSite {
   /** Resolves when the query has this one value. */
   async value(expr: string, expected: number): Promise<void> {
     const values = async () => (await this.prometheus.query(expr)).map(({ value }) => value)
-    await expect.poll(values, { timeout: 30_000, interval: 200, message: expr }).toEqual([expected])
+    await expect.poll(values, { timeout: PATIENCE_MS, interval: 200, message: expr }).toEqual([expected])
   }
 
   /** What one process answers a scrape. */
