@@ -1,6 +1,6 @@
 /** A lane's deliveries in hand: queued, in flight, then settled or given back. Each delivery leaves in one of the last two ways. */
 import type { GateUpdate } from "../core/gate.ts"
-import { isSuccess } from "../core/outcome.ts"
+import { isAttempt, isSuccess } from "../core/outcome.ts"
 import type { Change } from "../core/settle.ts"
 import { breakerEvent, failingEvent } from "../observe/endpoint-events.ts"
 import type { DeliveryEvent } from "../observe/event-stream.ts"
@@ -136,7 +136,7 @@ export class LaneSender implements SettlementListener {
     const now = this.#deps.clock.now()
     const isCounted = this.#deps.outage.ended(this.#lane, tried, start)
     if (tried.outcome.kind === "interrupted" || !isCounted) {
-      endSpan(tried, null, now)
+      endSpan(tried, null)
       this.#lane.gate.ended(probe)
       this.#listener.dueAt(now)
       return this.giveBack([delivery], tried).finally(() => this.#deps.slots.release(slot))
@@ -150,7 +150,7 @@ export class LaneSender implements SettlementListener {
     } catch (error) {
       return this.#outcomeLost(delivery, slot, error)
     } finally {
-      endSpan(tried, change, now)
+      endSpan(tried, change)
     }
     this.#listener.step()
   }
@@ -289,9 +289,15 @@ export class LaneSender implements SettlementListener {
   }
 }
 
-function endSpan({ span, outcome, result }: Tried, change: Change | null, now: number): void {
+function endSpan({ span, outcome, result }: Tried, change: Change | null): void {
   if (span === null) return
-  const { status, nextRetryAt } = change ?? {}
-  const retryDelayMs = status === "failed" && nextRetryAt != null ? nextRetryAt - now : null
+  const retryDelayMs = change !== null && isAttempt(outcome) ? delayAfter(change) : null
   span.ended({ outcome, responseStatus: result?.responseStatus ?? null, change, retryDelayMs })
+}
+
+/** From the time that `settle` took as now: a clock that is read again adds the time between the two. */
+function delayAfter({ status, nextRetryAt, lastAttemptedAt }: Change): number | null {
+  return status === "failed" && nextRetryAt !== null && lastAttemptedAt !== null
+    ? nextRetryAt - lastAttemptedAt
+    : null
 }
