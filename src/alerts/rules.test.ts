@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { expect, test } from "vitest"
 import { defaultsOf, definitionOf, parseRule, RULE_IDS, requireRule } from "./rules.ts"
 
@@ -36,4 +37,16 @@ test.each(RULE_IDS)("the thresholds of %s accept their defaults and both ends of
   for (const [name, { fallback, least, most }] of Object.entries(definitionOf(id).thresholds))
     for (const value of [fallback, least, most])
       expect(parseRule(id, { [name]: value }, "").thresholds[name]).toBe(value)
+})
+
+test("docs/alerts.md has every rule with its severity and its thresholds", () => {
+  const page = readFileSync(new URL("../../docs/alerts.md", import.meta.url), "utf8")
+  const rows = [...page.matchAll(/^\| `([a-z-]+)` \| .+ \| (critical|warning|info) \| (.+) \|$/gm)]
+  const written = rows.map(([, id, severity, thresholds]) => [id, severity, thresholds])
+  const inCode = RULE_IDS.map((id) => {
+    const { severity, thresholds } = definitionOf(id)
+    const texts = Object.entries(thresholds).map(([name, { fallback }]) => `\`${name}\` ${fallback}`)
+    return [id, severity, texts.join(", ")]
+  })
+  expect(written).toEqual(inCode)
 })

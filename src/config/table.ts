@@ -114,7 +114,7 @@ export const SETTINGS = {
   alerts: setting(
     secretObject,
     null,
-    "an object, applied to the store at each start: channels by name, see docs/alerts.md",
+    "an object, applied to the store at each start: channels, rules and settings, see docs/alerts.md",
   ),
   logLevel: setting(oneOf(LOG_LEVELS), "warn", `${LOG_LEVELS.join(", ")}`),
   "egress.allow": setting(words, null, "ranges that webhooks may go to beside public addresses, as CIDRs"),
