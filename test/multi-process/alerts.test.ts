@@ -1,5 +1,5 @@
 /** Alerts of three processes on one PostgreSQL: every transition is made once, and every notification sent once. */
-import { expect, onTestFinished, test } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { MONITOR_INTERVAL_MS } from "../../src/monitor/monitor.ts"
 import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
 import type { Store } from "../../src/store/store.ts"
@@ -8,6 +8,7 @@ import { FailingStore } from "../support/failing-store.ts"
 import { LOOPBACK } from "../support/harness.ts"
 import { migratedDatabase } from "../support/migrated-database.ts"
 import { Receiver } from "../support/receiver.ts"
+import { ownPostgres } from "../support/servers/postgres.ts"
 
 const ENDPOINTS = 12
 
@@ -22,10 +23,10 @@ class Site {
     this.#store = store
   }
 
-  static async start(): Promise<Site> {
+  static async start(store?: string): Promise<Site> {
     const receiver = await Receiver.start()
     onTestFinished(() => receiver.close())
-    return new Site(receiver, await migratedDatabase())
+    return new Site(receiver, store ?? (await migratedDatabase()))
   }
 
   async open(wrapStore?: (store: Store) => Store): Promise<Posthorn> {
@@ -129,4 +130,24 @@ test("a leader that dies between the transition and its notification loses and r
   await site.receiver.arrived("/ops", 1)
   await site.evaluate(5)
   expect(site.told()).toEqual(["alert.firing endpoint-failing 10 and 2"])
+})
+
+test("a database that stops is notified by the leader alone, without the database, and so is its return", async () => {
+  const postgres = await ownPostgres()
+  const site = await Site.start(postgres.url)
+  for (let i = 0; i < 2; i++) await site.open()
+  const [first] = site.processes as [Posthorn]
+  await first.alertChannels.put("ops", { kind: "webhook", url: site.receiver.url("/ops") })
+  await site.evaluate()
+  await postgres.stop("immediate")
+  await site.evaluate(7)
+  expect(site.told()).toEqual(["alert.firing store-unavailable 1 and 0"])
+  await postgres.start()
+  for (const one of site.processes) await vi.waitUntil(async () => (await one.health()).ready, 20_000)
+  await site.evaluate(4)
+  await site.receiver.arrived("/ops", 2)
+  expect(site.told()).toEqual([
+    "alert.firing store-unavailable 1 and 0",
+    "alert.resolved store-unavailable 1 and 0",
+  ])
 })
