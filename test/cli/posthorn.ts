@@ -111,6 +111,11 @@ export class Started {
     return this.#until(() => this.lines.length >= lines)
   }
 
+  /** Resolves when it has written a line like this. */
+  wrote(line: RegExp): Promise<void> {
+    return this.#until(() => this.lines.some((one) => line.test(one)))
+  }
+
   /** Resolves when it has said this on standard error. */
   said(text: string): Promise<void> {
     return this.#until(() => this.#texts.stderr.includes(text))

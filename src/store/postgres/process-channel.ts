@@ -18,7 +18,7 @@ const CHECK_MS = 5000
 const CHECKS_IN_SILENCE = 6
 const COMPLAIN_EVERY_MS = 60_000
 /** How long a close waits for the last notes to be sent. */
-const LAST_NOTES_MS = 1000
+const LAST_NOTES_MS = 500
 
 /** One channel for each schema, so that two installations in one database do not hear each other. */
 const CHANNEL = "'posthorn_' || (SELECT relnamespace FROM pg_class WHERE oid = 'lanes'::regclass)"
@@ -45,7 +45,8 @@ export class PostgresProcessChannel implements ProcessChannel {
   #checks: NodeJS.Timeout | null = null
   #forgetUp: () => void = () => {}
   #complainedAt = Number.NEGATIVE_INFINITY
-  #sending = false
+  /** The notes in flight. A second batch at the same time could overtake them. */
+  #sending: Promise<unknown> | null = null
   #closed = false
 
   constructor(database: Database, logger: Logger) {
@@ -84,6 +85,7 @@ export class PostgresProcessChannel implements ProcessChannel {
     const { promise: deadline, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, LAST_NOTES_MS)
     const send = async () => {
+      await this.#sending
       while (!this.#outgoing.isEmpty) await this.#database.run(NOTIFY, [this.#outgoing.take()])
     }
     // A failure is no news: the database went away before the process did.
@@ -92,20 +94,20 @@ export class PostgresProcessChannel implements ProcessChannel {
   }
 
   #sendSoon(): void {
-    if (this.#gathering === null && !this.#sending) void this.#send()
+    if (this.#gathering === null && this.#sending === null) void this.#send()
   }
 
   async #send(): Promise<void> {
-    this.#sending = true
     this.#silentChecks = 0
     if (this.#echo === "heard") this.#echo = "awaited"
+    this.#sending = this.#database.run(NOTIFY, [this.#outgoing.take()])
     try {
-      await this.#database.run(NOTIFY, [this.#outgoing.take()])
+      await this.#sending
     } catch {
       // Notes are hints: the other processes poll.
       this.#echo = "heard"
     }
-    this.#sending = false
+    this.#sending = null
     if (this.#closed) return
     this.#complain()
     this.#gathering = setTimeout(() => {

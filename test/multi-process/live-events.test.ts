@@ -1,0 +1,124 @@
+/** Live events of several processes on one PostgreSQL: all of them, and a gap where some were lost. */
+import { expect, onTestFinished, test } from "vitest"
+import { DEFAULT_ORG } from "../../src/core/org.ts"
+import { openPosthorn, type Posthorn } from "../../src/posthorn.ts"
+import { EventReader } from "../api/support/event-reader.ts"
+import { ApiServer } from "../api/support/server.ts"
+import { settledEvent } from "../support/events.ts"
+import { FaultProxy } from "../support/fault-proxy.ts"
+import { LOOPBACK } from "../support/harness.ts"
+import { LogLines } from "../support/log-lines.ts"
+import { migratedDatabase } from "../support/migrated-database.ts"
+import { open, Site } from "./site.ts"
+
+const PATIENCE = { timeout: 90_000 }
+
+/** As if this process had settled deliveries. */
+function emit({ context }: Posthorn, count: number): void {
+  for (let n = 0; n < count; n++) {
+    const settled = settledEvent({ status: "dead", deadReason: "gone" }, null)
+    context.events.emit({ ...settled, orgId: DEFAULT_ORG })
+  }
+}
+
+async function readerOn(store: string): Promise<EventReader> {
+  const server = await ApiServer.start({ options: { store, deliver: false } })
+  return EventReader.open(server.url, { key: server.key })
+}
+
+/** Emits until the first event arrives: then the process knows that another one listens. Returns how many were emitted. */
+async function hearing(reader: EventReader, posthorn: Posthorn): Promise<void> {
+  await expect
+    .poll(
+      () => {
+        if (reader.events.length === 0) emit(posthorn, 1)
+        return reader.events.length
+      },
+      { timeout: 20_000 },
+    )
+    .toBeGreaterThan(0)
+}
+
+test("a server has the events of all processes", PATIENCE, async () => {
+  const store = await migratedDatabase()
+  const workers = [await open({ store }), await open({ store })]
+  const reader = await readerOn(store)
+  for (const worker of workers) await hearing(reader, worker)
+  const before = reader.events.length
+  for (const worker of workers) emit(worker, 300)
+  await reader.until(() => reader.events.length >= before + 600)
+  expect(reader.kinds).not.toContain("gap")
+})
+
+test("events that were lost on the way are a gap, with their number", PATIENCE, async () => {
+  const store = await migratedDatabase()
+  const { hostname, port } = new URL(store)
+  const proxy = await FaultProxy.start({ host: hostname, port: Number(port) })
+  onTestFinished(() => proxy.close())
+  const worker = await open({ store })
+  const witness = await open({ store, deliver: false })
+  let heard = 0
+  onTestFinished(witness.on("delivery.dead", () => void heard++))
+  const reader = await readerOn(proxy.through(store))
+  await hearing(reader, worker)
+  await expect.poll(() => heard).toBeGreaterThan(0)
+  const [read, witnessed] = [reader.events.length, heard]
+  proxy.refuse()
+  proxy.reset()
+  emit(worker, 7)
+  await expect.poll(() => heard).toBe(witnessed + 7)
+  proxy.heal()
+  let sent = 7
+  await expect
+    .poll(
+      () => {
+        emit(worker, 1)
+        sent++
+        return reader.kinds
+      },
+      { timeout: 30_000 },
+    )
+    .toContain("gap")
+  await reader.until(() => {
+    const gaps = reader.events.filter(({ kind }) => kind === "gap")
+    const missing = gaps.reduce((sum, { data }) => sum + data.count, 0)
+    return reader.events.length - gaps.length - read + missing === sent
+  })
+  const gap = reader.events.find(({ kind }) => kind === "gap")!
+  expect(gap.data).toMatchObject({ reason: "relay", from: expect.stringMatching(/^[0-9a-f]{12}-\d+-\d+$/) })
+  expect(gap.data.count).toBeGreaterThanOrEqual(7)
+})
+
+test("the last events of a process that stops arrive, without a gap", PATIENCE, async () => {
+  const store = await migratedDatabase()
+  const worker = await openPosthorn({ store, egress: LOOPBACK, logger: "silent", closeTimeoutMs: 0 })
+  const reader = await readerOn(store)
+  await hearing(reader, worker)
+  const before = reader.events.length
+  emit(worker, 2000)
+  await worker.close()
+  await reader.until(() => reader.events.length >= before + 2000)
+  expect(reader.kinds).not.toContain("gap")
+})
+
+test("a worker that was killed is missed in the log of the one that takes over", PATIENCE, async () => {
+  const site = await Site.open({ store: await migratedDatabase() })
+  await site.endpoint("lane")
+  site.receiver.hold("/lane")
+  const killed = await site.worker({ leaseMs: 1000, tells: true })
+  await site.send("lane")
+  await site.receiver.arrived("/lane", 1)
+  const log = new LogLines()
+  const heir = await openPosthorn(
+    { ...site.place, egress: LOOPBACK, logger: log.logger, closeTimeoutMs: 0 },
+    { leaseMs: 1000 },
+  )
+  onTestFinished(() => heir.close())
+  await killed.kill()
+  expect(await log.told("A worker stopped renewing its lease; its lanes are taken over")).toMatchObject({
+    level: 40,
+    worker: expect.stringContaining(`${killed.pid}`),
+    worker_id: expect.any(Number),
+    lanes: 1,
+  })
+})
