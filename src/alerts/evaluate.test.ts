@@ -74,8 +74,15 @@ test("endpoints of Posthorn's own webhooks cause no alerts", () => {
     expect(evaluate(rule, defaultsOf(rule), facts)).toEqual([])
 })
 
-test("a snapshot that lists only some of the endpoints in trouble is not complete", () => {
+test("a snapshot that lists only some of the endpoints that are open or failing is not complete", () => {
   const snapshot = snapshotOf({ troubled: [troubled("failing", DAY)] })
   expect(isComplete(snapshot)).toBe(true)
   expect(isComplete({ ...snapshot, endpoints: { ...snapshot.endpoints, failing: 2 } })).toBe(false)
+  expect(isComplete({ ...snapshot, endpoints: { ...snapshot.endpoints, open: 1 } })).toBe(false)
+})
+
+test("a snapshot that leaves out only paused, disabled and degraded endpoints is complete", () => {
+  const snapshot = snapshotOf({ troubled: [troubled("failing", DAY), troubled("disabled", DAY)] })
+  const endpoints = { ...snapshot.endpoints, disabled: 5000, paused: 5000, degraded: 5000 }
+  expect(isComplete({ ...snapshot, endpoints })).toBe(true)
 })
