@@ -181,3 +181,21 @@ test("an end that the limit withholds is notified when an hour has passed", () =
   expect(site.told(1)).toEqual([])
   expect(site.told(HOUR)).toEqual(["ops resolved 1 ended"])
 })
+
+test("where the limit cuts between an end and a beginning, the group goes on and ends with its last alert", () => {
+  const site = new Site().set(...many(1))
+  site.settings = { perHour: 2 }
+  const first = site.at(0)
+  site.change(end).set(...site.book.alerts, ...many(2).slice(1))
+  const second = site.at(6 * MINUTE)
+  expect(second.map(({ notification: { kind } }) => kind)).toEqual(["firing"])
+  expect(site.told(7 * MINUTE)).toEqual([])
+  site.change(end)
+  const last = site.at(2 * HOUR)
+  expect(last.map(({ notification: { kind, endedAt } }) => [kind, endedAt])).toEqual([
+    ["resolved", NOW + 2 * HOUR],
+  ])
+  const keys = [...first, ...second, ...last].map(({ notification: { groupKey } }) => groupKey)
+  expect([keys.length, new Set(keys).size]).toEqual([3, 1])
+  expect(site.book.groups).toEqual({})
+})

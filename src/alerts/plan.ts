@@ -95,10 +95,11 @@ class Planning {
     const repeated = wanted.filter(({ told }) => told[channel] !== undefined)
     const lastAt = Math.max(...known.map(({ told }) => told[channel]!))
     const isJoining = stillFiring.length > 0 && now - lastAt < GROUP_INTERVAL_MS
-    const isOver = stillFiring.length === 0 && begun.length === 0
 
-    if (ended.length > 0 && (isOver || !isJoining)) this.#tell(channel, rule, "resolved", ended, isOver)
+    // Beginnings before ends. Where the limit cuts between them, the end waits: without the beginnings it would end the group.
     if (begun.length > 0 && !isJoining) this.#tell(channel, rule, "firing", begun, false)
+    const isOver = !this.#knowsOfFiring(channel, rule)
+    if (ended.length > 0 && (isOver || !isJoining)) this.#tell(channel, rule, "resolved", ended, isOver)
     if (begun.length === 0 && repeated.some(({ told }) => now - told[channel]! >= repeatMs))
       this.#tell(channel, rule, "repeated", repeated, false)
     if (begun.length > 0 && this.#isFull(channel)) this.#withhold(channel, begun)
@@ -109,6 +110,12 @@ class Planning {
     const { channels } = rules[alert.rule]
     if (alert.phase !== "firing" || alert.acknowledged !== null) return false
     return (channels === null || channels.includes(channel)) && silenceOf(silences, alert, now) === undefined
+  }
+
+  #knowsOfFiring(channel: string, rule: RuleId): boolean {
+    return [...this.#alerts.values()].some(
+      (alert) => alert.rule === rule && alert.phase === "firing" && alert.told[channel] !== undefined,
+    )
   }
 
   #isFull(channel: string): boolean {
