@@ -14,7 +14,7 @@ import { readAndSave } from "../resources/optimistic.ts"
 import { advance, endAll, forget } from "./alert-state.ts"
 import type { AlertStore, Read } from "./alert-store.ts"
 import type { Board } from "./board.ts"
-import { countedBy, type DeadSource, deathsDue, noticeOf, readDeadGroups } from "./dead-letter-notice.ts"
+import { countedBy, type DeadSource, DeathReader, deathsDue, noticeOf, skipTo } from "./dead-letter-notice.ts"
 import { endingOf, evaluate, isComplete, type StoredRuleId } from "./evaluate.ts"
 import type { LocalAlerts, Surroundings } from "./local-alerts.ts"
 import type { Notifier } from "./notifier.ts"
@@ -150,18 +150,19 @@ export class AlertEvaluator implements MonitorListener {
     const channels: { [name: string]: ChannelUse } = { ...uses }
     const notices: { [name: string]: Board["notices"][string] } = {}
     const outgoing: Outgoing[] = []
+    const reader = new DeathReader(this.#parts.store)
     for (const { name, deadLetters } of known) {
-      const before = countedBy(board.notices[name], dead)
+      const before = countedBy(board.notices[name], dead, now)
       const isOn = enabled && deadLetters && (wanted === null || wanted.includes(name)) && !isSilenced
       // A channel that is switched off is not told later of deaths from before.
-      notices[name] = isOn ? before : { ...before, counted: dead }
+      notices[name] = isOn ? before : skipTo(before, dead, now)
       const deaths = isOn ? deathsDue(before, dead, thresholds.minutes!, now) : 0
       const use = channels[name] ?? { sentAt: [], folded: 0 }
       if (deaths === 0 || use.sentAt.length >= settings.notificationsPerHour) continue
       const key = this.#parts.ids.make("alert", now)
-      const groups = await readDeadGroups(this.#parts.store, Math.max(before.at, now - LONGEST_WINDOW_MS))
-      outgoing.push({ key, channel: name, notification: noticeOf(deaths, groups, severity, key, now) })
-      notices[name] = { counted: dead, at: now }
+      const where = await reader.read(before.since)
+      outgoing.push({ key, channel: name, notification: noticeOf(deaths, where, severity, key, now) })
+      notices[name] = { counted: dead, since: now, at: now }
       channels[name] = { ...use, sentAt: [...use.sentAt, now] }
     }
     return { channels, notices, outgoing }

@@ -60,7 +60,7 @@ const endOf = (endedAt: number | null) =>
   endedAt === null ? "Other alerts of this rule still fire." : "No alert of this rule fires any more."
 
 /** The first ten, and how many more there are. */
-export function listSubjects(
+function listSubjects(
   subjects: readonly NotificationSubject[],
   folded = 0,
 ): Pick<Notification, "subjects" | "more"> {

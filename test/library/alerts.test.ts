@@ -31,7 +31,9 @@ async function evaluate(harness: Harness, times = 1, everyMs = MONITOR_INTERVAL_
 async function told(
   harness: Harness,
   count: number,
-): Promise<{ type: string; data: { rule: string; summary: string } }[]> {
+): Promise<
+  { type: string; data: { rule: string; summary: string; subjects: { detail: string }[]; more: number } }[]
+> {
   const requests = await harness.receiver.arrived("/ops", count)
   return requests.map(({ body }) => JSON.parse(body.toString("utf8")))
 }
@@ -97,10 +99,37 @@ test("a dead letter notifies, with its reason and last error", async () => {
     type: "dead_letters",
     data: { summary: "Dead letters: 1 delivery was given up" },
   })
-  expect(JSON.stringify(notice)).toMatch(/1 dead letter, exhausted: HTTP 500/)
+  expect(JSON.stringify(notice)).toMatch(
+    /1 given up since [^;]+:00:00Z; its newest dead letter: exhausted: HTTP 500/,
+  )
   await evaluate(harness, 30)
   await harness.quiet()
   expect(harness.receiver.to("/ops")).toHaveLength(1)
+})
+
+test("a notice is about the deaths since the last one, not about an older and larger group", async () => {
+  const harness = await site({ alerts: { rules: { "dead-letter": { minutes: 240 } } } })
+  const endpointId = await harness.endpoint(
+    { retry: { delays: [1], maxAttempts: 1, breaker: false } },
+    "/bad",
+  )
+  harness.receiver.always("/bad", 500)
+  for (let i = 0; i < 3; i++) await harness.send()
+  await harness.published("delivery.dead", 3)
+  await evaluate(harness)
+  await told(harness, 1)
+  await harness.quiet()
+  harness.clock.advance(HOUR)
+  harness.receiver.always("/bad", 503)
+  await harness.send()
+  await harness.published("delivery.dead", 4)
+  await evaluate(harness)
+  // The notice is due three hours after the death.
+  await evaluate(harness, 1, 3 * HOUR)
+  const { data } = (await told(harness, 2))[1]!
+  expect(data.summary).toBe("Dead letters: 1 delivery was given up")
+  expect(data).toMatchObject({ more: 0, subjects: [{ name: expect.stringContaining(endpointId) }] })
+  expect(data.subjects[0]!.detail).toMatch(/ given up since .*; its newest dead letter: exhausted: HTTP 503/)
 })
 
 test("a flood of 10 000 dead letters makes a handful of notifications", { timeout: 120_000 }, async () => {
