@@ -40,7 +40,7 @@ class Connection implements ReaderConnection {
     return this.takes > 0
   }
 
-  mayGoOn = () => true
+  mayGoOn = (): Promise<boolean> | boolean => true
 
   end(how: "stop" | "drop"): void {
     this.ended = how
@@ -122,6 +122,47 @@ test("a reader is dropped when the buffer has lost an event that it needs, and n
   expect(elsewhere.ended).toBe(null)
   live.close()
   expect(elsewhere.ended).toBe("drop")
+})
+
+test("a reader that was overtaken is dropped also if another one resumes before that is noticed", async () => {
+  const { live, publish } = start({ events: 20, bytes: 1_000_000 })
+  const blocked = new Connection()
+  const overtaken = live.open(ALL, null, blocked)
+  const id = blocked.chunks[0]!.toString().match(/id: (.*)-0\n/)![1]
+  blocked.takes = 1
+  publish(2)
+  await tick()
+  expect(blocked.numbers).toEqual([1, 2])
+  publish(40)
+  const back = new Connection()
+  live.open(ALL, `${id}-30`, back)
+  expect(blocked.ended).toBe("drop")
+  live.drained(overtaken)
+  expect(blocked.numbers).toEqual([1, 2])
+  expect(back.numbers).toEqual(upTo(42, 31))
+  publish(1)
+  await expect.poll(() => back.numbers).toEqual(upTo(43, 31))
+  live.close()
+})
+
+test("a reader that may not go on is ended at a heartbeat, and cut off if it does not read", async () => {
+  const { clock, live, publish } = start()
+  const [reading, blocked, unknown, allowed] = Array.from({ length: 4 }, () => new Connection())
+  for (const connection of [reading, blocked, unknown, allowed]) live.open(ALL, null, connection!)
+  reading!.mayGoOn = blocked!.mayGoOn = () => false
+  unknown!.mayGoOn = () => Promise.reject(new Error("nobody can be asked"))
+  blocked!.takes = 1
+  publish(1)
+  await tick()
+  clock.advance(15_000)
+  await tick()
+  expect([reading, blocked, unknown, allowed].map((connection) => connection!.ended)).toEqual([
+    "stop",
+    "drop",
+    "stop",
+    null,
+  ])
+  live.close()
 })
 
 test("the buffer is bounded by bytes too: long errors push others out sooner", async () => {

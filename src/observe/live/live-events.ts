@@ -58,6 +58,7 @@ export class LiveEvents {
   /** `lastEventId`: where the reader left off; null: it starts with the next event. Throws `limit_reached` and `closed`. */
   open(filter: LiveFilter, lastEventId: string | null, connection: ReaderConnection): LiveReader {
     if (this.#isClosed) throw new PosthornError("closed", "Posthorn is closing")
+    if (lastEventId !== null) this.#catchUp(filter)
     this.#requireRoom(filter)
     this.#record()
     const { cursor, gap } = this.#resume(lastEventId)
@@ -95,8 +96,14 @@ export class LiveEvents {
   close(): void {
     this.#isClosed = true
     this.#flush()
-    for (const reader of [...this.#readers]) this.#end(reader, reader.isBlocked ? "drop" : "stop")
+    for (const reader of [...this.#readers]) this.#end(reader)
     this.#stop()
+  }
+
+  /** Before a replay takes the place of events that wait: those that the buffer has lost are known only from there. */
+  #catchUp(filter: LiveFilter): void {
+    const group = this.#groups.get(filterKey(filter))
+    if (group !== undefined) this.#flushGroup(group)
   }
 
   #requireRoom({ appIds }: LiveFilter): void {
@@ -111,7 +118,8 @@ export class LiveEvents {
       )
   }
 
-  #end(reader: LiveReader, how: "stop" | "drop"): void {
+  /** A reader that does not read would never get the end of its stream. */
+  #end(reader: LiveReader, how: "stop" | "drop" = reader.isBlocked ? "drop" : "stop"): void {
     this.leave(reader)
     reader.connection.end(how)
   }
@@ -205,11 +213,13 @@ export class LiveEvents {
   #flush(): void {
     this.#flushing = null
     this.#flushedAt = performance.now()
+    for (const group of [...this.#groups.values()]) this.#flushGroup(group)
+  }
+
+  #flushGroup(group: ReaderGroup): void {
     const { last, first } = this.#buffer
-    for (const group of [...this.#groups.values()]) {
-      for (const reader of group.readers) if (!reader.isBlocked) reader.pump(last)
-      for (const reader of group.trim(first)) this.#drop(reader)
-    }
+    for (const reader of group.readers) if (!reader.isBlocked) reader.pump(last)
+    for (const reader of group.trim(first)) this.#drop(reader)
   }
 
   #scheduleHeartbeat(): void {
@@ -222,9 +232,18 @@ export class LiveEvents {
 
   async #beat(reader: LiveReader): Promise<void> {
     if (reader.missedHeartbeat()) return this.#drop(reader)
-    if (!(await reader.connection.mayGoOn())) return this.#end(reader, "stop")
-    if (!reader.isBlocked && this.#readers.has(reader))
-      reader.write(heartbeatText(this.#buffer.idOf(reader.cursor)))
+    const mayGoOn = await isAllowed(reader.connection)
+    if (!this.#readers.has(reader)) return
+    if (!mayGoOn) return this.#end(reader)
+    if (!reader.isBlocked) reader.write(heartbeatText(this.#buffer.idOf(reader.cursor)))
+  }
+}
+
+async function isAllowed(connection: ReaderConnection): Promise<boolean> {
+  try {
+    return await connection.mayGoOn()
+  } catch {
+    return false
   }
 }
 

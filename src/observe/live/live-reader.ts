@@ -5,7 +5,7 @@ import type { ReaderGroup } from "./reader-group.ts"
 export interface ReaderConnection {
   /** False: no more until `drained` is called. The bytes are taken in any case. */
   write(bytes: Buffer): boolean
-  /** Called with each heartbeat: false ends the stream, because the reader may not read any more. */
+  /** Called with each heartbeat: false, or an error, ends the stream, because the reader may not read any more. */
   mayGoOn(): Promise<boolean> | boolean
   /** `stop`: after the bytes in flight. `drop`: at once, since the reader does not read. */
   end(how: "stop" | "drop"): void
