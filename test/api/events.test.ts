@@ -72,7 +72,10 @@ test("a stream is narrowed by application, endpoint and kind, several of each", 
   const apps = { acme: await created("acme"), globex: await created("globex"), other: await created("other") }
   const both = await open("?app_id=acme&app_id=globex&kind=delivery.delivered")
   const endpoint = await open(`?endpoint_id=${apps.globex.endpointId},${apps.other.endpointId}`)
-  const uid = await open("?app_id=acme&endpoint_id=acme-main&kind=delivery.dead,delivery.attempt")
+  // An application that is named twice is one.
+  const uid = await open(
+    `?app_id=acme,${apps.acme.id}&endpoint_id=acme-main&kind=delivery.dead,delivery.attempt`,
+  )
   for (const app of ["acme", "globex", "other"]) await send(app)
   await both.until(() => both.events.length === 2)
   await endpoint.until(() => endpoint.events.length === 4)
@@ -161,7 +164,8 @@ test("a stream that was cut resumes without loss and without duplicates", async 
 })
 
 test("events that the buffer no longer has are a gap, and those after it follow", async () => {
-  const { open, emit } = await start()
+  const { created, open, emit, key } = await start()
+  await created("acme")
   const reader = await open()
   emit(1)
   await reader.until(() => reader.events.length === 1)
@@ -173,6 +177,15 @@ test("events that the buffer no longer has are a gap, and those after it follow"
   expect(kind).toBe("gap")
   expect(data).toMatchObject({ reason: "overflow", from: reader.lastEventId, to: id, count: 100 })
   expect(back.events[1]!.id).toBe(id.replace(/\d+$/, (n) => `${Number(n) + 1}`))
+  // The number counts events of all tenants: a customer is not told.
+  for (const { token } of [
+    await key({ scope: "read", appId: "acme" }),
+    await key({ scope: "admin" }, "org_other"),
+  ]) {
+    const customer = await open("", token, reader.lastEventId)
+    await customer.until(() => customer.events.length === 1)
+    expect(customer.events[0]!.data).toMatchObject({ type: "gap", reason: "overflow", count: null })
+  }
 })
 
 test("after a restart, and after a minute without a reader, a reader is told that events are missing", async () => {

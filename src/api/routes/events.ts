@@ -2,6 +2,7 @@
 import type { FastifyRequest } from "fastify"
 import { hasCode, invalid, notFound } from "../../core/errors.ts"
 import { isId } from "../../core/ids.ts"
+import { DEFAULT_ORG } from "../../core/org.ts"
 import { parseEventId } from "../../observe/event-id.ts"
 import { LIVE_KINDS, type LiveFilter } from "../../observe/live/live-filter.ts"
 import type { Tenant } from "../../tenant.ts"
@@ -122,7 +123,8 @@ async function filterOf({ orgId, appId }: Caller, tenant: Tenant, query: EventQu
   const named = await Promise.all(apps.map(async (app) => idOfApplication(tenant, app, appId)))
   const appIds = appId === null ? unlessEmpty(named) : [appId]
   const endpointIds = await Promise.all(endpoints.map((one) => idOfEndpoint(tenant, one, appIds)))
-  return { orgId, appIds, endpointIds: unlessEmpty(endpointIds), kinds: unlessEmpty(kinds) }
+  const seesCounts = orgId === DEFAULT_ORG && appId === null
+  return { orgId, appIds, endpointIds: unlessEmpty(endpointIds), kinds: unlessEmpty(kinds), seesCounts }
 }
 
 async function idOfApplication(tenant: Tenant, name: string, only: string | null): Promise<string> {
@@ -141,6 +143,7 @@ async function idOfEndpoint(tenant: Tenant, name: string, appIds: LiveFilter["ap
   return endpoint.id
 }
 
+/** Each once: a uid and an id may name the same. */
 function unlessEmpty(names: readonly string[]): readonly string[] | null {
-  return names.length === 0 ? null : names
+  return names.length === 0 ? null : [...new Set(names)]
 }

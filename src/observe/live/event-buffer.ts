@@ -25,6 +25,12 @@ export class BufferedEvent {
     this.bytes = EVENT_BYTES + 2 * errorLength(event)
   }
 
+  /** The same, if it is a gap, without the number of events that are missing. */
+  get withoutCount(): BufferedEvent {
+    const { event } = this
+    return event.type === "gap" ? new BufferedEvent(this.#id, this.number, { ...event, count: null }) : this
+  }
+
   /** Made once for all readers, and only if there is one who gets the event. */
   get text(): string {
     this.#text ??= eventText(this.#id, this.event)

@@ -9,7 +9,7 @@ import type { BufferLimits } from "./event-buffer.ts"
 import { LiveEvents } from "./live-events.ts"
 import type { ReaderConnection } from "./live-reader.ts"
 
-const ALL = { orgId: DEFAULT_ORG, appIds: null, endpointIds: null, kinds: null }
+const ALL = { orgId: DEFAULT_ORG, appIds: null, endpointIds: null, kinds: null, seesCounts: true }
 
 function start(limits: BufferLimits = { events: 100, bytes: 1_000_000 }) {
   const clock = new TestClock()
@@ -178,6 +178,43 @@ test("the buffer is bounded by bytes too: long errors push others out sooner", a
   live.open(ALL, `${id}-1`, back)
   expect(Buffer.concat(back.chunks).toString()).toContain('"reason":"overflow"')
   expect(back.numbers).toEqual([7, ...upTo(10, 8)])
+  live.close()
+})
+
+test("only readers who see all counts are told how many events are missing", async () => {
+  const { live, bus, publish } = start({ events: 20, bytes: 1_000_000 })
+  const [operator, customer] = [new Connection(), new Connection()]
+  const filters = [ALL, { ...ALL, seesCounts: false }]
+  live.open(filters[0]!, null, operator)
+  live.open(filters[1]!, null, customer)
+  bus.publish({ type: "gap", reason: "relay", from: "a", to: "b", count: 7, at: 0 })
+  await tick()
+  const id = operator.chunks[0]!.toString().match(/id: (.*)-0\n/)![1]
+  publish(10)
+  const replayed = [new Connection(), new Connection()]
+  for (const [n, connection] of replayed.entries()) live.open(filters[n]!, `${id}-0`, connection)
+  publish(30)
+  const overtaken = [new Connection(), new Connection()]
+  for (const [n, connection] of overtaken.entries()) live.open(filters[n]!, `${id}-0`, connection)
+  const counts = [operator, customer, ...replayed, ...overtaken].map(({ chunks }) =>
+    Buffer.concat(chunks)
+      .toString()
+      .match(/"count":(\w+)/)!
+      .at(1),
+  )
+  expect(counts).toEqual(["7", "null", "7", "null", "21", "null"])
+  live.close()
+})
+
+test("a tenant other than the operator's cannot take the places of all readers", () => {
+  const { live } = start()
+  const tenant = { ...ALL, orgId: "org_2" }
+  for (let n = 0; n < 1000; n++)
+    live.open(n % 2 ? tenant : { ...tenant, appIds: [`app_${n}`, "app_2"] }, null, new Connection())
+  expect(() => live.open(tenant, null, new Connection())).toThrow(/1000 readers .* of this organization/)
+  expect(() => live.open({ ...tenant, appIds: ["app_3"] }, null, new Connection())).toThrow(/1000 readers/)
+  live.open({ ...ALL, orgId: "org_3" }, null, new Connection())
+  live.open(ALL, null, new Connection())
   live.close()
 })
 

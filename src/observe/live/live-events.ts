@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto"
 import type { Clock, Timer } from "../../core/clock.ts"
 import { PosthornError } from "../../core/errors.ts"
+import { DEFAULT_ORG } from "../../core/org.ts"
 import type { EventBus } from "../event-bus.ts"
 import { parseEventId } from "../event-id.ts"
 import type { Instruments } from "../instruments.ts"
@@ -22,7 +23,8 @@ const LINGER_MS = 60_000
 /** At the highest rate, half a second and more; usually many minutes. */
 export const BUFFER_LIMITS: BufferLimits = { events: 20_000, bytes: 16_777_216 }
 const MOST_READERS = 2000
-/** So that the owner of one application cannot take all of them. */
+/** So that neither another tenant than the operator's nor the owner of one application can take all of them. */
+const MOST_READERS_OF_A_TENANT = 1000
 const MOST_READERS_OF_AN_APPLICATION = 200
 /** A write to each reader takes some 10 µs: with many readers, events of this time for each of them go together. */
 const GATHER_MS_FOR_A_READER = 0.1
@@ -61,7 +63,7 @@ export class LiveEvents {
     if (lastEventId !== null) this.#catchUp(filter)
     this.#requireRoom(filter)
     this.#record()
-    const { cursor, gap } = this.#resume(lastEventId)
+    const { cursor, gap } = this.#resume(lastEventId, filter)
     const group = this.#groupFor(filter)
     const reader = new LiveReader(connection, group, cursor)
     if (cursor < this.#buffer.last) this.#replay(group, cursor)
@@ -106,16 +108,20 @@ export class LiveEvents {
     if (group !== undefined) this.#flushGroup(group)
   }
 
-  #requireRoom({ appIds }: LiveFilter): void {
-    if (this.#readers.size >= MOST_READERS)
-      throw new PosthornError("limit_reached", `${MOST_READERS} readers of live events are connected`)
-    if (appIds?.length !== 1) return
-    const groups = [...(this.#bySubject.get(appIds[0]!) ?? [])]
-    if (groups.reduce((sum, { readers }) => sum + readers.size, 0) >= MOST_READERS_OF_AN_APPLICATION)
-      throw new PosthornError(
-        "limit_reached",
-        `${MOST_READERS_OF_AN_APPLICATION} readers of live events of this application are connected`,
-      )
+  #requireRoom({ orgId, appIds }: LiveFilter): void {
+    const require = (most: number, groups: Iterable<ReaderGroup>, whose: string) => {
+      const connected = [...groups].reduce((sum, { readers }) => sum + readers.size, 0)
+      if (connected >= most)
+        throw new PosthornError("limit_reached", `${most} readers of live events${whose} are connected`)
+    }
+    const groups = [...this.#groups.values()]
+    require(MOST_READERS, groups, "")
+    if (orgId !== DEFAULT_ORG) {
+      const ofTenant = groups.filter(({ filter }) => filter.orgId === orgId)
+      require(MOST_READERS_OF_A_TENANT, ofTenant, " of this organization")
+    }
+    if (appIds?.length === 1)
+      require(MOST_READERS_OF_AN_APPLICATION, this.#bySubject.get(appIds[0]!) ?? [], " of this application")
   }
 
   /** A reader that does not read would never get the end of its stream. */
@@ -150,11 +156,15 @@ export class LiveEvents {
     this.#buffer = this.#newBuffer()
   }
 
-  #resume(lastEventId: string | null): { readonly cursor: number; readonly gap: GapEvent | null } {
+  #resume(
+    lastEventId: string | null,
+    { seesCounts }: LiveFilter,
+  ): { readonly cursor: number; readonly gap: GapEvent | null } {
     const { last, first } = this.#buffer
     const id = lastEventId === null ? null : parseEventId(lastEventId)
     if (id === null) return { cursor: last, gap: null }
-    const lost = (reason: GapEvent["reason"], cursor: number, count: number | null) => {
+    const lost = (reason: GapEvent["reason"], cursor: number, missing: number | null) => {
+      const count = seesCounts ? missing : null
       const to = this.#buffer.idOf(cursor)
       const at = this.#parts.clock.now()
       return { cursor, gap: { type: "gap", reason, from: lastEventId!, to, count, at } as const }

@@ -13,11 +13,17 @@ export interface LiveFilter {
   readonly appIds: readonly string[] | null
   readonly endpointIds: readonly string[] | null
   readonly kinds: readonly string[] | null
+  /** Whether gaps say how many events are missing: events of all tenants are counted, which is only the operator's business. */
+  readonly seesCounts: boolean
 }
 
 /** Filters with the same text let the same events through. */
-export function filterKey({ orgId, appIds, endpointIds, kinds }: LiveFilter): string {
-  return JSON.stringify([orgId, ...[appIds, endpointIds, kinds].map((list) => list && [...list].sort())])
+export function filterKey({ orgId, appIds, endpointIds, kinds, seesCounts }: LiveFilter): string {
+  return JSON.stringify([
+    orgId,
+    seesCounts,
+    ...[appIds, endpointIds, kinds].map((list) => list && [...list].sort()),
+  ])
 }
 
 export function matches({ orgId, appIds, endpointIds, kinds }: LiveFilter, event: PublicEvent): boolean {

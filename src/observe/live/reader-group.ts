@@ -24,12 +24,12 @@ export class ReaderGroup {
   }
 
   add(event: BufferedEvent): void {
-    this.#waiting.push(event)
+    this.#waiting.push(this.#seen(event))
   }
 
   /** In place of those that wait. */
   replay(events: BufferedEvent[]): void {
-    this.#waiting = events
+    this.#waiting = events.map((event) => this.#seen(event))
     this.#latest = null
   }
 
@@ -59,6 +59,10 @@ export class ReaderGroup {
     if (sent > 0) this.#waiting.splice(0, sent)
     this.#latest = null
     return overtaken
+  }
+
+  #seen(event: BufferedEvent): BufferedEvent {
+    return this.filter.seesCounts ? event : event.withoutCount
   }
 
   /** By bisection: a reader that lags behind has thousands of events before it. */
