@@ -31,3 +31,13 @@ test("a gap says how many events are missing at most, if that is known", () => {
   )
   expect(of({ type: "gap", reason: "relay", count: null }).at(-1)![0]).toBe("events are missing (relay)")
 })
+
+test("an event of another version, without its times, is a line too", () => {
+  const line = eventLine({ type: "endpoint.breaker.opened", ...ENDPOINT } as PublicEvent)
+  expect(line.map(([text]) => text)).toEqual([
+    "-".padEnd(24),
+    "endpoint.breaker.opened   ",
+    "ep_1",
+    "open until it is reset, 6 failures in a row: HTTP 500: no",
+  ])
+})

@@ -4,18 +4,19 @@ import type { Piece } from "./output.ts"
 import { time } from "./table.ts"
 import { spanText } from "./time-flags.ts"
 
+const TIME_WIDTH = new Date(0).toISOString().length
 const KIND_WIDTH = "endpoint.breaker.half_open".length
 
 export function eventLine(event: PublicEvent): Piece[] {
   const { text, mood } = described(event)
   const subject: Piece[] = "webhook_id" in event ? [[event.webhook_id, null]] : []
   if ("message_id" in event) subject.push([event.message_id, null], [event.event_type, null])
-  return [
-    [new Date(event.at).toISOString(), null],
-    [event.type.padEnd(KIND_WIDTH), mood],
-    ...subject,
-    [text, null],
-  ]
+  return [[timeText(event.at), null], [event.type.padEnd(KIND_WIDTH), mood], ...subject, [text, null]]
+}
+
+/** A server of another version may send an event without a time. */
+function timeText(ms: number): string {
+  return toDate(ms)?.toISOString() ?? "-".padEnd(TIME_WIDTH)
 }
 
 interface Described {
@@ -81,6 +82,8 @@ function until(at: number, now: number): string {
   return spanText(Math.max(0, Math.round((at - now) / 1000)))
 }
 
+/** Null also for a time that is missing or is none. */
 function toDate(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms)
+  const date = new Date(ms ?? Number.NaN)
+  return Number.isNaN(date.getTime()) ? null : date
 }

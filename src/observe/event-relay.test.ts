@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import { settledEvent } from "../../test/support/events.ts"
 import { EventBus } from "./event-bus.ts"
 import { EventRelay } from "./event-relay.ts"
-import { type Note, noProcessChannel } from "./process-channel.ts"
+import { type Note, noProcessChannel, toNote } from "./process-channel.ts"
 import { RelayPositions } from "./relay-positions.ts"
 
 const SILENT = pino({ level: "silent" })
@@ -108,6 +108,36 @@ test("an event that is lost, and is the last one, is a gap when its process says
   at(10_000)
   here.hear({ kind: "listening" })
   expect(heard).toEqual(["gap relay 1"])
+})
+
+test("an event of a type that this version does not know is a gap, and is not passed to listeners", () => {
+  const { there, heard } = pair()
+  const [first, second] = [1, 2].map((n) => ({ relay_id: `0123456789ab-1-${n}`, at: 5 }))
+  const strange = [
+    { ...second, type: "delivery.lost" },
+    { ...second, type: "delivery.dead\nevent: delivery.delivered" },
+    { ...second, type: "gap", reason: "relay", from: "a", to: "b", count: 1 },
+    { ...second, type: "gateway:webhooks" },
+    { ...second, type: "delivery.dead", at: undefined },
+    { ...second, type: "delivery.dead", last_error: { length: -1e9 } },
+    { type: "relay.position" },
+    null,
+  ]
+  const events = [
+    { ...first, type: "delivery.dead", last_error: null },
+    ...strange,
+    { type: "relay.position", relay_id: second!.relay_id },
+  ]
+  there.hear(toNote({ kind: "events", events }) as never)
+  expect(heard).toEqual(["delivery.dead", "gap relay 1"])
+  expect(toNote({ kind: "events", events: strange })).toBe(null)
+})
+
+test("a late word of an earlier epoch is no news", () => {
+  const positions = new RelayPositions()
+  positions.event({ process: "a", epoch: 2, number: 3 }, 0)
+  expect(positions.event({ process: "a", epoch: 1, number: 70 }, 0)).toBe(null)
+  expect(positions.event({ process: "a", epoch: 2, number: 4 }, 0)).toBe(null)
 })
 
 test("events of a time in which a process did not know that another listens are a gap", () => {

@@ -1,5 +1,5 @@
 /** Notes between the processes that share a store. Each is a hint: a lost note delays a delivery until the next poll. */
-import type { PublicEvent } from "./public-events.ts"
+import { EVENT_NAMES, type PublicEvent, TOPIC } from "./public-events.ts"
 
 export type Note =
   /** Lanes may be due. */
@@ -38,31 +38,48 @@ export const noProcessChannel: ProcessChannel = {
   async close() {},
 }
 
-/** Null: not a note. Other programs and other versions of Posthorn can write to the channel. */
+/**
+ * Null: not a note. Other programs and other versions of Posthorn can write to the channel. Events that this version does not know are
+ * left out; their numbers are missing then, which is a gap for the listeners.
+ */
 export function toNote(value: unknown): Note | null {
   const note = value as Partial<Record<string, unknown>> | null
-  const isId = (id: unknown) => typeof id === "string"
-  const isIdOrNone = (id: unknown) => id === undefined || isId(id)
-  const isEvent = (event: unknown) => {
-    const { type, relay_id: id } = (event ?? {}) as { type?: unknown; relay_id?: unknown }
-    return typeof type === "string" && isIdOrNone(id)
-  }
-  const isNote = () => {
-    switch (note?.kind as Note["kind"] | undefined) {
-      case "due":
-      case "tasks":
-      case "asking":
-      case "listening":
-        return true
-      case "changed":
-        return isId(note!.endpointId) && isId(note!.appId)
-      case "recall":
-        return isIdOrNone(note!.endpointId) && isIdOrNone(note!.appId)
-      case "events":
-        return Array.isArray(note!.events) && note!.events.every(isEvent)
-      default:
-        return false
+  switch (note?.kind as Note["kind"] | undefined) {
+    case "due":
+    case "tasks":
+    case "asking":
+    case "listening":
+      return value as Note
+    case "changed":
+      return isText(note!.endpointId) && isText(note!.appId) ? (value as Note) : null
+    case "recall":
+      return isTextOrNone(note!.endpointId) && isTextOrNone(note!.appId) ? (value as Note) : null
+    case "events": {
+      const events = Array.isArray(note!.events) ? note!.events.filter(isRelayed) : []
+      return events.length === 0 ? null : { kind: "events", events }
     }
+    default:
+      return null
   }
-  return isNote() ? (value as Note) : null
+}
+
+/** A gap is never passed on: each process finds its own. */
+const RELAYED_TYPES: ReadonlySet<unknown> = new Set(
+  EVENT_NAMES.filter((name) => name !== TOPIC && name !== "gap"),
+)
+const MARKS: ReadonlySet<unknown> = new Set<RelayMark["type"]>(["relay.position", "relay.leaving"])
+
+function isRelayed(value: unknown): value is RelayedEvent {
+  const { type, relay_id: id, at, error, last_error: lastError } = (value ?? {}) as Record<string, unknown>
+  if (MARKS.has(type)) return isText(id)
+  const isWhole = typeof at === "number" && [error ?? undefined, lastError ?? undefined].every(isTextOrNone)
+  return RELAYED_TYPES.has(type) && isWhole && isTextOrNone(id)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string"
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value === undefined || isText(value)
 }

@@ -45,7 +45,8 @@ export class RelayPositions {
   /** `before` is the number up to which all events should have been heard. */
   #reached(id: EventId, before: number, nowMs: number): GapEvent | null {
     const known = this.#heard.get(id.process)?.last
-    const isNewer = known === undefined || id.epoch > known.epoch || id.number >= known.number
+    const isNewer =
+      known === undefined || (id.epoch === known.epoch ? id.number >= known.number : id.epoch > known.epoch)
     this.#heard.set(id.process, { last: isNewer ? id : known, atMs: nowMs })
     if (known === undefined || !isNewer) return null
     // The process began to count anew: for a while it did not know that this process listens.
