@@ -80,6 +80,11 @@ export function figuresOf(quick: boolean): readonly Figure[] {
       condition: "p99 of 100 endpoints beside 900 that fail ÷ without them, SQLite, 500 a second",
     },
     { name: "observe.metrics.ratio", atLeast: 0.95, condition: "metrics on ÷ off, SQLite, 100 endpoints" },
+    {
+      name: "observe.traces.ratio",
+      atLeast: 0.95,
+      condition: "traces, 1 % sampled ÷ off, SQLite, 100 endpoints",
+    },
     { name: "thread.ratio", condition: "SQLite on its own thread ÷ on the main thread, 1 endpoint" },
   ]
 }
