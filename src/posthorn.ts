@@ -351,8 +351,8 @@ export class Posthorn extends Tenant {
   async #close(): Promise<void> {
     const { engine, monitor, liveEvents, tenantWebhooks, eventRelay, backend } = this.#parts
     const { alerting, guard, router, closeTimeoutMs } = this.#parts
-    await alerting.local.close()
-    await Promise.all([monitor?.stop(), engine?.stop(closeTimeoutMs)])
+    const alertsClosed = alerting.local.close(closeTimeoutMs)
+    await Promise.all([alertsClosed, monitor?.stop(), engine?.stop(closeTimeoutMs)])
     await engine?.transport.close()
     // Without an engine, and in tests with another transport, it still sends tests of channels.
     await router.close()

@@ -8,9 +8,10 @@ import type { Ids } from "../core/ids.ts"
 import type { Logger } from "../observe/log.ts"
 import { type Alert, advance, endAll, forget } from "./alert-state.ts"
 import type { StoredSilence } from "./alert-store.ts"
+import { DirectOutbox } from "./direct-outbox.ts"
 import type { Subject } from "./evaluate.ts"
 import type { NotifiedChannel, Notifier } from "./notifier.ts"
-import { type Book, type Outgoing, plan } from "./plan.ts"
+import { type Book, plan } from "./plan.ts"
 import type { RuleId, RuleSettings } from "./rules.ts"
 import type { AlertSettings } from "./settings.ts"
 import { bytesText, percentText, spanText } from "./texts.ts"
@@ -43,13 +44,14 @@ export class LocalAlerts {
   readonly #parts: LocalParts
   #surroundings: Surroundings | null = null
   #book: Book = { alerts: [], groups: {}, channels: {} }
-  #outbox: readonly Outgoing[] = []
+  readonly #outbox: DirectOutbox
   #failure: { readonly since: number; readonly error: string } | null = null
   #running: Promise<void> = Promise.resolve()
   #isClosed = false
 
   constructor(parts: LocalParts) {
     this.#parts = parts
+    this.#outbox = new DirectOutbox(parts)
   }
 
   get alerts(): readonly Alert[] {
@@ -88,13 +90,23 @@ export class LocalAlerts {
       alerts,
     )
     this.#book = { ...this.#book, alerts: ended }
-    void this.#queue(async () => this.#send(now))
+    void this.#queue(async () => this.#tell(now))
   }
 
-  /** No notification about an alert that ends with the process: a successor may continue it. */
-  async close(): Promise<void> {
+  /**
+   * No notification about an alert that ends with the process: a successor may continue it. Waits for notifications in flight at most
+   * for `limitMs`.
+   */
+  async close(limitMs: number): Promise<void> {
     this.#isClosed = true
     await this.#running
+    await this.#outbox.close(limitMs)
+  }
+
+  /** No notification is on its way any more. */
+  async settled(): Promise<void> {
+    await this.#running
+    await this.#outbox.settled()
   }
 
   #run(): Promise<void> {
@@ -104,7 +116,7 @@ export class LocalAlerts {
       this.#advance("store-unavailable", this.#storeSubjects(now), "the store works again", now)
       if (this.#parts.diskSpace !== null)
         this.#advance("disk-space", await this.#diskSubjects(now), "there is enough space again", now)
-      await this.#send(now)
+      this.#tell(now)
     })
   }
 
@@ -162,35 +174,18 @@ export class LocalAlerts {
     return [{ key: "", name: "the disk of the store", since: now, detail }]
   }
 
-  async #send(now: number): Promise<void> {
+  #tell(now: number): void {
     if (this.#surroundings === null) return
     const { settings, channels } = this.#surroundings
-    const { notifier, logger, ids } = this.#parts
     const { book, outgoing } = plan(this.#book, {
       ...this.#surroundings,
       channels: channels.map(({ name }) => name),
       repeatMs: settings.repeatHours * 3_600_000,
       perHour: settings.notificationsPerHour,
       now,
-      newKey: () => ids.make("alert", now),
+      newKey: () => this.#parts.ids.make("alert", now),
     })
     this.#book = { ...book, alerts: forget(book.alerts, now) }
-    const left: Outgoing[] = []
-    for (const one of [...this.#outbox, ...outgoing]) {
-      try {
-        await notifier.sendNow(one.channel, one.notification)
-      } catch (error) {
-        left.push(one)
-        const { channel, notification } = one
-        logger.error(
-          { err: error, channel, rule: notification.rule },
-          `${notification.summary}; ${channel} was not notified: ${describe(error)}`,
-        )
-      }
-    }
-    this.#outbox = left.slice(-MOST_WAITING)
+    this.#outbox.add(outgoing)
   }
 }
-
-/** Notifications that wait for their channel to work again. */
-const MOST_WAITING = 50

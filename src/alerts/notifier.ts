@@ -7,10 +7,15 @@ export interface NotifiedChannel {
   readonly deadLetters: boolean
 }
 
+/** `permanent`: refused for good, or the channel does not exist any more. */
+export type DirectResult =
+  | { readonly outcome: "delivered" }
+  | { readonly outcome: "transient" | "permanent"; readonly detail: string }
+
 export interface Notifier {
   channels(): Promise<readonly NotifiedChannel[]>
   /** Accepts the notification for delivery, once for each key. A channel that does not exist any more is skipped. */
   notify(channels: readonly string[], notification: Notification, idempotencyKey: string): Promise<void>
-  /** Sends without the store, to a channel that was read before. Rejects when the notification was not delivered. */
-  sendNow(channel: string, notification: Notification): Promise<void>
+  /** Sends without the store, to a channel that was read before. Rejects for a fault of our own, such as a store that cannot be read. */
+  sendNow(channel: string, notification: Notification): Promise<DirectResult>
 }

@@ -318,11 +318,35 @@ test("a notification can be sent while the store is down, to the channels that w
   isDown = false
   expect(await notifier.channels()).toEqual([{ name: "hook", deadLetters: true }])
   isDown = true
-  await notifier.sendNow("hook", notificationOf())
+  expect(await notifier.sendNow("hook", notificationOf())).toEqual({ outcome: "delivered" })
   expect(harness.receiver.to("/hook")).toHaveLength(1)
   harness.receiver.always("/hook", 500)
-  await expect(notifier.sendNow("hook", notificationOf())).rejects.toThrow("The receiver answered 500")
+  expect(await notifier.sendNow("hook", notificationOf())).toMatchObject({
+    outcome: "transient",
+    detail: expect.stringContaining("The receiver answered 500"),
+  })
   isDown = false
+})
+
+test("a direct notification tells a refusal for good, and a channel that is gone, from what passes", async () => {
+  const harness = await Harness.start()
+  const { alertChannels, notifier } = harness.posthorn
+  await alertChannels.put("chat", { kind: "slack", url: harness.receiver.url("/chat") })
+  const outcomeOf = async (status: number) => {
+    harness.receiver.always("/chat", status)
+    return (await notifier.sendNow("chat", notificationOf())).outcome
+  }
+  expect([await outcomeOf(200), await outcomeOf(403), await outcomeOf(429), await outcomeOf(503)]).toEqual([
+    "delivered",
+    "permanent",
+    "transient",
+    "transient",
+  ])
+  await alertChannels.delete("chat")
+  expect(await notifier.sendNow("chat", notificationOf())).toMatchObject({
+    outcome: "permanent",
+    detail: expect.stringContaining("does not exist"),
+  })
 })
 
 function down(): Error {

@@ -7,7 +7,9 @@ import type { AlertChannelKind } from "../../core/alert-channel-kinds.ts"
 import { bytesOfText } from "../../core/bytes.ts"
 import { hasCode, notFound } from "../../core/errors.ts"
 import { NOTIFICATIONS_ORG } from "../../core/org.ts"
+import { judge } from "../../core/outcome.ts"
 import { parsePolicy } from "../../core/parse-policy.ts"
+import type { Policy } from "../../core/policy.ts"
 import { Target } from "../../engine/target.ts"
 import type { EventSubscriber, InternalEvent } from "../../observe/event-stream.ts"
 import type { Logger } from "../../observe/log.ts"
@@ -15,10 +17,10 @@ import type { ResourceContext } from "../../resources/resource-context.ts"
 import { Tenant } from "../../tenant.ts"
 import { NOTIFY_SCHEME, type NotifyTransport } from "../../transport/notify/notify.ts"
 import type { Outgoing } from "../../transport/notify/outgoing.ts"
-import type { OutboundRequest } from "../../transport/transport.ts"
+import type { OutboundRequest, TransportResult } from "../../transport/transport.ts"
 import { VERSION } from "../../version.ts"
 import type { Notification } from "../notification.ts"
-import type { NotifiedChannel, Notifier } from "../notifier.ts"
+import type { DirectResult, NotifiedChannel, Notifier } from "../notifier.ts"
 import { compose } from "./compose.ts"
 import { explain, type NotificationResult } from "./explain.ts"
 import { writePayload } from "./payload.ts"
@@ -46,6 +48,7 @@ export interface ChannelNotifierParts
 /** A channel that can be sent to without the store. */
 interface Loaded extends StoredChannel {
   readonly target: Target
+  readonly policy: Policy
 }
 
 export class ChannelNotifier implements Notifier, EventSubscriber {
@@ -98,30 +101,42 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
     return known.map(({ name, settings }) => ({ name, deadLetters: settings.deadLetters }))
   }
 
-  /** Past the engine. Rejects when the notification was not delivered. */
-  async sendNow(name: string, notification: Notification): Promise<void> {
-    const { delivered, detail } = await this.#attempt(
-      this.#loaded.get(name) ?? (await this.#find(name)),
-      notification,
-    )
-    if (!delivered) throw new Error(detail)
+  /** Past the engine. Judges answers as the engine would. */
+  async sendNow(name: string, notification: Notification): Promise<DirectResult> {
+    const channel = this.#loaded.get(name) ?? (await this.#find(name))
+    if (channel === null) return { outcome: "permanent", detail: "the channel does not exist any more" }
+    const { outcome, sent } = await this.#attempt(channel, notification)
+    const verdict = outcome.kind === "interrupted" ? "retry" : judge(outcome, channel.policy)
+    const isFinal = verdict !== "delivered" && verdict !== "retry"
+    this.#count(channel, outcome, verdict === "delivered" ? "delivered" : isFinal ? "dead" : "failed")
+    if (verdict === "delivered") return { outcome: "delivered" }
+    return { outcome: isFinal ? "permanent" : "transient", detail: sent.detail }
   }
 
-  /** As `sendNow`, with the channel as it is stored now. */
+  /** Past the engine, once, with the channel as it is stored now. */
   async test(name: string, notification: Notification): Promise<NotificationResult> {
-    return this.#attempt(await this.#find(name), notification)
+    const channel = await this.#find(name)
+    if (channel === null) throw notFound("channel", name)
+    const { outcome, sent } = await this.#attempt(channel, notification)
+    this.#count(channel, outcome, sent.delivered ? "delivered" : "dead")
+    return sent
   }
 
-  async #attempt({ settings, target }: Loaded, notification: Notification): Promise<NotificationResult> {
-    const { clock, ids, instruments, transport } = this.#parts
+  async #attempt({ settings, target }: Loaded, notification: Notification) {
+    const { clock, ids, transport } = this.#parts
     const body = bytesOfText(JSON.stringify(writePayload(notification)))
     const messageId = ids.make("msg", clock.now())
     const request = target.request({ messageId, contentType: CONTENT_TYPE }, body, clock, null, TIMEOUT_MS)
     const result = await transport.sendComposed(request, compose(settings, body, messageId))
-    const sent = explain(settings, result)
-    if (result.outcome.kind !== "interrupted")
-      instruments.notificationSettled(settings.kind, sent.delivered ? "delivered" : "dead")
-    return sent
+    return { outcome: result.outcome, sent: explain(settings, result) }
+  }
+
+  #count(
+    { settings }: Loaded,
+    { kind }: TransportResult["outcome"],
+    result: "delivered" | "failed" | "dead",
+  ): void {
+    if (kind !== "interrupted") this.#parts.instruments.notificationSettled(settings.kind, result)
   }
 
   /** @internal For the transport. */
@@ -140,11 +155,9 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
     this.#parts.instruments.notificationSettled(kind, status)
   }
 
-  async #find(name: string): Promise<Loaded> {
+  async #find(name: string): Promise<Loaded | null> {
     const channel = await this.stored.get(name)
-    const loaded = channel && (await this.#load(channel))
-    if (loaded === null) throw notFound("channel", name)
-    return loaded
+    return channel && this.#load(channel)
   }
 
   /** Null while another process creates or deletes it. */
@@ -154,7 +167,7 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
     const endpoint = application && (await store.getEndpoint(application.id, channel.name))
     if (endpoint === null) return null
     const policy = parsePolicy(CHANNEL_POLICIES[channel.settings.kind].retry)
-    return { ...channel, target: new Target(endpoint, vault, policy, `Posthorn/${VERSION}`) }
+    return { ...channel, policy, target: new Target(endpoint, vault, policy, `Posthorn/${VERSION}`) }
   }
 }
 
