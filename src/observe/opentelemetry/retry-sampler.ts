@@ -1,14 +1,14 @@
-/** A sampler for attempts that are traces of their own: sampled if and only if the message that they link to is. */
+/** A sampler for attempts that are traces of their own: it decides about them as about a span of their message's trace. */
 import type { Attributes, Context, Link, SpanKind } from "@opentelemetry/api"
-import { TraceFlags, trace } from "@opentelemetry/api"
-import { type Sampler, SamplingDecision, type SamplingResult } from "@opentelemetry/sdk-trace"
+import { trace } from "@opentelemetry/api"
+import type { Sampler, SamplingResult } from "@opentelemetry/sdk-trace"
 
 /** Without it, 1 % of traces would mean 1 % of the retries of 1 % of the messages. */
 export class RetrySampler implements Sampler {
-  readonly #others: Sampler
+  readonly #sampler: Sampler
 
-  constructor(others: Sampler) {
-    this.#others = others
+  constructor(sampler: Sampler) {
+    this.#sampler = sampler
   }
 
   shouldSample(
@@ -21,12 +21,12 @@ export class RetrySampler implements Sampler {
   ): SamplingResult {
     const [link] = links
     if (link === undefined || trace.getSpanContext(context) !== undefined)
-      return this.#others.shouldSample(context, traceId, name, kind, attributes, links)
-    const isSampled = (link.context.traceFlags & TraceFlags.SAMPLED) !== 0
-    return { decision: isSampled ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD }
+      return this.#sampler.shouldSample(context, traceId, name, kind, attributes, links)
+    const linked = trace.setSpanContext(context, link.context)
+    return this.#sampler.shouldSample(linked, link.context.traceId, name, kind, attributes, links)
   }
 
   toString(): string {
-    return `Retry{${this.#others}}`
+    return `Retry{${this.#sampler}}`
   }
 }
