@@ -102,7 +102,7 @@ test("a caller's trace goes on through the message to its attempts", async () =>
     "http.request.method": "POST",
     "server.address": "127.0.0.1",
     "server.port": port,
-    "url.full": `http://127.0.0.1:${port}/hook?token=REDACTED&a=1`,
+    "url.full": `http://127.0.0.1:${port}/hook?token=REDACTED&a=REDACTED`,
     "network.peer.address": "127.0.0.1",
     "network.protocol.version": "1.1",
     "posthorn.application.id": expect.stringMatching(/^app_/),

@@ -2,15 +2,36 @@ import { expect, test } from "vitest"
 import { redactUrl } from "./redact-url.ts"
 
 test.each([
-  ["https://example.com/hooks/17?a=1&b=%20x", "https://example.com/hooks/17?a=1&b=%20x"],
   ["https://me:secret@example.com/", "https://REDACTED:REDACTED@example.com/"],
   ["https://me@example.com/", "https://REDACTED@example.com/"],
-  ["https://example.com/?X-Amz-Signature=abc&x=1", "https://example.com/?X-Amz-Signature=REDACTED&x=1"],
-  ["https://example.com/?sig=a&sv=2&code=b", "https://example.com/?sig=REDACTED&sv=2&code=REDACTED"],
-  ["https://example.com/?%74oken=a=b&api_key=", "https://example.com/?%74oken=REDACTED&api_key=REDACTED"],
-  ["https://example.com/?access_token", "https://example.com/?access_token"],
-  ["https://example.com/?%zztoken=1", "https://example.com/?%zztoken=REDACTED"],
   ["https://example.com/#token=1", "https://example.com/"],
+
+  ["https://example.com/?a=1&b=%20x", "https://example.com/?a=REDACTED&b=REDACTED"],
+  ["https://example.com/?jwt=eyJhbGciOi.eyJz.c2ln", "https://example.com/?jwt=REDACTED"],
+  ["https://example.com/?hmac=abc&pw=x", "https://example.com/?hmac=REDACTED&pw=REDACTED"],
+  ["https://example.com/?%zztoken=1&a=b=c", "https://example.com/?%zztoken=REDACTED&a=REDACTED"],
+  ["https://example.com/?sk_live_abc", "https://example.com/?REDACTED"],
+  ["https://example.com/?sk_live_abc&&a=1", "https://example.com/?REDACTED&&a=REDACTED"],
+  ["https://example.com/?c2VjcmV0cw==", "https://example.com/?REDACTED"],
+  ["https://example.com/?4f9b2c7d1e8a6f3b5c0d=1", "https://example.com/?REDACTED"],
+
+  ["https://example.com/webhooks/orders", "https://example.com/webhooks/orders"],
+  ["https://example.com/hooks/17/b%C3%BCcher/", "https://example.com/hooks/17/b%C3%BCcher/"],
+  [
+    "https://example.com/v2/order-notifications-received",
+    "https://example.com/v2/order-notifications-received",
+  ],
+  [
+    "https://hooks.slack.com/services/T0000/B0000/XXXXXXXXXXXXXXXXXXXXXXXX",
+    "https://hooks.slack.com/services/T0000/B0000/REDACTED",
+  ],
+  [
+    "https://discord.com/api/webhooks/119384/kQ-3xV_9dLmPz7RtYw2-bNc4",
+    "https://discord.com/api/webhooks/119384/REDACTED",
+  ],
+  ["https://example.com/in/0b7c1f6e-93d2-4a58-8e1b-5f20c9d7a364/x", "https://example.com/in/REDACTED/x"],
+  ["https://example.com/in/aB3dE6gH", "https://example.com/in/REDACTED"],
+  ["https://example.com/in/%61B3dE6g%48", "https://example.com/in/REDACTED"],
 ])("%s is shown as %s", (url, full) => {
   expect(redactUrl(url)?.full).toBe(full)
 })

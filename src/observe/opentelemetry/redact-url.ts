@@ -1,9 +1,6 @@
-/** URLs for traces: without credentials, and without query values that look like them. */
+/** URLs for traces: without credentials, without query values, and without parts of the path that look like a token. */
 
 const REDACTED = "REDACTED"
-
-/** Beyond the conventions' list (`sig`, `Signature`, `X-Amz-Signature`, `X-Goog-Signature` …): receivers use many names for a secret. */
-const SECRET_NAME = /sig|token|secret|key|pass|credential|auth|code/i
 
 export interface RedactedUrl {
   readonly full: string
@@ -18,18 +15,34 @@ export function redactUrl(text: string): RedactedUrl | null {
   if (url.username !== "") url.username = REDACTED
   if (url.password !== "") url.password = REDACTED
   url.hash = ""
-  // The rest of the query stays as it was written.
-  url.search = url.search.replace(/([^?&=]+)=[^&]*/g, (pair, name: string) =>
-    SECRET_NAME.test(decoded(name)) ? `${name}=${REDACTED}` : pair,
-  )
+  url.pathname = url.pathname
+    .split("/")
+    .map((segment) => (isLikeToken(segment) ? REDACTED : segment))
+    .join("/")
+  url.search = url.search.slice(1).split("&").map(redactParameter).join("&")
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1")
   return { full: url.href, host, port: Number(url.port) || (url.protocol === "http:" ? 80 : 443) }
 }
 
-function decoded(name: string): string {
+/** The name stays. Without a value the name may be the secret, also if it ends in the padding of Base64. */
+function redactParameter(parameter: string): string {
+  const [, name, value] = /^([^=]*)=*(.*)$/.exec(parameter)!
+  if (parameter === "") return ""
+  return value === "" || isLikeToken(name!) ? REDACTED : `${name}=${REDACTED}`
+}
+
+/** Receivers such as Slack and Discord know a sender by the path. Words with separators, such as `order-notifications-received`, are none. */
+function isLikeToken(text: string): boolean {
+  const plain = decoded(text)
+  const hasDigit = /\d/.test(plain)
+  if (plain.length >= 20) return hasDigit || /^[a-z]+$/i.test(plain)
+  return plain.length >= 8 && hasDigit && /[a-z]/.test(plain) && /[A-Z]/.test(plain)
+}
+
+function decoded(text: string): string {
   try {
-    return decodeURIComponent(name)
+    return decodeURIComponent(text)
   } catch {
-    return name
+    return text
   }
 }
