@@ -98,6 +98,27 @@ test("retries and an operator's retry are traces of their own, with a link to th
   )
 })
 
+test("a first attempt that is a breaker's probe is in the trace of its message", async () => {
+  const { harness, named } = await traced({ random: () => 0.5 })
+  const retry = { delays: [7200], maxAttempts: 3, breaker: { failures: 1, ramp: 100 } }
+  await harness.endpoint({ retry })
+  harness.receiver.queue("/", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  await harness.quiet()
+  await harness.send()
+  await harness.quiet()
+  harness.clock.advance(30_000)
+  await harness.published("delivery.delivered", 1)
+  const [, created] = named("publish webhooks")
+  const [, probe] = named("POST")
+  expect(probe).toMatchObject({
+    parentSpanContext: { spanId: created!.spanContext().spanId },
+    links: [],
+    attributes: { "posthorn.attempt.trigger": "probe", "posthorn.attempt.number": 1 },
+  })
+})
+
 test("an attempt that a stop cuts off is no error", async () => {
   const { harness, named } = await traced()
   await harness.endpoint()

@@ -48,12 +48,12 @@ export class OpenTelemetryTracing implements Tracing {
   }
 
   #attemptStarted(attempt: TracedAttempt): AttemptSpan | null {
-    const { delivery, kind } = attempt
+    const { delivery } = attempt
     const created = delivery.traceparent === null ? null : parseTraceparent(delivery.traceparent)
     // The sampler has decided about this message: an attempt that is not sampled costs nothing more.
     if (created !== null && !created.isSampled) return null
-    // After a stall an earlier request may have a span already.
-    const isChild = kind === "first" && delivery.stalls === 0
+    // Whatever asked for it, a breaker's probe included. After a stall an earlier request may have a span already.
+    const isChild = delivery.attemptCount === 0 && !delivery.manual && delivery.stalls === 0
     const links = created === null || isChild ? [] : [{ context: spanContextOf(created) }]
     const { name, attributes } = startOf(attempt)
     const options = { kind: SpanKind.CLIENT, attributes, links }
