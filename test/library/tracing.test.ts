@@ -1,5 +1,5 @@
 /** The spans of a program that has registered a tracer provider, on each store. */
-import { context, SpanStatusCode, trace } from "@opentelemetry/api"
+import { context, type Span, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api"
 import {
   InMemorySpanExporter,
   type ReadableSpan,
@@ -161,6 +161,41 @@ test("a span processor that throws loses neither a message nor an outcome", asyn
   await harness.send()
   await harness.published("delivery.delivered", 1)
 })
+
+test("spans that throw at every call lose neither a message nor an outcome", async () => {
+  const { harness } = await traced({ open: false })
+  trace.disable()
+  const thrown = new Set<string>()
+  trace.setGlobalTracerProvider({ getTracer: () => throwingTracer(thrown) })
+  await harness.open()
+  await harness.endpoint()
+  harness.receiver.queue("/", 500)
+  await harness.send()
+  await expect(harness.posthorn.send("nobody", message)).rejects.toMatchObject({ code: "not_found" })
+  await harness.published("delivery.attempt", 1)
+  await harness.quiet()
+  await harness.attemptAfter(60_000)
+  await harness.published("delivery.delivered", 1)
+  expect([...thrown].sort()).toEqual(["addEvent", "end", "setAttributes", "setStatus"])
+})
+
+/** Its spans have a context and record; each other call throws, and its name is kept. */
+function throwingTracer(thrown: Set<string>): Tracer {
+  const spanContext = {
+    traceId: "4bf92f3577b34da6a3ce929d0e0e4736",
+    spanId: "00f067aa0ba902b7",
+    traceFlags: 1,
+  }
+  const span = new Proxy({} as Span, {
+    get: (_, name: string) => () => {
+      if (name === "spanContext") return spanContext
+      if (name === "isRecording") return true
+      thrown.add(name)
+      throw new Error("a mistake of the host's")
+    },
+  })
+  return { startSpan: () => span } as Partial<Tracer> as Tracer
+}
 
 test("without tracing, receivers that are to get it have the caller's context, and no header of the endpoint's own", async () => {
   const harness = await Harness.start({ sendTraceparent: true })

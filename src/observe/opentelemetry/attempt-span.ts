@@ -49,13 +49,13 @@ export class RecordedAttempt implements AttemptSpan {
   }
 
   mark(phase: AttemptPhase): void {
-    this.#span.addEvent(PHASE_EVENTS[phase])
+    safely(() => this.#span.addEvent(PHASE_EVENTS[phase]))
   }
 
   peer(address: string): void {
     const known: AttemptAttributes = { "network.protocol.version": "1.1" }
     if (address !== "") known["network.peer.address"] = address
-    this.#span.setAttributes(known)
+    safely(() => this.#span.setAttributes(known))
   }
 
   ended(attempt: EndedAttempt): void {
@@ -66,9 +66,10 @@ export class RecordedAttempt implements AttemptSpan {
     const error = errorTypeOf(outcome)
     if (error !== null) {
       attributes["error.type"] = error
-      this.#span.setStatus({ code: SpanStatusCode.ERROR })
+      safely(() => this.#span.setStatus({ code: SpanStatusCode.ERROR }))
     }
-    safely(() => this.#span.setAttributes(attributes).end())
+    safely(() => this.#span.setAttributes(attributes))
+    safely(() => this.#span.end())
   }
 }
 

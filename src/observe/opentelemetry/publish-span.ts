@@ -39,12 +39,13 @@ export class RecordedPublish implements PublishSpan {
 
   failed(error: unknown): void {
     const type = error instanceof PosthornError ? error.code : "_OTHER"
-    this.#span.setStatus({ code: SpanStatusCode.ERROR, message: describe(error) })
+    safely(() => this.#span.setStatus({ code: SpanStatusCode.ERROR, message: describe(error) }))
     this.#end({ "error.type": type })
   }
 
   #end(attributes: PublishAttributes): void {
-    safely(() => this.#span.setAttributes(attributes).end())
+    safely(() => this.#span.setAttributes(attributes))
+    safely(() => this.#span.end())
   }
 }
 
