@@ -35,8 +35,7 @@ export async function attempt(
   const startedAt = context.clock.now()
   const { target } = lane
   const kind = attemptKindOf(delivery.manual, isProbe, delivery.attemptCount)
-  const sendableSince = lane.sendableSince(startedAt)
-  const dueAt = Math.max(delivery.ageFrom ?? startedAt, sendableSince, lane.gate.heldUntil(startedAt))
+  let dueAt = startedAt
   let span: AttemptSpan | null = null
   const tried = (outcome: Outcome, result: TransportResult | null): Tried => ({
     outcome,
@@ -48,6 +47,8 @@ export async function attempt(
     span,
   })
   try {
+    const sendableSince = lane.sendableSince(startedAt)
+    dueAt = Math.max(delivery.ageFrom ?? startedAt, sendableSince, lane.gate.heldUntil(startedAt))
     const unsent = whyNotSent(lane, delivery, startedAt, Math.max(sendableSince, upSince(context, startedAt)))
     if (unsent !== null) return tried(unsent, null)
     const { oauth, endpoint, policy } = target!
