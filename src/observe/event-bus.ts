@@ -10,9 +10,8 @@ export class EventBus implements EventSubscriber {
   readonly #listeners = new Map<keyof EventMap, Set<Listener<never>>>()
   readonly #every = new Set<Listener<PublicEvent>>()
   readonly #logger: Logger
+  readonly #watchers: (() => void)[] = []
   #size = 0
-  /** Called for each listener that is added. */
-  onListening: () => void = () => {}
 
   constructor(logger: Logger) {
     this.#logger = logger
@@ -25,7 +24,7 @@ export class EventBus implements EventSubscriber {
     this.#listeners.set(name, listeners)
     if (!listeners.has(listener as Listener<never>)) this.#size++
     listeners.add(listener as Listener<never>)
-    this.onListening()
+    for (const watcher of this.#watchers) watcher()
     return () => {
       if (listeners.delete(listener as Listener<never>)) this.#size--
     }
@@ -35,10 +34,15 @@ export class EventBus implements EventSubscriber {
   onEvery(listener: Listener<PublicEvent>): () => void {
     this.#every.add(listener)
     this.#size++
-    this.onListening()
+    for (const watcher of this.#watchers) watcher()
     return () => {
       if (this.#every.delete(listener)) this.#size--
     }
+  }
+
+  /** Calls it for each listener that is added. */
+  whenListening(watcher: () => void): void {
+    this.#watchers.push(watcher)
   }
 
   get hasListeners(): boolean {

@@ -37,7 +37,7 @@ export class EventRelay implements EventSubscriber {
     this.#bus = bus
     this.#channel = channel
     this.#now = now
-    bus.onListening = () => this.#say()
+    bus.whenListening(() => this.#say())
   }
 
   handle(event: InternalEvent): void {
