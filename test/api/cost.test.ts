@@ -28,7 +28,7 @@ async function start() {
 
 test("a report of all, of an application, of an endpoint, and by group", async () => {
   const server = await start()
-  const { status, body } = await server.call("GET", "/stats/cost?by=endpoint")
+  const { status, body } = await server.call("GET", "/statistics/cost?by=endpoint")
   expect(status).toBe(200)
   expect(body).toMatchObject({
     currency: null,
@@ -39,14 +39,17 @@ test("a report of all, of an application, of an endpoint, and by group", async (
   expect(body.groups.map(({ name }: { name: string }) => name).toSorted()).toEqual(["down", "main"])
   expect(Date.parse(body.until) - Date.parse(body.since)).toBe(7 * 86_400_000)
   const total = async (path: string) => (await server.call("GET", path)).body.total
-  expect(await total("/app/acme/stats/cost?endpoint_id=main")).toMatchObject({ attempts: 3, delivered: 3 })
-  expect(await total("/app/other/stats/cost")).toMatchObject({ attempts: 0 })
-  expect(await total("/stats/cost?event_type=none")).toMatchObject({ attempts: 0 })
+  expect(await total("/app/acme/statistics/cost?endpoint_id=main")).toMatchObject({
+    attempts: 3,
+    delivered: 3,
+  })
+  expect(await total("/app/other/statistics/cost")).toMatchObject({ attempts: 0 })
+  expect(await total("/statistics/cost?event_type=none")).toMatchObject({ attempts: 0 })
 })
 
 test("the endpoints that fail, and a what-if", async () => {
   const server = await start()
-  const { body } = await server.call("GET", "/stats/cost?failing=true&max_attempts=1")
+  const { body } = await server.call("GET", "/statistics/cost?failing=true&max_attempts=1")
   expect(body).toMatchObject({
     groups: [{ name: "down", attempts: 3, health: "degraded" }],
     whatIf: {
@@ -63,7 +66,7 @@ test("an application's key reads no costs: prices are the operator's", async () 
   const server = await start()
   const { id: appId } = await server.posthorn.applications.get("acme")
   const { token: key } = await server.posthorn.keys.create({ name: "k", scope: "application", appId })
-  for (const path of ["/stats/cost", "/app/acme/stats/cost"])
+  for (const path of ["/statistics/cost", "/app/acme/statistics/cost"])
     expect(await server.call("GET", path, { key })).toMatchObject({ status: 403 })
 })
 
@@ -80,9 +83,9 @@ test("bad input is refused with its parameter", async () => {
     ["failing=true&by=policy", "by"],
     ["sinse=1", "sinse"],
   ])
-    expect(await server.call("GET", `/stats/cost?${query}`), query).toMatchObject({
+    expect(await server.call("GET", `/statistics/cost?${query}`), query).toMatchObject({
       status: 422,
       body: { detail: [{ loc: expect.arrayContaining(["query", field]) }] },
     })
-  expect(await server.call("GET", "/app/nobody/stats/cost")).toMatchObject({ status: 404 })
+  expect(await server.call("GET", "/app/nobody/statistics/cost")).toMatchObject({ status: 404 })
 })

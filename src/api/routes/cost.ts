@@ -1,4 +1,4 @@
-/** What retries cost: `/stats/cost`, of the organization and of an application. */
+/** What retries cost: `/statistics/cost`, of the organization and of an application. */
 import type { CostGrouping, CostQuery } from "../../resources/cost.ts"
 import { COST_GROUPINGS } from "../../resources/cost-groups.ts"
 import type { Routes } from "../context.ts"
@@ -72,7 +72,7 @@ function costQuery(query: CostParams): CostQuery {
 
 export const costRoutes: Routes = (app, { tenant }) => {
   app.get(
-    "/stats/cost",
+    "/statistics/cost",
     operation("v1.statistics.cost", "What the attempts of all applications cost, and what fewer would", {
       auth: "org",
       description,
@@ -84,7 +84,7 @@ export const costRoutes: Routes = (app, { tenant }) => {
   )
 
   app.get(
-    "/app/:app_id/stats/cost",
+    "/app/:app_id/statistics/cost",
     operation("v1.statistics.app-cost", "What an application's attempts cost, and what fewer would", {
       auth: "org",
       description,

@@ -42,7 +42,7 @@ export const command: Command = action({
     const { app, endpoint, by } = flags
     if (endpoint !== undefined && app === undefined)
       throw new UsageError("--app is missing: the application of the endpoint")
-    const route = app === undefined ? "/stats/cost" : path`/app/${app}/stats/cost`
+    const route = app === undefined ? "/statistics/cost" : path`/app/${app}/statistics/cost`
     const grouping = by === "event-type" ? "eventType" : by
     const query = { ...fields, ...(grouping === undefined ? {} : { by: grouping }) }
     const report = await api.get<CostReportOut>(route, query)
