@@ -46,23 +46,24 @@ export class MonitorLease {
     }
   }
 
-  /** Takes or renews the lease that was read. False: another process was faster. */
-  async hold({ entry }: Found, history: History, now: number, until: number): Promise<boolean> {
+  /** Takes or renews the lease that was read. Null: another process was faster. */
+  async hold({ entry: before }: Found, history: History, now: number, until: number): Promise<Found | null> {
     const body: Body = { holder: this.#holder, until, history }
+    const entry: Entry = {
+      kind: KIND,
+      orgId: ORG,
+      name: NAME,
+      body: JSON.stringify(body),
+      version: (before?.version ?? 0) + 1,
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+      expiresAt: null,
+    }
     try {
-      await this.#store.saveEntryIfUnchanged({
-        kind: KIND,
-        orgId: ORG,
-        name: NAME,
-        body: JSON.stringify(body),
-        version: (entry?.version ?? 0) + 1,
-        createdAt: entry?.createdAt ?? now,
-        updatedAt: now,
-        expiresAt: null,
-      })
-      return true
+      await this.#store.saveEntryIfUnchanged(entry)
+      return { entry, history, isFree: true, isOurs: true }
     } catch (error) {
-      if (hasCode(error, "conflict")) return false
+      if (hasCode(error, "conflict")) return null
       throw error
     }
   }

@@ -104,25 +104,81 @@ test("a store that fails is reported with the word of whether this process was t
   expect(told.snapshots).toHaveLength(2)
 })
 
-test("a slow snapshot is taken less often, and its lease lasts longer", async () => {
+test("a slow snapshot is taken less often, at least each minute, and by one process", async () => {
   const { clock, store, monitor } = await site()
+  let surveys = 0
   const slow: Store = {
     ...store,
     async survey(...args) {
+      surveys++
       clock.advance(10_000)
+      // The others look meanwhile: the lease was taken before.
+      await other.monitor.runOnce()
       return store.survey(...args)
     },
   }
   const [first, other] = [monitor("first", slow), monitor("other")]
   await first.monitor.runOnce()
   first.monitor.start()
-  clock.advance(190_000)
+  clock.advance(59_000)
   await other.monitor.runOnce()
-  expect([other.monitor.isLeader, first.told.snapshots.length]).toEqual([false, 1])
-  clock.advance(10_000)
+  expect([other.monitor.isLeader, first.told.snapshots.length, surveys]).toEqual([false, 1, 1])
+  clock.advance(1000)
   await first.monitor.runOnce()
-  expect(first.told.snapshots).toHaveLength(2)
+  expect([first.told.snapshots.length, other.told.snapshots.length]).toEqual([2, 0])
   await first.monitor.stop()
+})
+
+test("a survey that fails is not taken for a store that fails, and is tried by one process", async () => {
+  const { clock, store, monitor } = await site()
+  let surveys = 0
+  const failing: Store = {
+    ...store,
+    async survey() {
+      surveys++
+      throw new PosthornError("store_unavailable", "the count took too long")
+    },
+  }
+  const [first, other] = [monitor("first", failing), monitor("other", failing)]
+  for (let tick = 0; tick < 3; tick++) {
+    await first.monitor.runOnce()
+    await other.monitor.runOnce()
+    clock.advance(MONITOR_INTERVAL_MS)
+  }
+  expect(surveys).toBe(3)
+  expect([...first.told.failures, ...other.told.failures]).toEqual([])
+})
+
+test("a stop during a snapshot gives the lease back, and does not wait for a store that hangs", async () => {
+  const { clock, store, monitor } = await site()
+  const surveyed = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const slow: Store = {
+    ...store,
+    async survey(...args) {
+      surveyed.resolve()
+      await goOn.promise
+      return store.survey(...args)
+    },
+  }
+  const [first, second] = [monitor("first", slow), monitor("second")]
+  const running = first.monitor.runOnce()
+  await surveyed.promise
+  const stopped = first.monitor.stop()
+  goOn.resolve()
+  await Promise.all([running, stopped])
+  expect(first.told.snapshots).toEqual([])
+  await second.monitor.runOnce()
+  expect(second.monitor.isLeader).toBe(true)
+  await second.monitor.stop()
+
+  const hangs: Store = { ...store, survey: () => new Promise(() => surveyed.resolve()) }
+  const third = monitor("third", hangs)
+  void third.monitor.runOnce()
+  await expect.poll(() => third.monitor.isLeader).toBe(true)
+  const late = third.monitor.stop()
+  clock.advance(2000)
+  await late
 })
 
 test("a lease that an operator typed over is taken", async () => {

@@ -8,15 +8,18 @@ import { NOTIFICATIONS_ORG } from "../core/org.ts"
 import type { Logger } from "../observe/log.ts"
 import type { HealthContext } from "../resources/endpoint-health.ts"
 import { type History, toSample, withSample } from "./history.ts"
-import { MonitorLease } from "./lease.ts"
+import { type Found, MonitorLease } from "./lease.ts"
 import { type Snapshot, takeSnapshot } from "./snapshot.ts"
 
 /** An interval after this one, the numbers are in the metrics. */
 export const MONITOR_INTERVAL_MS = 15_000
-/** A snapshot takes at most a twentieth of the time. */
+/** A snapshot takes at most a twentieth of the time, unless it takes more than 3 s: an operator hears of trouble within minutes. */
 const REST_FACTOR = 20
-/** The lease outlasts two intervals and a half, so that a slow renewal does not lose it. */
-const LEASE_FACTOR = 2.5
+const LONGEST_PAUSE_MS = 60_000
+/** The lease outlasts the pause, and a snapshot that takes as long as the last one, by this. */
+const LEASE_MARGIN_MS = 20_000
+/** How long a stop waits for a snapshot that is being taken. */
+const STOP_MS = 2000
 
 export interface MonitorListener {
   /** On the leader. The next snapshot waits for the result. */
@@ -74,11 +77,22 @@ export class Monitor {
 
   /** Gives the lease back, so that another process continues at once. */
   async stop(): Promise<void> {
+    const { clock } = this.#parts
     this.#isStopped = true
     this.#timer?.cancel()
+    let timer: Timer | null = null
+    const isLate = new Promise<void>((resolve) => {
+      timer = clock.setTimer(STOP_MS, resolve)
+    })
+    await Promise.race([this.#release(), isLate])
+    timer!.cancel()
+  }
+
+  /** A lease that cannot be given back runs out. */
+  async #release(): Promise<void> {
     await this.#running
-    if (!this.#isLeader) return
     this.#standDown()
+    if (this.#heldUntil === 0) return
     await this.#lease.release(this.#parts.clock.now()).catch((error) => {
       this.#parts.logger.debug({ err: error }, "The monitor's lease could not be given back; it runs out")
     })
@@ -91,39 +105,62 @@ export class Monitor {
   }
 
   async #run(): Promise<void> {
+    let found: Found | null
     try {
-      const found = await this.#lookAround()
-      if (found !== null) await this.#tell((listener) => listener.snapshot(found.snapshot, found.history))
+      found = await this.#lead()
     } catch (error) {
-      if (this.#isStopped) return
-      await this.#tell((listener) => listener.failed(error as Error, this.#isLeader))
+      if (!this.#isStopped) await this.#tell((listener) => listener.failed(error as Error, this.#isLeader))
+      return
+    }
+    if (found === null) return
+    try {
+      const looked = await this.#lookAround(found)
+      if (looked !== null) await this.#tell((listener) => listener.snapshot(looked.snapshot, looked.history))
+    } catch (error) {
+      // The store took the lease, so it works. Counting failed: a slow store may need more time than it is given.
+      if (!this.#isStopped)
+        this.#parts.logger.warn({ err: error }, "The store could not be surveyed; trying again")
     }
   }
 
-  /** Null: another process is the leader. */
-  async #lookAround(): Promise<{ readonly snapshot: Snapshot; readonly history: History } | null> {
-    const { store, clock } = this.#parts
-    const startedAt = clock.elapsedMs()
+  /** Takes or renews the lease before the work, so that a slow snapshot is not taken by several processes. Null: another one leads. */
+  async #lead(): Promise<Found | null> {
+    const { clock } = this.#parts
     const found = await this.#lease.read(clock.now())
-    if (!found.isFree) return this.#standDown()
+    return found.isFree ? this.#hold(found, found.history) : this.#standDown()
+  }
+
+  async #hold(found: Found, history: History): Promise<Found | null> {
+    const { clock } = this.#parts
+    const until = clock.now() + this.#pauseMs() + this.#tookMs + LEASE_MARGIN_MS
+    const held = await this.#lease.hold(found, history, clock.now(), until)
+    if (held === null) return this.#standDown()
+    this.#heldUntil = until
+    if (this.#isStopped) return this.#standDown()
+    this.#isLeader = true
+    return held
+  }
+
+  /** Null: another process has become the leader. */
+  async #lookAround(
+    found: Found,
+  ): Promise<{ readonly snapshot: Snapshot; readonly history: History } | null> {
+    const { store, clock } = this.#parts
     const filter = { since: firstHourOf(clock.now(), 1), exceptOrgId: NOTIFICATIONS_ORG }
+    const startedAt = clock.elapsedMs()
     const [snapshot, sums] = await Promise.all([
       takeSnapshot(this.#parts),
       store.sumRollups(filter, ["hour", "attemptNumber"]),
-    ])
+    ]).finally(() => {
+      this.#tookMs = clock.elapsedMs() - startedAt
+    })
     const history = withSample(found.history, toSample(snapshot.at, sums))
-    this.#tookMs = clock.elapsedMs() - startedAt
-    const now = clock.now()
-    const until = now + this.#pauseMs() * LEASE_FACTOR
-    const isHeld = await this.#lease.hold(found, history, now, until)
-    if (!isHeld || this.#isStopped) return this.#standDown()
-    this.#isLeader = true
-    this.#heldUntil = until
-    return { snapshot, history }
+    return (await this.#hold(found, history)) === null ? null : { snapshot, history }
   }
 
   #pauseMs(): number {
-    return Math.max(this.#parts.intervalMs, this.#tookMs * REST_FACTOR)
+    const { intervalMs } = this.#parts
+    return Math.max(intervalMs, Math.min(this.#tookMs * REST_FACTOR, LONGEST_PAUSE_MS))
   }
 
   #standDown(): null {

@@ -31,33 +31,35 @@ const IS_HELD =
 const IS_FAILING = `(coalesce(e.protection, '') LIKE '%"isFailing":true%' OR coalesce(e.protection, '') LIKE '%"phase":"%')`
 
 /**
- * Rank 0 is an ordered line: nothing in it is due before its head. Ranks 3, 5 and 7 are retries. The rows of a queue are counted in the index
- * alone; of each queue, one row is looked up. `$1` is the time, `$2` the tenant that is left out.
+ * Rank 0 is an ordered line: nothing in it is due before its head. Ranks 3, 5 and 7 are retries. A delivery that an operator sent again is due
+ * since then (`age_from`). `$1` is the time, `$2` the tenant that is left out.
  */
 const surveyBacklog = (dialect: SurveyDialect) => {
   const { table, live, queue, head, least, greatest, retriesAt, digits } = dialect
   const sum = (condition: string, count: string) =>
     `CAST(coalesce(sum(CASE WHEN ${condition} THEN ${count} ELSE 0 END), 0) AS bigint)`
+  const startOf = (row: string) =>
+    `${greatest}(${row}.received_at, coalesce(${row}.age_from, ${row}.received_at))`
   return `
 WITH queues AS (
   SELECT d.webhook_id, d.rank, count(*) AS n,
          count(*) FILTER (WHERE ${DUE} > $1) AS later,
          min(${DUE}) FILTER (WHERE ${DUE} BETWEEN 1 AND $1) AS due_at,
-         min(d.seq) FILTER (WHERE ${DUE} = 0) AS first_seq
+         min(${startOf("d")}) FILTER (WHERE ${DUE} = 0) AS start_at
     FROM ${live} GROUP BY ${queue}
 ),
 lines AS (
   SELECT q.webhook_id, q.rank, q.n,
          CASE WHEN q.rank > 0 THEN q.later WHEN coalesce(f.next_retry_at, 0) > $1 THEN q.n ELSE 0 END AS later,
          CASE WHEN q.rank > 0 THEN q.due_at ELSE f.next_retry_at END AS due_at,
-         CASE WHEN coalesce(f.next_retry_at, 0) = 0 THEN ${greatest}(f.received_at, coalesce(f.age_from, f.received_at)) END AS received_at
+         CASE WHEN q.rank > 0 THEN q.start_at WHEN coalesce(f.next_retry_at, 0) = 0 THEN ${startOf("f")} END AS start_at
     FROM queues q
-    LEFT JOIN ${table} f ON f.seq = CASE WHEN q.rank = 0 THEN (${head}) ELSE q.first_seq END
+    LEFT JOIN ${table} f ON q.rank = 0 AND f.seq = (${head})
 ),
 gates AS (
   SELECT l.n, l.later, e.id, ${IS_HELD} AS is_held, l.rank IN (0, 3, 5, 7) AS is_retry,
          ${IS_FAILING} OR (l.rank IN (3, 5, 7) AND coalesce(${retriesAt}, 0) > $1) AS is_failing,
-         ${greatest}(${least}(coalesce(l.due_at, ${NEVER}), coalesce(l.received_at, ${NEVER})),
+         ${greatest}(${least}(coalesce(l.due_at, ${NEVER}), coalesce(l.start_at, ${NEVER})),
            coalesce(e.hold_until, 0), coalesce(e.breaker_until, 0), coalesce(e.resumed_at, 0)) AS since
     FROM lines l JOIN endpoints e ON e.id = l.webhook_id
    WHERE e.org_id <> $2

@@ -60,7 +60,7 @@ describe("a message", () => {
     await expect(harness.posthorn.sendBatch("acme", [])).rejects.toMatchObject({ field: "messages" })
     const misspelt = { idempotencykey: "k" } as object
     await expect(harness.posthorn.sendBatch("acme", [ok], misspelt)).rejects.toThrow(
-      /idempotencykey.*known are tx, idempotencyKey/,
+      /idempotencykey.*known are tx, traceparent, idempotencyKey/,
     )
     expect(await harness.sql("SELECT * FROM messages")).toEqual([])
     expect(harness.receiver.requests).toEqual([])

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { HEALTHY } from "../../core/protection.ts"
 import type { Endpoint } from "../store.ts"
 import { NOW, ORG, OTHER_ORG, sample } from "./samples.ts"
-import { calledOff, type SetUp } from "./stage.ts"
+import { calledOff, revived, type SetUp } from "./stage.ts"
 
 const NOBODY = "org_nobody"
 const NOTHING = { due: 0, scheduled: 0, retrying: 0, held: 0 }
@@ -77,6 +77,16 @@ export function survey(name: string, setUp: SetUp): void {
         expect(await oldest()).toEqual({ at: NOW - 5, endpointId: fine.id })
       }
       expect((await store.survey(NOW, NOBODY)).deliveries).toEqual({ ...NOTHING, due: 2 })
+    })
+
+    test("a delivery that was sent again does not hide one that is due for longer", async () => {
+      const { store, endpoint, send, killOff } = await setUp()
+      const [dead] = await killOff(1)
+      await send({ receivedAt: NOW - 900_000 })
+      await store.amendIfUnchanged([revived(dead!, NOW)])
+      const found = await store.survey(NOW, NOBODY)
+      expect(found.deliveries).toEqual({ ...NOTHING, due: 2 })
+      expect(found.oldestDue).toEqual({ at: NOW - 900_000, endpointId: endpoint.id })
     })
 
     test("retries that wait for their budget are due, and not late", async () => {
