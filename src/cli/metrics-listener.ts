@@ -31,11 +31,10 @@ export async function listenForScrapes(
     import("@prometheus-io/client"),
   ])
   try {
-    const server = await ScrapeServer.start(posthorn, metrics.host, metrics.port, logger)
-    // Of the whole process: a library leaves them to its host.
+    // Of the whole process: a library leaves them to its host. First, since a failure must not leave a listener behind.
     collectDefaultMetrics({ register: registry })
     for (const name of UNCONVENTIONAL) registry.removeSingleMetric(name)
-    return server
+    return await ScrapeServer.start(posthorn, metrics.host, metrics.port, logger)
   } catch (error) {
     const where = hostAndPort(metrics.host, metrics.port)
     const other = `choose another address with ${sources.metrics ?? "--metrics or POSTHORN_METRICS"}, or off`

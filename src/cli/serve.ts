@@ -21,7 +21,8 @@ export const options = { ...flagOptions(NAMES), force: FORCE }
 export const help = `posthorn serve [flags]
 
 The HTTP API under /api/v1 and its reference at /docs. Clients for Svix work with it: give them its address
-and a key. Metrics for Prometheus are at /metrics, and /healthz beside it, on an address of their own. At the first start an admin key is made and printed, this once; POSTHORN_API_KEY gives one instead
+and a key. Metrics for Prometheus are at /metrics, and /healthz beside it, on an address of their own.
+At the first start an admin key is made and printed, this once; POSTHORN_API_KEY gives one instead
 (any text of 24 characters and more; one that is replaced there stays valid until it is revoked).
 SIGTERM and SIGINT stop it after the requests in flight; a second one stops it at once.
 
