@@ -27,8 +27,8 @@ import type { SamplerSettings, TraceSettings } from "./trace-settings.ts"
 const FLUSH_MS = 3000
 
 export interface TraceExport {
-  /** Sends the last spans, within a bound. Never rejects. */
-  close(): Promise<void>
+  /** Sends the last spans, within a bound. Never rejects. False: the time was up, and the exporter's own retries keep the process for ten seconds more. */
+  close(): Promise<boolean>
 }
 
 export async function startTraceExport(settings: TraceSettings, logger: Logger): Promise<TraceExport> {
@@ -66,19 +66,20 @@ function createSampler({ root, isParentBased, ratio }: SamplerSettings): Sampler
   return isParentBased ? new ParentBasedSampler({ root: sampler }) : sampler
 }
 
-async function shutDown(provider: TracerProvider, logger: Logger): Promise<void> {
+async function shutDown(provider: TracerProvider, logger: Logger): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      logger.warn("The last spans could not be exported in time; they are lost")
-      // The exporter's own retries would keep the process for ten seconds more.
-      setTimeout(() => process.exit(), 200).unref()
-      resolve()
-    }, FLUSH_MS)
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), FLUSH_MS)
   })
   // The failure of an export is reported by the exporter.
-  await Promise.race([provider.shutdown().catch(() => {}), late])
+  const ended = provider.shutdown().then(
+    () => true,
+    () => true,
+  )
+  const isInTime = await Promise.race([ended, late])
   clearTimeout(timer)
+  if (!isInTime) logger.warn("The last spans could not be exported in time; they are lost")
+  return isInTime
 }
 
 /** The SDK's warnings about variables that it ignores, and about dropped spans. Its errors are failed exports, which are reported below. */

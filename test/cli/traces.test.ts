@@ -222,6 +222,20 @@ test("a collector that cannot be reached is a warning, and stops neither deliver
   expect(program.stderr.match(/Traces cannot be exported/g)).toHaveLength(1)
 })
 
+test("a collector that never answers keeps a stop for a few seconds only", async () => {
+  const collector = await Receiver.start()
+  onTestFinished(() => collector.close())
+  collector.hold("/v1/traces")
+  vi.stubEnv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", collector.url("/v1/traces"))
+  // Longer than the test may take.
+  vi.stubEnv("OTEL_EXPORTER_OTLP_TIMEOUT", "60000")
+  const { post, receiver, program, stop } = await serve()
+  await post("/app/acme/msg", message)
+  await receiver.arrived("/hook?token=hush&a=1", 1)
+  expect(await stop()).toBe(0)
+  expect(program.stderr).toContain("The last spans could not be exported in time; they are lost")
+})
+
 test("a protocol that is not supported is refused with a sentence", async () => {
   vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317")
   vi.stubEnv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
