@@ -71,7 +71,7 @@ test("a webhook channel gets notifications signed with a secret of its own, whic
     new Webhook(secret).verify(second!.body, second!.headers as Record<string, string>)
   expect(() => verify(key)).toThrow("No matching signature")
   expect(verify(rotated.key)).toMatchObject({ type: "alert.firing" })
-  expect((await alertChannels.get("hook")).target).toBe(`${harness.receiver.url("/hook")}?…`)
+  expect((await alertChannels.get("hook")).target).toBe(`${new URL(harness.receiver.url()).origin}/…`)
   const { delivered } = await alertChannels.test("hook")
   expect(delivered).toBe(true)
   const third = (await harness.receiver.arrived("/hook?token=s3cret", 3))[2]!
@@ -166,6 +166,18 @@ test("a channel that fails is counted and logged without its secrets, and nobody
   expect(JSON.stringify([rows, lines.all])).not.toMatch(/B0.XYZ/)
   expect((await harness.posthorn.stats()).dead).toBe(0)
   expect((await harness.posthorn.deliveries.list()).data).toEqual([])
+})
+
+test("the path and the query of a webhook are shown nowhere", async () => {
+  const lines = new LogLines()
+  const harness = await Harness.start({ logger: lines.logger })
+  const { alertChannels } = harness.posthorn
+  const address = "/hooks/hidden-path?token=hidden-query"
+  harness.receiver.always(address, (request, response) => response.writeHead(404).end(`no ${request.path}`))
+  const shown = await alertChannels.put("hook", { kind: "webhook", url: harness.receiver.url(address) })
+  const result = await alertChannels.test("hook")
+  expect(result).toMatchObject({ delivered: false, detail: expect.stringContaining("answered 404 (no …)") })
+  expect(JSON.stringify([shown, result, lines.all])).not.toContain("hidden")
 })
 
 test("secrets are sealed in the store and left out wherever a channel is shown", async () => {

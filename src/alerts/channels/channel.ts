@@ -79,7 +79,6 @@ export interface AlertChannel {
 export function targetOf(settings: ChannelSettings): string {
   switch (settings.kind) {
     case "webhook":
-      return withoutQuery(settings.url)
     case "slack":
     case "pagerduty":
       return `${new URL(settings.url).origin}/…`
@@ -96,11 +95,8 @@ export function targetOf(settings: ChannelSettings): string {
 export function secretsOf(settings: ChannelSettings): readonly string[] {
   switch (settings.kind) {
     case "webhook":
-      return queryOf(settings.url)
-    case "slack": {
-      const { pathname, search } = new URL(settings.url)
-      return [settings.url, ...(pathname.length > 1 ? [pathname + search, pathname] : queryOf(settings.url))]
-    }
+    case "slack":
+      return [settings.url, ...pathOf(settings.url), ...queryOf(settings.url)]
     case "pagerduty":
       return [settings.routingKey, ...queryOf(settings.url)]
     case "mail":
@@ -110,10 +106,10 @@ export function secretsOf(settings: ChannelSettings): readonly string[] {
   }
 }
 
-/** A token is often in the query. */
-function withoutQuery(url: string): string {
-  const { origin, pathname, search } = new URL(url)
-  return `${origin}${pathname}${search === "" ? "" : "?…"}`
+/** A token is often in the path or in the query. */
+function pathOf(url: string): readonly string[] {
+  const { pathname, search } = new URL(url)
+  return pathname === "/" ? [] : [pathname + search, pathname]
 }
 
 function queryOf(url: string): readonly string[] {
