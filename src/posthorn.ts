@@ -27,7 +27,7 @@ import { type Note, noProcessChannel } from "./observe/process-channel.ts"
 import type { EventMap } from "./observe/public-events.ts"
 import { withoutThrows } from "./observe/safe-instruments.ts"
 import { NO_TRACING, type Tracing } from "./observe/tracing.ts"
-import { type PosthornOptions, parseOptions } from "./options.ts"
+import { type AlertsInput, type PosthornOptions, parseOptions } from "./options.ts"
 import type { ResourceContext } from "./resources/resource-context.ts"
 import type { Store } from "./store/store.ts"
 import { Tenant } from "./tenant.ts"
@@ -216,9 +216,7 @@ export async function openPosthorn(
       closeTimeoutMs,
     }
     posthorn = new Posthorn(context, parts)
-    const { channels, ...alertSettings } = settings.alerts
-    if (channels !== undefined) await posthorn.alertChannels.putAll(channels)
-    await posthorn.alerts.configure(alertSettings)
+    await applyAlerts(posthorn, settings.alerts)
     await processChannel.start((note) => hear(note, engine, eventRelay))
     eventRelay.start()
     await engine?.start()
@@ -230,6 +228,14 @@ export async function openPosthorn(
     await store.close()
     throw error
   }
+}
+
+/** Writes nothing unless all of it is valid. */
+async function applyAlerts(posthorn: Posthorn, { channels = {}, ...others }: AlertsInput): Promise<void> {
+  const writeChannels = await posthorn.alertChannels.prepare(channels, "alerts.channels")
+  const writeOthers = await posthorn.alerts.prepare(others, "alerts")
+  await writeChannels()
+  await writeOthers()
 }
 
 function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {

@@ -2,6 +2,7 @@
 import type { Clock } from "../core/clock.ts"
 import { invalid } from "../core/errors.ts"
 import { requireObject } from "../core/input.ts"
+import type { Logger } from "../observe/log.ts"
 import { readAndSave } from "../resources/optimistic.ts"
 import { type WholeListing, wholeListing } from "../resources/paging.ts"
 import type { AlertStore } from "./alert-store.ts"
@@ -33,6 +34,7 @@ export interface AlertRulesParts {
   readonly alertStore: AlertStore
   readonly notifier: Notifier
   readonly clock: Clock
+  readonly logger: Logger
 }
 
 export class AlertRules {
@@ -60,19 +62,32 @@ export class AlertRules {
   async put(id: string, input: AlertRuleInput): Promise<AlertRule> {
     const known = requireRule(id)
     const settings = parseRule(known, input, "")
-    await this.#requireChannels(settings, "channels")
+    const problem = await this.#channelProblem(settings)
+    if (problem !== null) throw invalid("channels", problem)
     return this.#save(known, settings)
   }
 
-  /** By id. Writes nothing unless all are valid. `at` begins the field names of errors. */
-  async putAll(rules: { readonly [id: string]: unknown }, at = "rules"): Promise<void> {
+  /**
+   * @internal Validates rules by id. The result writes them. A channel that they name may have been deleted since: that is a warning,
+   * and no reason to refuse to start.
+   */
+  prepare(rules: { readonly [id: string]: unknown }, at: string): () => Promise<void> {
     requireObject(rules, at)
     const parsed = Object.entries(rules).map(([id, input]) => {
       const known = requireRule(id, `${at}.${id}`)
       return [known, parseRule(known, input, `${at}.${id}`)] as const
     })
-    for (const [id, settings] of parsed) await this.#requireChannels(settings, `${at}.${id}.channels`)
-    for (const [id, settings] of parsed) await this.#save(id, settings)
+    return async () => {
+      for (const [id, settings] of parsed) {
+        const problem = await this.#channelProblem(settings)
+        if (problem !== null)
+          this.#parts.logger.warn(
+            { rule: id },
+            `${at}.${id}.channels ${problem}. Its notifications skip that channel until it exists`,
+          )
+        await this.#save(id, settings)
+      }
+    }
   }
 
   /** All its settings become the defaults. */
@@ -92,13 +107,14 @@ export class AlertRules {
     })
   }
 
-  async #requireChannels({ channels }: RuleSettings, field: string): Promise<void> {
-    if (channels === null) return
+  /** Null: all its channels exist. */
+  async #channelProblem({ channels }: RuleSettings): Promise<string | null> {
+    if (channels === null) return null
     const known = new Set((await this.#parts.notifier.channels()).map(({ name }) => name))
     const unknown = channels.find((name) => !known.has(name))
-    if (unknown === undefined) return
+    if (unknown === undefined) return null
     const hint = known.size === 0 ? "there are no channels yet" : `the channels are ${[...known].join(", ")}`
-    throw invalid(field, `must name channels that exist, and "${unknown}" does not; ${hint}`)
+    return `must name channels that exist, and "${unknown}" does not; ${hint}`
   }
 }
 

@@ -130,13 +130,14 @@ export class Alerts {
     })
   }
 
-  /** Applies the rules and settings that it names. Writes nothing unless all are valid. */
-  async configure(input: AlertsConfiguration, at = "alerts"): Promise<void> {
-    const { rules, ...settings } = input
-    if (Object.keys(input).length === 0) return
+  /** @internal Validates rules and settings. The result writes them. */
+  async prepare({ rules = {}, ...settings }: AlertsConfiguration, at: string): Promise<() => Promise<void>> {
+    const writeRules = this.rules.prepare(rules, `${at}.rules`)
     parseSettings(settings, await this.settings(), at)
-    if (rules !== undefined) await this.rules.putAll(rules, `${at}.rules`)
-    await this.putSettings(settings, at)
+    return async () => {
+      await writeRules()
+      if (Object.keys(settings).length > 0) await this.putSettings(settings, at)
+    }
   }
 
   /** When the rules were last evaluated. Far more than 15 s ago: no process that delivers runs. */

@@ -3,6 +3,7 @@ import { expect, test } from "vitest"
 import { MONITOR_INTERVAL_MS } from "../../src/monitor/monitor.ts"
 import { FailingStore } from "../support/failing-store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
+import { LogLines } from "../support/log-lines.ts"
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -246,14 +247,22 @@ test("the options set rules and limits, and are refused as a whole with the fiel
   await refused({ rules: { "oldest-due": { seconds: -1 } } }, "alerts.rules.oldest-due.seconds")
   await refused({ rules: { "oldest-due": { minutes: 5 } } }, "alerts.rules.oldest-due.minutes")
   await refused({ rules: { oldest: {} } }, "alerts.rules.oldest")
-  await refused({ rules: { "oldest-due": { channels: ["nobody"] } } }, "alerts.rules.oldest-due.channels")
+  const url = harness.receiver.url("/new")
+  const channels = { new: { kind: "webhook", url } }
+  await refused({ channels, rules: { "oldest-due": { seconds: -1 } } }, "alerts.rules.oldest-due.seconds")
+  await refused({ channels, repeatHours: 0 }, "alerts.repeatHours")
   await refused({ repeatHours: 0 }, "alerts.repeatHours")
   await refused({ repeat: 1 }, "alerts.repeat")
   await refused(
     { notificationsPerHour: 1.5, rules: { "oldest-due": { seconds: 90 } } },
     "alerts.notificationsPerHour",
   )
-  const { alerts: after } = await harness.open({ alerts: {} })
+  const tooMany = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`c${i}`, channels.new]))
+  await expect(harness.open({ alerts: { channels: tooMany } as object })).rejects.toMatchObject({
+    code: "limit_reached",
+  })
+  const { alerts: after, alertChannels } = await harness.open({ alerts: {} })
+  expect((await alertChannels.list()).data.map(({ name }) => name)).toEqual(["ops"])
   expect((await after.rules.get("oldest-due")).thresholds).toEqual({ seconds: 60 })
   expect(await after.rules.reset("oldest-due")).toMatchObject({
     thresholds: { seconds: 300 },
@@ -261,8 +270,28 @@ test("the options set rules and limits, and are refused as a whole with the fiel
   })
 })
 
+test("a rule of the options that names a deleted channel is a warning at start, and refused by a call", async () => {
+  const lines = new LogLines()
+  const rule = { seconds: 60, channels: ["duty", "ops"] }
+  const harness = await site({ logger: lines.logger })
+  const { alertChannels } = harness.posthorn
+  await alertChannels.put("duty", { kind: "webhook", url: harness.receiver.url("/duty") })
+  const alerts = { rules: { "oldest-due": rule } }
+  await harness.restart({ alerts })
+  expect(lines.about("alerts.rules")).toEqual([])
+  await harness.posthorn.alertChannels.delete("duty")
+  await harness.restart({ alerts })
+  expect(lines.about("alerts.rules").map(({ msg }) => msg)).toEqual([
+    'alerts.rules.oldest-due.channels must name channels that exist, and "duty" does not; the channels are ops. Its notifications skip that channel until it exists',
+  ])
+  const { rules } = harness.posthorn.alerts
+  expect(await rules.get("oldest-due")).toMatchObject({ channels: ["duty", "ops"] })
+  await expect(rules.put("oldest-due", rule)).rejects.toMatchObject({ field: "channels" })
+})
+
 test("bad input is refused with the field", async () => {
-  const { posthorn, clock } = await site()
+  const harness = await site()
+  const { posthorn, clock } = harness
   const { alerts } = posthorn
   const refusals: [() => Promise<unknown>, object][] = [
     [() => alerts.get("alert_1"), { code: "not_found" }],

@@ -14,7 +14,7 @@ import { type ChannelNotifier, NOTIFICATION_APP } from "./channel-notifier.ts"
 import type { NotificationResult } from "./explain.ts"
 import { parseChannel, requireChannelName } from "./parse-channel.ts"
 import { CHANNEL_POLICIES } from "./policies.ts"
-import type { StoredChannel } from "./stored-channels.ts"
+import type { FoundChannel, StoredChannel } from "./stored-channels.ts"
 
 export class AlertChannels {
   readonly #context: ResourceContext
@@ -28,14 +28,15 @@ export class AlertChannels {
   /** Creates or replaces it. Notifications that wait use the new settings from their next attempt. A webhook keeps its secret. */
   async put(name: string, input: AlertChannelInput): Promise<AlertChannel> {
     requireChannelName(name)
-    return show(await this.#save(name, await this.#vet(input)))
+    const settings = await this.#vet(input)
+    return show({ kind: settings.kind, ...(await this.#save(name, settings)) })
   }
 
-  /** By name. Writes nothing unless all are valid. `at` begins the field names of errors. */
-  async putAll(
+  /** @internal Validates channels by name. The result writes them. `at` begins the field names of errors. */
+  async prepare(
     channels: { readonly [name: string]: AlertChannelInput },
-    at = "alerts.channels",
-  ): Promise<void> {
+    at: string,
+  ): Promise<() => Promise<void>> {
     requireObject(channels, at)
     const parsed: [string, ChannelSettings][] = []
     for (const [name, input] of Object.entries(channels)) {
@@ -45,11 +46,14 @@ export class AlertChannels {
         throw hasCode(error, "invalid_input") ? error.within(`${at}.${name}`) : error
       }
     }
-    for (const [name, settings] of parsed) await this.#save(name, settings)
+    await this.#notifier.stored.requireRoom(parsed.map(([name]) => name))
+    return async () => {
+      for (const [name, settings] of parsed) await this.#save(name, settings)
+    }
   }
 
   async get(name: string): Promise<AlertChannel> {
-    return show(await this.#require(name))
+    return show(await this.#find(name))
   }
 
   /** By name. */
@@ -64,7 +68,7 @@ export class AlertChannels {
 
   /** Notifications that wait for it are cancelled. */
   async delete(name: string): Promise<void> {
-    await this.#require(name)
+    await this.#find(name)
     await this.#notifier.stored.delete(name)
     const { endpoints } = this.#notifier.tenant
     await endpoints.delete(NOTIFICATION_APP, name).catch(unlessNotFound)
@@ -125,21 +129,21 @@ export class AlertChannels {
   async #save(name: string, settings: ChannelSettings): Promise<StoredChannel> {
     return readAndSave(async () => {
       const { stored } = this.#notifier
-      const before = await stored.get(name)
+      const before = await stored.find(name)
       await this.#putEndpoint(name, settings, before)
-      if (before !== null && isDeepStrictEqual(before.settings, settings)) return before
+      if (before !== null && isDeepStrictEqual(before.settings, settings)) return { ...before, settings }
       return stored.save(name, settings, before)
     })
   }
 
-  async #putEndpoint(name: string, settings: ChannelSettings, before: StoredChannel | null): Promise<void> {
+  async #putEndpoint(name: string, settings: ChannelSettings, before: FoundChannel | null): Promise<void> {
     const { applications, endpoints } = this.#notifier.tenant
     const { kind } = settings
     const fields = CHANNEL_POLICIES[kind]
     const existing = await endpoints.get(NOTIFICATION_APP, name).catch(unlessNotFound)
     if (existing !== null) {
       if (before !== null && isDeepStrictEqual(before.settings, settings)) return
-      if (before?.settings.kind !== kind) await endpoints.update(NOTIFICATION_APP, name, fields)
+      if (before?.kind !== kind) await endpoints.update(NOTIFICATION_APP, name, fields)
       // Corrected settings deserve a try at once.
       await endpoints.reset(NOTIFICATION_APP, name)
       return
@@ -152,6 +156,11 @@ export class AlertChannels {
       .catch((error) => unlessCode(error, "conflict"))
   }
 
+  #find(name: string): Promise<FoundChannel> {
+    return requireFound("channel", name, (known) => this.#notifier.stored.find(known))
+  }
+
+  /** Rejects if it cannot be decrypted. */
   #require(name: string): Promise<StoredChannel> {
     return requireFound("channel", name, (known) => this.#notifier.stored.get(known))
   }
@@ -164,13 +173,14 @@ function unlessCode(error: unknown, code: "conflict" | "not_found"): null {
 
 const unlessNotFound = (error: unknown) => unlessCode(error, "not_found")
 
-function show({ name, settings, createdAt, updatedAt }: StoredChannel): AlertChannel {
-  const { kind, deadLetters } = settings
+const UNREADABLE = "nowhere: its settings cannot be decrypted; put it again, or delete it"
+
+function show({ name, kind, settings, createdAt, updatedAt }: FoundChannel): AlertChannel {
   return {
     name,
     kind,
-    deadLetters,
-    target: targetOf(settings),
+    deadLetters: settings?.deadLetters ?? false,
+    target: settings === null ? UNREADABLE : targetOf(settings),
     createdAt: date(createdAt),
     updatedAt: date(updatedAt),
   }

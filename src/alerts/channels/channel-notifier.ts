@@ -95,7 +95,8 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
 
   /** Reads all channels. From then on, `sendNow` needs no store for them. */
   async channels(): Promise<readonly NotifiedChannel[]> {
-    const loaded = await Promise.all((await this.stored.all()).map((channel) => this.#load(channel)))
+    const [stored, appId] = await Promise.all([this.stored.all(), this.#appId()])
+    const loaded = await Promise.all(stored.map((channel) => this.#load(channel, appId)))
     const known = loaded.filter((one) => one !== null)
     this.#loaded = new Map(known.map((one) => [one.name, one]))
     return known.map(({ name, settings }) => ({ name, deadLetters: settings.deadLetters }))
@@ -157,14 +158,18 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
 
   async #find(name: string): Promise<Loaded | null> {
     const channel = await this.stored.get(name)
-    return channel && this.#load(channel)
+    return channel && this.#load(channel, await this.#appId())
+  }
+
+  async #appId(): Promise<string | null> {
+    const application = await this.#parts.store.getApplication(NOTIFICATIONS_ORG, NOTIFICATION_APP)
+    return application?.id ?? null
   }
 
   /** Null while another process creates or deletes it. */
-  async #load(channel: StoredChannel): Promise<Loaded | null> {
+  async #load(channel: StoredChannel, appId: string | null): Promise<Loaded | null> {
     const { store, vault } = this.#parts
-    const application = await store.getApplication(NOTIFICATIONS_ORG, NOTIFICATION_APP)
-    const endpoint = application && (await store.getEndpoint(application.id, channel.name))
+    const endpoint = appId === null ? null : await store.getEndpoint(appId, channel.name)
     if (endpoint === null) return null
     const policy = parsePolicy(CHANNEL_POLICIES[channel.settings.kind].retry)
     return { ...channel, policy, target: new Target(endpoint, vault, policy, `Posthorn/${VERSION}`) }
