@@ -55,13 +55,16 @@ export class Silences {
     refuseUnknown(input, ["rule", "subject", "until", "reason"], "")
     const rule = requireRule(input.rule)
     const subject =
-      input.subject === undefined || input.subject === null ? null : requireSubject(input.subject)
+      input.subject === undefined || input.subject === null
+        ? null
+        : requireText(input.subject, "subject", 256)
     if (subject !== null && !rule.startsWith("endpoint-"))
       throw invalid("subject", `must be left out: ${rule} is about the whole store`)
     const now = clock.now()
     const until = requireTime(input.until, "until")
     if (until <= now || until > now + LONGEST_MS)
       throw invalid("until", "must be in the future, at most a year from now")
+    if (subject !== null) await this.#requireEndpoint(subject)
     const reason = requireText(input.reason ?? "", "reason", LONGEST_REASON)
     if ((await alertStore.readSilences()).length >= MOST_SILENCES)
       throw new PosthornError("limit_reached", `there are ${MOST_SILENCES} silences; delete one first`)
@@ -86,12 +89,16 @@ export class Silences {
       throw notFound("silence", String(id))
     await alertStore.deleteSilence(id)
   }
-}
 
-function requireSubject(value: unknown): string {
-  const subject = requireText(value, "subject", 256)
-  if (subject === "") throw invalid("subject", "must be an endpoint's id")
-  return subject
+  /** A silence of any other subject would suppress nothing. */
+  async #requireEndpoint(id: string): Promise<void> {
+    const [gate] = await this.#parts.store.getGates([id])
+    if (gate === undefined || gate.deleted)
+      throw invalid(
+        "subject",
+        "must be the id of an endpoint, not its uid or URL; the alerts and the list of endpoints have the ids",
+      )
+  }
 }
 
 function show({ id, rule, subject, until, reason, by, createdAt }: StoredSilence): Silence {

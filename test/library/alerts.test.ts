@@ -293,6 +293,8 @@ test("bad input is refused with the field", async () => {
   const harness = await site()
   const { posthorn, clock } = harness
   const { alerts } = posthorn
+  const deleted = await harness.endpoint()
+  await posthorn.endpoints.delete("acme", deleted)
   const refusals: [() => Promise<unknown>, object][] = [
     [() => alerts.get("alert_1"), { code: "not_found" }],
     [() => alerts.acknowledge("alert_1"), { code: "not_found" }],
@@ -306,6 +308,14 @@ test("bad input is refused with the field", async () => {
     ],
     [
       () => alerts.silences.create({ rule: "oldest-due", subject: "ep_1", until: clock.now() + 1 }),
+      { field: "subject" },
+    ],
+    [
+      () => alerts.silences.create({ rule: "endpoint-failing", subject: "acme", until: clock.now() + 1 }),
+      { field: "subject", message: expect.stringContaining("must be the id of an endpoint") },
+    ],
+    [
+      () => alerts.silences.create({ rule: "endpoint-failing", subject: deleted, until: clock.now() + 1 }),
       { field: "subject" },
     ],
     [() => alerts.rules.put("oldest-due", { enabled: 1 as unknown as boolean }), { field: "enabled" }],
