@@ -9,9 +9,9 @@ import { AlertRules, type AlertRulesParts } from "./alert-rules.ts"
 import { acknowledge, type Alert as StoredAlert } from "./alert-state.ts"
 import type { StoredSilence } from "./alert-store.ts"
 import { cutPage } from "./cut-page.ts"
-import type { LocalAlerts } from "./local-alerts.ts"
+import { isStoreError, type LocalAlerts } from "./local-alerts.ts"
 import type { Severity } from "./notification.ts"
-import { type AlertRuleInput, type RuleId, requireRule } from "./rules.ts"
+import { type AlertRuleInput, type RuleId, type RuleSettings, requireRule } from "./rules.ts"
 import { type AlertSettings, parseSettings } from "./settings.ts"
 import { silenceOf } from "./silence.ts"
 import { Silences, type SilencesParts } from "./silences.ts"
@@ -74,7 +74,7 @@ export class Alerts {
     this.silences = new Silences(parts)
   }
 
-  /** The newest first. Resolved alerts are kept for 7 days. */
+  /** The newest first. Resolved alerts are kept for 7 days. While the store cannot be read and an alert says so: without those in the store. */
   list(query: AlertQuery = {}): Listing<Alert> {
     return listing(query, {
       fields: ["state", "rule"],
@@ -82,7 +82,8 @@ export class Alerts {
       read: async ({ state, rule }) => {
         const wanted = optionalOneOf(state, "state", ALERT_STATES)
         const id = rule === undefined ? undefined : requireRule(rule)
-        const alerts = (await this.#all()).filter(
+        const all = await this.#all().catch((error) => this.#localAlerts(error))
+        const alerts = all.filter(
           (alert) => (wanted ?? alert.state) === alert.state && (id ?? alert.rule) === alert.rule,
         )
         return async (page) => cutPage(alerts, page)
@@ -92,7 +93,16 @@ export class Alerts {
   }
 
   async get(id: string): Promise<Alert> {
-    const alert = (await this.#all()).find((one) => one.id === id)
+    const isIt = (one: Alert) => one.id === id
+    const alert = await this.#all().then(
+      (all) => all.find(isIt),
+      (error) => {
+        const own = this.#localAlerts(error).find(isIt)
+        // It may be in the store.
+        if (own === undefined) throw error
+        return own
+      },
+    )
     if (alert === undefined) throw notFound("alert", String(id))
     return alert
   }
@@ -153,16 +163,30 @@ export class Alerts {
   }
 
   async #all(): Promise<Alert[]> {
-    const { alertStore, local, clock } = this.#parts
+    const { alertStore, local } = this.#parts
     const [board, rules, silences] = await Promise.all([
       alertStore.readBoard(),
       alertStore.readRules(),
       alertStore.readSilences(),
     ])
-    const now = clock.now()
-    return [...board.value.alerts, ...local.alerts].map((alert) =>
-      show(alert, rules[alert.rule].value.severity, silenceOf(silences, alert, now)),
-    )
+    return this.#show([...board.value.alerts, ...local.alerts], (rule) => rules[rule].value, silences)
+  }
+
+  /** The alerts of this process, if one of them says why the store cannot be read. Rejects with the error otherwise. */
+  #localAlerts(error: unknown): Alert[] {
+    const { alerts, surroundings } = this.#parts.local
+    if (!isStoreError(error) || surroundings === null || !alerts.some(({ phase }) => phase === "firing"))
+      throw error
+    return this.#show(alerts, (rule) => surroundings.rules[rule], surroundings.silences)
+  }
+
+  #show(
+    alerts: readonly StoredAlert[],
+    ruleOf: (rule: RuleId) => RuleSettings,
+    silences: readonly StoredSilence[],
+  ): Alert[] {
+    const now = this.#parts.clock.now()
+    return alerts.map((alert) => show(alert, ruleOf(alert.rule).severity, silenceOf(silences, alert, now)))
   }
 }
 

@@ -58,6 +58,11 @@ export class LocalAlerts {
     return this.#book.alerts
   }
 
+  /** As they were last read; null: this process has not been the leader. */
+  get surroundings(): Surroundings | null {
+    return this.#surroundings
+  }
+
   /** Replaces an alert of this process with a change of it. False: it is not one of them. */
   change(id: string, change: (alert: Alert) => Alert): boolean {
     const alerts = this.#book.alerts.map((alert) => (alert.id === id ? change(alert) : alert))
@@ -73,8 +78,7 @@ export class LocalAlerts {
   }
 
   async storeFailed(error: Error): Promise<void> {
-    const isStore = error instanceof PosthornError && error.code.startsWith("store_")
-    if (isStore)
+    if (isStoreError(error))
       this.#failure = { since: this.#failure?.since ?? this.#parts.clock.now(), error: describe(error) }
     await this.#run()
   }
@@ -188,4 +192,8 @@ export class LocalAlerts {
     this.#book = { ...book, alerts: forget(book.alerts, now) }
     this.#outbox.add(outgoing)
   }
+}
+
+export function isStoreError(error: unknown): boolean {
+  return error instanceof PosthornError && error.code.startsWith("store_")
 }

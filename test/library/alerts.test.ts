@@ -233,6 +233,27 @@ test("a store that fails is notified without it", async () => {
   ])
 })
 
+test("the alert about a store that fails can be read and acknowledged meanwhile", async () => {
+  const store = new FailingStore()
+  const harness = await site({ wrapStore: (real) => store.wrap(real) })
+  const { alerts } = harness.posthorn
+  const unavailable = { code: "store_unavailable" }
+  store.isBroken = true
+  await expect(alerts.list()).rejects.toMatchObject(unavailable)
+  await evaluate(harness, 6)
+  await told(harness, 1)
+  const [alert] = (await alerts.list({ state: "firing" })).data
+  expect(alert).toMatchObject({ rule: "store-unavailable", severity: "critical" })
+  expect(await alerts.acknowledge(alert!.id, { by: "key_1" })).toMatchObject({
+    state: "acknowledged",
+    acknowledgedBy: "key_1",
+  })
+  expect(await alerts.get(alert!.id)).toMatchObject({ state: "acknowledged" })
+  await expect(alerts.get("alert_other")).rejects.toMatchObject(unavailable)
+  await expect(alerts.acknowledge("alert_other")).rejects.toMatchObject(unavailable)
+  store.isBroken = false
+})
+
 test("the options set rules and limits, and are refused as a whole with the field", async () => {
   const harness = await site({
     alerts: { rules: { "oldest-due": { seconds: 60, channels: null } }, notificationsPerHour: 5 },
