@@ -198,8 +198,9 @@ export async function openPosthorn(
         : new Monitor({ ...shared, logger, holder, intervalMs, listeners })
     const hearsEvents = engine !== null || processChannel !== noProcessChannel
     const liveEvents = hearsEvents ? new LiveEvents({ bus, clock, instruments }) : null
-    metrics?.storeWide.watchLeader(() => monitor?.isLeader ?? false)
-    metrics?.storeWide.watchAlerts(() => alerting.evaluator.firing)
+    const isLeader = () => monitor?.isLeader ?? false
+    metrics?.storeWide.watchLeader(isLeader)
+    metrics?.storeWide.watchAlerts(() => alerting.evaluator.firing(isLeader()))
     const parts = {
       engine,
       monitor,

@@ -32,7 +32,7 @@ export interface EvaluatorParts {
   readonly logger: Logger
 }
 
-export type FiringCounts = { readonly [rule in RuleId]: number }
+export type FiringCounts = { readonly [rule in RuleId]?: number }
 
 /** Details of alerts change with every evaluation. They alone are written at most this often. */
 const REFRESH_MS = 60_000
@@ -41,15 +41,21 @@ const STORED_RULES = RULE_IDS.filter((id) => definitionOf(id).kind === "stored")
 
 export class AlertEvaluator implements MonitorListener {
   readonly #parts: EvaluatorParts
-  #firing: FiringCounts | null = null
+  /** As the last evaluation left them; null in a process that is not the leader. */
+  #stored: Board["alerts"] | null = null
 
   constructor(parts: EvaluatorParts) {
     this.#parts = parts
   }
 
-  /** Firing alerts by rule; null in a process that is not the leader. */
-  get firing(): FiringCounts | null {
-    return this.#firing
+  /**
+   * Firing alerts by rule: on the leader, all rules. Another process has only the alerts of its own that fire, such as a leader whose lease
+   * ran out while it could not reach the store.
+   */
+  firing(isLeader: boolean): FiringCounts {
+    const { alerts } = this.#parts.local
+    if (!isLeader || this.#stored === null) return countFiring(alerts, [])
+    return countFiring([...this.#stored, ...alerts], RULE_IDS)
   }
 
   async snapshot(snapshot: Snapshot, history: History): Promise<void> {
@@ -60,7 +66,7 @@ export class AlertEvaluator implements MonitorListener {
     await this.#handOver(await alertStore.readBoard())
     const saved = await readAndSave(() => this.#decide(surroundings, snapshot, history))
     await this.#handOver(saved)
-    this.#firing = countFiring([...saved.value.alerts, ...local.alerts])
+    this.#stored = saved.value.alerts
   }
 
   async failed(error: Error, isLeader: boolean): Promise<void> {
@@ -68,7 +74,7 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   stoodDown(): void {
-    this.#firing = null
+    this.#stored = null
     this.#parts.local.stoodDown()
   }
 
@@ -204,8 +210,9 @@ function shapeOf(board: Board): string {
   return JSON.stringify({ ...board, alerts })
 }
 
-function countFiring(alerts: Board["alerts"]): FiringCounts {
-  const counts = Object.fromEntries(RULE_IDS.map((id) => [id, 0])) as { [rule in RuleId]: number }
-  for (const { rule, phase } of alerts) if (phase === "firing") counts[rule]++
+/** The rules of `always` have a number even if it is 0. */
+function countFiring(alerts: Board["alerts"], always: readonly RuleId[]): FiringCounts {
+  const counts: { [rule in RuleId]?: number } = Object.fromEntries(always.map((id) => [id, 0]))
+  for (const { rule, phase } of alerts) if (phase === "firing") counts[rule] = (counts[rule] ?? 0) + 1
   return counts
 }

@@ -93,7 +93,7 @@ test("only the leader has the gauges of the whole store", async () => {
   storeWide.snapshot({ ...numbers, oldestDue: null })
   expect(await namesOf()).not.toContain("posthorn_oldest_due_timestamp_seconds")
 
-  storeWide.watchAlerts(() => null)
+  storeWide.watchAlerts(() => ({}))
   storeWide.stoodDown()
   expect(await namesOf()).toEqual([])
   storeWide.snapshot(numbers)

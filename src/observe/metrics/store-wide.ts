@@ -12,8 +12,8 @@ export interface StoreNumbers {
   readonly endpoints: { readonly [health in HealthState]: number }
 }
 
-/** Firing alerts by rule; null in a process that is not the leader. */
-export type FiringAlerts = () => { readonly [rule: string]: number } | null
+/** Firing alerts by rule: on the leader, of all rules; in another process, alerts of its own. */
+export type FiringAlerts = () => { readonly [rule: string]: number }
 
 /** A `MonitorListener`. */
 export class StoreWideMetrics {
@@ -23,7 +23,7 @@ export class StoreWideMetrics {
   readonly #endpoints: Gauge<"health">
   readonly #takenAt: Gauge
   #isLeader: () => boolean = () => true
-  #firing: FiringAlerts = () => null
+  #firing: FiringAlerts = () => ({})
 
   constructor(registry: Registry) {
     const registers = [registry]
@@ -68,7 +68,7 @@ export class StoreWideMetrics {
       registers,
       collect() {
         this.reset()
-        for (const [rule, count] of Object.entries(firing() ?? {})) this.set({ rule }, count)
+        for (const [rule, count] of Object.entries(firing())) this.set({ rule }, count)
       },
     })
     this.stoodDown()
