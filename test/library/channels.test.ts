@@ -3,11 +3,15 @@ import { readFileSync } from "node:fs"
 import { Webhook } from "standardwebhooks"
 import { expect, test } from "vitest"
 import { eventTypeOf, writePayload } from "../../src/alerts/channels/payload.ts"
+import { evaluate } from "../../src/alerts/evaluate.ts"
 import { NOTIFICATION_KINDS, type Notification } from "../../src/alerts/notification.ts"
+import { type PlanSettings, plan } from "../../src/alerts/plan.ts"
+import { defaultsOf, RULE_IDS } from "../../src/alerts/rules.ts"
 import { ALERT_CHANNEL_KINDS } from "../../src/core/alert-channel-kinds.ts"
 import { PosthornError } from "../../src/core/errors.ts"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { TENANT_WEBHOOK_APP } from "../../src/tenant-webhooks/tenant-webhooks.ts"
+import { alertOf, factsOf, snapshotOf } from "../support/alert-samples.ts"
 import { TestClock } from "../support/clock.ts"
 import { Harness } from "../support/harness.ts"
 import { LogLines } from "../support/log-lines.ts"
@@ -34,13 +38,26 @@ function notificationOf(more: Partial<Notification> = {}): Notification {
   }
 }
 
+/** As an evaluation makes it. */
+function lateDelivery(): Notification {
+  const snapshot = snapshotOf({ oldestDue: { at: STARTED_AT - 420_000, endpointId: "ep_1" } })
+  const [subject] = evaluate("oldest-due", defaultsOf("oldest-due"), factsOf({ snapshot, now: STARTED_AT }))
+  const alert = alertOf({ ...subject, rule: "oldest-due", subject: "", startedAt: STARTED_AT })
+  const rules = Object.fromEntries(RULE_IDS.map((id) => [id, defaultsOf(id)])) as PlanSettings["rules"]
+  const { outgoing } = plan(
+    { alerts: [alert], groups: {}, channels: {} },
+    { rules, channels: ["hook"], silences: [], repeatMs: 1, perHour: 1, now: STARTED_AT, newKey: () => "" },
+  )
+  return outgoing[0]!.notification
+}
+
 test("the page about alerts has every kind of channel, and the payload that a webhook gets", () => {
   const page = readFileSync(new URL("../../docs/alerts.md", import.meta.url), "utf8")
   const [, table] = page.split("| kind | fields | what arrives |\n| --- | --- | --- |\n")
   const kinds = [...table!.split("\n\n")[0]!.matchAll(/^\| `(\w+)`/gm)].map(([, kind]) => kind)
   expect(kinds).toEqual([...ALERT_CHANNEL_KINDS])
   const [, example] = /^\*\*What a webhook gets:\*\*\n\n```json\n(.*?)^```/ms.exec(page)!
-  expect(JSON.parse(example!)).toEqual(writePayload(notificationOf()))
+  expect(JSON.parse(example!)).toEqual(writePayload(lateDelivery()))
   for (const kind of NOTIFICATION_KINDS) expect(page).toContain(`\`${eventTypeOf(kind)}\``)
 })
 
