@@ -90,7 +90,8 @@ function spanOf(
   const end = Math.ceil((span.until ?? now) / HOUR_MS) * HOUR_MS
   const begin = Math.floor((span.since ?? end - DEFAULT_SPAN_MS) / HOUR_MS) * HOUR_MS
   if (begin >= end) throw invalid("since", "must be before until")
-  if (end <= now - ROLLUP_KEPT_MS)
-    throw invalid("until", "must be within the last 90 days: older sums are removed")
-  return { since: begin, until: end }
+  // The first hour whose sums are kept. The answer names it instead of an earlier `since`.
+  const kept = (Math.floor((now - ROLLUP_KEPT_MS) / HOUR_MS) + 1) * HOUR_MS
+  if (end <= kept) throw invalid("until", "must be within the last 90 days: older sums are removed")
+  return { since: Math.max(begin, kept), until: end }
 }

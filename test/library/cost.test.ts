@@ -233,6 +233,16 @@ test.each<[string, unknown, string, RegExp]>([
   })
 })
 
+test("a span from before the kept sums begins with the first kept hour, and the report says so", async () => {
+  const { report, harness } = await start()
+  const { since } = await report({ since: 0 })
+  const agoMs = harness.clock.now() - since.getTime()
+  expect(agoMs).toBeLessThan(90 * 24 * HOUR_MS)
+  expect(agoMs).toBeGreaterThanOrEqual((90 * 24 - 1) * HOUR_MS)
+  const within = since.getTime() + HOUR_MS
+  expect((await report({ since: within })).since.getTime()).toBe(within)
+})
+
 test("a span without attempts costs nothing, with any limit", async () => {
   const { report } = await start()
   const { total, byAttempt, whatIf } = await report({ maxAttempts: 6, maxAge: 60 })
