@@ -75,6 +75,8 @@ test("no answer to any reading call of an admin has the private key in it", asyn
     .filter(([, operations]) => "get" in operations)
     .map(([path]) => path.replace(/^\/api\/v1/, "").replace(/\{(\w+)\}/g, (all, name) => names[name] ?? all))
     .filter((path) => !path.includes("{"))
+    // A stream of events has no end, and no event has a key.
+    .filter((path) => path !== "/events")
   expect(readable).toContain("/app/acme/endpoint/one/secret")
   expect(readable.length).toBeGreaterThan(20)
   for (const path of readable) {

@@ -436,7 +436,9 @@ test("a command that asks a server loads nothing of the engine, and no other com
   )
   // From its sources: a bundle has other files.
   const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
-  const { code } = await desk.type(`'${process.execPath}' --import ./spy.mjs '${main}' apps list`)
+  const { code } = await desk.type(
+    `env -u POSTHORN_METRICS '${process.execPath}' --import ./spy.mjs '${main}' apps list`,
+  )
   expect(code).toBe(0)
   const loaded = readFileSync(join(desk.folder, "loaded.txt"), "utf8").trim().split("\n")
   expect(loaded.filter((url) => /\/(api|engine|store|config|node_modules)\//.test(url))).toEqual([])

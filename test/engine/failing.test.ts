@@ -1,5 +1,6 @@
 /** An endpoint that fails for days: told early, warned, disabled, and brought back. */
 import { expect, test } from "vitest"
+import { DEFAULT_ORG } from "../../src/core/org.ts"
 import type { PublicEvent } from "../../src/observe/public-events.ts"
 import { virtualTime } from "../support/virtual-time.ts"
 
@@ -84,6 +85,7 @@ test(
       type: "endpoint.disabled",
       webhook_id: id,
       app_id: expect.stringMatching(/^app_/),
+      org_id: DEFAULT_ORG,
       reason: "failing",
       since: began,
       at: began + 120 * HOUR,

@@ -15,6 +15,7 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
     await posthorn.eventTypes.create({ name: `type.${i}`, description: "A" })
     await posthorn.keys.create({ name: "key", scope: "admin" })
     await posthorn.dead.retryMany({})
+    await posthorn.alertChannels.put(`ops${i}`, { kind: "webhook", url: harness.receiver.url("/ops") })
     await harness.endpoint({ uid: `hook${i}`, retry: { delays: [60], maxAttempts: i + 1 } }, "/hook")
   }
   for (let i = 0; i < 5; i++) await harness.send({ i })
@@ -23,6 +24,7 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
   const sending = async () => (await posthorn.lanes.list()).data.some((lane) => lane.sending > 0)
   await expect.poll(sending).toBe(false)
   const lists = {
+    alertChannels: (page) => posthorn.alertChannels.list(page),
     applications: (page) => posthorn.applications.list(page),
     attempts: (page) => posthorn.attempts.list(page),
     dead: (page) => posthorn.dead.list(page),
@@ -66,7 +68,9 @@ test("every list that Posthorn has is one of them", async () => {
   const { harness, lists } = await start()
   const { posthorn } = harness
   const owners = Object.entries(posthorn).filter(([, one]) => typeof one?.list === "function")
-  expect(owners.map(([name]) => name).sort()).toEqual([...Object.keys(lists), "policies", "workers"].sort())
+  expect(owners.map(([name]) => name).sort()).toEqual(
+    [...Object.keys(lists), "alerts", "policies", "workers"].sort(),
+  )
   for (const whole of [() => posthorn.policies.list(), () => posthorn.workers.list()])
     expect((await Array.fromAsync<object>(whole())).length).toBe((await whole()).length)
 })
