@@ -59,12 +59,11 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   async snapshot(snapshot: Snapshot, history: History): Promise<void> {
-    const { alertStore, local } = this.#parts
+    const { local } = this.#parts
     const surroundings = await this.#readSurroundings()
     await local.storeWorks(surroundings)
-    // A predecessor may have stopped after its write.
-    await this.#handOver(await alertStore.readBoard())
     const saved = await readAndSave(() => this.#decide(surroundings, snapshot, history))
+    // Also those of a predecessor that stopped after its write.
     await this.#handOver(saved)
     this.#stored = saved.value.alerts
   }
