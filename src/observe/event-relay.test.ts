@@ -69,15 +69,13 @@ function pair() {
   const heard: string[] = []
   const [one, other] = [new EventBus(SILENT), new EventBus(SILENT)]
   const relays: { readonly here: EventRelay; readonly there: EventRelay } = {
-    here: new EventRelay(
-      one,
-      { ...noProcessChannel, post: (note) => carry(note, () => relays.there) },
-      () => 5,
+    here: new EventRelay(one, { ...noProcessChannel, post: (note) => carry(note, () => relays.there) }, () =>
+      Date.now(),
     ),
     there: new EventRelay(
       other,
       { ...noProcessChannel, post: (note) => carry(note, () => relays.here) },
-      () => 5,
+      () => Date.now(),
     ),
   }
   const carry = (note: Note, to: () => EventRelay) => {
@@ -155,6 +153,7 @@ test("a process that stops says how far it was, and one that dies is missed", ()
   const stopped = pair()
   stopped.here.handle(settledEvent({}, null))
   stopped.here.close()
+  stopped.lost.events = true
   vi.advanceTimersByTime(60_000)
   expect(stopped.heard).toEqual(["delivery.delivered"])
   const positions = new RelayPositions()

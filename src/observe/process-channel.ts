@@ -27,7 +27,7 @@ export interface ProcessChannel {
   /** Resolves when notes of other processes are heard. */
   start(read: (note: Note) => void): Promise<void>
   post(note: Note): void
-  /** Sends the notes that wait, if that is possible at once. */
+  /** Sends the notes that wait, if that is possible within 1.5 seconds. */
   close(): Promise<void>
 }
 

@@ -106,11 +106,6 @@ export class Started {
     return this.#texts.stdout.split("\n").slice(0, -1)
   }
 
-  /** Resolves when it has written this many lines. */
-  printed(lines: number): Promise<void> {
-    return this.#until(() => this.lines.length >= lines)
-  }
-
   /** Resolves when it has written a line like this. */
   wrote(line: RegExp): Promise<void> {
     return this.#until(() => this.lines.some((one) => line.test(one)))

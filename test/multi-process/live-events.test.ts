@@ -95,9 +95,9 @@ test("the last events of a process that stops arrive, without a gap", PATIENCE, 
   const reader = await readerOn(store)
   await hearing(reader, worker)
   const before = reader.events.length
-  emit(worker, 2000)
+  emit(worker, 200)
   await worker.close()
-  await reader.until(() => reader.events.length >= before + 2000)
+  await reader.until(() => reader.events.length >= before + 200)
   expect(reader.kinds).not.toContain("gap")
 })
 

@@ -18,7 +18,7 @@ const CHECK_MS = 5000
 const CHECKS_IN_SILENCE = 6
 const COMPLAIN_EVERY_MS = 60_000
 /** How long a close waits for the last notes to be sent. */
-const LAST_NOTES_MS = 500
+const LAST_NOTES_MS = 1500
 
 /** One channel for each schema, so that two installations in one database do not hear each other. */
 const CHANNEL = "'posthorn_' || (SELECT relnamespace FROM pg_class WHERE oid = 'lanes'::regclass)"
@@ -74,10 +74,9 @@ export class PostgresProcessChannel implements ProcessChannel {
     this.#closed = true
     this.#forgetUp()
     for (const timer of [this.#gathering, this.#retry, this.#checks]) if (timer !== null) clearTimeout(timer)
-    await this.#sendLast()
     const client = this.#client
     this.#client = null
-    if (client !== null) await disconnect(client)
+    await Promise.all([this.#sendLast(), client === null ? null : disconnect(client)])
   }
 
   /** Without them, other processes would miss the last events of this one. */
