@@ -12,11 +12,13 @@ import { migratedDatabase } from "../support/migrated-database.ts"
 import { open, Site } from "./site.ts"
 
 const PATIENCE = { timeout: 90_000 }
+const WITNESSED = { timeout: 20_000 }
+const LAST = "the last event before the test"
 
 /** As if this process had settled deliveries. */
-function emit({ context }: Posthorn, count: number): void {
+function emit({ context }: Posthorn, count: number, errorDetail = ""): void {
   for (let n = 0; n < count; n++) {
-    const settled = settledEvent({ status: "dead", deadReason: "gone" }, null)
+    const settled = settledEvent({ status: "dead", deadReason: "gone", errorDetail }, null)
     context.events.emit({ ...settled, orgId: DEFAULT_ORG })
   }
 }
@@ -26,24 +28,27 @@ async function readerOn(store: string): Promise<EventReader> {
   return EventReader.open(server.url, { key: server.key })
 }
 
-/** Emits until the first event arrives: then the process knows that another one listens. Returns how many were emitted. */
-async function hearing(reader: EventReader, posthorn: Posthorn): Promise<void> {
+/** Emits until an event of this process arrives: then it knows that another one listens. Resolves when the reader has all of them. */
+async function hearing(reader: EventReader, posthorn: Posthorn, last = LAST): Promise<void> {
+  const has = (error: string) => reader.events.some(({ data }) => data.last_error === error)
   await expect
     .poll(
       () => {
-        if (reader.events.length === 0) emit(posthorn, 1)
-        return reader.events.length
+        if (!has(`before ${last}`)) emit(posthorn, 1, `before ${last}`)
+        return has(`before ${last}`)
       },
       { timeout: 20_000 },
     )
-    .toBeGreaterThan(0)
+    .toBe(true)
+  emit(posthorn, 1, last)
+  await reader.until(() => has(last))
 }
 
 test("a server has the events of all processes", PATIENCE, async () => {
   const store = await migratedDatabase()
   const workers = [await open({ store }), await open({ store })]
   const reader = await readerOn(store)
-  for (const worker of workers) await hearing(reader, worker)
+  for (const [n, worker] of workers.entries()) await hearing(reader, worker, `${LAST}, of worker ${n}`)
   const before = reader.events.length
   for (const worker of workers) emit(worker, 300)
   await reader.until(() => reader.events.length >= before + 600)
@@ -57,16 +62,16 @@ test("events that were lost on the way are a gap, with their number", PATIENCE, 
   onTestFinished(() => proxy.close())
   const worker = await open({ store })
   const witness = await open({ store, deliver: false })
-  let heard = 0
-  onTestFinished(witness.on("delivery.dead", () => void heard++))
+  const errors: (string | null)[] = []
+  onTestFinished(witness.on("delivery.dead", ({ last_error }) => void errors.push(last_error)))
   const reader = await readerOn(proxy.through(store))
   await hearing(reader, worker)
-  await expect.poll(() => heard).toBeGreaterThan(0)
-  const [read, witnessed] = [reader.events.length, heard]
+  await expect.poll(() => errors.at(-1), WITNESSED).toBe(LAST)
+  const [read, witnessed] = [reader.events.length, errors.length]
   proxy.refuse()
   proxy.reset()
   emit(worker, 7)
-  await expect.poll(() => heard).toBe(witnessed + 7)
+  await expect.poll(() => errors.length, WITNESSED).toBe(witnessed + 7)
   proxy.heal()
   let sent = 7
   await expect
