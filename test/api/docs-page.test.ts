@@ -67,7 +67,9 @@ test("each call has an example: a request that the server takes and an answer th
     const { status, body: answer } = exampleAnswer(call, document)
     const path = filled(call.path, [ids.names])
     const text = answer === undefined ? "" : JSON.stringify(answer)
-    contract.check(call.method, path, { status, type: "application/json", text })
+    // An example of JSON; a stream of events has none.
+    if (call.id !== "v1.events.stream")
+      contract.check(call.method, path, { status, type: "application/json", text })
     const sent = body === undefined ? {} : { body }
     const got = await server.call(call.method, path.replace("/api/v1", ""), {
       key: isOperators(call) ? server.key : key,

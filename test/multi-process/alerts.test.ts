@@ -152,6 +152,7 @@ test("a database that stops is notified by the leader alone, without the databas
   await postgres.stop("immediate")
   site.isDown = true
   await site.evaluate(7)
+  await site.receiver.arrived("/ops", 1)
   expect(site.told()).toEqual(["alert.firing store-unavailable 1 and 0"])
   await postgres.start()
   site.isDown = false
