@@ -109,19 +109,23 @@ export class LiveEvents {
   }
 
   #requireRoom({ orgId, appIds }: LiveFilter): void {
-    const require = (most: number, groups: Iterable<ReaderGroup>, whose: string) => {
+    const requireBelow = (most: number, groups: Iterable<ReaderGroup>, whose: string) => {
       const connected = [...groups].reduce((sum, { readers }) => sum + readers.size, 0)
       if (connected >= most)
         throw new PosthornError("limit_reached", `${most} readers of live events${whose} are connected`)
     }
     const groups = [...this.#groups.values()]
-    require(MOST_READERS, groups, "")
+    requireBelow(MOST_READERS, groups, "")
     if (orgId !== DEFAULT_ORG) {
       const ofTenant = groups.filter(({ filter }) => filter.orgId === orgId)
-      require(MOST_READERS_OF_A_TENANT, ofTenant, " of this organization")
+      requireBelow(MOST_READERS_OF_A_TENANT, ofTenant, " of this organization")
     }
     if (appIds?.length === 1)
-      require(MOST_READERS_OF_AN_APPLICATION, this.#bySubject.get(appIds[0]!) ?? [], " of this application")
+      requireBelow(
+        MOST_READERS_OF_AN_APPLICATION,
+        this.#bySubject.get(appIds[0]!) ?? [],
+        " of this application",
+      )
   }
 
   /** A reader that does not read would never get the end of its stream. */
