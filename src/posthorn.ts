@@ -231,8 +231,10 @@ export async function openPosthorn(
   }
 }
 
-/** Writes nothing unless all of it is valid. */
-async function applyAlerts(posthorn: Posthorn, { channels = {}, ...others }: AlertsInput): Promise<void> {
+/** Writes nothing unless all of it is valid. Without settings the store is not read: a start takes no longer. */
+async function applyAlerts(posthorn: Posthorn, alerts: AlertsInput): Promise<void> {
+  if (Object.keys(alerts).length === 0) return
+  const { channels = {}, ...others } = alerts
   const writeChannels = await posthorn.alertChannels.prepare(channels, "alerts.channels")
   const writeOthers = await posthorn.alerts.prepare(others, "alerts")
   await writeChannels()
