@@ -2,6 +2,7 @@
 import { invalid, PosthornError } from "../core/errors.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import { expunge } from "../core/operate.ts"
+import { NOTIFICATIONS_ORG } from "../core/org.ts"
 import { cleanTraceparent } from "../core/traceparent.ts"
 import { amended } from "../observe/event-stream.ts"
 import type { Published } from "../observe/tracing.ts"
@@ -116,7 +117,8 @@ export class Messages {
     const { instruments } = this.#context
     const startedAt = instruments.now()
     const accepted = await this.#acceptTraced(messages, tx, parseTraceOption(options))
-    instruments.messagesAccepted(accepted, instruments.now() - startedAt)
+    if (this.#context.orgId !== NOTIFICATIONS_ORG)
+      instruments.messagesAccepted(accepted, instruments.now() - startedAt)
     const lanes = accepted.flatMap((one, i) =>
       one.lanes.map((lane) => ({ ...lane, priority: messages[i]!.priority })),
     )

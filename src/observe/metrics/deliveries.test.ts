@@ -3,6 +3,7 @@ import { Registry } from "@prometheus-io/client"
 import { expect, test } from "vitest"
 import { settledEvent } from "../../../test/support/events.ts"
 import { seriesOf, total } from "../../../test/support/series.ts"
+import { NOTIFICATIONS_ORG } from "../../core/org.ts"
 import { HEALTHY } from "../../core/protection.ts"
 import { breakerEvent } from "../endpoint-events.ts"
 import type { InternalEvent } from "../event-stream.ts"
@@ -19,6 +20,12 @@ async function after(...events: InternalEvent[]) {
 test("an answer that came late is an attempt, and ends no delivery", async () => {
   const series = await after(settledEvent({}, {}, "delivery.answered_late"))
   expect(total(series, "posthorn_attempts_total", { result: "succeeded" })).toBe(1)
+  expect(total(series, "posthorn_deliveries_finished_total")).toBe(0)
+})
+
+test("deliveries of Posthorn's own notifications are not counted", async () => {
+  const series = await after({ ...settledEvent(), orgId: NOTIFICATIONS_ORG })
+  expect(total(series, "posthorn_attempts_total")).toBe(0)
   expect(total(series, "posthorn_deliveries_finished_total")).toBe(0)
 })
 

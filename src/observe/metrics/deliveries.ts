@@ -1,5 +1,6 @@
 /** Metrics of attempts, deliveries, breakers and leases, from the event stream. */
 import { Gauge, Histogram, type Registry } from "@prometheus-io/client"
+import { NOTIFICATIONS_ORG } from "../../core/org.ts"
 import { DEAD_REASONS } from "../../core/policy.ts"
 import type { DeliveryEvent, EventSubscriber, InternalEvent } from "../event-stream.ts"
 import { AttemptCounters } from "./attempts.ts"
@@ -71,7 +72,9 @@ export class DeliveryMetrics implements EventSubscriber {
     })
   }
 
+  /** Posthorn's own notifications have a counter of their own: an alert must not be about itself. */
   handle(event: InternalEvent): void {
+    if ("orgId" in event && event.orgId === NOTIFICATIONS_ORG) return
     switch (event.type) {
       case "delivery.settled":
         this.#attempted(event)
