@@ -136,8 +136,8 @@ export class DirectOutbox {
 }
 
 /**
- * An end takes the place of what waits from its group. A channel that cannot know of the beginning is not told of the end either; one that
- * may know of it is told of the end alone.
+ * An end replaces the waiting notifications of its group. A channel that was never sent the beginning does not get the end. A channel
+ * that may have got the beginning gets the end alone.
  */
 function withNext(waiting: readonly Waiting[], next: Waiting): readonly Waiting[] {
   const { kind, groupKey } = next.notification

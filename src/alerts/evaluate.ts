@@ -156,8 +156,8 @@ export function endingOf(subject: string, { troubled }: Snapshot): string {
 }
 
 /**
- * Whether every endpoint that is open or failing is listed. A snapshot lists at most 1000 endpoints, these first: one that is
- * missing from a list of them that is cut may still be in trouble.
+ * Whether every endpoint that is open or failing is listed. A snapshot lists at most 1000 endpoints, these first. An endpoint
+ * that is missing from a shortened list may still be in trouble.
  */
 export function isComplete({ troubled, endpoints: { open, failing } }: Snapshot): boolean {
   const listed = troubled.filter(({ health }) => health === "open" || health === "failing").length

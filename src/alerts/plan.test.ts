@@ -101,7 +101,7 @@ test("a silence suppresses the beginning until it ends", () => {
   expect(site.told(HOUR)).toEqual(["ops firing 1"])
   site.settings = { silences: [{ ...silence, subject: null, until: NOW + 9 * HOUR }] }
   expect(site.told(6 * HOUR)).toEqual([])
-  // Whoever heard of the beginning hears of the end: PagerDuty keeps an incident open until then.
+  // A channel that got the beginning gets the end: PagerDuty keeps an incident open until then.
   expect(site.change(end).told(7 * HOUR)).toEqual(["ops resolved 1 ended"])
 })
 

@@ -30,7 +30,7 @@ export class EventBus implements EventSubscriber {
     }
   }
 
-  /** Every event once, whatever its name. Returns a function that ends the subscription. */
+  /** Gets every event once, under any name. Returns a function that ends the subscription. */
   onEvery(listener: Listener<PublicEvent>): () => void {
     this.#every.add(listener)
     this.#size++

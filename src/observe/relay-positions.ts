@@ -13,12 +13,12 @@ interface Heard {
 export class RelayPositions {
   readonly #heard = new Map<string, Heard>()
 
-  /** An event with this id came. Returns what was lost before it. */
+  /** An event with this id arrived. Returns the events that were lost before it. */
   event(id: EventId, nowMs: number): GapEvent | null {
     return this.#reached(id, id.number - 1, nowMs)
   }
 
-  /** A process says that this was its latest event. Returns what was lost of its events. */
+  /** A process says that this was its latest event. Returns its events that were lost. */
   position(id: EventId, nowMs: number): GapEvent | null {
     return this.#reached(id, id.number, nowMs)
   }
@@ -37,7 +37,7 @@ export class RelayPositions {
     return silent.map(({ last }) => gap("process_lost", last, null, null, nowMs))
   }
 
-  /** Nobody listens: what is lost from now on concerns nobody. */
+  /** No reader is left: events that are lost from now on are not reported. */
   clear(): void {
     this.#heard.clear()
   }

@@ -1,4 +1,4 @@
-/** The forms of notifications: within the documented limits of each service, whatever the texts are, and safe in their surroundings. */
+/** The forms of notifications: any text stays within the documented limits of each service, and is escaped. */
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { bytesOfText } from "../../core/bytes.ts"

@@ -65,7 +65,7 @@ export class StoredChannels {
     return store.listEntries(KIND, DEFAULT_ORG, page, clock.now())
   }
 
-  /** All that can be decrypted: one that cannot stops no other. There are at most 100. */
+  /** All channels that can be decrypted. A channel that cannot is skipped. There are at most 100. */
   async all(): Promise<StoredChannel[]> {
     return (await this.entries(ALL)).map((entry) => this.read(entry)).filter(isReadable)
   }

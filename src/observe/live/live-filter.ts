@@ -2,7 +2,7 @@
 import { DEFAULT_ORG } from "../../core/org.ts"
 import { EVENT_NAMES, type PublicEvent, TOPIC } from "../public-events.ts"
 
-/** A gap comes whatever the filter is: nobody knows which events it hides. */
+/** A gap passes every filter: the lost events are unknown. */
 export const LIVE_KINDS = EVENT_NAMES.filter((name) => name !== TOPIC && name !== "gap")
 export type LiveKind = (typeof LIVE_KINDS)[number]
 

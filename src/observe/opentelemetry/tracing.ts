@@ -52,7 +52,7 @@ export class OpenTelemetryTracing implements Tracing {
     const created = delivery.traceparent === null ? null : parseTraceparent(delivery.traceparent)
     // The sampler has decided about this message: an attempt that is not sampled costs nothing more.
     if (created !== null && !created.isSampled) return null
-    // Whatever asked for it, a breaker's probe included. After a stall an earlier request may have a span already.
+    // A first attempt that probes a breaker is a child, too. After a stall an earlier request may have a span already.
     const isChild = delivery.attemptCount === 0 && !delivery.manual && delivery.stalls === 0
     const links = created === null || isChild ? [] : [{ context: spanContextOf(created) }]
     const { name, attributes } = startOf(attempt)
