@@ -360,8 +360,9 @@ export class Posthorn extends Tenant {
   async #close(): Promise<void> {
     const { engine, monitor, liveEvents, tenantWebhooks, eventRelay, backend } = this.#parts
     const { alerting, guard, router, closeTimeoutMs } = this.#parts
-    const alertsClosed = alerting.local.close(closeTimeoutMs)
-    await Promise.all([alertsClosed, monitor?.stop(), engine?.stop(closeTimeoutMs)])
+    // The next leader reads what the alerts save last.
+    const monitoringEnded = alerting.evaluator.close(closeTimeoutMs).then(() => monitor?.stop())
+    await Promise.all([monitoringEnded, engine?.stop(closeTimeoutMs)])
     await engine?.transport.close()
     // Without an engine, and in tests with another transport, it still sends tests of channels.
     await router.close()

@@ -39,7 +39,7 @@ export class AlertStore {
 
   async readBoard(): Promise<Read<Board>> {
     const entry = await this.#get("alert", BOARD)
-    return { value: entry === null ? EMPTY_BOARD : JSON.parse(entry.body), entry }
+    return { value: entry === null ? EMPTY_BOARD : { ...EMPTY_BOARD, ...JSON.parse(entry.body) }, entry }
   }
 
   /** Rejects with `conflict` when the board has changed since it was read. */

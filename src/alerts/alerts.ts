@@ -114,12 +114,18 @@ export class Alerts {
     if (!local.change(id, known)) {
       await readAndSave(async () => {
         const read = await alertStore.readBoard()
-        const before = read.value.alerts.find((alert) => alert.id === id)
+        const { alerts, local: saved } = read.value
+        const before = [...alerts, ...saved.book.alerts].find((alert) => alert.id === id)
         if (before === undefined) throw notFound("alert", String(id))
         const after = known(before)
         if (after === before) return
-        const changed = read.value.alerts.map((alert) => (alert === before ? after : alert))
-        await alertStore.saveBoard({ ...read.value, alerts: changed }, read)
+        const changed = (all: readonly StoredAlert[]) =>
+          all.map((alert) => (alert === before ? after : alert))
+        const book = { ...saved.book, alerts: changed(saved.book.alerts) }
+        await alertStore.saveBoard(
+          { ...read.value, alerts: changed(alerts), local: { ...saved, book } },
+          read,
+        )
       })
     }
     return this.get(id)
@@ -169,7 +175,10 @@ export class Alerts {
       alertStore.readRules(),
       alertStore.readSilences(),
     ])
-    return this.#show([...board.value.alerts, ...local.alerts], (rule) => rules[rule].value, silences)
+    const { alerts, local: saved } = board.value
+    // The leader's memory is ahead of the copy that it saved.
+    const all = new Map([...alerts, ...saved.book.alerts, ...local.alerts].map((alert) => [alert.id, alert]))
+    return this.#show([...all.values()], (rule) => rules[rule].value, silences)
   }
 
   /** The alerts of this process, if one of them says why the store cannot be read. Rejects with the error otherwise. */

@@ -43,6 +43,28 @@ export class DirectOutbox {
     this.#parts = parts
   }
 
+  /** The notifications that have not arrived yet, in the order of each channel. */
+  get waiting(): readonly Waiting[] {
+    return [...this.#queues.values()].flatMap(({ waiting }) => waiting)
+  }
+
+  /** Continues the notifications of a predecessor. */
+  restore(waiting: readonly Waiting[]): void {
+    for (const one of waiting) {
+      const queue = this.#queueOf(one.channel)
+      queue.waiting = [...queue.waiting, one]
+      this.#start(one.channel, queue)
+    }
+  }
+
+  /** Leaves notifications to the next leader; the one in flight is not called back. */
+  leave(keys: ReadonlySet<string>): void {
+    for (const queue of this.#queues.values())
+      queue.waiting = queue.waiting.filter(
+        ({ key }, index) => !keys.has(key) || (index === 0 && queue.isSending),
+      )
+  }
+
   /** Starts to send, and does not wait for it. */
   add(outgoing: readonly Outgoing[]): void {
     const decidedAt = this.#parts.clock.now()

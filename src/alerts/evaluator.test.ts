@@ -9,6 +9,7 @@ import type { Snapshot } from "../monitor/snapshot.ts"
 import { createLogger } from "../observe/log.ts"
 import { NOW } from "../store/conformance/samples.ts"
 import { AlertStore } from "./alert-store.ts"
+import { Alerts } from "./alerts.ts"
 import { AlertEvaluator } from "./evaluator.ts"
 import { type DiskSpace, LocalAlerts } from "./local-alerts.ts"
 import type { Notification } from "./notification.ts"
@@ -54,10 +55,11 @@ async function site() {
   const process = (notifier = ledger) => {
     const shared = { notifier, clock, ids, logger: createLogger("silent") }
     const local = new LocalAlerts({ ...shared, diskSpace: async () => disk.space })
-    return { local, evaluator: new AlertEvaluator({ ...shared, store, alertStore: alerts, local }) }
+    const parts = { ...shared, store, alertStore: alerts, local }
+    return { local, evaluator: new AlertEvaluator(parts), operator: new Alerts(parts) }
   }
   const evaluate = async (
-    { evaluator, local }: ReturnType<typeof process>,
+    { evaluator, local }: Pick<ReturnType<typeof process>, "evaluator" | "local">,
     snapshot: Partial<Snapshot> = {},
     history: Partial<History> = {},
   ) => {
@@ -267,6 +269,87 @@ test("a leader that finds another leader after the outage still reports the end"
   await local.close(1000)
   expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
   expect(evaluator.firing(false)).toEqual({})
+})
+
+const FULL: DiskSpace = { freeBytes: 1, totalBytes: 1e12 }
+const ROOMY: DiskSpace = { freeBytes: 5e11, totalBytes: 1e12 }
+
+test("a restart continues the alert about the disk: no second beginning, and its end is notified", async () => {
+  const { ledger, process, evaluate, disk } = await site()
+  const first = process()
+  disk.space = FULL
+  for (let i = 0; i < 3; i++) await evaluate(first)
+  await first.evaluator.close(1000)
+  const second = process()
+  for (let i = 0; i < 2; i++) await evaluate(second)
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing"])
+  disk.space = ROOMY
+  for (let i = 0; i < 2; i++) await evaluate(second)
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
+})
+
+test("a notification that had not arrived when its process stopped is sent by the next leader", async () => {
+  const { ledger, process, evaluate, disk } = await site()
+  const first = process()
+  disk.space = FULL
+  ledger.isBroken = true
+  for (let i = 0; i < 2; i++) await evaluate(first)
+  await first.evaluator.close(1000)
+  ledger.isBroken = false
+  await evaluate(process())
+  expect(ledger.sentNow).toMatchObject([{ rule: "disk-space", kind: "firing" }])
+})
+
+test("a notification that arrived during the close is not sent again by the next leader", async () => {
+  const { ledger, process, disk, clock, evaluate } = await site()
+  const { evaluator } = process()
+  const sending = Promise.withResolvers<DirectResult>()
+  const { sendNow } = ledger
+  ledger.sendNow = (channel, notification) => {
+    void sendNow.call(ledger, channel, notification)
+    return sending.promise
+  }
+  disk.space = FULL
+  for (let i = 0; i < 2; i++) {
+    clock.advance(15_000)
+    await evaluator.snapshot({ ...snapshotOf(), at: clock.now() }, { samples: [], dead: 0 })
+  }
+  const closing = evaluator.close(1000)
+  sending.resolve({ outcome: "delivered" })
+  await closing
+  await evaluate(process())
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing"])
+})
+
+test("a leader that stands down leaves saved alerts and notifications to the next leader", async () => {
+  const { ledger, process, evaluate, disk } = await site()
+  const [first, second] = [process(), process()]
+  disk.space = FULL
+  ledger.isBroken = true
+  for (let i = 0; i < 2; i++) await evaluate(first)
+  first.evaluator.stoodDown()
+  ledger.isBroken = false
+  for (let i = 0; i < 3; i++) await evaluate(second)
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing"])
+  expect(first.local.alerts).toEqual([])
+  // The first process leads again.
+  second.evaluator.stoodDown()
+  disk.space = ROOMY
+  for (let i = 0; i < 2; i++) await evaluate(first)
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
+})
+
+test("an acknowledgement in the store reaches the leader's alert about the disk", async () => {
+  const { ledger, process, evaluate, disk, clock } = await site()
+  const [leader, { operator }] = [process(), process()]
+  disk.space = FULL
+  for (let i = 0; i < 2; i++) await evaluate(leader)
+  const { id } = (await operator.list()).data[0]!
+  await operator.acknowledge(id, { by: "key_1" })
+  clock.advance(5 * 3_600_000)
+  for (let i = 0; i < 2; i++) await evaluate(leader)
+  expect(leader.local.alerts).toMatchObject([{ id, acknowledged: { by: "key_1" } }])
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing"])
 })
 
 test("a full disk is notified, also while the channel fails at first", async () => {

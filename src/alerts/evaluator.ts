@@ -59,10 +59,11 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   async snapshot(snapshot: Snapshot, history: History): Promise<void> {
-    const { local } = this.#parts
+    const { alertStore, local } = this.#parts
     const surroundings = await this.#readSurroundings()
-    await local.storeWorks(surroundings)
+    await local.storeWorks(surroundings, (await alertStore.readBoard()).value.local)
     const saved = await readAndSave(() => this.#decide(surroundings, snapshot, history))
+    local.wasSaved(saved.value.local)
     // Also those of a predecessor that stopped after its write.
     await this.#handOver(saved)
     this.#stored = saved.value.alerts
@@ -75,6 +76,21 @@ export class AlertEvaluator implements MonitorListener {
   stoodDown(): void {
     this.#stored = null
     this.#parts.local.stoodDown()
+  }
+
+  /** Waits at most `limitMs` for the notifications that are sent directly, and saves which of them did not arrive. */
+  async close(limitMs: number): Promise<void> {
+    const { local, alertStore, logger } = this.#parts
+    await local.close(limitMs)
+    if (!local.isUnsaved) return
+    try {
+      await readAndSave(async () => {
+        const read = await alertStore.readBoard()
+        await alertStore.saveBoard({ ...read.value, local: local.state }, read)
+      })
+    } catch (error) {
+      logger.debug({ err: error }, "The alerts about the store could not be saved")
+    }
   }
 
   async #readSurroundings(): Promise<Surroundings> {
@@ -112,6 +128,7 @@ export class AlertEvaluator implements MonitorListener {
       channels: noticed.channels,
       notices: noticed.notices,
       outbox: [...read.value.outbox, ...planned.outgoing, ...noticed.outgoing],
+      local: this.#parts.local.state,
     }
     return isWorthSaving(read, board, now) ? alertStore.saveBoard(board, read) : read
   }
@@ -204,9 +221,11 @@ function isWorthSaving({ value, entry }: Read<Board>, board: Board, now: number)
 }
 
 /** The board without the texts that change all the time. */
-function shapeOf(board: Board): string {
-  const alerts = board.alerts.map(({ name: _name, detail: _detail, since: _since, ...alert }) => alert)
-  return JSON.stringify({ ...board, alerts })
+function shapeOf({ alerts, local, ...board }: Board): string {
+  const shapes = (all: Board["alerts"]) =>
+    all.map(({ name: _name, detail: _detail, since: _since, ...alert }) => alert)
+  const { book, outbox } = local
+  return JSON.stringify([board, shapes(alerts), { ...book, alerts: shapes(book.alerts) }, outbox])
 }
 
 /** The rules of `always` have a number even if it is 0. */

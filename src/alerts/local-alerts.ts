@@ -1,6 +1,7 @@
 /**
- * Alerts about the store and its disk. They must work when the store does not: their state is in the memory of the process that
- * was the last leader, and notifications are sent directly, with the rules and channels that were last read.
+ * Alerts about the store and its disk. They must work when the store does not: their state is in the memory of the leader, and
+ * notifications are sent directly, with the rules and channels that were last read. While the store works, the leader saves a copy of
+ * the state, and its successor continues from it.
  */
 import type { Clock } from "../core/clock.ts"
 import { describe, PosthornError } from "../core/errors.ts"
@@ -8,6 +9,7 @@ import type { Ids } from "../core/ids.ts"
 import type { Logger } from "../observe/log.ts"
 import { type Alert, advance, endAll, forget } from "./alert-state.ts"
 import type { StoredSilence } from "./alert-store.ts"
+import { EMPTY_LOCAL, type LocalState } from "./board.ts"
 import { DirectOutbox } from "./direct-outbox.ts"
 import type { Subject } from "./evaluate.ts"
 import type { NotifiedChannel, Notifier } from "./notifier.ts"
@@ -43,7 +45,9 @@ type LocalRule = "store-unavailable" | "disk-space"
 export class LocalAlerts {
   readonly #parts: LocalParts
   #surroundings: Surroundings | null = null
-  #book: Book = { alerts: [], groups: {}, channels: {} }
+  #book: Book = EMPTY_LOCAL.book
+  /** The copy in the store; null: this process is not the leader. */
+  #saved: LocalState | null = null
   readonly #outbox: DirectOutbox
   #failure: { readonly since: number; readonly error: string } | null = null
   #running: Promise<void> = Promise.resolve()
@@ -56,6 +60,17 @@ export class LocalAlerts {
 
   get alerts(): readonly Alert[] {
     return this.#book.alerts
+  }
+
+  /** To be saved. */
+  get state(): LocalState {
+    return { book: this.#book, outbox: this.#outbox.waiting }
+  }
+
+  /** Whether the copy in the store is behind and can be written. */
+  get isUnsaved(): boolean {
+    if (this.#saved === null || this.#failure !== null) return false
+    return JSON.stringify(this.#saved) !== JSON.stringify(this.state)
   }
 
   /** As they were last read; null: this process has not been the leader. */
@@ -71,10 +86,19 @@ export class LocalAlerts {
     return isFound
   }
 
-  async storeWorks(surroundings: Surroundings): Promise<void> {
+  /** On the leader. `saved` is the copy in the store. */
+  async storeWorks(surroundings: Surroundings, saved: LocalState): Promise<void> {
     this.#surroundings = surroundings
     this.#failure = null
+    if (this.#saved === null) this.#continue(saved)
+    else this.#book = withAcknowledgements(this.#book, saved.book)
+    this.#saved = saved
     await this.#run()
+  }
+
+  /** The copy in the store has become this one. */
+  wasSaved(saved: LocalState): void {
+    this.#saved = saved
   }
 
   async storeFailed(error: Error): Promise<void> {
@@ -83,11 +107,14 @@ export class LocalAlerts {
     await this.#run()
   }
 
-  /** Another process evaluates now, so the store works. */
+  /** Another process evaluates now, so the store works. That process continues the saved alerts; the others end here. */
   stoodDown(): void {
+    const saved = this.#saved ?? EMPTY_LOCAL
+    this.#saved = null
     if (this.#isClosed) return
     this.#failure = null
-    const { alerts } = this.#book
+    this.#outbox.leave(new Set(saved.outbox.map(({ key }) => key)))
+    const alerts = this.#book.alerts.filter((alert) => !isContinued(alert, saved.book))
     const now = this.#parts.clock.now()
     const ended = (["store-unavailable", "disk-space"] as const).reduce(
       (some: readonly Alert[], rule) => endAll(some, rule, now, "another process evaluates the alerts now"),
@@ -111,6 +138,18 @@ export class LocalAlerts {
   async settled(): Promise<void> {
     await this.#running
     await this.#outbox.settled()
+  }
+
+  /** A predecessor's alerts and notifications, beside those that this process ended when it last stood down. */
+  #continue({ book, outbox }: LocalState): void {
+    const known = new Set(book.alerts.map(({ id }) => id))
+    const own = this.#book.alerts.filter(({ id }) => !known.has(id))
+    this.#book = {
+      alerts: [...book.alerts, ...own],
+      groups: { ...this.#book.groups, ...book.groups },
+      channels: { ...this.#book.channels, ...book.channels },
+    }
+    this.#outbox.restore(outbox)
   }
 
   #run(): Promise<void> {
@@ -192,6 +231,23 @@ export class LocalAlerts {
     this.#book = { ...book, alerts: forget(book.alerts, now) }
     this.#outbox.add(outgoing)
   }
+}
+
+/** Another process acknowledges an alert in the store. */
+function withAcknowledgements(book: Book, saved: Book): Book {
+  const acknowledged = new Map(saved.alerts.map((alert) => [alert.id, alert.acknowledged]))
+  const alerts = book.alerts.map((alert) =>
+    alert.acknowledged === null && acknowledged.get(alert.id)
+      ? { ...alert, acknowledged: acknowledged.get(alert.id)! }
+      : alert,
+  )
+  return { ...book, alerts }
+}
+
+/** Whether the next leader finds the alert in the store, with all channels that wait for its end. */
+function isContinued({ id, told }: Alert, saved: Book): boolean {
+  const copy = saved.alerts.find((alert) => alert.id === id)
+  return copy !== undefined && Object.keys(told).every((channel) => copy.told[channel] !== undefined)
 }
 
 export function isStoreError(error: unknown): boolean {

@@ -24,14 +24,13 @@ export interface OpenAlertsParts {
 export interface OpenAlerts {
   readonly alerts: Alerts
   readonly evaluator: AlertEvaluator
-  readonly local: LocalAlerts
 }
 
 export function openAlerts({ storeUrl, ...parts }: OpenAlertsParts): OpenAlerts {
   const alertStore = new AlertStore(parts.store, parts.clock)
   const local = new LocalAlerts({ ...parts, diskSpace: diskOf(storeUrl) })
   const shared = { ...parts, local, alertStore }
-  return { alerts: new Alerts(shared), evaluator: new AlertEvaluator(shared), local }
+  return { alerts: new Alerts(shared), evaluator: new AlertEvaluator(shared) }
 }
 
 function diskOf(storeUrl: string): (() => Promise<DiskSpace>) | null {

@@ -183,7 +183,7 @@ class Planning {
   }
 }
 
-/** Local alerts are forgotten when their process ends: the constant key lets the next process continue their group. */
+/** A local alert that could not be saved is forgotten when its process ends: the constant key lets the next process continue its group. */
 const keyOf = ({ rule, id }: Alert) => (definitionOf(rule).kind === "local" ? rule : `${rule}:${id}`)
 
 /** A deleted channel is not told of ends. */
