@@ -116,7 +116,6 @@ export function noticeOf(
     endedAt: null,
     subjects,
     more,
-    link: null,
   }
 }
 

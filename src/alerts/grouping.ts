@@ -52,7 +52,6 @@ export function notificationOf({
     startedAt: group.startedAt,
     endedAt,
     ...listSubjects(sorted, folded),
-    link: null,
   }
 }
 

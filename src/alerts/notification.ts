@@ -35,6 +35,4 @@ export interface Notification {
   readonly subjects: readonly NotificationSubject[]
   /** How many subjects are not listed. */
   readonly more: number
-  /** A page about it. */
-  readonly link: string | null
 }

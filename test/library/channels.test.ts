@@ -33,7 +33,6 @@ function notificationOf(more: Partial<Notification> = {}): Notification {
     endedAt: null,
     subjects: [{ name: "ep_1", since: STARTED_AT, detail: "42 deliveries are due" }],
     more: 0,
-    link: null,
     ...more,
   }
 }

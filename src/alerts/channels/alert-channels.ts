@@ -89,7 +89,6 @@ export class AlertChannels {
       endedAt: null,
       subjects: [],
       more: 0,
-      link: null,
     }
     const sent = await this.#notifier.test(name, notification)
     // A test leaves no open incident behind.

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import type { Mail } from "../../transport/notify/outgoing.ts"
 import type { Notification } from "../notification.ts"
 import type { MailSettings } from "./channel.ts"
-import { cut, cutReplaced, iso, moreOf, oneLine, safeLink, titleOf } from "./text.ts"
+import { cut, cutReplaced, iso, moreOf, oneLine, titleOf } from "./text.ts"
 
 const SUBJECT = 200
 const PART = 4000
@@ -55,7 +55,6 @@ function textOf(notification: Notification): string {
       .map(([name, value]) => `${name}: ${value}`)
       .join("\n"),
     [...listed, ...(more === null ? [] : [more])].join("\n"),
-    safeLink(notification) ?? "",
   ]
   return `${parts.filter((part) => part.trim() !== "").join("\n\n")}\n`
 }
@@ -75,7 +74,6 @@ function escaped(text: string): string {
 function htmlOf(notification: Notification): string {
   const { summary, description, subjects } = notification
   const more = moreOf(notification)
-  const link = safeLink(notification)
   const listed = subjects.map(({ name, since, detail }) => {
     const about = detail === "" ? "" : `<br>${escaped(oneLine(detail))}`
     return `<li><b>${escaped(oneLine(name))}</b>, since ${iso(since)}${about}</li>`
@@ -90,6 +88,5 @@ function htmlOf(notification: Notification): string {
     `<table>${rows.join("")}</table>`,
     listed.length === 0 ? "" : `<ul>${listed.join("")}</ul>`,
     more === null ? "" : `<p>${more}</p>`,
-    link === null ? "" : `<p><a href="${escaped(link)}">${escaped(link)}</a></p>`,
   ].join("\n")
 }

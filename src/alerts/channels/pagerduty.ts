@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import type { Notification } from "../notification.ts"
 import type { PagerDutySettings } from "./channel.ts"
-import { cut, iso, moreOf, oneLine, safeLink, titleOf } from "./text.ts"
+import { cut, iso, moreOf, oneLine, titleOf } from "./text.ts"
 
 const SUMMARY = 1024
 const DEDUP_KEY = 255
@@ -15,7 +15,6 @@ export function pagerDutyEvent(notification: Notification, settings: PagerDutySe
   if (kind === "resolved" && endedAt !== null) return { ...key, event_action: "resolve" }
   const { rule, severity, summary, description, startedAt, subjects } = notification
   const more = moreOf(notification)
-  const link = safeLink(notification)
   return {
     ...key,
     event_action: "trigger",
@@ -38,7 +37,6 @@ export function pagerDutyEvent(notification: Notification, settings: PagerDutySe
       },
     },
     client: "Posthorn",
-    ...(link === null ? {} : { client_url: link, links: [{ href: link, text: "Open" }] }),
   }
 }
 

@@ -3,7 +3,7 @@
  * 3000 and its fields, at most 10, of 2000 each; context elements of 3000. `text` is what notifications and screen readers show.
  */
 import type { Notification, NotificationSubject, Severity } from "../notification.ts"
-import { cut, cutReplaced, iso, moreOf, oneLine, safeLink, titleOf } from "./text.ts"
+import { cut, cutReplaced, iso, moreOf, oneLine, titleOf } from "./text.ts"
 
 const HEADER = 150
 const SECTION = 3000
@@ -40,7 +40,6 @@ export function slackMessage(notification: Notification): object {
     ["Since", iso(startedAt)],
     ...(endedAt === null ? [] : [["Ended", iso(endedAt)]]),
   ]
-  const link = safeLink(notification)
   const more = moreOf(notification)
   return {
     text: escaped(`${title}: ${oneLine(summary)}`, FALLBACK),
@@ -56,7 +55,6 @@ export function slackMessage(notification: Notification): object {
       },
       ...subjects.map((subject) => section(subjectLine(subject))),
       ...(more === null ? [] : [{ type: "context", elements: [mrkdwn(more)] }]),
-      ...(link === null ? [] : [{ type: "context", elements: [mrkdwn(`<${linkTarget(link)}|Open>`)] }]),
     ],
   }
 }
@@ -64,9 +62,4 @@ export function slackMessage(notification: Notification): object {
 function subjectLine({ name, since, detail }: NotificationSubject): string {
   const about = detail === "" ? "" : `\n${escaped(oneLine(detail), SUBJECT)}`
   return `• *${escaped(oneLine(name), SUBJECT - 100)}* since ${iso(since)}${about}`
-}
-
-/** `|` would end the address. */
-function linkTarget(link: string): string {
-  return escaped(link.replaceAll("|", "%7C"), FIELD)
 }

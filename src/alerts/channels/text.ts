@@ -51,9 +51,3 @@ export function titleOf({ kind, rule, endedAt }: Notification): string {
 export function moreOf({ more }: Notification): string | null {
   return more > 0 ? `and ${more} more` : null
 }
-
-/** An http or https address; null for any other text. */
-export function safeLink({ link }: Notification): string | null {
-  const url = link === null ? null : URL.parse(link)
-  return url !== null && /^https?:$/.test(url.protocol) && url.href.length <= 2000 ? url.href : null
-}
