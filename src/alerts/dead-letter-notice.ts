@@ -1,10 +1,10 @@
 /** The notice about dead letters: how many deliveries died since a channel's last notice, and at which endpoints. */
 import { NOTIFICATIONS_ORG } from "../core/org.ts"
+import { countText, timeText } from "../core/wording.ts"
 import { HOUR_MS } from "../store/rollups.ts"
 import type { Delivery, RollupSum, Store } from "../store/store.ts"
 import { MOST_SUBJECTS, type Notification, type Severity } from "./notification.ts"
 import { definitionOf } from "./rules.ts"
-import { countText, timeText } from "./texts.ts"
 
 /** What a channel knows. */
 export interface NoticeState {

@@ -1,8 +1,9 @@
 /** Which subjects a rule holds for, as a pure function of a snapshot of the store and of the attempts of the last 10 minutes. */
+import { isShadow } from "../core/org.ts"
+import { countText, percentText, spanText, timeText } from "../core/wording.ts"
 import type { WindowSums } from "../monitor/history.ts"
 import type { Snapshot, TroubledEndpoint } from "../monitor/snapshot.ts"
 import type { RuleId, RuleSettings } from "./rules.ts"
-import { countText, percentText, spanText, timeText } from "./texts.ts"
 
 /** A subject that a rule holds for. */
 export interface Subject {
@@ -109,7 +110,7 @@ const BEGINS = { "endpoint-failing": "failing", "endpoint-open": "open" } as con
 const OTHER = { "endpoint-failing": "endpoint-open", "endpoint-open": "endpoint-failing" } as const
 
 /** Not those of Posthorn's own webhooks, which belong to shadow tenants. */
-const troubledOf = ({ troubled }: Snapshot) => troubled.filter(({ orgId }) => !orgId.includes(":"))
+const troubledOf = ({ troubled }: Snapshot) => troubled.filter(({ orgId }) => !isShadow(orgId))
 
 /**
  * An endpoint has one of the two alerts at a time. It goes on while the endpoint is failing or open: a breaker that opens

@@ -1,8 +1,9 @@
 /** Alerts of one rule in one notification. */
+
+import { countText } from "../core/wording.ts"
 import type { Alert } from "./alert-state.ts"
 import { MOST_SUBJECTS, type Notification, type NotificationSubject, type Severity } from "./notification.ts"
 import { definitionOf, type RuleId } from "./rules.ts"
-import { countText } from "./texts.ts"
 
 /** A group begins with the first alert of its rule that is notified, and ends when no channel waits for the end of one. */
 export interface AlertGroup {

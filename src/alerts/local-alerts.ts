@@ -6,6 +6,7 @@
 import type { Clock } from "../core/clock.ts"
 import { describe, PosthornError } from "../core/errors.ts"
 import type { Ids } from "../core/ids.ts"
+import { bytesText, percentText, spanText } from "../core/wording.ts"
 import type { Logger } from "../observe/log.ts"
 import { type Alert, advance, endAll, forget } from "./alert-state.ts"
 import type { StoredSilence } from "./alert-store.ts"
@@ -16,7 +17,6 @@ import type { NotifiedChannel, Notifier } from "./notifier.ts"
 import { type Book, plan } from "./plan.ts"
 import type { RuleId, RuleSettings } from "./rules.ts"
 import type { AlertSettings } from "./settings.ts"
-import { bytesText, percentText, spanText } from "./texts.ts"
 
 /** What an evaluation reads beside the board. */
 export interface Surroundings {

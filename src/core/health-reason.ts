@@ -1,8 +1,10 @@
 /** Why an endpoint has its state of health, in a sentence. */
-import { type AttemptWindow, DAY_HOURS, HOUR_MS } from "./attempt-window.ts"
+
+import type { AttemptWindow } from "./attempt-window.ts"
 import { disablesAt } from "./failing.ts"
 import type { HealthFacts, HealthState } from "./health.ts"
 import type { Protection } from "./protection.ts"
+import { countText, percentText, spanText, timeText } from "./wording.ts"
 
 /** For an operator: the cause, the last error, and what happens next. */
 export function reasonOf(
@@ -52,7 +54,7 @@ function whyOpen({ protection: { downs }, policy: { breaker } }: HealthFacts): s
   // A breaker that opens by itself has had a failure.
   if (downs === 0) return "the circuit breaker was opened by hand"
   if (breaker === false || downs >= breaker.failures)
-    return `the circuit breaker opened after ${count(downs, "failure")} in a row`
+    return `the circuit breaker opened after ${countText(downs, "failure")} in a row`
   const part = percentText(breaker.ratio)
   return `the circuit breaker opened since ${part} or more of the attempts within ${breaker.window} s failed`
 }
@@ -74,7 +76,7 @@ function disabling({ protection, policy: { autoDisable } }: HealthFacts): string
 
 function rateText({ attempts, successRate }: AttemptWindow): string {
   if (successRate === null) return "no attempts in the last hour"
-  return `${percentText(successRate)} of ${count(attempts, "attempt")} in the last hour succeeded`
+  return `${percentText(successRate)} of ${countText(attempts, "attempt")} in the last hour succeeded`
 }
 
 function slowedBy({ holdUntil, protection, policy }: HealthFacts, now: number): string | null {
@@ -92,20 +94,4 @@ function lastError({ protection }: HealthFacts): string | null {
 
 function sentence(...parts: readonly (string | null)[]): string {
   return parts.filter((part) => part !== null).join("; ")
-}
-
-const count = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`
-
-/** Rounded down, so that 94.99 % is not shown as 95 %. */
-const percentText = (part: number) => `${Math.floor(part * 1000) / 10} %`
-
-function spanText(ms: number): string {
-  const hours = Math.floor(ms / HOUR_MS)
-  return hours >= 2 * DAY_HOURS ? count(Math.floor(hours / DAY_HOURS), "day") : count(hours, "hour")
-}
-
-/** An operator's SQL may have stored any number. */
-function timeText(ms: number): string {
-  const time = new Date(ms)
-  return Number.isNaN(time.getTime()) ? `${ms}` : time.toISOString().replace(/\.\d+Z$/, "Z")
 }

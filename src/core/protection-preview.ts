@@ -1,8 +1,10 @@
 /** The protection of a policy in words, for its preview. */
+
 import { longestDelay } from "./backoff.ts"
 import { openMsOf } from "./breaker.ts"
 import { WARNINGS_MS } from "./failing.ts"
 import { DAY, type Policy } from "./policy.ts"
+import { countText } from "./wording.ts"
 
 const HOUR = 3600
 
@@ -36,9 +38,9 @@ function describeBreaker({ breaker }: Policy): string {
   if (breaker === false) return "off: an endpoint that is down gets every request of the schedule"
   const { report, failures, ratio, attempts, window, ramp } = breaker
   const part = ratio === 0.5 ? "half" : `${round(ratio * 100)} %`
-  const when = `after ${many(failures, "failure")} in a row, or when ${part} of ${many(attempts, "attempt")} within ${seconds(window)} fail`
+  const when = `after ${countText(failures, "failure")} in a row, or when ${part} of ${countText(attempts, "attempt")} within ${seconds(window)} fail`
   if (report) return `only reports that it would open ${when}`
-  return `opens ${when}; open ${openTimes(breaker)}; then one probe, then ${many(ramp, "request")} a second, or 1.5 times the rate before`
+  return `opens ${when}; open ${openTimes(breaker)}; then one probe, then ${countText(ramp, "request")} a second, or 1.5 times the rate before`
 }
 
 function openTimes(breaker: Exclude<Policy["breaker"], false>): string {
@@ -53,7 +55,7 @@ function describeBudget({ budget }: Policy): string {
   if (budget === false) return "off: retries are limited by the schedule alone"
   const { tokens, retry, timeout, success, perMinute } = budget
   const costs = `a failed retry takes ${round(retry)}, a timeout ${round(timeout)}`
-  return `${many(tokens, "token")}: ${costs}; a success gives ${round(success)} back, a minute ${round(perMinute)}; without tokens retries wait`
+  return `${countText(tokens, "token")}: ${costs}; a success gives ${round(success)} back, a minute ${round(perMinute)}; without tokens retries wait`
 }
 
 function describeAdaptive({ adaptive, delays }: Policy): string {
@@ -72,12 +74,11 @@ function describeAutoDisable({ autoDisable }: Policy): string {
   const warnings = WARNINGS_MS.map((ms) => ms / 1000).filter((warning) => warning < after)
   const warned = warnings.map((warning) => `${warning / HOUR} h`).join(" and ")
   if (autoDisable === false) return `off: without a success, warned after ${warned}, and never disabled`
-  const disabled = `disabled after ${days(after)} and ${many(autoDisable.failures, "failure")}`
+  const disabled = `disabled after ${days(after)} and ${countText(autoDisable.failures, "failure")}`
   return `without a success, ${warned === "" ? "" : `warned after ${warned}, `}${disabled}`
 }
 
 const round = (number: number) => Math.round(number * 10) / 10
-const many = (number: number, one: string) => `${number} ${number === 1 ? one : `${one}s`}`
 const seconds = (number: number) => `${round(number)} s`
 const days = (number: number) =>
-  number % DAY === 0 ? many(number / DAY, "day") : `${round(number / HOUR)} h`
+  number % DAY === 0 ? countText(number / DAY, "day") : `${round(number / HOUR)} h`

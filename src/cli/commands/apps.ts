@@ -1,5 +1,7 @@
 /** `posthorn apps`: applications. */
+
 import type { ApplicationOut } from "../../api/schemas/application.ts"
+import { countText } from "../../core/wording.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, uid, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -7,7 +9,7 @@ import { clearableNumber, pairs, text } from "../flag.ts"
 import { type List, showList } from "../lists.ts"
 import type { Output } from "../output.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
-import { APP, count, requireChanges, waitingFor } from "./shared.ts"
+import { APP, requireChanges, waitingFor } from "./shared.ts"
 
 const COLUMNS: readonly Column<ApplicationOut>[] = [
   { title: "ID", value: ({ id }) => id, short: shortId },
@@ -80,8 +82,8 @@ export const command: Group = {
         await confirm(flags.yes, async () => {
           const { id, name } = await api.get<ApplicationOut>(route)
           const endpoints = await api.get<List<unknown>>(`${route}/endpoint`, { limit: 250 })
-          const many = `${endpoints.done ? "" : "more than "}${count(endpoints.data.length, "endpoint")}`
-          const waiting = count(await waitingFor(api, id), "waiting delivery", "waiting deliveries")
+          const many = `${endpoints.done ? "" : "more than "}${countText(endpoints.data.length, "endpoint")}`
+          const waiting = countText(await waitingFor(api, id), "waiting delivery", "waiting deliveries")
           return `Application ${id} (${name}) would be deleted with ${many}, and ${waiting} cancelled.`
         })
         out.say(await api.send("DELETE", route), `Application ${args.app} is deleted.`)

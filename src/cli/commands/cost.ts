@@ -1,5 +1,7 @@
 /** `posthorn cost`: what retries cost, and what fewer would. */
+
 import type { CostReportOut } from "../../api/schemas/cost.ts"
+import { bytesText, percentText } from "../../core/wording.ts"
 import { path } from "../api.ts"
 import { action, type Command, TABLE_FLAGS } from "../command.ts"
 import { choice, on, text, wholeNumber } from "../flag.ts"
@@ -61,9 +63,9 @@ function showTotal(out: Output, report: CostReportOut): void {
     delivered: total.delivered,
     dead: total.dead,
     "attempts for each delivered": ratioText(total.attemptsPerDelivered),
-    "wasted attempts": percentText(total.wastedShare),
+    "wasted attempts": shareText(total.wastedShare),
     retries: total.retries,
-    "retries that delivered": percentText(total.retrySuccessRate),
+    "retries that delivered": shareText(total.retrySuccessRate),
     "bytes out": bytesText(total.bytesOut),
     "bytes in": bytesText(total.bytesIn),
     "time of slots": spanText(Math.round(total.slotSeconds)),
@@ -98,8 +100,8 @@ const COST_COLUMNS: readonly Column<Group>[] = [
   { title: "DELIVERED", value: ({ delivered }) => delivered, right: true },
   { title: "DEAD", value: ({ dead }) => dead, right: true, minor: true },
   { title: "EACH", value: ({ attemptsPerDelivered }) => ratioText(attemptsPerDelivered), right: true },
-  { title: "WASTED", value: ({ wastedShare }) => percentText(wastedShare), right: true },
-  { title: "RETRIES OK", value: (one) => percentText(one.retrySuccessRate), right: true, minor: true },
+  { title: "WASTED", value: ({ wastedShare }) => shareText(wastedShare), right: true },
+  { title: "RETRIES OK", value: (one) => shareText(one.retrySuccessRate), right: true, minor: true },
   { title: "OUT", value: ({ bytesOut }) => bytesText(bytesOut), right: true, minor: true },
   { title: "SLOTS", value: (one) => spanText(Math.round(one.slotSeconds)), right: true, minor: true },
 ]
@@ -111,9 +113,9 @@ const YIELD_COLUMNS: readonly Column<Yield>[] = [
   { title: "ATTEMPT", value: ({ number }) => (number === 20 ? "20+" : number), right: true },
   { title: "ATTEMPTS", value: ({ attempts }) => attempts, right: true },
   { title: "DELIVERED", value: ({ delivered }) => delivered, right: true },
-  { title: "SUCCEEDED", value: ({ successRate }) => percentText(successRate), right: true },
-  { title: "OF COST", value: ({ costShare }) => percentText(costShare), right: true },
-  { title: "OF DELIVERED", value: ({ deliveredShare }) => percentText(deliveredShare), right: true },
+  { title: "SUCCEEDED", value: ({ successRate }) => shareText(successRate), right: true },
+  { title: "OF COST", value: ({ costShare }) => shareText(costShare), right: true },
+  { title: "OF DELIVERED", value: ({ deliveredShare }) => shareText(deliveredShare), right: true },
 ]
 
 const priceColumn = (currency: string): Column<Group> => ({
@@ -122,7 +124,7 @@ const priceColumn = (currency: string): Column<Group> => ({
   right: true,
 })
 
-const percentText = (share: number | null) => (share === null ? null : `${Math.round(share * 1000) / 10} %`)
+const shareText = (share: number | null) => (share === null ? null : percentText(share))
 const ratioText = (ratio: number | null) => (ratio === null ? null : ratio.toFixed(2))
 
 /** `1.25 EUR`; cents of a cent are shown where there is nothing more. */
@@ -130,10 +132,4 @@ function moneyText({ price }: Pick<Cost, "price">, currency?: string): string | 
   if (price === null) return null
   const amount = price.toFixed(price > 0 && price < 0.1 ? 6 : 2)
   return currency === undefined ? amount : `${amount} ${currency}`
-}
-
-function bytesText(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB", "PB"]
-  const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1)
-  return `${Math.round((bytes / 1000 ** power) * 10) / 10} ${units[power]}`
 }

@@ -1,6 +1,8 @@
 /** `posthorn dead`: dead letters. */
+
 import type { Static } from "../../api/schema.ts"
 import type { DeadGroupOut, DeliveryOut } from "../../api/schemas/delivery.ts"
+import { countText } from "../../core/wording.ts"
 import { path } from "../api.ts"
 import { type Action, action, type Group, PAGE_FLAGS, TABLE_FLAGS, WAIT_FLAG, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -11,7 +13,7 @@ import { UsageError } from "../usage-error.ts"
 import { followTask, type StartedTask } from "../wait-for-task.ts"
 import { DELIVERY_COLUMNS, showDelivery } from "./deliveries.ts"
 import { DELIVERY_FILTERS } from "./filters.ts"
-import { count, endpointName, filterText } from "./shared.ts"
+import { endpointName, filterText } from "./shared.ts"
 
 const GROUPS: readonly Column<Static<typeof DeadGroupOut>>[] = [
   { title: "COUNT", value: (group) => group.count, right: true },
@@ -55,7 +57,10 @@ function change(verb: "retry" | "discard", summary: string, happens: string): Ac
           return 0
         }
         const which = filterText(flags, Object.keys(DELIVERY_FILTERS))
-        await confirm(false, async () => `${count(found.count, "dead letter")}${which} would be ${happens}.`)
+        await confirm(
+          false,
+          async () => `${countText(found.count, "dead letter")}${which} would be ${happens}.`,
+        )
       }
       return followTask(api, out, await api.post<StartedTask>(`/dead-letter/${verb}`, fields), flags)
     },

@@ -1,5 +1,7 @@
 /** `posthorn endpoints enable`: brings a disabled endpoint back, and decides about its waiting deliveries and the messages that it missed. */
+
 import type { EnableOut, EnablePreviewOut, EndpointOut } from "../../api/schemas/endpoint.ts"
+import { countText } from "../../core/wording.ts"
 import { type Api, ApiFailure, path } from "../api.ts"
 import { action, WAIT_FLAG, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -7,7 +9,7 @@ import { on } from "../flag.ts"
 import type { Output } from "../output.ts"
 import { time } from "../table.ts"
 import { ending, endOfStarted, type Task } from "../wait-for-task.ts"
-import { APP, count, ENDPOINT } from "./shared.ts"
+import { APP, ENDPOINT } from "./shared.ts"
 
 export const enable = action({
   summary: "bring a disabled endpoint back; its waiting deliveries are sent",
@@ -65,9 +67,11 @@ function previewText(
 ): string {
   const since = disabledAt === null ? "" : ` since ${time(disabledAt)}`
   const why = disabledReason === null ? "" : ` (${disabledReason})`
-  const waiting = `${count(held, "waiting delivery", "waiting deliveries")} would be ${flags.discard ? "cancelled" : "sent"}`
+  const waiting = `${countText(held, "waiting delivery", "waiting deliveries")} would be ${flags.discard ? "cancelled" : "sent"}`
   const messages =
-    missed === null ? "the messages" : `${missedIsLowerBound ? "at least " : ""}${count(missed, "message")}`
+    missed === null
+      ? "the messages"
+      : `${missedIsLowerBound ? "at least " : ""}${countText(missed, "message")}`
   const sent = flags.replay ? "sent too" : "not sent"
   return `The endpoint is disabled${since}${why}. ${waiting}, and ${messages} sent while it was disabled would be ${sent}.`
 }

@@ -1,6 +1,8 @@
 /** `posthorn endpoints health` and `--health`: the health of endpoints. */
+
 import type { EndpointHealthOut } from "../../api/schemas/endpoint-health.ts"
 import { HEALTH_STATES } from "../../core/health.ts"
+import { percentText } from "../../core/wording.ts"
 import { type Api, path } from "../api.ts"
 import { action, type PAGE_FLAGS } from "../command.ts"
 import { choice, type Given, on } from "../flag.ts"
@@ -24,8 +26,8 @@ const COLUMNS: readonly Column<EndpointHealthOut>[] = [
   { title: "ENDPOINT", value: endpointName, short: shortId, cut: true, least: 12 },
   { title: "HEALTH", value: ({ health }) => health },
   { title: "SINCE", value: ({ since }) => time(since), short: shortTime },
-  { title: "1H", value: ({ lastHour }) => percentText(lastHour.successRate), right: true },
-  { title: "24H", value: ({ lastDay }) => percentText(lastDay.successRate), right: true, minor: true },
+  { title: "1H", value: ({ lastHour }) => rateText(lastHour.successRate), right: true },
+  { title: "24H", value: ({ lastDay }) => rateText(lastDay.successRate), right: true, minor: true },
   { title: "P95", value: ({ lastHour }) => msText(lastHour.p95Ms), right: true, minor: true },
   { title: "FAILURES", value: ({ failures }) => failures, right: true, minor: true },
   {
@@ -43,8 +45,7 @@ export function shortWhy(why: string): string {
   return withoutRate.replace(/^(.+?); (last error: .+)$/, "$2; $1")
 }
 
-/** Rounded down, as in `why`: 94.99 % is not 95 %. */
-const percentText = (rate: number | null) => (rate === null ? null : `${Math.floor(rate * 1000) / 10} %`)
+const rateText = (rate: number | null) => (rate === null ? null : percentText(rate))
 const msText = (ms: number | null) => (ms === null ? null : `${ms} ms`)
 
 export const health = action({

@@ -3,6 +3,7 @@
 import type { Static } from "../../api/schema.ts"
 import type { EndpointOut, EndpointStatsOut } from "../../api/schemas/endpoint.ts"
 import type { MessageOut } from "../../api/schemas/message.ts"
+import { countText } from "../../core/wording.ts"
 import { type Api, path } from "../api.ts"
 import { type Action, action, WAIT_FLAG, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -11,7 +12,7 @@ import type { List } from "../lists.ts"
 import { moment } from "../time-flags.ts"
 import { UsageError } from "../usage-error.ts"
 import { followTask, type StartedTask } from "../wait-for-task.ts"
-import { APP, count, ENDPOINT } from "./shared.ts"
+import { APP, ENDPOINT } from "./shared.ts"
 
 interface Window {
   readonly since?: string
@@ -89,7 +90,7 @@ export const recover = replay(
       path`/app/${app}/endpoint/${endpoint}/stats`,
       { ...window },
     )
-    const many = count(fail, "delivery", "deliveries")
+    const many = countText(fail, "delivery", "deliveries")
     return { count: fail, text: `${many} given up ${span(window)} would be sent again.` }
   },
 )
@@ -105,7 +106,7 @@ export const replayMissing = replay(
     const { url } = await api.get<EndpointOut>(path`/app/${app}/endpoint/${endpoint}`)
     const query = { after: since, before: until, limit: 250, with_content: false }
     const { data, done } = await api.get<List<unknown>>(path`/app/${app}/msg`, query)
-    const many = `${done ? "" : "more than "}${count(data.length, "message")}`
+    const many = `${done ? "" : "more than "}${countText(data.length, "message")}`
     const text = `Of ${many} ${span(window)}, those that ${url} has not got would be sent to it.`
     return { count: data.length, text }
   },

@@ -1,5 +1,7 @@
 /** `posthorn endpoints`: endpoints. */
+
 import type { EndpointOut } from "../../api/schemas/endpoint.ts"
+import { countText } from "../../core/wording.ts"
 import { path } from "../api.ts"
 import { type Action, action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -12,7 +14,7 @@ import { ENDPOINT_COLUMNS, ENDPOINT_FIELDS, HEADER, showEndpoint } from "./endpo
 import { HEALTH_FLAGS, health, showHealth } from "./endpoint-health.ts"
 import { recover, replayMissing, test } from "./endpoint-replays.ts"
 import { rotate, secret } from "./endpoint-secret.ts"
-import { APP, count, ENDPOINT, requireChanges, waitingFor } from "./shared.ts"
+import { APP, ENDPOINT, requireChanges, waitingFor } from "./shared.ts"
 
 const routeOf = ({ app, endpoint }: { readonly app: string; readonly endpoint: string }) =>
   path`/app/${app}/endpoint/${endpoint}`
@@ -128,7 +130,7 @@ export const command: Group = {
         await confirm(flags.yes, async () => {
           const { id, url } = await api.get<EndpointOut>(routeOf(args))
           const waiting = await waitingFor(api, args.app, id)
-          const many = count(waiting, "waiting delivery", "waiting deliveries")
+          const many = countText(waiting, "waiting delivery", "waiting deliveries")
           return `Endpoint ${id} (${url}) would be deleted, and ${many} cancelled.`
         })
         out.say(await api.send("DELETE", routeOf(args)), `Endpoint ${args.endpoint} is deleted.`)

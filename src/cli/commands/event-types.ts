@@ -1,5 +1,7 @@
 /** `posthorn event-types`: event types. */
+
 import type { EventTypeOut } from "../../api/schemas/event-type.ts"
+import { countText } from "../../core/wording.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -8,7 +10,6 @@ import { showList } from "../lists.ts"
 import type { Output } from "../output.ts"
 import { fieldsFrom, readSource } from "../source.ts"
 import { type Column, time } from "../table.ts"
-import { count } from "./shared.ts"
 
 const NAME = { name: "name", about: "the event type, such as invoice.paid" } as const
 
@@ -39,7 +40,7 @@ function importText({ data }: Imported, dryRun: boolean): string {
   const archived = dryRun ? (data.to_archive ?? []) : data.archived
   const would = dryRun ? "would be" : changed.length === 1 ? "is" : "are"
   const names = [...changed, ...archived.map((name) => `${name} (archived)`)]
-  const sentence = `${count(changed.length, "event type")} ${would} created or changed, ${archived.length} archived`
+  const sentence = `${countText(changed.length, "event type")} ${would} created or changed, ${archived.length} archived`
   return names.length === 0 ? "Nothing changes." : `${sentence}: ${names.join(", ")}`
 }
 

@@ -1,12 +1,13 @@
 /** `posthorn deliveries send-now`: makes waiting deliveries due at once. */
 
+import { countText } from "../../core/wording.ts"
 import { action, WAIT_FLAG, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
 import { choice, on } from "../flag.ts"
 import { UsageError } from "../usage-error.ts"
 import { followTask, type StartedTask, type Task } from "../wait-for-task.ts"
 import { DELIVERY_FILTERS } from "./filters.ts"
-import { count, filterText } from "./shared.ts"
+import { filterText } from "./shared.ts"
 
 const { reason: _reason, ...which } = DELIVERY_FILTERS
 const WAITING = {
@@ -41,7 +42,7 @@ First attempts that were set for a later time keep it. Paused and disabled endpo
       return 0
     }
     await confirm(flags.yes, async () => {
-      const many = count(found.count, "waiting delivery", "waiting deliveries")
+      const many = countText(found.count, "waiting delivery", "waiting deliveries")
       return `${many}${filterText(flags, Object.keys(WAITING))} would be sent now.`
     })
     return followTask(api, out, await api.post<StartedTask>("/delivery/send-now", fields), flags, ending)
@@ -50,6 +51,6 @@ First attempts that were set for a later time keep it. Paused and disabled endpo
 
 /** A held delivery that was already due counts as done but not as changed. */
 function ending({ id, task, status, data: { done = 0, changed = 0 } }: Task): string {
-  const ahead = `${count(done, "delivery is", "deliveries are")} due now, ${changed} of them ahead of their time`
+  const ahead = `${countText(done, "delivery is", "deliveries are")} due now, ${changed} of them ahead of their time`
   return `${task} is ${status}: ${ahead} (${id})`
 }

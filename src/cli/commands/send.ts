@@ -1,12 +1,14 @@
 /** `posthorn send`: sends a message. */
+
 import type { MessageOut } from "../../api/schemas/message.ts"
+import { countText } from "../../core/wording.ts"
 import { path } from "../api.ts"
 import { action, type Command } from "../command.ts"
 import { choice, on, pairs, text, texts, wholeNumber } from "../flag.ts"
 import { parseJson, readSource, SOURCE_FLAGS } from "../source.ts"
 import { moment, span } from "../time-flags.ts"
 import { UsageError } from "../usage-error.ts"
-import { APP, count } from "./shared.ts"
+import { APP } from "./shared.ts"
 
 export const command: Command = action({
   summary: "send a message to every endpoint of an application that wants it",
@@ -57,6 +59,6 @@ When the command ends well the message is on disk; deliveries are made by the pr
         transformationsParams: { rawPayload: source.text, ...headers },
       },
     })
-    out.say(sent, `${sent.id} is accepted, for ${count(sent.matched ?? 0, "endpoint")}.`)
+    out.say(sent, `${sent.id} is accepted, for ${countText(sent.matched ?? 0, "endpoint")}.`)
   },
 })

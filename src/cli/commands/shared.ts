@@ -16,9 +16,6 @@ export function requireChanges(fields: Fields): Fields {
   return fields
 }
 
-export const count = (number: number, one: string, many = `${one}s`) =>
-  `${number} ${number === 1 ? one : many}`
-
 /** The given filters, for a preview: ` with app acme, reason gone`. */
 export function filterText(flags: Fields, names: readonly string[]): string {
   const given = names.filter((name) => flags[name] !== undefined)
