@@ -1,7 +1,9 @@
 /** Receivers that mean harm, as one raw server on loopback: the path of a request says how it is treated. */
+
 import { once } from "node:events"
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net"
 import { gzipSync } from "node:zlib"
+import { Watchers } from "./watchers.ts"
 
 type Treatment = (socket: Socket) => void
 
@@ -76,7 +78,7 @@ export class Hostile {
   readonly #server: Server
   readonly #treatments: Map<string, Treatment>
   readonly #sockets = new Set<Socket>()
-  readonly #watchers = new Set<() => void>()
+  readonly #watchers = new Watchers()
 
   private constructor() {
     this.#treatments = new Map(Object.entries(KNOWN))
@@ -111,14 +113,14 @@ export class Hostile {
 
   /** Resolves when so many requests have come, over all paths. */
   async arrived(count: number): Promise<void> {
-    await this.#until(() => [...this.requests.values()].reduce((sum, n) => sum + n, 0) >= count)
+    await this.#watchers.until(() => [...this.requests.values()].reduce((sum, n) => sum + n, 0) >= count)
   }
 
   /** Resolves when the sender has let go of every connection. */
   async deserted(): Promise<void> {
     // The end of a connection is not seen by who does not read.
     for (const socket of this.#sockets) socket.resume()
-    await this.#until(() => this.#sockets.size === 0)
+    await this.#watchers.until(() => this.#sockets.size === 0)
   }
 
   async close(): Promise<void> {
@@ -131,30 +133,14 @@ export class Hostile {
     socket.on("error", () => {})
     socket.on("close", () => {
       this.#sockets.delete(socket)
-      this.#tell()
+      this.#watchers.changed()
     })
     socket.on("data", (chunk) => {
       const path = /^POST \/(\S*) HTTP\/1\.1\r\n/.exec(chunk.toString("latin1", 0, 256))?.[1]
       if (path === undefined) return
       this.requests.set(path, (this.requests.get(path) ?? 0) + 1)
       this.#treatments.get(path)?.(socket)
-      this.#tell()
-    })
-  }
-
-  #tell(): void {
-    for (const watcher of this.#watchers) watcher()
-  }
-
-  #until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (!condition()) return
-        this.#watchers.delete(check)
-        resolve()
-      }
-      this.#watchers.add(check)
-      check()
+      this.#watchers.changed()
     })
   }
 }

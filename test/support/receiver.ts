@@ -1,6 +1,8 @@
 /** A real HTTP receiver on loopback that keeps a ledger of what arrived and answers as a test says. */
+
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { Watchers } from "./watchers.ts"
 
 export interface Received {
   readonly path: string
@@ -19,7 +21,7 @@ export class Receiver {
   readonly requests: Received[] = []
   readonly #byPath = new Map<string, Received[]>()
   readonly #server: Server
-  readonly #watchers = new Set<() => void>()
+  readonly #watchers = new Watchers()
   readonly #queued = new Map<string, Answer[]>()
   readonly #standing = new Map<string, Answer>()
 
@@ -39,7 +41,7 @@ export class Receiver {
         this.requests.push(received)
         this.#at(received.path).push(received)
         this.#answer(received, response)
-        for (const watcher of this.#watchers) watcher()
+        this.#watchers.changed()
       })
     })
   }
@@ -92,20 +94,8 @@ export class Receiver {
 
   /** Resolves when at least so many requests have come to the path. */
   async arrived(path: string, count: number): Promise<Received[]> {
-    await this.#until(() => this.#at(path).length >= count)
+    await this.#watchers.until(() => this.#at(path).length >= count)
     return this.to(path)
-  }
-
-  #until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (!condition()) return
-        this.#watchers.delete(check)
-        resolve()
-      }
-      this.#watchers.add(check)
-      check()
-    })
   }
 
   #answer(received: Received, response: ServerResponse): void {

@@ -1,7 +1,9 @@
 /** A real SMTP server on loopback that keeps the mails it got, and answers as a test says. */
+
 import type { AddressInfo } from "node:net"
 import { SMTPServer, type SMTPServerOptions } from "smtp-server"
 import { onTestFinished } from "vitest"
+import { Watchers } from "./watchers.ts"
 
 export interface ReceivedMail {
   readonly from: string
@@ -28,7 +30,7 @@ export class SmtpReceiver {
   readonly mails: ReceivedMail[] = []
   answers: SmtpAnswers = {}
   readonly #server: SMTPServer
-  readonly #watchers = new Set<() => void>()
+  readonly #watchers = new Watchers()
   #connections = 0
 
   private constructor(options: SMTPServerOptions) {
@@ -38,7 +40,7 @@ export class SmtpReceiver {
       logger: false,
       onConnect: (_session, done) => {
         this.#connections++
-        this.#changed()
+        this.#watchers.changed()
         done()
       },
       onAuth: ({ username, password }, _session, done) => {
@@ -65,7 +67,7 @@ export class SmtpReceiver {
           }
           const reply = this.answers.data?.(mail) ?? null
           if (reply === null) this.mails.push(mail)
-          this.#changed()
+          this.#watchers.changed()
           if (!this.answers.hangs) done(reply === null ? null : refusal(reply))
         })
       },
@@ -94,34 +96,18 @@ export class SmtpReceiver {
 
   /** Resolves when at least so many mails have come. */
   async arrived(count: number): Promise<readonly ReceivedMail[]> {
-    await this.#until(() => this.mails.length >= count)
+    await this.#watchers.until(() => this.mails.length >= count)
     return this.mails
   }
 
   connected(count: number): Promise<void> {
-    return this.#until(() => this.#connections >= count)
+    return this.#watchers.until(() => this.#connections >= count)
   }
 
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve())
     })
-  }
-
-  #until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (!condition()) return
-        this.#watchers.delete(check)
-        resolve()
-      }
-      this.#watchers.add(check)
-      check()
-    })
-  }
-
-  #changed(): void {
-    for (const watcher of this.#watchers) watcher()
   }
 }
 

@@ -1,6 +1,8 @@
 /** A reader of `GET /events` over a socket of its own, which a test can cut, or stop reading. */
+
 import { get, type IncomingMessage } from "node:http"
 import { onTestFinished } from "vitest"
+import { Watchers } from "../../support/watchers.ts"
 
 export interface LiveEvent {
   readonly id: string
@@ -24,7 +26,7 @@ export class EventReader {
   text = ""
   readonly closed: Promise<void>
   #rest = ""
-  readonly #watchers = new Set<() => void>()
+  readonly #watchers = new Watchers()
 
   private constructor(response: IncomingMessage) {
     this.response = response
@@ -65,15 +67,7 @@ export class EventReader {
 
   /** Checked after everything that arrives. */
   until(isDone: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (!isDone()) return
-        this.#watchers.delete(check)
-        resolve()
-      }
-      this.#watchers.add(check)
-      check()
-    })
+    return this.#watchers.until(isDone)
   }
 
   #read(text: string): void {
@@ -81,7 +75,7 @@ export class EventReader {
     const blocks = (this.#rest + text).split("\n\n")
     this.#rest = blocks.pop()!
     for (const block of blocks) this.#take(block)
-    for (const watcher of this.#watchers) watcher()
+    this.#watchers.changed()
   }
 
   #take(block: string): void {
