@@ -10,6 +10,7 @@ export const ID_PREFIXES = [
   "evtype",
   "alert",
   "silence",
+  "src",
 ] as const
 export type IdPrefix = (typeof ID_PREFIXES)[number]
 
