@@ -114,6 +114,7 @@ export function parseMessage(
     purgeUnmatchedAt: now + Math.round(unmatchedRetention.after * 1000),
     idempotency: idempotency(input, payload, field("idempotencyKey")),
     traceparent: null,
+    inbound: null,
   }
 }
 

@@ -1,5 +1,6 @@
 /** Messages: the events that were accepted. */
 import { invalid, PosthornError } from "../core/errors.ts"
+import { type InboundRequest, readInbound, writeInbound } from "../core/inbound-request.ts"
 import { refuseUnknown, requireObject } from "../core/input.ts"
 import { expunge } from "../core/operate.ts"
 import { NOTIFICATIONS_ORG } from "../core/org.ts"
@@ -31,6 +32,8 @@ export interface TraceOptions {
 export interface SendOptions extends TraceOptions {
   /** A client of the package `pg`, in a transaction on the store's database. The message is sent if and only if it commits. */
   tx?: unknown
+  /** @internal The request that a source took in. */
+  inbound?: InboundRequest
 }
 
 export interface BatchOptions extends SendOptions {
@@ -50,9 +53,11 @@ export interface SendResult {
   readonly duplicate: boolean
 }
 
-export interface Message extends Omit<Row, "seq" | "receivedAt" | "deliverAt"> {
+export interface Message extends Omit<Row, "seq" | "receivedAt" | "deliverAt" | "inbound"> {
   readonly receivedAt: Date
   readonly deliverAt: Date | null
+  /** The request that a source took in, without its body, which is the payload; null for other messages. */
+  readonly inbound: InboundRequest | null
 }
 
 export interface MessageQuery extends ContentQuery, PageInput {
@@ -109,11 +114,13 @@ export class Messages {
   }
 
   /** The one way in: single messages and batches, in a transaction, to one endpoint, by HTTP, and tenant webhooks. */
-  async #accept(messages: readonly NewMessage[], options: SendOptions): Promise<SendResult[]> {
+  async #accept(parsed: readonly NewMessage[], options: SendOptions): Promise<SendResult[]> {
     requireObject(options, "options")
-    refuseUnknown(options, ["tx", "traceparent"], "options")
-    const { tx } = options
+    refuseUnknown(options, ["tx", "traceparent", "inbound"], "options")
+    const { tx, inbound } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
+    const messages =
+      inbound === undefined ? parsed : parsed.map((one) => ({ ...one, inbound: writeInbound(inbound) }))
     const { instruments } = this.#context
     const startedAt = instruments.now()
     const accepted = await this.#acceptTraced(messages, tx, parseTraceOption(options))
@@ -226,5 +233,10 @@ function showAccepted(accepted: Omit<Accepted, "lanes">): SendResult {
 }
 
 function show({ seq: _seq, ...row }: Row): Message {
-  return { ...row, receivedAt: date(row.receivedAt), deliverAt: date(row.deliverAt) }
+  return {
+    ...row,
+    receivedAt: date(row.receivedAt),
+    deliverAt: date(row.deliverAt),
+    inbound: row.inbound === null ? null : readInbound(row.inbound),
+  }
 }

@@ -4,7 +4,7 @@ import { toJson } from "./rows.ts"
 import type { Endpoint } from "./store.ts"
 
 export const NEW_MESSAGE =
-  "id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, matched, purge_at, payload_until, traceparent"
+  "id, app_id, event_type, payload, content_type, event_id, channels, tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, matched, purge_at, payload_until, traceparent, inbound"
 export const NEW_DELIVERY =
   "id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated, next_retry_at, received_at, age_from"
 export const NEW_ATTEMPT =
@@ -12,7 +12,7 @@ export const NEW_ATTEMPT =
 
 /** Of the table `m`, without the payload, which is the largest part. */
 export const MESSAGE =
-  "m.seq, m.id, m.app_id, m.event_type, m.content_type, m.event_id, m.channels, m.tags, m.session_id, m.metadata, m.priority, m.max_attempts, m.received_at, m.deliver_at, m.matched, m.expunged, m.traceparent"
+  "m.seq, m.id, m.app_id, m.event_type, m.content_type, m.event_id, m.channels, m.tags, m.session_id, m.metadata, m.priority, m.max_attempts, m.received_at, m.deliver_at, m.matched, m.expunged, m.traceparent, m.inbound"
 
 /** A check for times that an operator may type: one too large for a number would keep every lane from being read. */
 export const isTime = (column: string) => `${column} BETWEEN 0 AND 8640000000000000`

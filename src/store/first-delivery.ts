@@ -22,5 +22,6 @@ export function firstDelivery(message: NewMessage, seq: number, id: string): Cla
     lastAttemptedAt: null,
     stalls: 0,
     traceparent: message.traceparent,
+    inbound: message.inbound,
   }
 }

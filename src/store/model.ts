@@ -143,6 +143,8 @@ export interface NewMessage {
   readonly purgeUnmatchedAt: number
   /** The trace context in which it was created, as `core/traceparent.ts` writes it. */
   readonly traceparent: string | null
+  /** The request that a source took in, as `core/inbound-request.ts` writes it; null for other messages. */
+  readonly inbound: string | null
 }
 
 export interface Accepted {
@@ -205,6 +207,8 @@ export interface ClaimedDelivery extends LiveDelivery {
   readonly errorDetail: string | null
   /** Of its message. */
   readonly traceparent: string | null
+  /** Of its message. */
+  readonly inbound: string | null
 }
 
 export interface LaneWork {

@@ -247,6 +247,7 @@ export function toMessage(row: Row): Message {
     deliverAt: intOrNull(row.deliver_at),
     matched: int(row.matched),
     traceparent: textOrNull(row.traceparent),
+    inbound: textOrNull(row.inbound),
   }
 }
 
@@ -335,6 +336,7 @@ export function toClaimed(row: Row): ClaimedDelivery {
     lastAttemptedAt: intOrNull(row.last_attempted_at),
     stalls: int(row.stalls),
     traceparent: textOrNull(row.traceparent),
+    inbound: textOrNull(row.inbound),
   }
 }
 

@@ -15,6 +15,13 @@ const MANY = 2500
 const WARM_UP = 20
 export const IN_LINE = 60
 export const BINARY = new Uint8Array(Array.from({ length: 256 }, (_, i) => 255 - i))
+const INBOUND = {
+  sourceId: "src_1",
+  method: "PUT",
+  path: "/a%20b",
+  query: "?q=1",
+  headers: [["X-A", "ü"]],
+} as const
 export const KEYED: MessageInput = {
   eventType: "many",
   payload: { keyed: true },
@@ -58,7 +65,13 @@ export async function fullStore(): Promise<FullStore> {
   await remote.published("delivery.delivered", WARM_UP)
   for (let n = 0; n < MANY; n += 100) await sendMany("many", 100)
   const { id: keyedId } = await posthorn.send("acme", KEYED)
-  await send("many", { payload: BINARY, contentType: "application/x-all-bytes", eventId: "bytes" })
+  const bytes = {
+    eventType: "many",
+    payload: BINARY,
+    contentType: "application/x-all-bytes",
+    eventId: "bytes",
+  }
+  await posthorn.send("acme", bytes, { inbound: INBOUND })
   await send("many", { payload: "Grüße 🦀 от 世界", metadata: { ключ: "значение" }, channels: ["north"] })
   await send("nobody.wants")
   for (let n = 0; n < 20; n++) await send("dead", { payload: { n } })

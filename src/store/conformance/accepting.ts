@@ -57,6 +57,7 @@ export function accepting(name: string, setUp: SetUp): void {
         maxAttempts: 7,
         deliverAt: NOW + 5,
         traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        inbound: '{"method":"PUT","headers":[["X-Grüße","\\u0000"]]}',
       }
       const { messageId } = await send(said)
       const message = { ...said, id: messageId, appId: application.id, expunged: false, matched: 1 }

@@ -19,15 +19,15 @@ export function fetching(name: string, setUp: SetUp): void {
       expect((await fetch(1, 10, NOW + 60_000)).deliveries).toHaveLength(1)
     })
 
-    test("returns the trace context of each message, at every claim", async () => {
+    test.each([
+      ["trace context", { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" }],
+      ["inbound request", { inbound: '{"method":"PUT"}' }],
+    ])("returns the %s of each message, at every claim", async (_what, said) => {
       const { send, fetch } = await setUp()
-      const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-      await send({ traceparent })
+      await send(said)
       await send()
-      const ofWork = async (token: number) =>
-        (await fetch(token)).deliveries.map((delivery) => delivery.traceparent)
-      expect(await ofWork(1)).toEqual([traceparent, null])
-      expect(await ofWork(2)).toEqual([traceparent, null])
+      for (const token of [1, 2])
+        expect((await fetch(token)).deliveries).toMatchObject([said, { traceparent: null, inbound: null }])
     })
 
     test("returns the endpoint only when the caller has an older version", async () => {

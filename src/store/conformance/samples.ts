@@ -102,6 +102,7 @@ export const sample = {
       payloadUntil: null,
       purgeUnmatchedAt: NOW + 1000,
       traceparent: null,
+      inbound: null,
       ...more,
     }
   },

@@ -57,6 +57,7 @@ const COLUMNS = new Columns<Numbered>({
   digest: ["bytea", ({ message }) => message.idempotency?.digest ?? null],
   purge_at: ["bigint", ({ message }) => message.purgeUnmatchedAt],
   traceparent: ["text", ({ message }) => message.traceparent],
+  inbound: ["text", ({ message }) => message.inbound],
 })
 const PAYLOADS = COLUMNS.next()
 const GENERATION = PAYLOADS + 1
@@ -146,7 +147,7 @@ written AS (
   INSERT INTO messages (${NEW_MESSAGE})
   SELECT id, app_id, event_type, substr($${PAYLOADS}::bytea, payload_at, payload_length), content_type, event_id, channels,
          tags, session_id, metadata, priority, max_attempts, received_at, deliver_at, coalesce(matched, 0),
-         CASE WHEN matched IS NULL THEN purge_at END, payload_until, traceparent
+         CASE WHEN matched IS NULL THEN purge_at END, payload_until, traceparent, inbound
     FROM fresh ORDER BY ord
 ),
 placed AS MATERIALIZED (

@@ -155,7 +155,7 @@ SELECT p.ord, p.verdict, p.marked, p.owner, p.app_id AS lane_app_id, p.ordered A
        e.protection, e.gate_epoch, e.resumed_at, e.secrets, e.version, e.api_version, e.created_at, e.updated_at,
        -- A subquery for changed endpoints only: a join might read every application for each fetch.
        (SELECT o.rate_limit FROM applications o WHERE o.id = e.app_id) AS app_rate_limit,
-       d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, m.traceparent, octet_length(m.payload) AS payload_length,
+       d.seq, d.id, d.message_id, d.session_id, d.event_type, m.content_type, m.traceparent, m.inbound, octet_length(m.payload) AS payload_length,
        CASE WHEN sum(octet_length(m.payload)) OVER (ORDER BY p.ord, f.place) <= ${MOST_BYTES} THEN m.payload END AS payload,
        d.priority, d.manual, d.error_detail, d.status, d.attempt_count, d.max_attempts, d.received_at, d.age_from, d.next_retry_at,
        d.last_attempted_at, d.stalls

@@ -70,7 +70,7 @@ test("a delivery for an open lane is marked with its token, and wakes nothing", 
 
 test("a handed delivery is as a fetch would return it", async () => {
   const { handed, giveBack, fetch } = await start()
-  const delivery = (await handed({ sessionId: "session", maxAttempts: 3, priority: "high" }))!
+  const delivery = (await handed({ sessionId: "session", maxAttempts: 3, priority: "high", inbound: "{}" }))!
   await giveBack(delivery)
   const [fetched] = (await fetch()).deliveries
   expect({ ...fetched, payload: null }).toEqual({ ...delivery, payload: null })

@@ -397,4 +397,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: ATTEMPT_AGES, additive: true },
   // The trace context in which a message was created; see `core/traceparent.ts`.
   { sql: "ALTER TABLE messages ADD COLUMN traceparent text", additive: true },
+  // The request that a source took in; see `core/inbound-request.ts`.
+  { sql: "ALTER TABLE messages ADD COLUMN inbound text", additive: true },
 ]

@@ -131,6 +131,7 @@ function addMessage({ messages }: Context, message: NewMessage, appId: string, m
     matched === 0 ? message.purgeUnmatchedAt : null,
     message.payloadUntil,
     message.traceparent,
+    message.inbound,
   )
 }
 

@@ -221,7 +221,7 @@ function nextJoin({ connection }: Context, endpointId: string, at: Moment): numb
 /** Data of the requests for the deliveries that `found` selects. */
 const claimable = (found: string, order: string) => `
   SELECT d.seq, d.id, d.message_id, d.session_id, d.event_type, d.target_url, d.status, d.attempt_count, d.max_attempts, d.next_retry_at,
-         d.last_attempted_at, d.received_at, d.error_detail, d.age_from, d.stalls, d.manual, d.priority, m.payload, m.content_type, m.traceparent,
+         d.last_attempted_at, d.received_at, d.error_detail, d.age_from, d.stalls, d.manual, d.priority, m.payload, m.content_type, m.traceparent, m.inbound,
          f.token AS claimed_by, f.started_at AS claimed_at
     FROM (${found}) AS found
     CROSS JOIN webhook_deliveries d ON d.seq = found.seq

@@ -51,7 +51,7 @@ test("a lane with nothing due is open, and accepted deliveries are claimed for i
 
 test("a handed delivery is as a fetch would return it", async () => {
   const { send, giveBack, open } = await start()
-  const handed = (await send({ sessionId: "session", maxAttempts: 3, priority: "high" }))!
+  const handed = (await send({ sessionId: "session", maxAttempts: 3, priority: "high", inbound: "{}" }))!
   await giveBack(handed)
   const [fetched] = (await open()).deliveries
   const payload = (one: ClaimedDelivery) => Buffer.from(one.payload as Uint8Array)

@@ -458,6 +458,9 @@ ALTER TABLE attempt_rollups ADD COLUMN age_max_ms INTEGER;
 /** See `core/traceparent.ts`. */
 const TRACEPARENT = "ALTER TABLE messages ADD COLUMN traceparent TEXT;"
 
+/** See `core/inbound-request.ts`. */
+const INBOUND = "ALTER TABLE messages ADD COLUMN inbound TEXT;"
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -474,4 +477,5 @@ export const MIGRATIONS: readonly string[] = [
   DEAD_REASONS,
   ATTEMPT_AGES,
   TRACEPARENT,
+  INBOUND,
 ]

@@ -30,6 +30,7 @@ const message: Required<NewMessage> = {
   payloadUntil: 4,
   purgeUnmatchedAt: 5,
   traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+  inbound: '{"method":"POST"}',
 }
 const least: NewMessage = {
   ...message,
@@ -43,6 +44,7 @@ const least: NewMessage = {
   deliverAt: null,
   idempotency: null,
   payloadUntil: null,
+  inbound: null,
 }
 
 const settlement: Required<FencedSettlement> = {

@@ -48,18 +48,18 @@ const packMessage = (m: NewMessage) => [
   m.id, m.orgId, m.app, m.to, m.eventType, packContent(m.payload), m.contentType, m.eventId, unlessEmpty(m.channels), unlessEmpty(m.tags),
   m.sessionId, unlessEmpty(m.metadata), m.priority, m.maxAttempts, m.receivedAt, m.deliverAt, m.dated, m.wakeAt,
   m.idempotency && packBytes(m.idempotency.key), m.idempotency && packBytes(m.idempotency.digest), m.payloadUntil, m.purgeUnmatchedAt,
-  m.traceparent,
+  m.traceparent, m.inbound,
 ] as const
 
 const unpackMessage = ([
   id, orgId, app, to, eventType, payload, contentType, eventId, channels, tags,
   sessionId, metadata, priority, maxAttempts, receivedAt, deliverAt, dated, wakeAt, key, digest, payloadUntil, purgeUnmatchedAt,
-  traceparent,
+  traceparent, inbound,
 ]: PackedMessage): NewMessage => ({
   id, orgId, app, to, eventType, payload: unpackContent(payload), contentType, eventId, channels: channels ?? [], tags: tags ?? [],
   sessionId, metadata: metadata ?? {}, priority, maxAttempts, receivedAt, deliverAt, dated, wakeAt,
   idempotency: key === null || digest === null ? null : { key: unpackBytes(key), digest: unpackBytes(digest) },
-  payloadUntil, purgeUnmatchedAt, traceparent,
+  payloadUntil, purgeUnmatchedAt, traceparent, inbound,
 })
 
 const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes, change: c, attempt, settledAt, gate }: FencedSettlement) => [
