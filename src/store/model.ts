@@ -584,6 +584,9 @@ export type EntryKind =
   | "alert-rule"
   | "alert-silence"
   | "alert-channel"
+  | "source"
+  | "source-activity"
+  | "agent"
 
 export interface NamedPolicy {
   readonly orgId: string
