@@ -1,0 +1,47 @@
+/** A request that a source got, and the texts that its settings point at: a header, or a place in its JSON body. */
+import type { HeaderPair } from "./inbound-request.ts"
+import { readPointer } from "./json-pointer.ts"
+
+export interface ReceivedRequest {
+  readonly method: string
+  /** As `InboundRequest` has them. */
+  readonly path: string
+  readonly query: string
+  readonly headers: readonly HeaderPair[]
+  readonly body: Uint8Array
+}
+
+/** Where a text of a request is: the name of a header in lower case, or a JSON pointer into the body. */
+export type Place =
+  | { readonly header: string; readonly pointer?: undefined }
+  | { readonly pointer: string; readonly header?: undefined }
+
+/** The first header of this name; its name in lower case. */
+export function headerOf(headers: readonly HeaderPair[], name: string): string | undefined {
+  return headers.find(([given]) => given.length === name.length && given.toLowerCase() === name)?.[1]
+}
+
+/** The first of these headers that the request has. */
+export function firstHeader(headers: readonly HeaderPair[], names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = headerOf(headers, name)
+    if (value !== undefined) return value
+  }
+  return undefined
+}
+
+/** Undefined where there is no text and no number: numbers are ids as often as texts are. */
+export function textAt({ headers, body }: ReceivedRequest, place: Place): string | undefined {
+  if (place.header !== undefined) return headerOf(headers, place.header)
+  const found = readPointer(jsonOf(body), place.pointer)
+  return typeof found === "string" || typeof found === "number" ? String(found) : undefined
+}
+
+/** Undefined for a body that is not JSON. */
+export function jsonOf(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"))
+  } catch {
+    return undefined
+  }
+}
