@@ -239,7 +239,7 @@ test("an unavailable store is notified without it after a minute, and its end to
   // Its lease has run out by now: another process may count the stored alerts.
   expect(evaluator.firing(false)).toEqual({ "store-unavailable": 1 })
   expect(evaluator.firing(true)).toMatchObject({ "store-unavailable": 1, "endpoint-failing": 0 })
-  expect(ledger.sentNow[0]!.subjects[0]!.detail).toBe("unavailable for 75 seconds: connection refused")
+  expect(ledger.sentNow[0]!.subjects[0]!.detail).toBe("failing for 75 seconds: connection refused")
   await evaluate({ evaluator, local })
   await evaluate({ evaluator, local })
   expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
@@ -387,13 +387,65 @@ test("an evaluation does not wait for a channel that hangs", async () => {
   await local.settled()
 })
 
-test("a fault that is not the store's is no alert about the store", async () => {
+test("while surveys fail, the disk is watched and the failure itself is notified after a minute", async () => {
+  const { ledger, process, evaluate, disk, clock } = await site()
+  const [leader, { operator }] = [process(), process()]
+  const failSurvey = async () => {
+    clock.advance(15_000)
+    await leader.evaluator.surveyFailed(new Error("database disk image is malformed"))
+    await leader.local.settled()
+  }
+  disk.space = FULL
+  // Also in a process that has never had a snapshot.
+  for (let i = 0; i < 2; i++) await failSurvey()
+  expect(ledger.sentNow.map(({ rule, kind }) => `${rule} ${kind}`)).toEqual(["disk-space firing"])
+  for (let i = 0; i < 4; i++) await failSurvey()
+  expect(ledger.sentNow).toMatchObject([
+    {},
+    {
+      rule: "store-unavailable",
+      kind: "firing",
+      subjects: [{ detail: "failing for 75 seconds: database disk image is malformed" }],
+    },
+  ])
+  // The store can be written, so other processes see both, and can acknowledge them.
+  const both = (await operator.list({ state: "firing" })).data
+  expect(both.map(({ rule }) => rule).toSorted()).toEqual(["disk-space", "store-unavailable"])
+  for (let i = 0; i < 2; i++) await evaluate(leader)
+  expect(ledger.sentNow.slice(2).map(({ rule, kind }) => `${rule} ${kind}`)).toEqual([
+    "store-unavailable resolved",
+  ])
+})
+
+test("the stored alerts stay as they are while surveys fail", async () => {
   const { ledger, process, evaluate, clock } = await site()
   const one = process()
-  await evaluate(one)
+  for (let i = 0; i < 2; i++) await evaluate(one, failing())
   for (let i = 0; i < 8; i++) {
     clock.advance(15_000)
-    await one.evaluator.failed(new TypeError("a bug"), true)
+    await one.evaluator.surveyFailed(new TypeError("a bug"))
   }
-  expect(ledger.sentNow).toEqual([])
+  await evaluate(one, failing())
+  expect([ledger.kinds, one.evaluator.firing(true)["endpoint-failing"]]).toEqual([
+    ["endpoint-failing firing"],
+    1,
+  ])
+})
+
+test.each([
+  "readRules",
+  "readBoard",
+  "saveBoard",
+] as const)("an evaluation whose %s always fails is notified too", async (method) => {
+  const { ledger, process, evaluate, disk, alerts } = await site()
+  const one = process()
+  await evaluate(one)
+  Object.assign(alerts, { [method]: () => Promise.reject(new SyntaxError("Unexpected token")) })
+  disk.space = FULL
+  for (let i = 0; i < 8; i++) await evaluate(one).catch(() => undefined)
+  await one.local.settled()
+  expect(ledger.sentNow.map(({ rule, kind }) => `${rule} ${kind}`)).toEqual([
+    "disk-space firing",
+    "store-unavailable firing",
+  ])
 })

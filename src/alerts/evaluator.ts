@@ -32,6 +32,12 @@ export interface EvaluatorParts {
   readonly logger: Logger
 }
 
+/** A survey of the store that succeeded. */
+interface Survey {
+  readonly snapshot: Snapshot
+  readonly history: History
+}
+
 export type FiringCounts = { readonly [rule in RuleId]?: number }
 
 /** Details of alerts change with every evaluation. They alone are written at most this often. */
@@ -43,6 +49,8 @@ export class AlertEvaluator implements MonitorListener {
   readonly #parts: EvaluatorParts
   /** As the last evaluation left them; null in a process that is not the leader. */
   #stored: Board["alerts"] | null = null
+  /** Why the last evaluation could not be saved. The next one reports it as a failure of the store. */
+  #unsaved: Error | null = null
 
   constructor(parts: EvaluatorParts) {
     this.#parts = parts
@@ -59,14 +67,11 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   async snapshot(snapshot: Snapshot, history: History): Promise<void> {
-    const { alertStore, local } = this.#parts
-    const surroundings = await this.#readSurroundings()
-    await local.storeWorks(surroundings, (await alertStore.readBoard()).value.local)
-    const saved = await readAndSave(() => this.#decide(surroundings, snapshot, history))
-    local.wasSaved(saved.value.local)
-    // Also those of a predecessor that stopped after its write.
-    await this.#handOver(saved)
-    this.#stored = saved.value.alerts
+    await this.#evaluate({ snapshot, history }, this.#unsaved)
+  }
+
+  async surveyFailed(error: Error): Promise<void> {
+    await this.#evaluate(null, error)
   }
 
   async failed(error: Error, isLeader: boolean): Promise<void> {
@@ -93,6 +98,30 @@ export class AlertEvaluator implements MonitorListener {
     }
   }
 
+  /** Alerts about the store and its disk are evaluated in any case, and once. `survey`: null if it failed. */
+  async #evaluate(survey: Survey | null, failure: Error | null): Promise<void> {
+    const { alertStore, local } = this.#parts
+    let surroundings: Surroundings
+    try {
+      surroundings = await this.#readSurroundings()
+      await local.storeRead(surroundings, (await alertStore.readBoard()).value.local, failure)
+    } catch (error) {
+      await local.storeFailed(error as Error)
+      throw error
+    }
+    try {
+      const saved = await readAndSave(() => this.#decide(surroundings, survey))
+      local.wasSaved(saved.value.local)
+      // Also those of a predecessor that stopped after its write.
+      await this.#handOver(saved)
+      this.#stored = saved.value.alerts
+      this.#unsaved = null
+    } catch (error) {
+      this.#unsaved = error as Error
+      throw error
+    }
+  }
+
   async #readSurroundings(): Promise<Surroundings> {
     const { alertStore, notifier } = this.#parts
     const [rules, settings, silences, channels] = await Promise.all([
@@ -105,32 +134,41 @@ export class AlertEvaluator implements MonitorListener {
     return { rules: Object.fromEntries(values), settings: settings.value, silences, channels }
   }
 
-  async #decide(surroundings: Surroundings, snapshot: Snapshot, history: History): Promise<Read<Board>> {
-    const { alertStore, ids, clock } = this.#parts
+  async #decide(surroundings: Surroundings, survey: Survey | null): Promise<Read<Board>> {
+    const { alertStore, clock, local } = this.#parts
     const read = await alertStore.readBoard()
     const now = clock.now()
-    const advanced = this.#advance(read.value, surroundings, snapshot, history, now)
+    const next = survey === null ? read.value : await this.#next(read.value, surroundings, survey, now)
+    const board: Board = { ...next, local: local.state }
+    return isWorthSaving(read, board, now) ? alertStore.saveBoard(board, read) : read
+  }
+
+  async #next(
+    board: Board,
+    surroundings: Surroundings,
+    { snapshot, history }: Survey,
+    now: number,
+  ): Promise<Board> {
     const planned = plan(
-      { ...read.value, alerts: advanced },
+      { ...board, alerts: this.#advance(board, surroundings, snapshot, history, now) },
       {
         ...surroundings,
         channels: surroundings.channels.map(({ name }) => name),
         repeatMs: surroundings.settings.repeatHours * 3_600_000,
         perHour: surroundings.settings.notificationsPerHour,
         now,
-        newKey: () => ids.make("alert", now),
+        newKey: () => this.#parts.ids.make("alert", now),
       },
     )
-    const noticed = await this.#notice(read.value, planned.book.channels, surroundings, history, now)
-    const board: Board = {
+    const noticed = await this.#notice(board, planned.book.channels, surroundings, history, now)
+    return {
+      ...board,
       ...planned.book,
       alerts: forget(planned.book.alerts, now),
       channels: noticed.channels,
       notices: noticed.notices,
-      outbox: [...read.value.outbox, ...planned.outgoing, ...noticed.outgoing],
-      local: this.#parts.local.state,
+      outbox: [...board.outbox, ...planned.outgoing, ...noticed.outgoing],
     }
-    return isWorthSaving(read, board, now) ? alertStore.saveBoard(board, read) : read
   }
 
   #advance(board: Board, { rules }: Surroundings, snapshot: Snapshot, history: History, now: number) {

@@ -50,6 +50,7 @@ export class LocalAlerts {
   #saved: LocalState | null = null
   readonly #outbox: DirectOutbox
   #failure: { readonly since: number; readonly error: string } | null = null
+  #isReadable = false
   #running: Promise<void> = Promise.resolve()
   #isClosed = false
 
@@ -69,7 +70,7 @@ export class LocalAlerts {
 
   /** Whether the copy in the store is behind and can be written. */
   get isUnsaved(): boolean {
-    if (this.#saved === null || this.#failure !== null) return false
+    if (this.#saved === null || !this.#isReadable) return false
     return JSON.stringify(this.#saved) !== JSON.stringify(this.state)
   }
 
@@ -86,10 +87,14 @@ export class LocalAlerts {
     return isFound
   }
 
-  /** On the leader. `saved` is the copy in the store. */
-  async storeWorks(surroundings: Surroundings, saved: LocalState): Promise<void> {
+  /**
+   * On the leader. `saved` is the copy in the store. `failure`: the store could be read, but something else of an evaluation
+   * failed, so that the other rules are not evaluated.
+   */
+  async storeRead(surroundings: Surroundings, saved: LocalState, failure: Error | null): Promise<void> {
     this.#surroundings = surroundings
-    this.#failure = null
+    this.#isReadable = true
+    this.#setFailure(failure)
     if (this.#saved === null) this.#continue(saved)
     else this.#book = withAcknowledgements(this.#book, saved.book)
     this.#saved = saved
@@ -102,9 +107,14 @@ export class LocalAlerts {
   }
 
   async storeFailed(error: Error): Promise<void> {
-    if (isStoreError(error))
-      this.#failure = { since: this.#failure?.since ?? this.#parts.clock.now(), error: describe(error) }
+    this.#isReadable = false
+    this.#setFailure(error)
     await this.#run()
+  }
+
+  #setFailure(error: Error | null): void {
+    const since = this.#failure?.since ?? this.#parts.clock.now()
+    this.#failure = error && { since, error: describe(error) }
   }
 
   /** Another process evaluates now, so the store works. That process continues the saved alerts; the others end here. */
@@ -193,9 +203,7 @@ export class LocalAlerts {
     const limitMs = this.#surroundings!.rules["store-unavailable"].thresholds.seconds! * 1000
     if (this.#failure === null || now - this.#failure.since < limitMs) return []
     const { since, error } = this.#failure
-    return [
-      { key: "", name: "the store", since, detail: `unavailable for ${spanText(now - since)}: ${error}` },
-    ]
+    return [{ key: "", name: "the store", since, detail: `failing for ${spanText(now - since)}: ${error}` }]
   }
 
   /** Null: the space is not known. */

@@ -110,7 +110,8 @@ export const RULES = {
   },
   "store-unavailable": {
     title: "The store is unavailable",
-    about: "Posthorn can neither accept nor deliver messages. Check the database and its connection.",
+    about:
+      "Posthorn cannot read or write its store, or cannot survey it. Other alerts are not evaluated meanwhile. Check the database and its connection.",
     severity: "critical",
     thresholds: { seconds: seconds(60) },
     kind: "local",

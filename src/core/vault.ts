@@ -35,9 +35,9 @@ export function createVault(key: Uint8Array, randomBytes: RandomBytes): Vault {
       return Buffer.concat([iv, cipher.getAuthTag(), sealed])
     },
     open(sealed, rowId) {
-      const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, IV_BYTES))
-      decipher.setAAD(Buffer.from(rowId)).setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
       try {
+        const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, IV_BYTES))
+        decipher.setAAD(Buffer.from(rowId)).setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
         return Buffer.concat([
           decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)),
           decipher.final(),

@@ -14,6 +14,7 @@ import type { Snapshot } from "./snapshot.ts"
 interface Told {
   readonly snapshots: Snapshot[]
   readonly histories: History[]
+  readonly failedSurveys: string[]
   readonly failures: [message: string, isLeader: boolean][]
   stoodDown: number
 }
@@ -22,12 +23,13 @@ async function site() {
   const clock = new TestClock(NOW)
   const stage = await sqliteStage()
   const monitor = (holder: string, store: Store = stage.store) => {
-    const told: Told = { snapshots: [], histories: [], failures: [], stoodDown: 0 }
+    const told: Told = { snapshots: [], histories: [], failedSurveys: [], failures: [], stoodDown: 0 }
     const listener = {
       snapshot(snapshot: Snapshot, history: History) {
         told.snapshots.push(snapshot)
         told.histories.push(history)
       },
+      surveyFailed: (error: Error) => void told.failedSurveys.push(error.message),
       failed: (error: Error, isLeader: boolean) => void told.failures.push([error.message, isLeader]),
       stoodDown: () => void told.stoodDown++,
     }
@@ -129,7 +131,7 @@ test("a slow snapshot is taken less often, at least each minute, and by one proc
   await first.monitor.stop()
 })
 
-test("a survey that fails is not taken for a store that fails, and is tried by one process", async () => {
+test("a survey that fails is reported to the leader each time, and is tried by one process", async () => {
   const { clock, store, monitor } = await site()
   let surveys = 0
   const failing: Store = {
@@ -146,7 +148,25 @@ test("a survey that fails is not taken for a store that fails, and is tried by o
     clock.advance(MONITOR_INTERVAL_MS)
   }
   expect(surveys).toBe(3)
+  expect(first.told.failedSurveys).toEqual(Array(3).fill("the count took too long"))
+  expect(other.told.failedSurveys).toEqual([])
   expect([...first.told.failures, ...other.told.failures]).toEqual([])
+})
+
+test("a survey that fails after the lease has run out is not reported by a process that leads no more", async () => {
+  const { clock, store, monitor } = await site()
+  const failing: Store = {
+    ...store,
+    async survey() {
+      clock.advance(60_000)
+      await other.monitor.runOnce()
+      throw new PosthornError("store_unavailable", "the count took too long")
+    },
+  }
+  const [first, other] = [monitor("first", failing), monitor("other")]
+  await first.monitor.runOnce()
+  expect([other.monitor.isLeader, first.monitor.isLeader]).toEqual([true, false])
+  expect(first.told.failedSurveys).toEqual([])
 })
 
 test("a stop during a snapshot gives the lease back, and does not wait for a store that hangs", async () => {

@@ -24,7 +24,9 @@ const STOP_MS = 2000
 export interface MonitorListener {
   /** On the leader. The next snapshot waits for the result. */
   snapshot(snapshot: Snapshot, history: History): void | Promise<void>
-  /** The store could not be read or written. `isLeader`: this process was the leader before. */
+  /** On the leader, instead of `snapshot`: the store gave the lease, but could not be surveyed, for one reason or another. */
+  surveyFailed(error: Error): void | Promise<void>
+  /** The lease could not be read or written. `isLeader`: this process was the leader before. */
   failed(error: Error, isLeader: boolean): void | Promise<void>
   /** This process is the leader no more. */
   stoodDown(): void
@@ -105,21 +107,11 @@ export class Monitor {
   }
 
   async #run(): Promise<void> {
-    let found: Found | null
     try {
-      found = await this.#lead()
+      const found = await this.#lead()
+      if (found !== null) await this.#lookAround(found)
     } catch (error) {
       if (!this.#isStopped) await this.#tell((listener) => listener.failed(error as Error, this.#isLeader))
-      return
-    }
-    if (found === null) return
-    try {
-      const looked = await this.#lookAround(found)
-      if (looked !== null) await this.#tell((listener) => listener.snapshot(looked.snapshot, looked.history))
-    } catch (error) {
-      // The store took the lease, so it works. Counting failed: a slow store may need more time than it is given.
-      if (!this.#isStopped)
-        this.#parts.logger.warn({ err: error }, "The store could not be surveyed; trying again")
     }
   }
 
@@ -141,21 +133,29 @@ export class Monitor {
     return held
   }
 
-  /** Null: another process has become the leader. */
-  async #lookAround(
-    found: Found,
-  ): Promise<{ readonly snapshot: Snapshot; readonly history: History } | null> {
+  /** The lease is written again with the sample, and after a survey that failed: it may have taken longer than the lease. */
+  async #lookAround(found: Found): Promise<void> {
+    const { clock, logger } = this.#parts
+    const startedAt = clock.elapsedMs()
+    const survey = await this.#survey().catch((error: Error) => error)
+    this.#tookMs = clock.elapsedMs() - startedAt
+    if (survey instanceof Error) {
+      if (this.#isStopped) return
+      logger.warn({ err: survey }, "The store could not be surveyed; trying again")
+      if ((await this.#hold(found, found.history)) !== null)
+        await this.#tell((listener) => listener.surveyFailed(survey))
+      return
+    }
+    const [snapshot, sums] = survey
+    const history = withSample(found.history, toSample(snapshot.at, sums))
+    if ((await this.#hold(found, history)) !== null)
+      await this.#tell((listener) => listener.snapshot(snapshot, history))
+  }
+
+  #survey() {
     const { store, clock } = this.#parts
     const filter = { since: firstHourOf(clock.now(), 1), exceptOrgId: NOTIFICATIONS_ORG }
-    const startedAt = clock.elapsedMs()
-    const [snapshot, sums] = await Promise.all([
-      takeSnapshot(this.#parts),
-      store.sumRollups(filter, ["hour", "attemptNumber"]),
-    ]).finally(() => {
-      this.#tookMs = clock.elapsedMs() - startedAt
-    })
-    const history = withSample(found.history, toSample(snapshot.at, sums))
-    return (await this.#hold(found, history)) === null ? null : { snapshot, history }
+    return Promise.all([takeSnapshot(this.#parts), store.sumRollups(filter, ["hour", "attemptNumber"])])
   }
 
   #pauseMs(): number {

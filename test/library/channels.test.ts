@@ -322,24 +322,26 @@ test("channels of the options are put at start, written only when they differ, a
   await harness.open()
 })
 
-test("a channel that cannot be decrypted stops no other, and can be replaced and deleted", async () => {
+test.each([
+  ["webhook", '{"kind":"webhook","sealed":"AAAA"}'],
+  [null, "moved to the new channel, see wiki"],
+])("a channel that cannot be decrypted (%s) stops no other, and can be replaced and deleted", async (kind, body) => {
   const lines = new LogLines()
   const harness = await Harness.start({ logger: lines.logger })
   const { alertChannels, notifier } = harness.posthorn
   const url = harness.receiver.url("/hook")
   for (const name of ["bad", "good"]) await alertChannels.put(name, { kind: "webhook", url })
   const corrupt = () =>
-    harness.sql(
-      `UPDATE entries SET body = '{"kind":"webhook","sealed":"AAAA"}' WHERE kind = 'alert-channel' AND name = 'bad'`,
-    )
+    harness.sql(`UPDATE entries SET body = '${body}' WHERE kind = 'alert-channel' AND name = 'bad'`)
   await corrupt()
   for (let i = 0; i < 3; i++) expect(await notifier.channels()).toEqual([{ name: "good", deadLetters: true }])
   // Once, not at each evaluation.
   expect(lines.about('The channel "bad" cannot be decrypted')).toHaveLength(1)
   expect((await alertChannels.list()).data).toMatchObject([
-    { name: "bad", kind: "webhook", target: expect.stringContaining("cannot be decrypted") },
+    { name: "bad", kind, target: expect.stringContaining("cannot be decrypted") },
     { name: "good" },
   ])
+  await expect(alertChannels.test("bad")).rejects.toMatchObject({ code: "wrong_encryption_key" })
   await alertChannels.put("bad", { kind: "webhook", url })
   expect(await notifier.channels()).toHaveLength(2)
   await corrupt()

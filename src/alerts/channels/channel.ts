@@ -68,7 +68,8 @@ export type ChannelSettings = WebhookSettings | SlackSettings | PagerDutySetting
 /** A channel as it is shown: secrets are left out or cut. */
 export interface AlertChannel {
   readonly name: string
-  readonly kind: AlertChannelKind
+  /** Null: an operator typed another text over the channel in the store. */
+  readonly kind: AlertChannelKind | null
   readonly deadLetters: boolean
   /** Where notifications go, without secrets: `https://hooks.slack.com/…`, or `ops@example.com by smtp.example.com:587`. */
   readonly target: string

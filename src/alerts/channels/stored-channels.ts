@@ -34,9 +34,9 @@ export interface StoredChannelsParts {
   readonly logger: Logger
 }
 
-/** As it is stored; its settings are null if they cannot be decrypted. */
+/** As it is stored; its settings are null if they cannot be decrypted. An operator may have typed any text over them. */
 export type FoundChannel = Omit<StoredChannel, "settings"> & {
-  readonly kind: AlertChannelKind
+  readonly kind: AlertChannelKind | null
   readonly settings: ChannelSettings | null
 }
 
@@ -82,8 +82,7 @@ export class StoredChannels {
 
   read(entry: Entry): FoundChannel {
     const { name, version, createdAt, updatedAt } = entry
-    const { kind } = JSON.parse(entry.body) as Body
-    const found = { name, kind, version, createdAt, updatedAt }
+    const found = { name, kind: readBody(entry)?.kind ?? null, version, createdAt, updatedAt }
     try {
       return { ...found, settings: this.#open(entry).settings }
     } catch (error) {
@@ -92,9 +91,10 @@ export class StoredChannels {
     }
   }
 
-  #open({ name, body, version, createdAt, updatedAt }: Entry): StoredChannel {
-    const { sealed } = JSON.parse(body) as Body
-    const text = this.#parts.vault.open(Buffer.from(sealed, "base64"), rowOf(name))
+  #open(entry: Entry): StoredChannel {
+    const { name, version, createdAt, updatedAt } = entry
+    const sealed = Buffer.from(readBody(entry)?.sealed ?? "", "base64")
+    const text = this.#parts.vault.open(sealed, rowOf(name))
     return { name, settings: JSON.parse(text), version, createdAt, updatedAt }
   }
 
@@ -136,6 +136,14 @@ export class StoredChannels {
 
   delete(name: string): Promise<void> {
     return this.#parts.store.deleteEntry(KIND, DEFAULT_ORG, name)
+  }
+}
+
+function readBody({ body }: Entry): Partial<Body> | null {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return null
   }
 }
 

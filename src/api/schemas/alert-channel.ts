@@ -66,7 +66,7 @@ export const AlertChannelOut = Type.Named(
   "AlertChannelOut",
   Type.Object({
     name: Type.String(),
-    kind: Kind,
+    kind: Type.Nullable(Kind),
     deadLetters: Type.Boolean(),
     target: Type.String({ description: "Where notifications go, without secrets." }),
     createdAt: Timestamp,

@@ -95,6 +95,7 @@ export class StoreWideMetrics {
   }
 
   /** The last numbers stay, with their time. */
+  surveyFailed(): void {}
   failed(): void {}
 
   stoodDown(): void {
