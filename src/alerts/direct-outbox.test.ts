@@ -130,3 +130,24 @@ test("a channel that hangs holds up no other, and closing waits for it for a lim
   await closing
   expect(tried).toHaveLength(2)
 })
+
+test("a notification in flight that was left to the next leader is not tried again", async () => {
+  const answers = [Promise.withResolvers<DirectResult>(), Promise.withResolvers<DirectResult>()]
+  const { outbox, tried, add, pass } = site({ ops: answers.map(({ promise }) => promise) })
+  add("firing")
+  outbox.leave(new Set(["0"]))
+  answers[0]!.resolve(TRANSIENT)
+  await outbox.settled()
+  await pass(86_400_000)
+  expect(tried).toEqual(["ops disk-space firing"])
+
+  // A notification that is not left still follows, after the delay.
+  add("firing")
+  add("firing", { rule: "store-unavailable" })
+  outbox.leave(new Set(["1"]))
+  answers[1]!.resolve(TRANSIENT)
+  await outbox.settled()
+  expect(tried).toHaveLength(2)
+  await pass(15_000)
+  expect(tried.slice(2)).toEqual(["ops store-unavailable firing"])
+})

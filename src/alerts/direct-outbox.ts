@@ -57,12 +57,10 @@ export class DirectOutbox {
     }
   }
 
-  /** Leaves notifications to the next leader; the one in flight is not called back. */
+  /** Leaves notifications to the next leader. One in flight is not called back, and not tried again. */
   leave(keys: ReadonlySet<string>): void {
     for (const queue of this.#queues.values())
-      queue.waiting = queue.waiting.filter(
-        ({ key }, index) => !keys.has(key) || (index === 0 && queue.isSending),
-      )
+      queue.waiting = queue.waiting.filter(({ key }) => !keys.has(key))
   }
 
   /** Starts to send, and does not wait for it. */
@@ -130,6 +128,8 @@ export class DirectOutbox {
       queue.failures = 0
       return true
     }
+    // Left to the next leader meanwhile.
+    if (queue.waiting.length === 0) return true
     const { channel, notification, decidedAt } = one
     const isLost = result.outcome === "permanent" || clock.now() - decidedAt >= LONGEST_AGE_MS
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** queue.failures, LONGEST_DELAY_MS)
