@@ -35,19 +35,35 @@ const NOT_PASSED_ON = new Set(
 /** Signature headers of the provider would collide with Posthorn's own: `webhook-id` becomes `x-source-webhook-id`. */
 const SIGNATURE_HEADER = /^(webhook|svix)-/i
 
-/** The headers that an HTTP endpoint gets beside Posthorn's own. */
-export function passedOn({ headers }: InboundRequest): readonly HeaderPair[] {
-  const named = new Set(
-    headers
-      .filter(([name]) => name.toLowerCase() === "connection")
-      .flatMap(([, value]) =>
-        value
-          .toLowerCase()
-          .split(",")
-          .map((name) => name.trim()),
-      ),
-  )
-  return headers
-    .filter(([name]) => !NOT_PASSED_ON.has(name.toLowerCase()) && !named.has(name.toLowerCase()))
-    .map(([name, value]) => (SIGNATURE_HEADER.test(name) ? [`x-source-${name}`, value] : [name, value]))
+/** By default Apache refuses requests with more headers, and nginx with more bytes of them. */
+const MOST_HEADERS = 100
+const MOST_HEADER_BYTES = 32_768
+const SEPARATORS = ": \r\n".length
+
+/** The headers that an HTTP endpoint gets beside Posthorn's own. `others`: names in lower case that the request has anyway. */
+export function passedOn(
+  { headers }: InboundRequest,
+  others: ReadonlySet<string> = new Set(),
+): readonly HeaderPair[] {
+  const ofConnection = namedByConnection(headers)
+  const passed: HeaderPair[] = []
+  let room = MOST_HEADER_BYTES
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase()
+    if (NOT_PASSED_ON.has(lower) || ofConnection.has(lower)) continue
+    const sent = SIGNATURE_HEADER.test(name) ? `x-source-${name}` : name
+    if (others.has(sent.toLowerCase())) continue
+    const bytes = sent.length + value.length + SEPARATORS
+    if (passed.length === MOST_HEADERS || bytes > room) continue
+    room -= bytes
+    passed.push([sent, value])
+  }
+  return passed
+}
+
+/** Names in lower case of the headers that were meant for the source alone. */
+function namedByConnection(headers: readonly HeaderPair[]): ReadonlySet<string> {
+  const values = headers.filter(([name]) => name.toLowerCase() === "connection").map(([, value]) => value)
+  const names = values.join().toLowerCase()
+  return new Set(names.split(/[\s,]+/))
 }

@@ -2,6 +2,7 @@
 import { type Auth, authorization, type ClientTls, type OAuth2 } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { Clock } from "../core/clock.ts"
+import { type HeaderPair, passedOn, readInbound } from "../core/inbound-request.ts"
 import { type Policy, readPolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import { parseSigningKey, type SigningKey, signatureHeader } from "../core/signature.ts"
@@ -37,6 +38,8 @@ export function policyOf(endpoint: Pick<Endpoint, "retryName" | "retryPolicy">, 
   return fallback
 }
 
+const NO_HEADERS: readonly HeaderPair[] = []
+
 export class Target {
   readonly endpoint: Endpoint
   readonly policy: Policy
@@ -69,7 +72,7 @@ export class Target {
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
   request(
-    delivery: Pick<ClaimedDelivery, "messageId" | "contentType">,
+    delivery: Pick<ClaimedDelivery, "messageId" | "contentType" | "inbound">,
     payload: Bytes,
     clock: Clock,
     token: string | null,
@@ -81,7 +84,7 @@ export class Target {
     const keys = this.#secrets
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > wallMs)
       .map(({ signing }) => signing)
-    const { messageId, contentType } = delivery
+    const { messageId, contentType, inbound } = delivery
     const signature = signatureHeader(keys, messageId, timestampSeconds, payload)
     return {
       endpointId: this.endpoint.id,
@@ -95,12 +98,18 @@ export class Target {
         signature,
         authorization: token === null ? null : `Bearer ${token}`,
         traceparent,
+        passedOn: inbound === null ? NO_HEADERS : this.#passedOn(inbound),
       },
       body: payload,
       timeoutMs,
       connectTimeoutMs: Math.min(this.policy.connectTimeout, this.policy.timeout) * 1000,
       tls: this.#tls,
     }
+  }
+
+  #passedOn(inbound: string): readonly HeaderPair[] {
+    const names = Object.keys(this.#fixedHeaders).map((name) => name.toLowerCase())
+    return passedOn(readInbound(inbound), new Set(names))
   }
 }
 

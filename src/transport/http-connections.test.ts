@@ -6,10 +6,19 @@ import { Authority } from "../../test/egress/certificates.ts"
 import { TestClock } from "../../test/support/clock.ts"
 import { loopbackGuard } from "../../test/support/harness.ts"
 import { HttpTransport } from "./http.ts"
-import type { OutboundRequest } from "./transport.ts"
+import type { OutboundRequest, WebhookHead } from "./transport.ts"
 
 const ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 const DELIVERED = { outcome: { kind: "response", status: 200 } }
+const WEBHOOK: WebhookHead = {
+  contentType: "text/plain",
+  messageId: "msg_1",
+  timestampSeconds: 1,
+  signature: "v1,",
+  authorization: null,
+  traceparent: null,
+  passedOn: [],
+}
 
 interface Visit {
   readonly socket: Socket
@@ -206,16 +215,11 @@ describe("a reused connection that ends before any byte of the response", () => 
     return { ...stage, receiver, sent }
   }
 
-  const webhook = {
-    ...{ contentType: "text/plain", messageId: "msg_1", timestampSeconds: 1 },
-    ...{ signature: "v1,", authorization: null, traceparent: null },
-  }
-
   test.each<[string, (socket: Socket) => void]>([
     ["a close", (socket) => socket.end()],
     ["a reset", (socket) => socket.resetAndDestroy()],
   ])("by %s: the request is sent again, byte for byte, on a fresh connection", async (_what, end) => {
-    const { receiver, sent } = await reused({ webhook })
+    const { receiver, sent } = await reused({ webhook: WEBHOOK })
     receiver.respondsAtOnce = true
     end(receiver.visits[1]!.socket)
     expect(await sent).toMatchObject(DELIVERED)
@@ -319,16 +323,8 @@ test("a fresh connection that ends before any byte of the response is a failed a
 
 /** Webhooks with this value in each of the fields that come from users. */
 function webhooksWith(value: string) {
-  const good = {
-    contentType: "text/plain",
-    messageId: "msg_1",
-    timestampSeconds: 1,
-    signature: "v1,",
-    authorization: null,
-    traceparent: null,
-  }
   return ["contentType", "messageId", "authorization"].map((field) => ({
-    webhook: { ...good, [field]: value },
+    webhook: { ...WEBHOOK, [field]: value },
   }))
 }
 
@@ -346,6 +342,20 @@ test("a request with a forbidden character in a header fails without using a con
   }
   expect(await send(receiver.port)).toMatchObject(DELIVERED)
   expect(receiver.connections).toEqual([1, 1])
+})
+
+test("a passed on header with a forbidden character is left out, and the others are sent as they came", async () => {
+  const { send } = start()
+  const receiver = await Receiver.start()
+  receiver.respondsAtOnce = true
+  const values = ["a\nb: c", "a\rb", "a\0b", "\u0100"].map((value) => ["x-bad", value] as const)
+  const names = ["x bad", "x-bad:", "x-bad\r\nx", ""].map((name) => [name, "1"] as const)
+  const passedOn = [["X-Kept", "1"], ...values, ["x-kept", "\u00fc\t2"], ...names, ["X-Empty", ""]] as const
+  expect(await send(receiver.port, { webhook: { ...WEBHOOK, passedOn } })).toMatchObject(DELIVERED)
+  const { head } = receiver.visits[0]!
+  const lines = "svix-signature: v1,\r\nX-Kept: 1\r\nx-kept: \u00fc\t2\r\nX-Empty: \r\ncontent-length: "
+  expect(head).toContain(lines)
+  expect(head).not.toMatch(/bad/)
 })
 
 test("requests that wait for hanging handshakes time out alone, and closing the transport closes all their sockets", async () => {

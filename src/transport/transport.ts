@@ -1,6 +1,7 @@
 /** The contract of a transport: how a request leaves. `router.ts` chooses one by the scheme of the URL; `http.ts` is the one for HTTP. */
 import type { ClientTls } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
+import type { HeaderPair } from "../core/inbound-request.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
 import type { AttemptSpan } from "../observe/tracing.ts"
 
@@ -30,6 +31,8 @@ export interface WebhookHead {
   readonly authorization: string | null
   /** The trace context, where the receiver gets it. */
   readonly traceparent: string | null
+  /** Headers of the request that a source took in. None has the name of another header of the request. */
+  readonly passedOn: readonly HeaderPair[]
 }
 
 export interface TransportResult {

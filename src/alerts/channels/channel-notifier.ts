@@ -127,7 +127,8 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
     const { clock, ids, transport } = this.#parts
     const body = bytesOfText(JSON.stringify(writePayload(notification)))
     const messageId = ids.make("msg", clock.now())
-    const request = target.request({ messageId, contentType: CONTENT_TYPE }, body, clock, null, TIMEOUT_MS)
+    const delivery = { messageId, contentType: CONTENT_TYPE, inbound: null }
+    const request = target.request(delivery, body, clock, null, TIMEOUT_MS)
     const result = await transport.sendComposed(request, compose(settings, body, messageId))
     return { outcome: result.outcome, sent: explain(settings, result) }
   }

@@ -1,5 +1,6 @@
 /** Writes the head of a POST request. The part that is the same for all requests of an endpoint is cached. */
 import { HEADER_NAME, NOT_IN_A_HEADER } from "../../core/header.ts"
+import type { HeaderPair } from "../../core/inbound-request.ts"
 import type { OutboundRequest, WebhookHead } from "../transport.ts"
 
 /** The `Host` header and the request target. */
@@ -29,15 +30,16 @@ export class RequestHeads {
     // `identity`, because nothing is decompressed: 50 kB of gzip can become 52 MB.
     const sent = { host, ...headers, connection: "keep-alive", "accept-encoding": "identity" }
     const entries = Object.entries(sent)
-    const canBeSent = entries.every(([name, value]) => HEADER_NAME.test(name) && !NOT_IN_A_HEADER.test(value))
-    const lines = entries.map(([name, value]) => `${name}: ${value}\r\n`)
-    const text = canBeSent ? [`POST ${path} HTTP/1.1\r\n`, ...lines].join("") : null
+    const text = entries.every(canBeSent) ? `POST ${path} HTTP/1.1\r\n${linesOf(entries)}` : null
     this.#cache.set(headers, { url, text })
     return text
   }
 }
 
-/** With the names of Standard Webhooks and of Svix. Null: a value with a line break or another forbidden character. The signature is base64, and a traceparent hexadecimal. */
+/**
+ * With the names of Standard Webhooks and of Svix. Null: a value with a line break or another forbidden character. The signature is base64, and
+ * a traceparent hexadecimal. Headers that a stranger sent to a source do not fail the request: those that cannot be sent are left out.
+ */
 function webhookLines(webhook: WebhookHead): string | null {
   const { contentType, messageId: id, timestampSeconds, signature, authorization, traceparent } = webhook
   if (NOT_IN_A_HEADER.test(contentType) || NOT_IN_A_HEADER.test(id)) return null
@@ -47,5 +49,14 @@ function webhookLines(webhook: WebhookHead): string | null {
   const standard = `webhook-id: ${id}\r\nwebhook-timestamp: ${timestampSeconds}\r\nwebhook-signature: ${signature}\r\n`
   const svix = `svix-id: ${id}\r\nsvix-timestamp: ${timestampSeconds}\r\nsvix-signature: ${signature}\r\n`
   const trace = traceparent === null ? "" : `traceparent: ${traceparent}\r\n`
-  return own + standard + svix + login + trace
+  const passed = webhook.passedOn.length === 0 ? "" : linesOf(webhook.passedOn.filter(canBeSent))
+  return own + standard + svix + login + trace + passed
+}
+
+function canBeSent([name, value]: HeaderPair): boolean {
+  return HEADER_NAME.test(name) && !NOT_IN_A_HEADER.test(value)
+}
+
+function linesOf(headers: readonly HeaderPair[]): string {
+  return headers.map(([name, value]) => `${name}: ${value}\r\n`).join("")
 }
