@@ -50,11 +50,19 @@ async function site() {
   const { store } = await sqliteStage()
   const alerts = new AlertStore(store, clock)
   const ledger = new Ledger()
-  const disk: { space: DiskSpace } = { space: { freeBytes: 1e12, totalBytes: 2e12 } }
+  const disk: { space: DiskSpace; onRead: null | (() => Promise<void>) } = {
+    space: { freeBytes: 1e12, totalBytes: 2e12 },
+    onRead: null,
+  }
+  const diskSpace = async () => {
+    await disk.onRead?.()
+    disk.onRead = null
+    return disk.space
+  }
   const ids = createIds((into) => void crypto.getRandomValues(into))
   const process = (notifier = ledger) => {
     const shared = { notifier, clock, ids, logger: createLogger("silent") }
-    const local = new LocalAlerts({ ...shared, diskSpace: async () => disk.space })
+    const local = new LocalAlerts({ ...shared, diskSpace })
     const parts = { ...shared, store, alertStore: alerts, local }
     return { local, evaluator: new AlertEvaluator(parts), operator: new Alerts(parts) }
   }
@@ -350,6 +358,31 @@ test("an acknowledgement in the store reaches the leader's alert about the disk"
   for (let i = 0; i < 2; i++) await evaluate(leader)
   expect(leader.local.alerts).toMatchObject([{ id, acknowledged: { by: "key_1" } }])
   expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing"])
+})
+
+test("an acknowledgement during an evaluation, or before the last write of its process, is not lost", async () => {
+  const { ledger, process, evaluate, disk } = await site()
+  const [leader, { operator }] = [process(), process()]
+  disk.space = FULL
+  for (let i = 0; i < 2; i++) await evaluate(leader)
+  const { id } = (await operator.list()).data[0]!
+  disk.onRead = async () => void (await operator.acknowledge(id, { by: "key_1" }))
+  await evaluate(leader)
+  expect(await operator.get(id)).toMatchObject({ state: "acknowledged" })
+  expect(leader.local.alerts).toMatchObject([{ id, acknowledged: { by: "key_1" } }])
+
+  // The next alert about the disk, whose notification does not arrive before the close.
+  disk.space = ROOMY
+  for (let i = 0; i < 2; i++) await evaluate(leader)
+  disk.space = FULL
+  const sending = Promise.withResolvers<DirectResult>()
+  ledger.sendNow = () => sending.promise
+  for (let i = 0; i < 2; i++) await leader.evaluator.snapshot(snapshotOf(), { samples: [], dead: 0 })
+  const next = (await operator.list({ state: "firing" })).data[0]!
+  await operator.acknowledge(next.id, { by: "key_1" })
+  sending.resolve({ outcome: "delivered" })
+  await leader.evaluator.close(1000)
+  expect(await operator.get(next.id)).toMatchObject({ state: "acknowledged" })
 })
 
 test("a full disk is notified, also while the channel fails at first", async () => {

@@ -91,7 +91,7 @@ export class AlertEvaluator implements MonitorListener {
     try {
       await readAndSave(async () => {
         const read = await alertStore.readBoard()
-        await alertStore.saveBoard({ ...read.value, local: local.state }, read)
+        await alertStore.saveBoard({ ...read.value, local: local.merge(read.value.local) }, read)
       })
     } catch (error) {
       logger.debug({ err: error }, "The alerts about the store could not be saved")
@@ -139,7 +139,7 @@ export class AlertEvaluator implements MonitorListener {
     const read = await alertStore.readBoard()
     const now = clock.now()
     const next = survey === null ? read.value : await this.#next(read.value, surroundings, survey, now)
-    const board: Board = { ...next, local: local.state }
+    const board: Board = { ...next, local: local.merge(read.value.local) }
     return isWorthSaving(read, board, now) ? alertStore.saveBoard(board, read) : read
   }
 

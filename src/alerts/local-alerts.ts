@@ -63,15 +63,20 @@ export class LocalAlerts {
     return this.#book.alerts
   }
 
-  /** To be saved. */
-  get state(): LocalState {
+  get #state(): LocalState {
     return { book: this.#book, outbox: this.#outbox.waiting }
+  }
+
+  /** What replaces the copy in the store. */
+  merge(stored: LocalState): LocalState {
+    this.#book = withAcknowledgements(this.#book, stored.book)
+    return this.#state
   }
 
   /** Whether the copy in the store is behind and can be written. */
   get isUnsaved(): boolean {
     if (this.#saved === null || !this.#isReadable) return false
-    return JSON.stringify(this.#saved) !== JSON.stringify(this.state)
+    return JSON.stringify(this.#saved) !== JSON.stringify(this.#state)
   }
 
   /** As they were last read; null: this process has not been the leader. */
