@@ -40,6 +40,12 @@ export function policyOf(endpoint: Pick<Endpoint, "retryName" | "retryPolicy">, 
 
 const NO_HEADERS: readonly HeaderPair[] = []
 
+/** The part of a delivery that its request is made of. */
+type Sent = Pick<
+  ClaimedDelivery,
+  "id" | "messageId" | "eventType" | "contentType" | "attemptCount" | "receivedAt" | "inbound"
+>
+
 export class Target {
   readonly endpoint: Endpoint
   readonly policy: Policy
@@ -72,7 +78,7 @@ export class Target {
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
   request(
-    delivery: Pick<ClaimedDelivery, "messageId" | "contentType" | "inbound">,
+    delivery: Sent,
     payload: Bytes,
     clock: Clock,
     token: string | null,
@@ -84,7 +90,7 @@ export class Target {
     const keys = this.#secrets
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > wallMs)
       .map(({ signing }) => signing)
-    const { messageId, contentType, inbound } = delivery
+    const { id, messageId, eventType, contentType, attemptCount, receivedAt, inbound } = delivery
     const signature = signatureHeader(keys, messageId, timestampSeconds, payload)
     return {
       endpointId: this.endpoint.id,
@@ -99,6 +105,14 @@ export class Target {
         authorization: token === null ? null : `Bearer ${token}`,
         traceparent,
         passedOn: inbound === null ? NO_HEADERS : this.#passedOn(inbound),
+        delivery: {
+          id,
+          attempt: attemptCount + 1,
+          eventType,
+          receivedAt,
+          inbound,
+          ordered: this.endpoint.ordered,
+        },
       },
       body: payload,
       timeoutMs,

@@ -33,6 +33,20 @@ export interface WebhookHead {
   readonly traceparent: string | null
   /** Headers of the request that a source took in. None has the name of another header of the request. */
   readonly passedOn: readonly HeaderPair[]
+  readonly delivery: DeliveryHead
+}
+
+/** For a transport that passes the delivery on as a whole, with the request that a source took in. */
+export interface DeliveryHead {
+  readonly id: string
+  /** The number of this attempt; 1 for the first. */
+  readonly attempt: number
+  readonly eventType: string
+  readonly receivedAt: number
+  /** As `core/inbound-request.ts` writes it; null for a message that no source took in. */
+  readonly inbound: string | null
+  /** The endpoint gets its deliveries in order, one at a time. */
+  readonly ordered: boolean
 }
 
 export interface TransportResult {

@@ -1,6 +1,8 @@
 /** Messages that carry the request that a source took in: kept with the message, and passed on to the endpoints by each attempt. */
 import { expect, test } from "vitest"
+import { writeInbound } from "../../src/core/inbound-request.ts"
 import type { InboundRequest } from "../../src/index.ts"
+import type { Transport, WebhookHead } from "../../src/transport/transport.ts"
 import { Harness } from "../support/harness.ts"
 import type { Received } from "../support/receiver.ts"
 
@@ -90,6 +92,39 @@ test("every attempt passes the headers on: fetched, handed over, retried, and af
   await harness.attemptAfter(60_000)
   const events = harness.receiver.requests.map(({ headers }) => headers["x-github-event"])
   expect(events).toEqual(["push", "push", undefined, "push", "push"])
+})
+
+test("a transport gets the delivery with its attempt's number, and the request as it is stored", async () => {
+  const heads: (WebhookHead | undefined)[] = []
+  const transport: Transport = {
+    async send({ webhook }) {
+      heads.push(webhook)
+      const outcome = { kind: "response", status: 500, excerpt: "", retryAfter: null } as const
+      return { outcome, responseStatus: 500, responseBody: null, responseTruncated: false, detail: null }
+    },
+    forget: () => {},
+    interrupt: () => 0,
+    close: async () => {},
+  }
+  const harness = await Harness.start({ transport, retry: { delays: [60], maxAttempts: 2 } })
+  await harness.endpoint({ ordered: true, eventTypes: [message.eventType] }, "/ordered")
+  await harness.endpoint({ eventTypes: ["plain"] }, "/unordered")
+  await harness.posthorn.send("acme", { ...message, eventType: "plain", maxAttempts: 1 })
+  await harness.published("delivery.dead", 1)
+  await harness.posthorn.send("acme", message, { inbound })
+  await harness.published("delivery.attempt", 2)
+  await harness.attemptAfter(60_000)
+  const [plain, first] = (await harness.rows()).map(({ id, received_at }) => ({
+    id,
+    receivedAt: received_at,
+  }))
+  const ofSource = { ...first, eventType: "inbound.github", inbound: writeInbound(inbound), ordered: true }
+  expect(heads.map((head) => head?.delivery)).toEqual([
+    { ...plain, attempt: 1, eventType: "plain", inbound: null, ordered: false },
+    { ...ofSource, attempt: 1 },
+    { ...ofSource, attempt: 2 },
+  ])
+  expect(heads[0]!.passedOn).toEqual([])
 })
 
 test("the request is shown with its message, and is no part of what an idempotency key stands for", async () => {

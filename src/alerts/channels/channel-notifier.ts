@@ -125,9 +125,15 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
 
   async #attempt({ settings, target }: Loaded, notification: Notification) {
     const { clock, ids, transport } = this.#parts
-    const body = bytesOfText(JSON.stringify(writePayload(notification)))
-    const messageId = ids.make("msg", clock.now())
-    const delivery = { messageId, contentType: CONTENT_TYPE, inbound: null }
+    const payload = writePayload(notification)
+    const body = bytesOfText(JSON.stringify(payload))
+    const receivedAt = clock.now()
+    const messageId = ids.make("msg", receivedAt)
+    // No delivery is stored for it.
+    const delivery = {
+      ...{ id: messageId, messageId, eventType: payload.type, contentType: CONTENT_TYPE },
+      ...{ attemptCount: 0, receivedAt, inbound: null },
+    }
     const request = target.request(delivery, body, clock, null, TIMEOUT_MS)
     const result = await transport.sendComposed(request, compose(settings, body, messageId))
     return { outcome: result.outcome, sent: explain(settings, result) }
