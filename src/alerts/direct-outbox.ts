@@ -50,6 +50,7 @@ export class DirectOutbox {
 
   /** Continues the notifications of a predecessor. */
   restore(waiting: readonly Waiting[]): void {
+    this.leave(new Set(waiting.map(({ key }) => key)))
     for (const one of waiting) {
       const queue = this.#queueOf(one.channel)
       queue.waiting = [...queue.waiting, one]

@@ -347,6 +347,35 @@ test("a leader that stands down leaves saved alerts and notifications to the nex
   expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
 })
 
+test("a leader that did not notice another leader continues the alerts of that one", async () => {
+  const { ledger, process, evaluate, disk } = await site()
+  const [first, second] = [process(), process()]
+  await evaluate(first)
+  disk.space = FULL
+  for (let i = 0; i < 2; i++) await evaluate(second)
+  await second.evaluator.close(1000)
+  disk.space = ROOMY
+  for (let i = 0; i < 2; i++) await evaluate(first)
+  expect(ledger.sentNow.map(({ kind }) => kind)).toEqual(["firing", "resolved"])
+  expect(first.local.alerts).toMatchObject([{ phase: "resolved" }])
+})
+
+test("the last write of a process does not replace the alerts of its successor", async () => {
+  const { ledger, process, evaluate, disk } = await site()
+  const [first, second] = [process(), process()]
+  const sending = Promise.withResolvers<DirectResult>()
+  const { sendNow } = ledger
+  disk.space = FULL
+  ledger.sendNow = () => sending.promise
+  for (let i = 0; i < 2; i++) await first.evaluator.snapshot(snapshotOf(), { samples: [], dead: 0 })
+  ledger.sendNow = sendNow
+  disk.space = ROOMY
+  for (let i = 0; i < 2; i++) await evaluate(second)
+  sending.resolve({ outcome: "delivered" })
+  await first.evaluator.close(1000)
+  expect((await process().operator.list()).data).toMatchObject([{ rule: "disk-space", state: "resolved" }])
+})
+
 test("an acknowledgement in the store reaches the leader's alert about the disk", async () => {
   const { ledger, process, evaluate, disk, clock } = await site()
   const [leader, { operator }] = [process(), process()]

@@ -67,8 +67,10 @@ export class LocalAlerts {
     return { book: this.#book, outbox: this.#outbox.waiting }
   }
 
-  /** What replaces the copy in the store. */
+  /** What replaces the copy in the store: that copy itself if another process has written it meanwhile. */
   merge(stored: LocalState): LocalState {
+    this.#yieldTo(stored)
+    if (this.#saved === null) return stored
     this.#book = withAcknowledgements(this.#book, stored.book)
     return this.#state
   }
@@ -97,6 +99,7 @@ export class LocalAlerts {
    * failed, so that the other rules are not evaluated.
    */
   async storeRead(surroundings: Surroundings, saved: LocalState, failure: Error | null): Promise<void> {
+    this.#yieldTo(saved)
     this.#surroundings = surroundings
     this.#isReadable = true
     this.#setFailure(failure)
@@ -108,7 +111,7 @@ export class LocalAlerts {
 
   /** The copy in the store has become this one. */
   wasSaved(saved: LocalState): void {
-    this.#saved = saved
+    if (this.#saved !== null) this.#saved = saved
   }
 
   async storeFailed(error: Error): Promise<void> {
@@ -153,6 +156,11 @@ export class LocalAlerts {
   async settled(): Promise<void> {
     await this.#running
     await this.#outbox.settled()
+  }
+
+  /** Another process has led without our notice, and has written the copy. */
+  #yieldTo(stored: LocalState): void {
+    if (this.#saved !== null && !isSameCopy(stored, this.#saved)) this.stoodDown()
   }
 
   /** A predecessor's alerts and notifications, beside those that this process ended when it last stood down. */
@@ -255,6 +263,16 @@ function withAcknowledgements(book: Book, saved: Book): Book {
       : alert,
   )
   return { ...book, alerts }
+}
+
+/** Whether they differ at most in acknowledgements, which any process writes. */
+function isSameCopy(one: LocalState, other: LocalState): boolean {
+  const text = ({ book, outbox }: LocalState) =>
+    JSON.stringify([
+      { ...book, alerts: book.alerts.map((alert) => ({ ...alert, acknowledged: null })) },
+      outbox,
+    ])
+  return text(one) === text(other)
 }
 
 /** Whether the next leader finds the alert in the store, with all channels that wait for its end. */

@@ -78,6 +78,19 @@ test("a leader that was paused for too long stands down", async () => {
   ])
 })
 
+test("a leader that finds that another one led meanwhile stands down before it leads again", async () => {
+  const { clock, monitor } = await site()
+  const [paused, other] = [monitor("paused"), monitor("other")]
+  await paused.monitor.runOnce()
+  clock.advance(60_000)
+  await other.monitor.runOnce()
+  await other.monitor.stop()
+  await paused.monitor.runOnce()
+  expect([paused.told.stoodDown, paused.told.snapshots.length]).toEqual([1, 2])
+  await paused.monitor.runOnce()
+  expect([paused.told.stoodDown, paused.told.snapshots.length]).toEqual([1, 3])
+})
+
 test("of two monitors that see a free lease at once, one becomes the leader", async () => {
   const { monitor } = await site()
   const both = [monitor("first"), monitor("second")]

@@ -119,6 +119,8 @@ export class Monitor {
   async #lead(): Promise<Found | null> {
     const { clock } = this.#parts
     const found = await this.#lease.read(clock.now())
+    // Another process led meanwhile: this one begins anew.
+    if (!found.isOurs) this.#standDown()
     return found.isFree ? this.#hold(found, found.history) : this.#standDown()
   }
 
