@@ -189,7 +189,10 @@ export async function openPosthorn(
     const { closeTimeoutMs } = settings
     const { monitorIntervalMs: intervalMs = MONITOR_INTERVAL_MS } = replacements
     const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
-    const alerting = openAlerts({ ...{ store, clock, ids, logger, notifier }, storeUrl: options.store })
+    const alerting = openAlerts({
+      ...{ store, clock, ids, logger, notifier, vault },
+      storeUrl: options.store,
+    })
     const listeners: MonitorListener[] = [alerting.evaluator]
     if (metrics !== null) listeners.unshift(metrics.storeWide)
     const monitor =

@@ -62,7 +62,7 @@ async function site() {
   const ids = createIds((into) => void crypto.getRandomValues(into))
   const process = (notifier = ledger) => {
     const shared = { notifier, clock, ids, logger: createLogger("silent") }
-    const local = new LocalAlerts({ ...shared, diskSpace })
+    const local = new LocalAlerts({ ...shared, deployment: "eu", diskSpace })
     const parts = { ...shared, store, alertStore: alerts, local }
     return { local, evaluator: new AlertEvaluator(parts), operator: new Alerts(parts) }
   }
@@ -242,7 +242,7 @@ test("an unavailable store is notified without it after a minute, and its end to
   expect(ledger.sentNow).toEqual([])
   await fail()
   expect(ledger.sentNow).toMatchObject([
-    { rule: "store-unavailable", severity: "critical", kind: "firing", groupKey: "store-unavailable" },
+    { rule: "store-unavailable", severity: "critical", kind: "firing", groupKey: "store-unavailable:eu" },
   ])
   // Its lease has run out by now: another process may count the stored alerts.
   expect(evaluator.firing(false)).toEqual({ "store-unavailable": 1 })

@@ -158,6 +158,7 @@ export class AlertEvaluator implements MonitorListener {
         perHour: surroundings.settings.notificationsPerHour,
         now,
         newKey: () => this.#parts.ids.make("alert", now),
+        newGroupKey: ({ rule, id }) => `${rule}:${id}`,
       },
     )
     const noticed = await this.#notice(board, planned.book.channels, surroundings, history, now)

@@ -36,6 +36,8 @@ export interface LocalParts {
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger
+  /** The same in all processes that share a store, and in no others. */
+  readonly deployment: string
   /** The space of the store's volume; null: the store is on another machine or in memory. */
   readonly diskSpace: (() => Promise<DiskSpace>) | null
 }
@@ -248,6 +250,8 @@ export class LocalAlerts {
       perHour: settings.notificationsPerHour,
       now,
       newKey: () => this.#parts.ids.make("alert", now),
+      // An alert that could not be saved is forgotten when its process ends: with a constant key the next process continues its group.
+      newGroupKey: ({ rule }) => `${rule}:${this.#parts.deployment}`,
     })
     this.#book = { ...book, alerts: forget(book.alerts, now) }
     this.#outbox.add(outgoing)

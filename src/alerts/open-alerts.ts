@@ -3,6 +3,7 @@ import { statfs } from "node:fs/promises"
 import { dirname } from "node:path"
 import type { Clock } from "../core/clock.ts"
 import type { Ids } from "../core/ids.ts"
+import type { Vault } from "../core/vault.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
 import { AlertStore } from "./alert-store.ts"
@@ -17,6 +18,7 @@ export interface OpenAlertsParts {
   readonly ids: Ids
   readonly logger: Logger
   readonly notifier: Notifier
+  readonly vault: Vault
   /** `sqlite:<path>` or `postgres://…`. */
   readonly storeUrl: string
 }
@@ -26,9 +28,13 @@ export interface OpenAlerts {
   readonly evaluator: AlertEvaluator
 }
 
-export function openAlerts({ storeUrl, ...parts }: OpenAlertsParts): OpenAlerts {
+export function openAlerts({ storeUrl, vault, ...parts }: OpenAlertsParts): OpenAlerts {
   const alertStore = new AlertStore(parts.store, parts.clock)
-  const local = new LocalAlerts({ ...parts, diskSpace: diskOf(storeUrl) })
+  const local = new LocalAlerts({
+    ...parts,
+    deployment: vault.fingerprint.slice(0, 8),
+    diskSpace: diskOf(storeUrl),
+  })
   const shared = { ...parts, local, alertStore }
   return { alerts: new Alerts(shared), evaluator: new AlertEvaluator(shared) }
 }

@@ -32,6 +32,7 @@ class Site {
       perHour: 20,
       now: NOW + afterMs,
       newKey: () => `key_${this.#keys++}`,
+      newGroupKey: ({ rule, id }) => `${rule}:${id}`,
       ...this.settings,
     })
     this.book = planned.book

@@ -5,7 +5,7 @@
 import type { Alert } from "./alert-state.ts"
 import { type AlertGroup, notificationOf } from "./grouping.ts"
 import { type Notification, SEVERITIES } from "./notification.ts"
-import { definitionOf, type RuleId, type RuleSettings } from "./rules.ts"
+import type { RuleId, RuleSettings } from "./rules.ts"
 import { type SilenceBody, silenceOf } from "./silence.ts"
 
 export interface ChannelUse {
@@ -38,6 +38,8 @@ export interface PlanSettings {
   readonly perHour: number
   readonly now: number
   newKey(): string
+  /** For a group that begins with this alert. No other deployment may have the same: a service merges what has one key. */
+  newGroupKey(first: Alert): string
 }
 
 const HOUR_MS = 3_600_000
@@ -132,7 +134,10 @@ class Planning {
     if (this.#isFull(channel)) return
     const { now, rules } = this.#settings
     const use = this.#channels.get(channel) ?? { sentAt: [], folded: 0 }
-    const group = this.#groups.get(rule) ?? { key: keyOf(alerts[0]!), startedAt: alerts[0]!.startedAt }
+    const group = this.#groups.get(rule) ?? {
+      key: this.#settings.newGroupKey(alerts[0]!),
+      startedAt: alerts[0]!.startedAt,
+    }
     this.#groups.set(rule, group)
     const { severity } = rules[rule]
     const endedAt = isOver ? now : null
@@ -182,9 +187,6 @@ class Planning {
     }
   }
 }
-
-/** A local alert that could not be saved is forgotten when its process ends: the constant key lets the next process continue its group. */
-const keyOf = ({ rule, id }: Alert) => (definitionOf(rule).kind === "local" ? rule : `${rule}:${id}`)
 
 /** A deleted channel is not told of ends. */
 function onlyKnown(alert: Alert, known: ReadonlySet<string>): Alert {

@@ -33,7 +33,10 @@ async function told(
   harness: Harness,
   count: number,
 ): Promise<
-  { type: string; data: { rule: string; summary: string; subjects: { detail: string }[]; more: number } }[]
+  {
+    type: string
+    data: { rule: string; summary: string; groupKey: string; subjects: { detail: string }[]; more: number }
+  }[]
 > {
   const requests = await harness.receiver.arrived("/ops", count)
   return requests.map(({ body }) => JSON.parse(body.toString("utf8")))
@@ -231,6 +234,28 @@ test("a store that fails is notified without it", async () => {
     "alert.firing store-unavailable",
     "alert.resolved store-unavailable",
   ])
+})
+
+test("two deployments have different keys for their alerts about the store, which a restart keeps", async () => {
+  const key = async (encryptionKey: string, times: number) => {
+    const store = new FailingStore()
+    const harness = await site({ encryptionKey, wrapStore: (real) => store.wrap(real) })
+    const keys = new Set<string>()
+    for (let i = 1; i <= times; i++) {
+      store.isBroken = true
+      await evaluate(harness, 6)
+      keys.add((await told(harness, 2 * i - 1)).at(-1)!.data.groupKey)
+      store.isBroken = false
+      await evaluate(harness, 2)
+      await told(harness, 2 * i)
+      await harness.quiet()
+      await harness.restart()
+      await evaluate(harness)
+    }
+    expect(keys.size).toBe(1)
+    return [...keys][0]
+  }
+  expect(await key("1".repeat(64), 2)).not.toBe(await key("2".repeat(64), 1))
 })
 
 test("the alert about a store that fails can be read and acknowledged meanwhile", async () => {

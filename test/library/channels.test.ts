@@ -45,7 +45,11 @@ function lateDelivery(): Notification {
   const rules = Object.fromEntries(RULE_IDS.map((id) => [id, defaultsOf(id)])) as PlanSettings["rules"]
   const { outgoing } = plan(
     { alerts: [alert], groups: {}, channels: {} },
-    { rules, channels: ["hook"], silences: [], repeatMs: 1, perHour: 1, now: STARTED_AT, newKey: () => "" },
+    {
+      ...{ rules, channels: ["hook"], silences: [], repeatMs: 1, perHour: 1, now: STARTED_AT },
+      newKey: () => "",
+      newGroupKey: ({ rule, id }) => `${rule}:${id}`,
+    },
   )
   return outgoing[0]!.notification
 }
