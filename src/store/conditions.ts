@@ -1,4 +1,5 @@
 /** Filters as SQL conditions for both stores. `Dialect` has everything that SQLite and PostgreSQL write differently. */
+import { transportOf } from "../core/transport-kind.ts"
 import type {
   ApplicationFilter,
   AttemptFilter,
@@ -33,6 +34,8 @@ export interface Dialect<V> {
   sum(column: string): string
   /** The delivery `d` is not finished. */
   readonly live: string
+  /** An endpoint's URL has the transport `relay`; as the partial indexes say it. */
+  isRelay(url: string): string
   /** The class of the last response to the delivery `d`. */
   readonly lastResponseClass: string
 }
@@ -202,12 +205,16 @@ export function ofApplications<V>(dialect: Dialect<V>, orgId: string, filter: Ap
     .narrow(`(${hasNone} OR ${hasEndpoint(`NOT ${dialect.startsWith("e.url")}`)})`, filter.excludeAllTo)
 }
 
-/** Of the table `e`. */
+/** Of the table `e`. Endpoints of the relay have partial indexes, which the planners use if the condition is written out. */
 export function ofEndpoints<V>(dialect: Dialect<V>, filter: EndpointFilter): Conditions<V> {
+  const { transport, url } = filter
+  const isRelay = transport === "relay" || (url !== undefined && transportOf(url) === "relay")
   return new Conditions(dialect)
     .narrow("e.org_id = ?", filter.orgId)
     .narrow("e.app_id = ?", filter.appId)
     .narrow("e.id = ?", filter.endpointId)
+    .narrow("e.url = ?", url)
+    .requireIf(isRelay, dialect.isRelay("e.url"))
     .narrow("(e.hold_until > ? OR e.breaker_until IS NOT NULL OR e.protection IS NOT NULL)", filter.heldAfter)
     .narrow(
       `(e.disabled OR e.paused OR e.protection IS NOT NULL OR e.breaker_until IS NOT NULL OR EXISTS (

@@ -107,6 +107,10 @@ export interface EndpointFilter {
   readonly heldAfter?: number | undefined
   /** Endpoints that may not be healthy: disabled, paused, with a learned state, or with a failed attempt in this hour or a later one. */
   readonly troubledSince?: number | undefined
+  /** Endpoints whose URL has this transport, see `core/transport-kind.ts`. */
+  readonly transport?: "relay" | undefined
+  /** Endpoints with exactly this URL. */
+  readonly url?: string | undefined
 }
 
 export type Priority = "high" | "normal" | "low"

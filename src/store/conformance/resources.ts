@@ -1,6 +1,6 @@
 /** Applications, endpoints and policies: written, read, changed and deleted. */
 import { describe, expect, test } from "vitest"
-import type { ApplicationFilter, Endpoint, EndpointFilter } from "../store.ts"
+import type { ApplicationFilter, Endpoint, EndpointFilter, Page, Store } from "../store.ts"
 import { NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
 import type { SetUp } from "./stage.ts"
 
@@ -126,6 +126,51 @@ export function resources(name: string, setUp: SetUp): void {
       expect(await ids({ heldAfter: NOW, endpointId: free.id })).toEqual([])
     })
 
+    test("endpoints of the relay are found over all tenants", async () => {
+      const { store, add, application } = await withUrls(setUp)
+      const other = sample.application({ orgId: OTHER_ORG })
+      await store.createApplication(other)
+      const relay = [
+        await add("relay://hub"),
+        await add(" Relay://hub"),
+        await add("\t\nRELAY://hub-2"),
+        await add("relay://hub", other),
+      ]
+      for (const url of ["https://relay:1/relay://hub", "relays://hub", "relay//hub", "x relay://hub"])
+        await add(url)
+      const gone = await add("relay://hub")
+      await store.deleteEndpoint(gone, sample.task({ action: "cancel", filter: { endpointId: gone } }))
+      await store.updateEndpoint(await add("relay://hub"), { url: "https://a.example" }, NOW)
+      const list = listOf(store)
+      const transport = "relay"
+      expect(await list({ transport })).toEqual(relay)
+      expect(await list({ transport }, { limit: 2, from: relay[0]! })).toEqual(relay.slice(1, 3))
+      expect(await list({ transport, appId: application.id })).toEqual(relay.slice(0, 3))
+      expect(await list({ transport, orgId: OTHER_ORG })).toEqual(relay.slice(3))
+    })
+
+    test("endpoints are found by their application and exact URL", async () => {
+      const { store, add, application } = await withUrls(setUp)
+      const other = sample.application()
+      await store.createApplication(other)
+      const hub = await add("relay://hub")
+      const disabled = await add("relay://hub")
+      await store.updateEndpoint(disabled, { disabled: true }, NOW)
+      await add("relay://hub-2")
+      const gone = await add("relay://hub")
+      await store.deleteEndpoint(gone, sample.task({ action: "cancel", filter: { endpointId: gone } }))
+      const elsewhere = await add("relay://hub", other)
+      const http = await add("https://a.example/?a=1")
+      const list = listOf(store)
+      const appId = application.id
+      expect(await list({ appId, url: "relay://hub" })).toEqual([hub, disabled])
+      expect(await list({ appId, url: "relay://hub" }, { from: hub })).toEqual([disabled])
+      expect(await list({ appId: other.id, url: "relay://hub" })).toEqual([elsewhere])
+      expect(await list({ appId, url: "relay://HUB" })).toEqual([])
+      expect(await list({ appId, url: "https://a.example/?a=1" })).toEqual([http])
+      expect(await list({ appId, url: "https://a.example/?a=1", transport: "relay" })).toEqual([])
+    })
+
     test("an endpoint that becomes ordered orders its waiting deliveries", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       const first = await send()
@@ -159,4 +204,22 @@ export function resources(name: string, setUp: SetUp): void {
       await expect(store.bindEncryptionKey("second")).rejects.toMatchObject({ code: "wrong_encryption_key" })
     })
   })
+}
+
+/** `add` creates an endpoint with this URL, and returns its id. */
+async function withUrls(setUp: SetUp) {
+  const stage = await setUp()
+  const add = async (url: string, { id, orgId } = stage.application) => {
+    const endpoint = sample.endpoint(id, { orgId, url })
+    await stage.store.createEndpoint(endpoint)
+    return endpoint.id
+  }
+  return { ...stage, add }
+}
+
+/** Lists endpoints by id, and returns their ids. */
+function listOf(store: Store) {
+  const all = { limit: 99, order: "ascending", from: null, back: false } as const
+  return async (filter: EndpointFilter, page: Partial<Page<string>> = {}) =>
+    (await store.listEndpoints(filter, { ...all, ...page })).map(({ id }) => id)
 }

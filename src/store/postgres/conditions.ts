@@ -1,6 +1,6 @@
 /** How PostgreSQL writes the conditions of a list. */
 import { type Dialect, responseClassOf } from "../conditions.ts"
-import { LIVE_DAY } from "./schema.ts"
+import { isRelay, LIVE_DAY } from "./schema.ts"
 
 export const POSTGRES: Dialect<unknown> = {
   placeholder: (number) => `$${number}`,
@@ -15,6 +15,7 @@ export const POSTGRES: Dialect<unknown> = {
   ofMessage: (id, condition) => `(SELECT ${condition} FROM messages m WHERE m.id = ${id})`,
   sum: (column) => `CAST(least(sum(${column}), 9007199254740991) AS bigint)`,
   live: "d.status IN ('pending', 'failed')",
+  isRelay,
   // Attempts are in the partition of their delivery or of the live ones: no other day's table is read.
   lastResponseClass: `(
     SELECT ${responseClassOf("a")} FROM attempts a

@@ -185,6 +185,27 @@ test("lists of applications, endpoints, messages, entries and tasks follow an in
   expect(reading).toContain("messages_app")
 })
 
+test("endpoints of the relay are found by their own indexes, among many others", async () => {
+  const { store, query, plan } = await fill()
+  await query(
+    `INSERT INTO endpoints (
+       id, org_id, app_id, url, description, headers, metadata, ordered, disabled, paused, secrets, version, created_at, updated_at
+     ) SELECT 'ep_' || i, 'org', 'app_' || i % 3, CASE WHEN i % 20 = 0 THEN 'relay://hub-' || i ELSE 'https://a.example' END,
+              '', '{}', '{}', false, false, false, '', 1, 0, 0
+         FROM generate_series(100, 10000) AS i`,
+  )
+  await query("ANALYZE")
+  for (const from of [null, "ep_5"]) {
+    const names = { limit: 5, order: "ascending", from, back: false } as const
+    expect(await plan(() => store.listEndpoints({ transport: "relay" }, names))).toMatch(
+      /Index Scan using endpoints_relay on endpoints/,
+    )
+    const ofAgent = await plan(() => store.listEndpoints({ appId: "app_1", url: "relay://hub-400" }, names))
+    expect(ofAgent).toMatch(/endpoints_relay_url.*Index Cond: .*app_id = .*url = /s)
+    expect(ofAgent).not.toContain("Seq Scan on endpoints")
+  }
+})
+
 test("roll-ups are found by endpoint, application or tenant, with their hours", async () => {
   const { store, query, plan } = await fill()
   await query(

@@ -361,6 +361,15 @@ ALTER TABLE attempt_rollups ADD COLUMN aged bigint NOT NULL DEFAULT 0,
   ADD COLUMN age_min_ms bigint, ADD COLUMN age_max_ms bigint;
 `
 
+/** As `posthorn_transport`. */
+export const isRelay = (url: string) => `${url} ~* '^\\s*relay:'`
+
+/** Of an agent, and of all agents. */
+const RELAY = `
+CREATE INDEX endpoints_relay_url ON endpoints (app_id, url, id) WHERE deleted_at IS NULL AND ${isRelay("url")};
+CREATE INDEX endpoints_relay ON endpoints (id) WHERE deleted_at IS NULL AND ${isRelay("url")};
+`
+
 export interface Migration {
   readonly sql: string
   /** Programs without this migration still work on the schema, as in a rolling upgrade. */
@@ -399,4 +408,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: "ALTER TABLE messages ADD COLUMN traceparent text", additive: true },
   // The request that a source took in; see `core/inbound-request.ts`.
   { sql: "ALTER TABLE messages ADD COLUMN inbound text", additive: true },
+  { sql: RELAY, additive: true },
 ]

@@ -1,6 +1,6 @@
 /** How SQLite writes the conditions of a list. A list is one value, as JSON. */
 import { type Dialect, responseClassOf } from "../conditions.ts"
-import { IN_BOTH_PARTS, LIVE } from "./schema.ts"
+import { IN_BOTH_PARTS, isRelay, LIVE } from "./schema.ts"
 
 export const SQLITE: Dialect<string | number> = {
   placeholder: () => "?",
@@ -13,6 +13,7 @@ export const SQLITE: Dialect<string | number> = {
   // `sum` fails where the result has more than 64 bits.
   sum: (column) => `CAST(min(total(${column}), 9007199254740991) AS INTEGER)`,
   live: `d.${LIVE} AND d.${IN_BOTH_PARTS}`,
+  isRelay,
   lastResponseClass: `
     (SELECT ${responseClassOf("a")} FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1)`,
 }

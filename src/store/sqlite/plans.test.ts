@@ -187,6 +187,8 @@ test("every other list reads a range of an index", () => {
   const plans = {
     applications_org: plan("listApplications", "o", named),
     endpoints_app: plan("listEndpoints", { appId: "a" }, { ...named, back: true }),
+    endpoints_relay: plan("listEndpoints", { transport: "relay" }, named),
+    endpoints_relay_url: plan("listEndpoints", { appId: "a", url: "relay://hub" }, named),
     entries_org: plan("listEntries", "key", "o", named, NOW),
     entries_owner: plan("listEntries", "key", "o", named, NOW, "app"),
     messages_app: plan("listMessages", { appId: "a", tag: "t", eventTypes: ["e"], since: 1 }, next, false),

@@ -461,6 +461,16 @@ const TRACEPARENT = "ALTER TABLE messages ADD COLUMN traceparent TEXT;"
 /** See `core/inbound-request.ts`. */
 const INBOUND = "ALTER TABLE messages ADD COLUMN inbound TEXT;"
 
+/** As `transportOf` in core/transport-kind.ts. */
+export const isRelay = (url: string) =>
+  `lower(substr(ltrim(${url}, ' ' || char(9, 10, 11, 12, 13)), 1, 6)) = 'relay:'`
+
+/** Of an agent, and of all agents. */
+const RELAY = `
+CREATE INDEX endpoints_relay_url ON endpoints (app_id, url, id) WHERE deleted_at IS NULL AND ${isRelay("url")};
+CREATE INDEX endpoints_relay ON endpoints (id) WHERE deleted_at IS NULL AND ${isRelay("url")};
+`
+
 export const MIGRATIONS: readonly string[] = [
   TABLES,
   VIEWS,
@@ -478,4 +488,5 @@ export const MIGRATIONS: readonly string[] = [
   ATTEMPT_AGES,
   TRACEPARENT,
   INBOUND,
+  RELAY,
 ]
