@@ -1,5 +1,15 @@
 /** Posthorn's public API. Everything else may change. */
 
+export { type AgentClient, connectAgent } from "./agent/agent.ts"
+export type { AgentAnswer, AgentEvent, AgentHandler } from "./agent/event.ts"
+export type {
+  AgentConnected,
+  AgentDisconnected,
+  AgentHandled,
+  AgentOptions,
+  AgentSettled,
+} from "./agent/options.ts"
+export type { AgentOutcome } from "./agent/outcome.ts"
 export type { AlertRule } from "./alerts/alert-rules.ts"
 export type { Alert, AlertEvaluation, AlertQuery, AlertState } from "./alerts/alerts.ts"
 export type { AlertChannel, AlertChannelInput } from "./alerts/channels/channel.ts"

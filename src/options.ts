@@ -8,7 +8,7 @@ import { parsePolicy } from "./core/parse-policy.ts"
 import { type PricesInput, parsePrices } from "./core/parse-prices.ts"
 import type { PolicyInput } from "./core/policy.ts"
 import { preset } from "./core/presets.ts"
-import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from "./observe/log.ts"
+import { type Logger, type LogLevel, parseLogger } from "./observe/log.ts"
 import { type EgressInput, parseEgress } from "./transport/egress/settings.ts"
 
 export interface PosthornOptions {
@@ -168,12 +168,6 @@ function parseOwnOutage(given: unknown): OutageSettings | null {
 function parseOnFatal(onFatal: unknown): (error: PosthornError) => void {
   if (typeof onFatal !== "function") throw invalid("onFatal", "must be a function")
   return onFatal as (error: PosthornError) => void
-}
-
-function parseLogger(logger: unknown): Logger {
-  if (LOG_LEVELS.includes(logger as LogLevel)) return createLogger(logger as LogLevel)
-  if (typeof (logger as Partial<Logger>)?.isLevelEnabled === "function") return logger as Logger
-  throw invalid("logger", `must be a pino logger or one of ${LOG_LEVELS.join(", ")}`)
 }
 
 /** An uncaught exception: a program must not go on with a store that it cannot trust. A tick later, after pending sends are refused. */

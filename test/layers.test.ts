@@ -19,6 +19,7 @@ const LAYERS: { readonly [layer: string]: readonly string[] } = {
   "version.ts": [],
   observe: ["core"],
   "alerts/notification.ts": [],
+  agent: ["core", "observe", "version.ts"],
   transport: [...BASE, "alerts/notification.ts"],
   store: BASE,
   "store/sqlite": [...BASE, "store"],
@@ -28,7 +29,7 @@ const LAYERS: { readonly [layer: string]: readonly string[] } = {
   "schedule/redis": [...BASE, "store", "schedule", "schedule/postgres", ...DATABASE],
   engine: [...BASE, "transport", "store", "schedule"],
   api: [...BASE, "alerts/notification.ts", "store", "library"],
-  cli: [...BASE, "store/postgres", "engine", "library", "api"],
+  cli: [...BASE, "agent", "store/postgres", "engine", "library", "api"],
 }
 
 /** The longest entry of the table that the file is in. */
@@ -65,6 +66,8 @@ test.each([
   ["transport/router.ts", "store/store.ts"],
   ["core/settle.ts", "observe/log.ts"],
   ["engine/engine.ts", "posthorn.ts"],
+  ["agent/agent.ts", "store/store.ts"],
+  ["api/server.ts", "agent/agent.ts"],
   ["resources/messages.ts", "api/server.ts"],
 ])("the check refuses that %s imports %s", (file, other) => {
   expect(mayImport(file, other)).toBe(false)

@@ -21,6 +21,7 @@ export type ErrorCode =
   | "closed"
   | "wrong_encryption_key"
   | "signature_invalid"
+  | "agent_refused"
 
 export interface ErrorDetails {
   readonly field?: string | undefined
