@@ -1,5 +1,4 @@
 /** The notice about dead letters: how many deliveries died since a channel's last notice, and at which endpoints. */
-import { NOTIFICATIONS_ORG } from "../core/org.ts"
 import { countText, timeText } from "../core/wording.ts"
 import { HOUR_MS } from "../store/rollups.ts"
 import type { Delivery, RollupSum, Store } from "../store/store.ts"
@@ -71,7 +70,7 @@ export class DeathReader {
 }
 
 async function readDeaths(store: DeadSource, since: number): Promise<Deaths> {
-  const sums = await store.sumRollups({ since, exceptOrgId: NOTIFICATIONS_ORG }, ["endpoint"])
+  const sums = await store.sumRollups({ since, withShadows: false }, ["endpoint"])
   const dead = sums.filter((sum) => sum.dead > 0).toSorted(byDeaths)
   const worst = dead.slice(0, MOST_SUBJECTS)
   const found = await store.getEndpoints(worst.map(({ endpointId }) => endpointId!))

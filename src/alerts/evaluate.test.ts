@@ -68,12 +68,6 @@ test.each([
   expect(endingOf("ep_1", facts.snapshot)).toContain(`now ${health}: the last 7 attempts failed`)
 })
 
-test("endpoints of Posthorn's own webhooks cause no alerts", () => {
-  const facts = endpoint("failing", DAY, { orgId: "org_1:operational", disablesAt: NOW })
-  for (const rule of ["endpoint-failing", "endpoint-open", "endpoint-disabling"] as const)
-    expect(evaluate(rule, defaultsOf(rule), facts)).toEqual([])
-})
-
 test("a snapshot that lists only some of the endpoints that are open or failing is not complete", () => {
   const snapshot = snapshotOf({ troubled: [troubled("failing", DAY)] })
   expect(isComplete(snapshot)).toBe(true)

@@ -1,5 +1,4 @@
 /** Which subjects a rule holds for, as a pure function of a snapshot of the store and of the attempts of the last 10 minutes. */
-import { isShadow } from "../core/org.ts"
 import { countText, percentText, spanText, timeText } from "../core/wording.ts"
 import type { WindowSums } from "../monitor/history.ts"
 import type { Snapshot, TroubledEndpoint } from "../monitor/snapshot.ts"
@@ -109,16 +108,13 @@ function oldestDue({ snapshot: { oldestDue: oldest }, now }: Facts, seconds: num
 const BEGINS = { "endpoint-failing": "failing", "endpoint-open": "open" } as const
 const OTHER = { "endpoint-failing": "endpoint-open", "endpoint-open": "endpoint-failing" } as const
 
-/** Not those of Posthorn's own webhooks, which belong to shadow tenants. */
-const troubledOf = ({ troubled }: Snapshot) => troubled.filter(({ orgId }) => !isShadow(orgId))
-
 /**
  * An endpoint has one of the two alerts at a time. It goes on while the endpoint is failing or open: a breaker that opens
  * is no end of the failure.
  */
 function inTrouble({ snapshot, firing, now }: Facts, rule: keyof typeof BEGINS, seconds: number): Subject[] {
   const [own, other] = [firing(rule), firing(OTHER[rule])]
-  return troubledOf(snapshot)
+  return snapshot.troubled
     .filter(({ endpointId, health, since }) => {
       if (health !== "failing" && health !== "open") return false
       if (own.has(endpointId)) return true
@@ -130,7 +126,7 @@ function inTrouble({ snapshot, firing, now }: Facts, rule: keyof typeof BEGINS, 
 const HOUR_MS = 3_600_000
 
 function disabling({ snapshot, now }: Facts, hours: number): Subject[] {
-  return troubledOf(snapshot).flatMap((endpoint) => {
+  return snapshot.troubled.flatMap((endpoint) => {
     const { health, disablesAt, since, why } = endpoint
     const isTrouble = health === "failing" || health === "open"
     if (!isTrouble || disablesAt === null || disablesAt - now > hours * HOUR_MS) return []

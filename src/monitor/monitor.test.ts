@@ -242,6 +242,9 @@ test("a snapshot has the endpoints by health, those that are open or failing fir
   const paused = await add({ paused: true })
   const bad = await add({ protection: failing })
   const open = await add({ protection: { ...failing, phase: "open", since: NOW, until: NOW + 30_000 } })
+  const shadow = sample.application({ orgId: `${ORG}:operational` })
+  await store.createApplication(shadow)
+  await store.createEndpoint(sample.endpoint(shadow.id, { orgId: shadow.orgId, protection: failing }))
   const { told, monitor: first } = monitor("first")
   await first.runOnce()
   const [snapshot] = told.snapshots

@@ -4,7 +4,6 @@
  */
 import { firstHourOf } from "../core/attempt-window.ts"
 import type { Timer } from "../core/clock.ts"
-import { NOTIFICATIONS_ORG } from "../core/org.ts"
 import type { Logger } from "../observe/log.ts"
 import type { HealthContext } from "../resources/endpoint-health.ts"
 import { type History, toSample, withSample } from "./history.ts"
@@ -156,7 +155,7 @@ export class Monitor {
 
   #survey() {
     const { store, clock } = this.#parts
-    const filter = { since: firstHourOf(clock.now(), 1), exceptOrgId: NOTIFICATIONS_ORG }
+    const filter = { since: firstHourOf(clock.now(), 1), withShadows: false }
     return Promise.all([takeSnapshot(this.#parts), store.sumRollups(filter, ["hour", "attemptNumber"])])
   }
 

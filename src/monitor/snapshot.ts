@@ -2,12 +2,12 @@
 import { firstHourOf } from "../core/attempt-window.ts"
 import { disablesAt } from "../core/failing.ts"
 import { HEALTH_STATES, type HealthState } from "../core/health.ts"
-import { NOTIFICATIONS_ORG } from "../core/org.ts"
+import { isShadow } from "../core/org.ts"
 import { policyOf } from "../engine/target.ts"
 import { type HealthContext, readHealth } from "../resources/endpoint-health.ts"
 import type { Endpoint, Survey } from "../store/store.ts"
 
-/** Of all tenants, without Posthorn's own notifications. */
+/** Of all tenants but Posthorn's own: its notifications cause no alerts, and nobody could clear those of operational webhooks. */
 export interface Snapshot extends Omit<Survey, "endpoints"> {
   readonly at: number
   readonly endpoints: { readonly [H in HealthState]: number }
@@ -35,7 +35,7 @@ const BY_URGENCY: readonly HealthState[] = ["open", "failing", "degraded", "disa
 export async function takeSnapshot(context: HealthContext): Promise<Snapshot> {
   const { store, clock } = context
   const at = clock.now()
-  const { endpoints: total, ...survey } = await store.survey(at, NOTIFICATIONS_ORG)
+  const { endpoints: total, ...survey } = await store.survey(at)
   const counts = Object.fromEntries(HEALTH_STATES.map((state) => [state, 0])) as Record<HealthState, number>
   let troubled: TroubledEndpoint[] = []
   for await (const chunk of troubledEndpoints(context, at)) {
@@ -52,7 +52,7 @@ async function* troubledEndpoints(context: HealthContext, now: number): AsyncGen
   for (let from: string | null = null; ; ) {
     const page = { limit: CHUNK, order: "ascending", from, back: false } as const
     const chunk: Endpoint[] = await context.store.listEndpoints(filter, page)
-    const own = chunk.filter(({ orgId }) => orgId !== NOTIFICATIONS_ORG)
+    const own = chunk.filter(({ orgId }) => !isShadow(orgId))
     const health = await readHealth(context, own)
     yield own
       .map((endpoint) => toTroubled(context, endpoint, health))

@@ -146,6 +146,9 @@ export function ofMessageId<V>(dialect: Dialect<V>, placeholder = "?"): string {
   )
 }
 
+/** A condition of an organization's id: a tenant of Posthorn's own. The same as `isShadow`. */
+export const SHADOW = "LIKE '%:%'"
+
 /** Of the table `a`, without `appId`. */
 export function ofAttempts<V>(dialect: Dialect<V>, filter: AttemptFilter): Conditions<V> {
   return new Conditions(dialect)
@@ -161,11 +164,11 @@ export function ofAttempts<V>(dialect: Dialect<V>, filter: AttemptFilter): Condi
 
 /** Of the table `r`. A filter by endpoint or application finds the rows, and the tenant only tests them. */
 export function ofRollups<V>(dialect: Dialect<V>, filter: RollupFilter): Conditions<V> {
-  const { orgId, exceptOrgId, appId, endpointIds, eventType } = filter
-  const isOther = "NOT EXISTS (SELECT 1 FROM applications o WHERE o.id = r.app_id AND o.org_id = ?)"
+  const { orgId, withShadows, appId, endpointIds, eventType } = filter
+  const isOther = `NOT EXISTS (SELECT 1 FROM applications o WHERE o.id = r.app_id AND o.org_id ${SHADOW})`
   const where = new Conditions(dialect)
     .oneOf("r.webhook_id", endpointIds)
-    .narrow(isOther, exceptOrgId)
+    .requireIf(withShadows === false, isOther)
     .narrow("r.app_id = ?", appId)
     .narrow("r.event_type = ?", eventType)
     .span("r.hour", filter)

@@ -387,8 +387,8 @@ export interface MessageFilter extends Content, Span {
 /** The span is compared with the start of the hour. */
 export interface RollupFilter extends Span {
   readonly orgId?: string | undefined
-  /** All tenants but this one. */
-  readonly exceptOrgId?: string | undefined
+  /** False: without the tenants of Posthorn's own. */
+  readonly withShadows?: boolean | undefined
   readonly appId?: string | undefined
   readonly endpointIds?: readonly string[] | undefined
   readonly eventType?: string | undefined
@@ -611,7 +611,7 @@ export interface WorkerStatus {
   readonly inHand: number
 }
 
-/** Of all tenants but one. */
+/** Of all tenants but Posthorn's own. */
 export interface Survey {
   readonly deliveries: {
     /** May start now, or is being sent. */

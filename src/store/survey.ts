@@ -1,6 +1,6 @@
 /** A survey of the whole store: waiting deliveries by state, the oldest that is due, dead letters by reason. Texts for both stores. */
 import type { DeadReason } from "../core/policy.ts"
-import { CALLED_OFF } from "./conditions.ts"
+import { CALLED_OFF, SHADOW } from "./conditions.ts"
 import type { Row } from "./rows.ts"
 import { statement } from "./statements.ts"
 import type { Survey } from "./store.ts"
@@ -32,7 +32,7 @@ const IS_FAILING = `(coalesce(e.protection, '') LIKE '%"isFailing":true%' OR coa
 
 /**
  * Rank 0 is an ordered line: nothing in it is due before its head. Ranks 3, 5 and 7 are retries. A delivery that an operator sent again is due
- * since then (`age_from`). `$1` is the time, `$2` the tenant that is left out.
+ * since then (`age_from`). `$1` is the time.
  */
 const surveyBacklog = (dialect: SurveyDialect) => {
   const { table, live, queue, head, least, greatest, retriesAt, digits } = dialect
@@ -62,7 +62,7 @@ gates AS (
          ${greatest}(${least}(coalesce(l.due_at, ${NEVER}), coalesce(l.start_at, ${NEVER})),
            coalesce(e.hold_until, 0), coalesce(e.breaker_until, 0), coalesce(e.resumed_at, 0)) AS since
     FROM lines l JOIN endpoints e ON e.id = l.webhook_id
-   WHERE e.org_id <> $2
+   WHERE e.org_id NOT ${SHADOW}
 )
 SELECT ${sum("is_held", "n")} AS held,
        ${sum("NOT is_held", "n - later")} AS due,
@@ -82,13 +82,13 @@ SELECT g.dead_reason, CAST(sum(g.n) AS bigint) AS n, min(g.oldest_at) AS oldest_
      GROUP BY d.app_id, d.dead_reason
   ) g
   JOIN applications a ON a.id = g.app_id
- WHERE a.org_id <> $1
+ WHERE a.org_id NOT ${SHADOW}
  GROUP BY g.dead_reason ORDER BY g.dead_reason`
 
 /** The second count is small: by the indexes applications_org and endpoints_app. */
 const ENDPOINTS = `
 SELECT (SELECT count(*) FROM endpoints WHERE deleted_at IS NULL)
-       - (SELECT count(*) FROM applications a JOIN endpoints e ON e.app_id = a.id WHERE a.org_id = $1 AND e.deleted_at IS NULL) AS n`
+       - (SELECT count(*) FROM applications a JOIN endpoints e ON e.app_id = a.id WHERE a.org_id ${SHADOW} AND e.deleted_at IS NULL) AS n`
 
 export function surveyStatements(dialect: SurveyDialect) {
   return {

@@ -1,5 +1,6 @@
 /** Alerts through the whole library: from deliveries that fail to the notification that a channel's receiver gets. */
 import { expect, test } from "vitest"
+import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { MONITOR_INTERVAL_MS } from "../../src/monitor/monitor.ts"
 import { FailingStore } from "../support/failing-store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
@@ -134,6 +135,23 @@ test("a notice is about the deaths since the last one, not about an older and la
   expect(data.summary).toBe("Dead letters: 1 delivery was given up")
   expect(data).toMatchObject({ more: 0, subjects: [{ name: expect.stringContaining(endpointId) }] })
   expect(data.subjects[0]!.detail).toMatch(/ given up since .*; its newest dead letter: exhausted: HTTP 503/)
+})
+
+test("an operational webhook that dies causes no notice and no alert: nobody could clear it", async () => {
+  const harness = await site()
+  const { tenantWebhooks, alerts } = harness.posthorn
+  const shadow = await tenantWebhooks.open(DEFAULT_ORG)
+  const retry = { delays: [1], maxAttempts: 1 }
+  await shadow.endpoints.create("operational", { url: harness.receiver.url("/theirs"), retry })
+  harness.receiver.always("/theirs", 500)
+  await harness.endpoint()
+  await harness.published("delivery.dead", 1)
+  await evaluate(harness)
+  // As `dead-letters-age` fires.
+  await evaluate(harness, 2, 8 * 24 * HOUR)
+  await harness.quiet()
+  expect((await alerts.list()).data).toEqual([])
+  expect(harness.receiver.to("/ops")).toEqual([])
 })
 
 test("a flood of 10 000 dead letters makes a handful of notifications", { timeout: 120_000 }, async () => {

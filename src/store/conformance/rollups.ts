@@ -254,11 +254,15 @@ export function rollups(name: string, setUp: SetUp): void {
       const count = async (filter: RollupFilter) => (await store.sumRollups(filter, []))[0]?.attempts ?? 0
       expect(await count({ orgId: ORG })).toBe(1)
       expect(await count({ orgId: OTHER_ORG })).toBe(2)
-      expect(await count({ exceptOrgId: OTHER_ORG })).toBe(1)
-      expect(await count({ exceptOrgId: ORG })).toBe(2)
+      const shadow = sample.application({ orgId: `${ORG}:operational` })
+      await store.createApplication(shadow)
+      const own = sample.endpoint(shadow.id, { orgId: shadow.orgId })
+      await store.createEndpoint(own)
+      await attempts(stage, [500, 500, 500, 500], { of: own })
+      expect(await count({ withShadows: false })).toBe(3)
       expect(await count({ orgId: ORG, appId: foreign.id })).toBe(0)
       expect(await count({ orgId: ORG, endpointIds: [endpoint.id, of.id] })).toBe(1)
-      expect(await count({})).toBe(3)
+      expect(await count({})).toBe(7)
     })
 
     test("sums outlive their endpoint, and are removed after 90 days, no more in a call than the limit", async () => {

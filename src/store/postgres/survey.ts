@@ -13,11 +13,11 @@ const { backlog, deadLetters, endpoints } = surveyStatements({
   digits: (number) => `lpad(CAST(${number} AS text), 16, '0')`,
 })
 
-export const survey: Operation<"survey"> = async ({ database }, now, exceptOrgId) => {
+export const survey: Operation<"survey"> = async ({ database }, now) => {
   const [[queues], dead, [total]] = await Promise.all([
-    database.runCalmly(backlog, [now, exceptOrgId]),
-    database.runCalmly(deadLetters, [exceptOrgId]),
-    database.runCalmly(endpoints, [exceptOrgId]),
+    database.runCalmly(backlog, [now]),
+    database.runCalmly(deadLetters, []),
+    database.runCalmly(endpoints, []),
   ])
   return toSurvey(queues!, dead, total!)
 }

@@ -78,7 +78,7 @@ test("waiting deliveries of an endpoint that becomes ordered are found without r
 })
 
 test("a survey reads waiting rows and dead letters by their indexes, and no finished rows", () => {
-  const plans = open().plan("survey", NOW, "o").join("\n")
+  const plans = open().plan("survey", NOW).join("\n")
   for (const index of ["deliveries_live", "deliveries_dead_reason", "endpoints_app"])
     expect(plans).toContain(`INDEX ${index}`)
   expect(plans).not.toMatch(/SCAN (d|webhook_deliveries|endpoints)$/m)

@@ -15,9 +15,9 @@ const { backlog, deadLetters, endpoints } = surveyStatements({
   digits: (number) => `printf('%016d', ${number})`,
 })
 
-export const survey: Operation<"survey"> = ({ connection }, now, exceptOrgId) =>
+export const survey: Operation<"survey"> = ({ connection }, now) =>
   toSurvey(
-    connection.sql(backlog.text).get(now, exceptOrgId)!,
-    connection.sql(deadLetters.text).all(exceptOrgId),
-    connection.sql(endpoints.text).get(exceptOrgId)!,
+    connection.sql(backlog.text).get(now)!,
+    connection.sql(deadLetters.text).all(),
+    connection.sql(endpoints.text).get()!,
   )
