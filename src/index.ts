@@ -26,13 +26,17 @@ export { type ErrorCode, PosthornError } from "./core/errors.ts"
 export type { FailureCause } from "./core/failure-causes.ts"
 export type { HealthState } from "./core/health.ts"
 export type { InboundRequest } from "./core/inbound-request.ts"
+export type { InboundResult, RefusalReason } from "./core/inbound-results.ts"
 export { isRetryable } from "./core/outcome.ts"
 export { parsePolicy } from "./core/parse-policy.ts"
+export type { VerificationInput } from "./core/parse-verification.ts"
 export type { DeadReason, Policy, PolicyInput } from "./core/policy.ts"
 export { PRESETS, type PresetName } from "./core/presets.ts"
+export type { Place } from "./core/received-request.ts"
 export type { DeliveryStatus } from "./core/settle.ts"
 export { type ReceivedHeaders, type VerifyOptions, verifySignature } from "./core/signature.ts"
 export type { TaskType } from "./core/task-types.ts"
+export type { Verification } from "./core/verification-schemes.ts"
 export type { WaitReason } from "./core/wait.ts"
 export {
   type AttemptEvent,
@@ -89,6 +93,17 @@ export type { WaitingQuery } from "./resources/send-now.ts"
 export type { Task, TaskQuery } from "./resources/tasks.ts"
 export type { UsageQuery } from "./resources/usage.ts"
 export type { Worker } from "./resources/workers.ts"
+export type {
+  Deduplication,
+  HandshakeInput,
+  Receipt,
+  ReceiveInput,
+  RefusedRequest,
+  Source,
+  SourceActivity,
+  SourceInput,
+  SourceRotateInput,
+} from "./sources/sources.ts"
 export type {
   AttemptCounts,
   AttemptStatus,

@@ -29,6 +29,7 @@ import { withoutThrows } from "./observe/safe-instruments.ts"
 import { NO_TRACING, type Tracing } from "./observe/tracing.ts"
 import { type AlertsInput, type PosthornOptions, parseOptions } from "./options.ts"
 import type { ResourceContext } from "./resources/resource-context.ts"
+import { Receiver } from "./sources/receiver.ts"
 import type { Store } from "./store/store.ts"
 import { Tenant } from "./tenant.ts"
 import { TenantWebhooks } from "./tenant-webhooks/tenant-webhooks.ts"
@@ -168,6 +169,7 @@ export async function openPosthorn(
       maxPayloadBytes: settings.maxPayloadBytes,
       prices: settings.prices,
       router,
+      receiver: new Receiver({ store, clock, vault }, () => context),
       wake(lanes) {
         engine?.wake(lanes)
         processChannel.post({ kind: "due" })
@@ -370,6 +372,7 @@ export class Posthorn extends Tenant {
     // Without an engine, and in tests with another transport, it still sends tests of channels.
     await router.close()
     await tenantWebhooks.settled()
+    await this.context.receiver.flush()
     liveEvents?.close()
     eventRelay.close()
     await backend.processChannel.close()

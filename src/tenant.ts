@@ -22,6 +22,7 @@ import { type ResourceContext, requireApplication } from "./resources/resource-c
 import { Tasks } from "./resources/tasks.ts"
 import { Usage } from "./resources/usage.ts"
 import { Workers } from "./resources/workers.ts"
+import { Sources } from "./sources/sources.ts"
 import type { StatusCounts } from "./store/store.ts"
 
 export class Tenant {
@@ -37,6 +38,7 @@ export class Tenant {
   readonly keys: Keys
   readonly lanes: Lanes
   readonly replays: Replays
+  readonly sources: Sources
   readonly tasks: Tasks
   readonly usage: Usage
   readonly workers: Workers
@@ -58,6 +60,7 @@ export class Tenant {
     this.keys = new Keys(context)
     this.lanes = new Lanes(context)
     this.replays = new Replays(context, this.messages, this.deliveries)
+    this.sources = new Sources(context)
     this.tasks = new Tasks(context)
     this.usage = new Usage(context)
     this.workers = new Workers(context)

@@ -1,14 +1,13 @@
 import { expect, test } from "vitest"
 import { signedHandshake, unsignedHandshake } from "./handshake.ts"
+import { receivedRequest } from "./received-request.ts"
 
-const request = (changes: { method?: string; query?: string; body?: string } = {}) => ({
-  method: "POST",
-  path: "",
-  query: "",
-  headers: [],
-  ...changes,
-  body: Buffer.from(changes.body ?? ""),
-})
+const request = (changes: { method?: string; query?: string; body?: string } = {}) =>
+  receivedRequest({
+    ...{ method: "POST", path: "", query: "", headers: [] },
+    ...changes,
+    body: Buffer.from(changes.body ?? ""),
+  })
 
 const META = "?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=meatyhamhock"
 

@@ -1,6 +1,6 @@
 /** The requests by which providers ask whether somebody reads a new URL, and their answers. */
 import { hash, timingSafeEqual } from "node:crypto"
-import { jsonOf, type ReceivedRequest } from "./received-request.ts"
+import type { ReceivedRequest } from "./received-request.ts"
 
 export const HANDSHAKES = ["slack", "meta", "microsoft-graph"] as const
 export type Handshake = (typeof HANDSHAKES)[number]
@@ -29,12 +29,9 @@ export function unsignedHandshake(
 }
 
 /** After verification. */
-export function signedHandshake(handshake: Handshake | null, { body }: ReceivedRequest): HandshakeRequest {
-  if (handshake !== "slack" || body.length > 2 * LONGEST_CHALLENGE) return null
-  const { type, challenge } = (jsonOf(body) ?? {}) as {
-    readonly type?: unknown
-    readonly challenge?: unknown
-  }
+export function signedHandshake(handshake: Handshake | null, request: ReceivedRequest): HandshakeRequest {
+  if (handshake !== "slack" || request.body.length > 2 * LONGEST_CHALLENGE) return null
+  const { type, challenge } = (request.json() ?? {}) as { readonly [field: string]: unknown }
   if (type !== "url_verification") return null
   return { answer: typeof challenge === "string" ? bounded(challenge) : null }
 }

@@ -9,6 +9,20 @@ export interface ReceivedRequest {
   readonly query: string
   readonly headers: readonly HeaderPair[]
   readonly body: Uint8Array
+  /** The parsed body; undefined if it is not JSON. */
+  json(): unknown
+}
+
+/** The body is parsed once, if at all. */
+export function receivedRequest(parts: Omit<ReceivedRequest, "json">): ReceivedRequest {
+  let parsed: { readonly value: unknown } | null = null
+  return {
+    ...parts,
+    json() {
+      parsed ??= { value: parseJson(parts.body) }
+      return parsed.value
+    },
+  }
 }
 
 /** Where a text of a request is: the name of a header in lower case, or a JSON pointer into the body. */
@@ -31,16 +45,15 @@ export function firstHeader(headers: readonly HeaderPair[], names: readonly stri
 }
 
 /** Undefined where there is no text and no number: numbers are ids as often as texts are. */
-export function textAt({ headers, body }: ReceivedRequest, place: Place): string | undefined {
-  if (place.header !== undefined) return headerOf(headers, place.header)
-  const found = readPointer(jsonOf(body), place.pointer)
+export function textAt(request: ReceivedRequest, place: Place): string | undefined {
+  if (place.header !== undefined) return headerOf(request.headers, place.header)
+  const found = readPointer(request.json(), place.pointer)
   return typeof found === "string" || typeof found === "number" ? String(found) : undefined
 }
 
-/** Undefined for a body that is not JSON. */
-export function jsonOf(body: Uint8Array): unknown {
+function parseJson({ buffer, byteOffset, byteLength }: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"))
+    return JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString("utf8"))
   } catch {
     return undefined
   }

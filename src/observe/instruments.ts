@@ -1,6 +1,7 @@
 /** Measurements: counters and timers of engine, stores, schedules and API. An exporter implements this interface. */
 import type { AlertChannelKind, NotificationOutcome } from "../core/alert-channel-kinds.ts"
 import type { PosthornError } from "../core/errors.ts"
+import type { InboundResult } from "../core/inbound-results.ts"
 
 /** No method should throw. `withoutThrows` logs the errors of a method that does. */
 export interface Instruments {
@@ -21,6 +22,8 @@ export interface Instruments {
   redisFailed(error: Error): void
   /** `route` is the pattern, such as `/api/v1/app/:app_id/msg`; null when none matched. */
   requestAnswered(method: string, route: string | null, status: number, tookMs: number): void
+  /** A request to a source. */
+  inboundAnswered(result: InboundResult, tookMs: number): void
   /** One attempt of a notification. */
   notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void
   /** Requests in flight of the process, their outcomes not yet written included, and how many more may start. */
@@ -43,6 +46,7 @@ export const NO_INSTRUMENTS: Instruments = {
   storeFailed() {},
   redisFailed() {},
   requestAnswered() {},
+  inboundAnswered() {},
   notificationSettled() {},
   slotsChanged() {},
   eventStreamReaders() {},

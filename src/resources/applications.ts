@@ -10,6 +10,7 @@ import {
   requireObject,
   requireText,
 } from "../core/input.ts"
+import { deleteSources } from "../sources/sources.ts"
 import type { ApplicationPatch, Application as Row } from "../store/store.ts"
 import { forgetKeys } from "./key-ring.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
@@ -100,7 +101,7 @@ export class Applications {
     return show(await store.updateApplication(id, parse(input), clock.now()))
   }
 
-  /** Deletes its endpoints and revokes its keys. Deliveries that wait end as dead with the reason `cancelled`. */
+  /** Deletes its endpoints and sources, and revokes its keys. Deliveries that wait end as dead with the reason `cancelled`. */
   async delete(app: string): Promise<void> {
     const { id } = await requireApplication(this.#context, app)
     await this.#context.store.deleteApplication(
@@ -110,6 +111,7 @@ export class Applications {
     forgetKeys(this.#context.store)
     this.#context.recall({ appId: id })
     this.#context.wakeTasks()
+    await deleteSources(this.#context, id)
   }
 }
 

@@ -61,7 +61,7 @@ export class Secret {
 }
 
 /** Bytes of 248 (4 × 62) and above are dropped: they would make the first letters likelier. */
-function randomText(length: number, randomBytes: RandomBytes): string {
+export function randomText(length: number, randomBytes: RandomBytes): string {
   const bytes = new Uint8Array(64)
   let text = ""
   while (text.length < length) {

@@ -119,8 +119,7 @@ export class Messages {
     refuseUnknown(options, ["tx", "traceparent", "inbound"], "options")
     const { tx, inbound } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
-    const messages =
-      inbound === undefined ? parsed : parsed.map((one) => ({ ...one, inbound: writeInbound(inbound) }))
+    const messages = inbound === undefined ? parsed : parsed.map((one) => takenIn(one, inbound))
     const { instruments } = this.#context
     const startedAt = instruments.now()
     const accepted = await this.#acceptTraced(messages, tx, parseTraceOption(options))
@@ -216,6 +215,16 @@ function parseTraceOption({ traceparent }: TraceOptions): string | null {
   if (traceparent === undefined) return null
   if (typeof traceparent !== "string") throw invalid("traceparent", "must be a text")
   return cleanTraceparent(traceparent)
+}
+
+/** A provider that repeats a delivery may change its headers and the order of its body: the id alone counts. */
+function takenIn(message: NewMessage, inbound: InboundRequest): NewMessage {
+  const { idempotency } = message
+  return {
+    ...message,
+    inbound: writeInbound(inbound),
+    idempotency: idempotency === null ? null : { ...idempotency, digest: idempotency.key },
+  }
 }
 
 function published(messages: readonly NewMessage[], accepted: readonly Accepted[]): Published {

@@ -590,6 +590,7 @@ export type EntryKind =
   | "alert-channel"
   | "source"
   | "source-activity"
+  | "source-names"
   | "agent"
 
 export interface NamedPolicy {

@@ -31,6 +31,7 @@ export class Recorder implements Instruments, Tracing {
   storeFailed = (...args: unknown[]) => this.#add("storeFailed", ...args)
   redisFailed = (...args: unknown[]) => this.#add("redisFailed", ...args)
   requestAnswered = (...args: unknown[]) => this.#add("requestAnswered", ...args)
+  inboundAnswered = (...args: unknown[]) => this.#add("inboundAnswered", ...args)
   notificationSettled = (...args: unknown[]) => this.#add("notificationSettled", ...args)
   slotsChanged = (...args: unknown[]) => this.#add("slotsChanged", ...args)
   publishStarted = (...args: unknown[]) => {

@@ -7,6 +7,7 @@ import {
   type NotificationOutcome,
 } from "../../core/alert-channel-kinds.ts"
 import { type PosthornError, STORE_CODES } from "../../core/errors.ts"
+import { INBOUND_RESULTS, type InboundResult } from "../../core/inbound-results.ts"
 import type { Instruments } from "../instruments.ts"
 import { type Cell, cellsBy, countedBy } from "./cells.ts"
 
@@ -30,6 +31,8 @@ export class EngineMetrics implements Instruments {
   readonly #notifications: (labels: { readonly kind: string; readonly result: string }) => Cell
   readonly #requests: Counter<"method" | "route" | "status">
   readonly #requestDuration: Histogram
+  readonly #inbound: { readonly [result in InboundResult]: Cell }
+  readonly #inboundDuration: Histogram
   readonly #streamReaders: Gauge
   readonly #streamsDropped: Cell
   #usedSlots = 0
@@ -101,6 +104,18 @@ export class EngineMetrics implements Instruments {
     this.#requestDuration = histogram(
       "posthorn_api_request_duration_seconds",
       "Time to answer a request of the API",
+      STORE_BUCKETS,
+    )
+    const inbound = countedBy(
+      registry,
+      "posthorn_inbound_requests_total",
+      "Requests to sources, by what became of them",
+      { result: INBOUND_RESULTS },
+    )
+    this.#inbound = cellsBy(INBOUND_RESULTS, (result) => inbound({ result }))
+    this.#inboundDuration = histogram(
+      "posthorn_inbound_request_duration_seconds",
+      "Time to answer a request to a source, the reading of its body included",
       STORE_BUCKETS,
     )
     this.#streamReaders = new Gauge({
@@ -175,6 +190,11 @@ export class EngineMetrics implements Instruments {
     const known = METHODS.includes(method) ? method : "other"
     this.#requests.inc({ method: known, route: route ?? "none", status }, 1)
     this.#requestDuration.observe(tookMs / 1000)
+  }
+
+  inboundAnswered(result: InboundResult, tookMs: number): void {
+    this.#inbound[result].value++
+    this.#inboundDuration.observe(tookMs / 1000)
   }
 
   notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void {
