@@ -34,6 +34,10 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
     summary: "a process that delivers from a store and has no API",
     load: () => import("./worker.ts"),
   },
+  agent: {
+    summary: "receives webhooks behind a firewall, and forwards them to a local program",
+    load: () => import("./commands/agent.ts"),
+  },
   migrate: { summary: "moves a store from an SQLite file to PostgreSQL", load: () => import("./migrate.ts") },
   config: { summary: "every setting in force, and where it came from", load: () => import("./config.ts") },
   send: { summary: "a message to the endpoints of an application", load: () => import("./commands/send.ts") },

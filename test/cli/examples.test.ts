@@ -39,7 +39,8 @@ function lateness(example: string): number {
   return / (delete|revoke|archive) /.test(example) ? 1 : 0
 }
 
-const isElsewhere = (example: string) => /posthorn (bench|serve|demo|worker|migrate|tail)\b/.test(example)
+const isElsewhere = (example: string) =>
+  /posthorn (bench|serve|demo|worker|agent|migrate|tail)\b/.test(example)
 
 type Finds = (example: string, world: World) => Promise<string>
 

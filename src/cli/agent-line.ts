@@ -1,0 +1,46 @@
+/** A webhook that the agent handled, as one line for people or for programs. */
+import type { AgentHandled } from "../agent/options.ts"
+import type { Piece } from "./output.ts"
+
+/** Without the query, which may have the sender's secrets. */
+const targetOf = ({ event: { method, path } }: AgentHandled) => `${method} ${path === "" ? "/" : path}`
+
+const NEXT = {
+  success: "",
+  permanent: "; the webhook is rejected",
+  transient: "; the webhook is tried again",
+} as const
+
+export function handledLine(handled: AgentHandled, at: Date): Piece[] {
+  const { event, outcome, isRepeated } = handled
+  const said = isRepeated ? "acknowledged before, and now again" : answered(handled)
+  return [
+    [at.toISOString(), null],
+    [event.eventType, "title"],
+    [targetOf(handled), null],
+    [said + NEXT[outcome.result], outcome.result === "success" ? "good" : "bad"],
+    [`attempt ${event.attempt}`, null],
+  ]
+}
+
+function answered({ outcome: { status, error }, durationMs }: AgentHandled): string {
+  if (status !== null) return `HTTP ${status} in ${durationMs} ms`
+  return error ?? `done in ${durationMs} ms`
+}
+
+export function handledRecord({ event, outcome, durationMs, isRepeated }: AgentHandled, at: Date): object {
+  return {
+    at: at.toISOString(),
+    delivery_id: event.deliveryId,
+    message_id: event.messageId,
+    event_type: event.eventType,
+    method: event.method,
+    path: event.path,
+    attempt: event.attempt,
+    result: outcome.result,
+    status: outcome.status,
+    error: outcome.error,
+    duration_ms: durationMs,
+    repeated: isRepeated,
+  }
+}
