@@ -81,7 +81,7 @@ function deadLettersAge({ snapshot: { deadLetters }, now }: Facts, days: number)
   return ofStore(
     `a dead letter from ${timeText(oldestAt)}`,
     oldestAt + days * DAY_MS,
-    `the oldest dead letter was received ${spanText(now - oldestAt)} ago; the limit is ${days} days`,
+    `the oldest one died ${spanText(now - oldestAt)} ago; the limit is ${days} days`,
   )
 }
 

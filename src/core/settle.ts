@@ -32,6 +32,7 @@ export interface Change {
   readonly nextRetryAt: number | null
   readonly lastAttemptedAt: number | null
   readonly deliveredAt: number | null
+  readonly deadAt: number | null
   /** Null keeps the stored error, unless the delivery is delivered. */
   readonly errorDetail: string | null
   readonly ageFrom: number
@@ -105,6 +106,7 @@ export function unchangedOf(
     nextRetryAt: delivery.nextRetryAt,
     lastAttemptedAt: delivery.lastAttemptedAt,
     deliveredAt: null,
+    deadAt: null,
     errorDetail: null,
     ageFrom: delivery.ageFrom ?? nowMs,
     stalls: delivery.stalls,
@@ -198,6 +200,7 @@ function dead(change: Change, reason: DeadReason, input: SettleInput): Change {
     ...change,
     status: "dead",
     deadReason: reason,
+    deadAt: input.nowMs,
     nextRetryAt: null,
     purgeAt: purgeAt(reason, change.lastAttemptedAt, input),
   }

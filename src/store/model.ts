@@ -626,7 +626,7 @@ export interface Survey {
   }
   /** The delivery that has been due for longest, and since when. Without those of endpoints that fail, and retries that wait for a budget. */
   readonly oldestDue: { readonly at: number; readonly endpointId: string } | null
-  /** Dead letters that nobody discarded or called off. `oldestAt`: when the oldest was received. */
+  /** Dead letters that nobody discarded or called off. `oldestAt`: when the oldest died. */
   readonly deadLetters: readonly {
     readonly reason: DeadReason
     readonly count: number

@@ -72,11 +72,14 @@ SELECT ${sum("is_held", "n")} AS held,
   FROM gates`
 }
 
+/** Of a delivery that died before this was recorded, or by an operator's SQL: its last attempt. */
+const DIED = "coalesce(d.dead_at, d.last_attempted_at, d.received_at)"
+
 /** By the index deliveries_dead_reason. */
 const DEAD_LETTERS = `
 SELECT g.dead_reason, CAST(sum(g.n) AS bigint) AS n, min(g.oldest_at) AS oldest_at
   FROM (
-    SELECT d.app_id, d.dead_reason, count(*) AS n, min(d.received_at) AS oldest_at
+    SELECT d.app_id, d.dead_reason, count(*) AS n, min(${DIED}) AS oldest_at
       FROM webhook_deliveries d
      WHERE d.status = 'dead' AND d.discarded_at IS NULL AND d.dead_reason IS NOT NULL AND NOT ${CALLED_OFF}
      GROUP BY d.app_id, d.dead_reason

@@ -154,6 +154,22 @@ test("an operational webhook that dies causes no notice and no alert: nobody cou
   expect(harness.receiver.to("/ops")).toEqual([])
 })
 
+test("a delivery that expired after a week is no week-old dead letter at the moment of its death", async () => {
+  const harness = await site()
+  await harness.endpoint({ retry: "relay" }, "/bad")
+  harness.receiver.always("/bad", 500)
+  await harness.send()
+  await harness.published("delivery.attempt", 1)
+  await harness.quiet()
+  harness.clock.advance(7 * 24 * HOUR)
+  await harness.published("delivery.dead", 1)
+  await evaluate(harness, 2)
+  const ages = async () => (await harness.posthorn.alerts.list({ rule: "dead-letters-age" })).data
+  expect(await ages()).toEqual([])
+  await evaluate(harness, 1, 7 * 24 * HOUR)
+  expect(await ages()).toMatchObject([{ state: "pending" }])
+})
+
 test("a flood of 10 000 dead letters makes a handful of notifications", { timeout: 120_000 }, async () => {
   const harness = await site()
   await harness.endpoint({ retry: { delays: [1], maxAttempts: 1, breaker: false, gone: false } }, "/bad")

@@ -1,11 +1,15 @@
 /** The survey of the whole store. */
 import { describe, expect, test } from "vitest"
 import { NOTIFICATIONS_ORG } from "../../core/org.ts"
+import { PRESETS } from "../../core/presets.ts"
 import { HEALTHY } from "../../core/protection.ts"
+import { type LiveDelivery, settle } from "../../core/settle.ts"
 import type { Endpoint } from "../store.ts"
-import { NOW, ORG, OTHER_ORG, sample } from "./samples.ts"
-import { calledOff, revived, type SetUp } from "./stage.ts"
+import { NOW, ORG, OTHER_ORG, sample, settlement } from "./samples.ts"
+import { amendment, calledOff, revived, type SetUp } from "./stage.ts"
 
+const DAY = 86_400_000
+const LATER = NOW + DAY
 const NOTHING = { due: 0, scheduled: 0, retrying: 0, held: 0 }
 
 export function survey(name: string, setUp: SetUp): void {
@@ -118,6 +122,36 @@ export function survey(name: string, setUp: SetUp): void {
       await store.amendIfUnchanged([calledOff(waiting!)])
       const { deadLetters } = await store.survey(NOW)
       expect(deadLetters).toEqual([{ reason: "exhausted", count: 2, oldestAt: NOW }])
+    })
+
+    test("a dead letter is as old as its death, also without an attempt, and dies anew after a retry", async () => {
+      const { store, lanes, endpoint, send, fetch, attemptAll } = await setUp()
+      const oldestAt = async () => {
+        const { deadLetters } = await store.survey(LATER)
+        return Object.fromEntries(deadLetters.map((one) => [one.reason, one.oldestAt]))
+      }
+      await send({ receivedAt: NOW - 9 * DAY, maxAttempts: 1 })
+      const [exhausted] = await attemptAll(500)
+      for (let i = 0; i < 2; i++) await send({ receivedAt: NOW - 9 * DAY })
+      const [first, second] = (await fetch(101)).deliveries
+      const expired = (delivery: LiveDelivery, now: number) =>
+        settle(delivery, { kind: "overdue" }, PRESETS.relay, now, () => 0)
+      const outcome = settlement(endpoint.id, 101, first!, 500)
+      await lanes.settle([{ ...outcome, change: expired(first!, NOW + 1), attempt: null }])
+      expect(await oldestAt()).toEqual({ exhausted: NOW, expired: NOW + 1 })
+
+      const read = async ({ id }: { readonly id: string }) => (await store.getDelivery(ORG, id))!
+      const ended = await read(second!)
+      const amendments = [
+        revived(await read(first!)),
+        amendment(ended, expired(ended as LiveDelivery, NOW + 2)),
+      ]
+      await store.amendIfUnchanged(amendments)
+      expect(await oldestAt()).toEqual({ exhausted: NOW, expired: NOW + 2 })
+
+      await store.amendIfUnchanged([revived(exhausted!)])
+      await attemptAll(400, LATER)
+      expect((await oldestAt()).exhausted).toBe(LATER)
     })
 
     test("tenants of Posthorn's own are left out, all others are counted", async () => {

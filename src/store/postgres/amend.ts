@@ -24,6 +24,7 @@ const CHANGES = new Columns<Changing>({
   next_retry_at: ["bigint", ({ change }) => change.nextRetryAt],
   last_attempted_at: ["bigint", ({ change }) => change.lastAttemptedAt],
   delivered_at: ["bigint", ({ change }) => change.deliveredAt],
+  dead_at: ["bigint", ({ change }) => change.deadAt],
   error_detail: ["text", ({ change }) => change.errorDetail],
   age_from: ["bigint", ({ change }) => change.ageFrom],
   stalls: ["int", ({ change }) => change.stalls],
@@ -43,7 +44,7 @@ const change = (name: string, where: string) =>
 WITH changed AS (
   UPDATE webhook_deliveries d
      SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
-         last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at,
+         last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at, dead_at = x.dead_at,
          error_detail = CASE WHEN x.status = 'delivered' THEN NULL ELSE coalesce(x.error_detail, d.error_detail) END,
          age_from = x.age_from, stalls = x.stalls, manual = x.manual, purge_at = x.purge_at, purge_day = x.purge_day,
          discarded_at = NULL, dated = false,

@@ -355,6 +355,13 @@ CREATE INDEX deliveries_live_retrying ON webhook_deliveries_live (webhook_id, re
 const DEAD_REASONS =
   "CREATE INDEX deliveries_done_dead_reason ON webhook_deliveries_done (app_id, dead_reason, received_at) WHERE status = 'dead' AND discarded_at IS NULL"
 
+/** The age of a dead letter begins with its death. */
+const DEATHS = `
+ALTER TABLE webhook_deliveries ADD COLUMN dead_at bigint;
+DROP INDEX deliveries_done_dead_reason;
+CREATE INDEX deliveries_done_dead_reason ON webhook_deliveries_done (app_id, dead_reason, dead_at, last_attempted_at, received_at) WHERE status = 'dead' AND discarded_at IS NULL;
+`
+
 /** The ages of deliveries at the start of their attempts. `aged` counts the attempts that are in them: programs before this do not add any. */
 const ATTEMPT_AGES = `
 ALTER TABLE attempt_rollups ADD COLUMN aged bigint NOT NULL DEFAULT 0,
@@ -409,4 +416,5 @@ export const MIGRATIONS: readonly Migration[] = [
   // The request that a source took in; see `core/inbound-request.ts`.
   { sql: "ALTER TABLE messages ADD COLUMN inbound text", additive: true },
   { sql: RELAY, additive: true },
+  { sql: DEATHS, additive: true },
 ]

@@ -79,6 +79,7 @@ const SETTLED = new Columns<Packable>({
   next_retry_at: changeColumn("bigint", ({ nextRetryAt }) => nextRetryAt),
   last_attempted_at: changeColumn("bigint", ({ lastAttemptedAt }) => lastAttemptedAt),
   delivered_at: changeColumn("bigint", ({ deliveredAt }) => deliveredAt),
+  dead_at: changeColumn("bigint", ({ deadAt }) => deadAt),
   error_detail: changeColumn("text", ({ errorDetail }) => errorDetail),
   age_from: changeColumn("bigint", ({ ageFrom }) => ageFrom),
   stalls: changeColumn("int", ({ stalls }) => stalls),
@@ -200,7 +201,7 @@ ${fenced(IN_HAND)},
 applied AS (
   UPDATE webhook_deliveries d
      SET status = x.status, dead_reason = x.dead_reason, attempt_count = x.attempt_count, next_retry_at = x.next_retry_at,
-         last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at,
+         last_attempted_at = x.last_attempted_at, delivered_at = x.delivered_at, dead_at = x.dead_at,
          error_detail = CASE WHEN x.status = 'delivered' THEN NULL ELSE coalesce(x.error_detail, d.error_detail) END,
          age_from = x.age_from, stalls = x.stalls, manual = x.manual, purge_at = x.purge_at, purge_day = x.purge_day,
          discarded_at = NULL, target_url = coalesce(x.url, d.target_url), handed_token = NULL

@@ -21,7 +21,7 @@ export function applyDelivered(
     .sql(`
       UPDATE OR FAIL webhook_deliveries
          SET status = 'delivered', dead_reason = NULL, attempt_count = ?, next_retry_at = NULL, last_attempted_at = ?, delivered_at = ?,
-             error_detail = NULL, age_from = ?, stalls = ?, purge_at = ?, manual = 0, discarded_at = NULL,
+             error_detail = NULL, age_from = ?, stalls = ?, purge_at = ?, manual = 0, dead_at = NULL, discarded_at = NULL,
              target_url = coalesce(?, target_url)
        WHERE seq = ? AND ${AS_TRIED}`)
     .run(
@@ -59,7 +59,7 @@ function applyChange(
   const { changes } = connection
     .sql(`
       UPDATE OR FAIL webhook_deliveries
-         SET status = ?, dead_reason = ?, attempt_count = ?, next_retry_at = ?, last_attempted_at = ?, delivered_at = ?,
+         SET status = ?, dead_reason = ?, attempt_count = ?, next_retry_at = ?, last_attempted_at = ?, delivered_at = ?, dead_at = ?,
              error_detail = CASE WHEN ?1 = 'delivered' THEN NULL ELSE coalesce(?, error_detail) END,
              age_from = ?, stalls = ?, purge_at = ?, manual = ?, discarded_at = NULL, handed = 0, dated = 0, target_url = coalesce(?, target_url)
        WHERE seq = ? AND ${expected}`)
@@ -70,6 +70,7 @@ function applyChange(
       change.nextRetryAt,
       change.lastAttemptedAt,
       change.deliveredAt,
+      change.deadAt,
       change.errorDetail,
       change.ageFrom,
       change.stalls,

@@ -448,6 +448,13 @@ CREATE INDEX deliveries_retrying ON webhook_deliveries (webhook_id, received_at)
 const DEAD_REASONS =
   "CREATE INDEX deliveries_dead_reason ON webhook_deliveries (app_id, dead_reason, received_at) WHERE status = 'dead' AND discarded_at IS NULL"
 
+/** The age of a dead letter begins with its death. */
+const DEATHS = `
+ALTER TABLE webhook_deliveries ADD COLUMN dead_at INTEGER;
+DROP INDEX deliveries_dead_reason;
+CREATE INDEX deliveries_dead_reason ON webhook_deliveries (app_id, dead_reason, dead_at, last_attempted_at, received_at) WHERE status = 'dead' AND discarded_at IS NULL;
+`
+
 /** The ages of deliveries at the start of their attempts. `aged` counts the attempts that are in them: programs before this do not add any. */
 const ATTEMPT_AGES = `
 ALTER TABLE attempt_rollups ADD COLUMN aged INTEGER NOT NULL DEFAULT 0;
@@ -489,4 +496,5 @@ export const MIGRATIONS: readonly string[] = [
   TRACEPARENT,
   INBOUND,
   RELAY,
+  DEATHS,
 ]

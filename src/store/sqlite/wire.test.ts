@@ -66,6 +66,7 @@ const settlement: Required<FencedSettlement> = {
     nextRetryAt: 4,
     lastAttemptedAt: 5,
     deliveredAt: 6,
+    deadAt: 11,
     errorDetail: "detail",
     ageFrom: 7,
     stalls: 8,

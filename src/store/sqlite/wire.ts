@@ -64,18 +64,18 @@ const unpackMessage = ([
 
 const packSettlement = ({ seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes, change: c, attempt, settledAt, gate }: FencedSettlement) => [
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes,
-  c.status, c.deadReason, c.attemptCount, c.nextRetryAt, c.lastAttemptedAt, c.deliveredAt, c.errorDetail, c.ageFrom, c.stalls,
+  c.status, c.deadReason, c.attemptCount, c.nextRetryAt, c.lastAttemptedAt, c.deliveredAt, c.deadAt, c.errorDetail, c.ageFrom, c.stalls,
   c.purgeAt, c.manual, c.disableEndpoint, c.holdLaneUntil, attempt === null ? null : packAttempt(attempt), settledAt, gate,
 ] as const
 
 const unpackSettlement = ([
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes,
-  status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
+  status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, deadAt, errorDetail, ageFrom, stalls,
   purgeAt, manual, disableEndpoint, holdLaneUntil, attempt, settledAt, gate,
 ]: PackedSettlement): FencedSettlement => ({
   seq, deliveryId, messageId, endpointId, token, expectedAttemptCount, expectedAgeFrom, appId, eventType, payloadBytes,
   change: {
-    status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, errorDetail, ageFrom, stalls,
+    status, deadReason, attemptCount, nextRetryAt, lastAttemptedAt, deliveredAt, deadAt, errorDetail, ageFrom, stalls,
     purgeAt, manual, disableEndpoint, holdLaneUntil,
   },
   attempt: attempt === null ? null : unpackAttempt(attempt), settledAt, gate,
