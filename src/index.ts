@@ -27,6 +27,7 @@ export type { FailureCause } from "./core/failure-causes.ts"
 export type { HealthState } from "./core/health.ts"
 export type { InboundRequest } from "./core/inbound-request.ts"
 export type { InboundResult, RefusalReason } from "./core/inbound-results.ts"
+export type { KeyScope } from "./core/key-scope.ts"
 export { isRetryable } from "./core/outcome.ts"
 export { parsePolicy } from "./core/parse-policy.ts"
 export type { VerificationInput } from "./core/parse-verification.ts"
@@ -74,7 +75,7 @@ export type {
   RotateInput,
 } from "./resources/endpoints.ts"
 export type { EventType, EventTypeInput, EventTypeQuery } from "./resources/event-types.ts"
-export type { Capability, Key, KeyInput, KeyQuery, KeyScope, NewKey, RevokeInput } from "./resources/keys.ts"
+export type { Capability, Key, KeyInput, KeyQuery, NewKey, RevokeInput } from "./resources/keys.ts"
 export type { Lane, LaneQuery } from "./resources/lanes.ts"
 export type {
   BatchOptions,

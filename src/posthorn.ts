@@ -28,6 +28,8 @@ import type { EventMap } from "./observe/public-events.ts"
 import { withoutThrows } from "./observe/safe-instruments.ts"
 import { NO_TRACING, type Tracing } from "./observe/tracing.ts"
 import { type AlertsInput, type PosthornOptions, parseOptions } from "./options.ts"
+import { AgentHub } from "./relay/agent-hub.ts"
+import { Presence } from "./relay/presence.ts"
 import type { ResourceContext } from "./resources/resource-context.ts"
 import { Receiver } from "./sources/receiver.ts"
 import type { Store } from "./store/store.ts"
@@ -36,6 +38,7 @@ import { TenantWebhooks } from "./tenant-webhooks/tenant-webhooks.ts"
 import { Guard } from "./transport/egress/guard.ts"
 import { HttpTransport } from "./transport/http.ts"
 import { NotifyTransport } from "./transport/notify/notify.ts"
+import { RelayTransport } from "./transport/relay/relay.ts"
 import { TransportRouter } from "./transport/router.ts"
 import type { Transport } from "./transport/transport.ts"
 import { nodeProblem, VERSION } from "./version.ts"
@@ -102,7 +105,8 @@ export async function openPosthorn(
   const http = new HttpTransport(clock, guard)
   let notifier: ChannelNotifier
   const notify = new NotifyTransport(clock, http, (channel, request) => notifier.compose(channel, request))
-  const router = new TransportRouter([http, notify])
+  const relay = new RelayTransport()
+  const router = new TransportRouter([http, notify, relay])
   const randomBytes = (into: Uint8Array) => void getRandomValues(into)
 
   let posthorn: Posthorn | null = null
@@ -127,6 +131,7 @@ export async function openPosthorn(
   const { processChannel } = backend
   const store = replacements.wrapStore?.(backend.store) ?? backend.store
   let engine: Engine | null = null
+  const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
   try {
     const vault = createVault(backend.encryptionKey, randomBytes)
     await store.bindEncryptionKey(vault.fingerprint)
@@ -147,20 +152,35 @@ export async function openPosthorn(
     if (metrics !== null) subscribers.push(metrics.subscriber)
     const events = new EventStream(logger, subscribers)
     const shared = { store, clock, ids, vault, events, instruments, tracing, defaultPolicy: settings.retry }
-    engine = settings.deliver
-      ? new Engine(
-          {
-            ...shared,
-            schedule: await backend.openSchedule(store, events),
-            transport: replacements.transport ?? router,
-            kinds: router.kinds,
-            random,
-            logger,
-            endpointChanged: (endpointId, appId) => context.endpointChanged(endpointId, appId),
-          },
-          { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
-        )
-      : null
+    const createEngine = async (kinds: readonly string[]) => {
+      const schedule = await backend.openSchedule(store, events)
+      const endpointChanged = (endpointId: string, appId: string) =>
+        context.endpointChanged(endpointId, appId)
+      const transport = replacements.transport ?? router
+      return new Engine(
+        { ...shared, schedule, transport, kinds, random, logger, endpointChanged },
+        { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
+      )
+    }
+    engine = settings.deliver ? await createEngine(router.kinds) : null
+    const presence = new Presence(store, clock, holder)
+    const isShared = processChannel !== noProcessChannel
+    // On PostgreSQL, a process that does not deliver serves the lanes of its agents, once it has any.
+    const agentEngine = once(async () => {
+      const started = engine ?? (await createEngine([]))
+      if (started !== engine) await started.start()
+      engine = started
+      return started
+    })
+    const agentHub =
+      engine === null && !isShared
+        ? null
+        : new AgentHub({
+            ...{ store, clock, logger, transport: relay, laneServer: agentEngine },
+            presence,
+            newToken: () => Buffer.from(getRandomValues(new Uint8Array(12))).toString("base64url"),
+            announce: (appId, agent, epoch) => processChannel.post({ kind: "agent", appId, agent, epoch }),
+          })
     const context: ResourceContext = {
       ...shared,
       orgId: DEFAULT_ORG,
@@ -170,12 +190,14 @@ export async function openPosthorn(
       prices: settings.prices,
       router,
       receiver: new Receiver({ store, clock, vault }, () => context),
+      presence,
       wake(lanes) {
         engine?.wake(lanes)
         processChannel.post({ kind: "due" })
       },
       endpointChanged(endpointId, appId) {
         engine?.endpointChanged(endpointId, appId)
+        agentHub?.endpointChanged(appId)
         processChannel.post({ kind: "changed", endpointId, appId })
       },
       recall(which) {
@@ -190,7 +212,6 @@ export async function openPosthorn(
     }
     const { closeTimeoutMs } = settings
     const { monitorIntervalMs: intervalMs = MONITOR_INTERVAL_MS } = replacements
-    const holder = Buffer.from(getRandomValues(new Uint8Array(12))).toString("hex")
     const alerting = openAlerts({
       ...{ store, clock, ids, logger, notifier, vault },
       storeUrl: options.store,
@@ -201,13 +222,15 @@ export async function openPosthorn(
       engine === null || intervalMs === null
         ? null
         : new Monitor({ ...shared, logger, holder, intervalMs, listeners })
-    const hearsEvents = engine !== null || processChannel !== noProcessChannel
+    const hearsEvents = engine !== null || isShared
     const liveEvents = hearsEvents ? new LiveEvents({ bus, clock, instruments }) : null
     const isLeader = () => monitor?.isLeader ?? false
     metrics?.storeWide.watchLeader(isLeader)
     metrics?.storeWide.watchAlerts(() => alerting.evaluator.firing(isLeader()))
     const parts = {
       engine,
+      agentEngine: () => (settings.deliver ? null : engine),
+      agentHub,
       monitor,
       metrics,
       bus,
@@ -223,7 +246,7 @@ export async function openPosthorn(
     }
     posthorn = new Posthorn(context, parts)
     await applyAlerts(posthorn, settings.alerts)
-    await processChannel.start((note) => hear(note, engine, eventRelay))
+    await processChannel.start((note) => hear(note, { engine, agentHub, eventRelay }))
     eventRelay.start()
     await engine?.start()
     monitor?.start()
@@ -233,6 +256,14 @@ export async function openPosthorn(
     await processChannel.close()
     await store.close()
     throw error
+  }
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null
+  return () => {
+    made ??= make()
+    return made
   }
 }
 
@@ -246,12 +277,21 @@ async function applyAlerts(posthorn: Posthorn, alerts: AlertsInput): Promise<voi
   await writeOthers()
 }
 
-function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {
+interface Listeners {
+  readonly engine: Engine | null
+  readonly agentHub: AgentHub | null
+  readonly eventRelay: EventRelay
+}
+
+function hear(note: Note, { engine, agentHub, eventRelay }: Listeners): void {
   switch (note.kind) {
     case "due":
       return engine?.hint()
     case "changed":
+      agentHub?.endpointChanged(note.appId)
       return engine?.endpointChanged(note.endpointId, note.appId)
+    case "agent":
+      return agentHub?.heardOf(note.appId, note.agent, note.epoch)
     case "recall":
       return engine?.recall(note)
     case "tasks":
@@ -265,6 +305,9 @@ function hear(note: Note, engine: Engine | null, eventRelay: EventRelay): void {
 
 interface PosthornParts {
   readonly engine: Engine | null
+  /** The engine of a process that delivers only to the agents that are connected to it, once it has any. */
+  agentEngine(): Engine | null
+  readonly agentHub: AgentHub | null
   readonly monitor: Monitor | null
   readonly metrics: Metrics | null
   readonly bus: EventBus
@@ -351,6 +394,11 @@ export class Posthorn extends Tenant {
     return this.#parts.engine
   }
 
+  /** @internal Null in a process that cannot hold agents: another one delivers from its SQLite file. */
+  get agentHub(): AgentHub | null {
+    return this.#parts.agentHub
+  }
+
   /** @internal Null in a process that does not deliver. */
   get monitor(): Monitor | null {
     return this.#parts.monitor
@@ -363,11 +411,14 @@ export class Posthorn extends Tenant {
   }
 
   async #close(): Promise<void> {
-    const { engine, monitor, liveEvents, tenantWebhooks, eventRelay, backend } = this.#parts
+    const { engine, agentHub, monitor, liveEvents, tenantWebhooks, eventRelay, backend } = this.#parts
     const { alerting, guard, router, closeTimeoutMs } = this.#parts
+    const engines = [engine, this.#parts.agentEngine()].filter((one) => one !== null)
+    agentHub?.drain()
     // The next leader reads what the alerts save last.
     const monitoringEnded = alerting.evaluator.close(closeTimeoutMs).then(() => monitor?.stop())
-    await Promise.all([monitoringEnded, engine?.stop(closeTimeoutMs)])
+    await Promise.all([monitoringEnded, ...engines.map((one) => one.stop(closeTimeoutMs))])
+    await agentHub?.close()
     await engine?.transport.close()
     // Without an engine, and in tests with another transport, it still sends tests of channels.
     await router.close()
@@ -382,9 +433,10 @@ export class Posthorn extends Tenant {
 
   /** @internal The store is lost. */
   abandon(): void {
-    const { engine, monitor, liveEvents, eventRelay, backend } = this.#parts
+    const { engine, agentEngine, monitor, liveEvents, eventRelay, backend } = this.#parts
     monitor?.abandon()
     engine?.abandon()
+    agentEngine()?.abandon()
     liveEvents?.close()
     eventRelay.close()
     void backend.processChannel.close()

@@ -1,6 +1,7 @@
 /** Access control: what a route requires, and whether a caller has it. */
 import type { FastifyContextConfig, FastifyRequest, RouteOptions } from "fastify"
 import { DEFAULT_ORG } from "../core/org.ts"
+import { transportOf } from "../core/transport-kind.ts"
 import type { Capability } from "../resources/keys.ts"
 import type { Caller } from "./caller.ts"
 import { ApiError } from "./errors.ts"
@@ -64,6 +65,7 @@ export function requireScope(
   method: string,
   { auth: need, capability }: FastifyContextConfig,
 ): void {
+  if (caller.access === "agent") throw refused("an agent's key can only connect an agent, to /api/v1/relay")
   if (caller.access === "read" && method !== "GET" && method !== "HEAD")
     throw refused("this key can only read")
   if ((need === "org" || need === "operator") && caller.appId !== null)
@@ -94,6 +96,10 @@ export function refuseOperatorFields({ appId }: Caller, body: object): void {
   const field = OPERATORS.find((one) => Object.hasOwn(body, one))
   if (appId !== null && field !== undefined)
     throw refused(`only a key of the whole organization can set ${field}`)
+  // A customer's portal must not take the place of an agent of the operator's.
+  const { url } = body as { readonly url?: unknown }
+  if (appId !== null && typeof url === "string" && transportOf(url) === "relay")
+    throw refused("only a key of the whole organization can set the URL of an agent")
 }
 
 function has({ capabilities }: Caller, needed: Capability): boolean {

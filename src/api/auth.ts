@@ -6,6 +6,7 @@ import { requireAccess, requireDeclared } from "./access.ts"
 import { withTimeout } from "./admission.ts"
 import { type Caller, callerOf } from "./caller.ts"
 import type { Api } from "./context.ts"
+import { ApiError } from "./errors.ts"
 import type { TokenReader } from "./jwt.ts"
 import { unsupported } from "./unsupported.ts"
 
@@ -43,6 +44,17 @@ export function authenticate(app: Api, posthorn: Posthorn, readToken: TokenReade
   })
   app.addHook("onClose", () => ring.close())
   return identify
+}
+
+/** Whether the key of an earlier request is still good; rejects when the store cannot say. */
+export async function isStillValid(identify: Identify, authorization: string | undefined): Promise<boolean> {
+  try {
+    await identify(authorization)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return false
+    throw error
+  }
 }
 
 export function requireCaller(request: FastifyRequest): Caller {

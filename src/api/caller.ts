@@ -1,8 +1,9 @@
 /** The caller of a request, from its token: a tenant, possibly limited to one application, and its rights. */
 import { PosthornError } from "../core/errors.ts"
+import type { KeyScope } from "../core/key-scope.ts"
 import { requireOrg } from "../core/org.ts"
 import type { KeyProblem, KeyRing, Verified } from "../resources/key-ring.ts"
-import type { Capability, KeyScope } from "../resources/keys.ts"
+import type { Capability } from "../resources/keys.ts"
 import { ApiError } from "./errors.ts"
 import type { TokenReader } from "./jwt.ts"
 
@@ -15,6 +16,8 @@ export interface Caller {
   readonly capabilities: readonly Capability[] | null
   /** Feature flags of the event types that are visible to the caller; null for all. */
   readonly featureFlags: readonly string[] | null
+  /** Of an agent's key: the only endpoints that it serves; null for all. */
+  readonly endpointIds: readonly string[] | null
   /** Null for a JWT. */
   readonly keyId: string | null
 }
@@ -46,12 +49,13 @@ export function callerOf(
 
 function callerBy(verified: Verified): Caller {
   if (!verified.ok) throw unauthenticated(PROBLEMS[verified.reason])
-  const { orgId, appId, scope, capabilities, featureFlags, id } = verified.key
+  const { orgId, appId, scope, capabilities, endpointIds = null, featureFlags, id } = verified.key
   return {
     orgId,
     appId,
     access: scope,
     capabilities,
+    endpointIds,
     featureFlags: appId === null ? null : featureFlags,
     keyId: id,
   }
@@ -61,7 +65,7 @@ function callerBy(verified: Verified): Caller {
 export function callerFromClaims(claims: { readonly [name: string]: unknown }): Caller {
   const { sub, org, feature_flags: flags } = claims
   const isApp = typeof sub === "string" && /^app_\w{1,64}$/.test(sub)
-  const all = { capabilities: null, keyId: null } as const
+  const all = { capabilities: null, endpointIds: null, keyId: null } as const
   try {
     if (!isApp) return { ...all, orgId: requireOrg(sub), appId: null, access: "admin", featureFlags: null }
     const featureFlags = Array.isArray(flags) ? flags.filter((flag) => typeof flag === "string") : []

@@ -4,7 +4,7 @@ import fastify, { type FastifyBaseLogger } from "fastify"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import { Admission, registerAdmission } from "./admission.ts"
-import { authenticate, requireCaller } from "./auth.ts"
+import { authenticate, isStillValid, requireCaller } from "./auth.ts"
 import { readBodies } from "./body.ts"
 import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import { allowBrowsers } from "./cors.ts"
@@ -15,6 +15,7 @@ import { RequestLog, requestId, sendRequestId } from "./logging.ts"
 import { messageListener } from "./message-listener.ts"
 import { answerNotFound } from "./not-found.ts"
 import { parseQuery, refuseUndeclared } from "./query-string.ts"
+import { relaySocket } from "./relay-socket.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
 import { messageRoutes } from "./routes/messages.ts"
@@ -97,15 +98,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
       const { run } = request
       return posthorn.tenant(requireCaller(request).orgId, run === null ? {} : { ids: run.ids })
     },
-    async isStillValid({ headers }) {
-      try {
-        await identify(headers.authorization)
-        return true
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 401) return false
-        throw error
-      }
-    },
+    isStillValid: ({ headers }) => isStillValid(identify, headers.authorization),
   }
   const routes = settings.routes ?? ROUTES
   if (routes.includes(messageRoutes)) {
@@ -121,6 +114,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
       if (!answers(request, response)) app.routing(request, response)
     })
   }
+  app.server.on("upgrade", relaySocket({ posthorn, identify, logger: settings.logger, isClosing }))
   void app.register(
     async (api) => {
       for (const register of routes) register(api as Api, context)

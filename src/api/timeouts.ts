@@ -1,6 +1,7 @@
 /** Timeouts of connections, and responses to requests that Node cannot parse. */
 import type { Server } from "node:http"
 import type { FastifyHttpOptions } from "fastify"
+import { isRelayUpgrade } from "./relay-socket.ts"
 
 export interface Timeouts {
   /** From the start of a request to the end of its headers. */
@@ -29,7 +30,11 @@ const MALFORMED = [400, "Bad Request", "generic_error", "the request is not vali
 
 export function connectionOptions({ headersMs, requestMs }: Timeouts) {
   return {
-    http: { headersTimeout: headersMs, connectionsCheckingInterval: Math.min(headersMs, 1000) },
+    http: {
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: Math.min(headersMs, 1000),
+      shouldUpgradeCallback: isRelayUpgrade,
+    },
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     clientErrorHandler(error, socket) {

@@ -28,7 +28,7 @@ test("every command, every action and every flag has its place", () => {
 })
 
 test("a flag's value is one of those it can have, a file, or left to the user", () => {
-  expect(offered("keys", "create", "x", "--scope", "")).toEqual(["admin", "application", "read"])
+  expect(offered("keys", "create", "x", "--scope", "")).toEqual(["admin", "application", "read", "agent"])
   expect(offered("deliveries", "list", "--status", "de")).toEqual(["delivered", "dead"])
   expect(offered("send", "acme", "--file", "completion.test")).toEqual(["completion.test.ts"])
   expect(offered("send", "acme", "--type", "")).toEqual([])

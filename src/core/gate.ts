@@ -7,7 +7,7 @@ import type { Protection } from "./protection.ts"
 /**
  * In the order in which they are named when several apply. `held`: a Retry-After of the receiver. `breaker`: the circuit breaker is open.
  * `probe`: it is half-open, and another request is its probe. `ramp`: the backlog goes out slowly after an outage. `budget`: the retry
- * budget is spent; first attempts may start.
+ * budget is spent; first attempts may start. `agent`: the endpoint's agent is not connected.
  */
 export type GateReason =
   | "deleted"
@@ -20,6 +20,7 @@ export type GateReason =
   | "rate"
   | "ramp"
   | "budget"
+  | "agent"
 
 /** The part of a gate that the owner of the lane learns from outcomes. */
 export interface LearnedGate {

@@ -16,7 +16,13 @@ export type Outcome =
   /** No complete response. */
   | { readonly kind: "failure"; readonly cause: FailureCause }
   /** A relay agent acknowledged. */
-  | { readonly kind: "ack"; readonly result: "success" | "permanent" | "transient"; readonly detail: string }
+  | {
+      readonly kind: "ack"
+      readonly result: "success" | "permanent" | "transient"
+      readonly detail: string
+      /** The agent asks for this delay after a transient failure. */
+      readonly retryAfterSeconds?: number | null
+    }
   /** Cut off by our shutdown: not an attempt. */
   | { readonly kind: "interrupted" }
   /** A fault of our own code or store: not an attempt. */

@@ -31,6 +31,8 @@ export const CLOSE = {
   goingAway: 1001,
   binary: 1003,
   tooBig: 1009,
+  /** The server cannot take the agent now; connect again later. */
+  unavailable: 1013,
   badFrame: 4400,
   badKey: 4401,
   foreignEvent: 4403,

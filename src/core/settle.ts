@@ -184,6 +184,12 @@ function retry(attempted: Change, outcome: AttemptOutcome, input: SettleInput): 
 
 /** A date in Retry-After is compared with the wall clock; the time that is left is a delay of the steady clock. */
 function laneHoldMs(outcome: AttemptOutcome, policy: Policy, wallMs: number): number {
+  if (outcome.kind === "ack") {
+    const { result, retryAfterSeconds: seconds } = outcome
+    return result === "transient" && seconds != null
+      ? retryAfterMs(String(seconds), wallMs, policy.retryAfter)
+      : 0
+  }
   if (outcome.kind !== "response" || (outcome.status !== 429 && outcome.status !== 503)) return 0
   return retryAfterMs(outcome.retryAfter, wallMs, policy.retryAfter)
 }

@@ -6,6 +6,7 @@ import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
 import { cleanTraceparent } from "../core/traceparent.ts"
 import type { AttemptSpan } from "../observe/tracing.ts"
 import type { AttemptStatus, ClaimedDelivery, GivenBack, NewAttempt, Settlement } from "../store/store.ts"
+import { INTERRUPTED } from "../transport/result.ts"
 import type { TransportResult } from "../transport/transport.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
 import type { LaneState } from "./lane-state.ts"
@@ -94,7 +95,10 @@ function traceparentFor({ traceparent }: ClaimedDelivery, span: AttemptSpan | nu
 }
 
 /** Since when neither the store nor our own network was down. */
-function upSince({ uptime, outage }: LaneDependencies, now: number): number {
+export function upSince(
+  { uptime, outage }: Pick<LaneDependencies, "uptime" | "outage">,
+  now: number,
+): number {
   return Math.max(uptime.since, outage.overSince(now))
 }
 
@@ -147,14 +151,14 @@ export function toGivenBack(
   delivery: ClaimedDelivery,
   tried: Tried | null,
 ): GivenBack {
-  const attempt = tried && toRecord(context, delivery, tried, "unknown", whyNotCounted(tried.outcome))
+  const attempt = tried && toRecord(context, delivery, tried, "unknown", whyNotCounted(tried))
   return { delivery, attempt }
 }
 
-function whyNotCounted(outcome: Outcome): string {
+function whyNotCounted({ outcome, result }: Tried): string {
   return outcome.kind === "failure"
     ? `not counted, since no endpoint answers: ${outcome.cause}`
-    : "interrupted by shutdown"
+    : (result?.detail ?? INTERRUPTED.message)
 }
 
 function toRecord(

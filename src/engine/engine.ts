@@ -3,6 +3,7 @@ import { Backoff } from "../core/backoff.ts"
 import { Trouble, type TroubleTexts } from "../observe/trouble.ts"
 import type { LaneWake, Priority } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
+import { upSince } from "./attempt.ts"
 import { Claimer } from "./claiming.ts"
 import type { EngineOptions, EngineParts } from "./engine-parts.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
@@ -14,6 +15,7 @@ import { closeBreakers, outageEvent } from "./outage-effects.ts"
 import { OwnOutage } from "./own-outage.ts"
 import { PollBudget } from "./poll-budget.ts"
 import { Poller } from "./polling.ts"
+import { RelayExpiry } from "./relay-expiry.ts"
 import { SettlementQueue } from "./settlement-queue.ts"
 import { Slots } from "./slots.ts"
 import { Target } from "./target.ts"
@@ -43,10 +45,12 @@ export class Engine {
   readonly #claimer: Claimer
   readonly #poller: Poller
   readonly #maintenance: Maintenance
+  readonly #relayExpiry: RelayExpiry
   readonly tasks: TaskRunner
   readonly transport: Transport
   #state: "new" | "running" | "stopping" | "stopped" = "new"
   #onIdle: (() => void)[] = []
+  #endpoints: readonly string[] = []
 
   constructor(parts: EngineParts, options: EngineOptions) {
     const { store, clock, random, logger, schedule, vault, defaultPolicy, transport } = parts
@@ -111,17 +115,19 @@ export class Engine {
       swept: () => this.#swept(),
       ended: () => this.#tellIfIdle(),
     })
+    this.#relayExpiry = new RelayExpiry({ ...parts, upSince: () => upSince(this.#deps, clock.now()) })
     this.#maintenance = new Maintenance(store, clock, logger, options.maintenanceIntervalMs)
     this.tasks = new TaskRunner({ ...parts, wake: (lanes) => this.wake(lanes) })
   }
 
   /** Recovery writes no row: the first poll, at once, finds the waiting lanes. */
   async start(): Promise<void> {
-    this.#parts.schedule.serve({ transports: this.#parts.kinds, endpoints: [] })
+    this.#parts.schedule.serve({ transports: this.#parts.kinds, endpoints: this.#endpoints })
     await this.#parts.schedule.start({ due: () => void this.#claimer.run(), lost: () => this.#lose() })
     this.#state = "running"
     this.#poller.start()
     this.#maintenance.start()
+    this.#relayExpiry.start()
     this.tasks.start()
   }
 
@@ -149,6 +155,22 @@ export class Engine {
   /** The `seq` of each of the endpoint's deliveries in flight; undefined when this process does not own the lane. */
   sending(endpointId: string): ReadonlySet<number> | undefined {
     return this.#lanes.get(endpointId)?.sending
+  }
+
+  /** The endpoints whose connections this process has: it alone claims their lanes. */
+  serve(endpoints: readonly string[]): void {
+    this.#endpoints = endpoints
+    if (this.#state === "running") this.#serve()
+  }
+
+  #serve(): void {
+    this.#parts.schedule.serve({ transports: this.#parts.kinds, endpoints: this.#endpoints })
+    void this.#claimer.run()
+  }
+
+  /** The connection of an endpoint came, went, or takes more. */
+  reachChanged(endpointId: string): void {
+    this.#lanes.get(endpointId)?.reachChanged()
   }
 
   /** Another process says that lanes may be due. */
@@ -206,6 +228,11 @@ export class Engine {
     return this.#maintenance.runOnce()
   }
 
+  /** Gives up deliveries to absent agents now. */
+  expireOnce(): Promise<void> {
+    return this.#relayExpiry.runOnce()
+  }
+
   #swept(): void {
     const { schedule, clock } = this.#parts
     if (schedule.hasWaiting(clock.now())) void this.#claimer.run()
@@ -239,6 +266,7 @@ export class Engine {
     this.#claimer.cancel()
     const polled = this.#poller.stop()
     this.#maintenance.stop()
+    this.#relayExpiry.stop()
     const deadline = this.#parts.clock.setTimer(deadlineMs, () => {
       this.#cutOff(deadlineMs)
       this.#deps.settlements.giveUp()
@@ -257,6 +285,7 @@ export class Engine {
     this.#claimer.cancel()
     void this.#poller.stop()
     this.#maintenance.stop()
+    this.#relayExpiry.stop()
     void this.tasks.stop()
     this.#parts.schedule.abandon()
     this.#deps.outage.stop()

@@ -15,6 +15,7 @@ const LIMITS: GateLimits = {
   breaker: false,
   budget: false,
   autoDisable: false,
+  reach: null,
 }
 const OPEN: LoadedGate = {
   deleted: false,

@@ -10,6 +10,7 @@ import { type Closed, closedBy, type GateUpdate, type LearnedGate, type LoadedGa
 import { type AttemptOutcome, briefError, isAttempt, isSuccess, type Outcome } from "../core/outcome.ts"
 import type { AutoDisablePolicy, BreakerPolicy, BudgetPolicy } from "../core/policy.ts"
 import { HEALTHY, type Protection } from "../core/protection.ts"
+import type { Reach } from "../transport/transport.ts"
 import { type ApplicationRates, Concurrency, RateWindow } from "./limits.ts"
 import { RecentAttempts } from "./recent-attempts.ts"
 
@@ -21,6 +22,8 @@ export interface GateLimits {
   readonly breaker: BreakerPolicy | false
   readonly budget: BudgetPolicy | false
   readonly autoDisable: AutoDisablePolicy | false
+  /** Of an endpoint whose transport is a connection; null: requests may always start. */
+  readonly reach: (() => Reach) | null
 }
 
 /** The probe of a half-open breaker; null for other requests. `interval`: the open interval that it ends; it decides no later one. */
@@ -141,6 +144,9 @@ export class LaneGate {
   mayStart(now: number, sending: number, limits: GateLimits): Closed | null {
     const closed = this.closed(now)
     if (closed !== null) return closed
+    const reach = limits.reach?.() ?? "open"
+    if (reach === "absent") return { reason: "agent", until: null }
+    if (reach === "busy") return { reason: "concurrency", until: null }
     if (this.#isHalfOpen(limits)) {
       if (this.#probe?.interval === this.#interval) return { reason: "probe", until: null }
     } else if (sending >= this.allowed(limits)) return { reason: "concurrency", until: null }

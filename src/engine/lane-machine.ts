@@ -22,6 +22,7 @@ export type LeaveReason =
   | "gives way"
   | "stopping"
   | "outcome lost"
+  | "unreachable"
 
 export type Phase =
   | { readonly kind: "working" }

@@ -125,6 +125,11 @@ export class LaneRun implements LaneListener {
     if (this.#phase.kind !== "resting") this.wake()
   }
 
+  /** The endpoint's agent came, went, or takes more. */
+  reachChanged(): void {
+    this.#step()
+  }
+
   /** Another worker owns the lane. Requests in flight run to their end; the store refuses their outcomes. */
   lose(): void {
     this.#enter({ kind: "ended" })
@@ -143,6 +148,11 @@ export class LaneRun implements LaneListener {
   readonly #step = (): void => {
     if (this.#phase.kind === "ended") return
     if (this.#deps.stopping() && this.#sender.queue.length > 0) this.#giveBackQueue()
+    // At once, also from rest: the agent may be connected to another process, which waits for the lane.
+    if (this.#lane.isUnreachable && this.#isBusyOrResting()) {
+      this.#giveBackQueue()
+      return this.#leave("unreachable")
+    }
     const blockedUntil = this.#sender.start()
     this.#tellPlace()
     const now = this.#deps.clock.now()
@@ -171,6 +181,10 @@ export class LaneRun implements LaneListener {
     }
   }
 
+  #isBusyOrResting(): boolean {
+    return this.#phase.kind === "working" || this.#phase.kind === "resting"
+  }
+
   #enter(phase: Phase): void {
     this.#phase = phase
     this.#tellPlace()
@@ -188,7 +202,7 @@ export class LaneRun implements LaneListener {
   }
 
   #leave(why: LeaveReason): void {
-    if (this.#phase.kind !== "working" && this.#phase.kind !== "resting") return
+    if (!this.#isBusyOrResting()) return
     this.#enter({ kind: "closing", why })
     const closed = () => {
       if (this.#phase.kind === "closing") this.#enter({ kind: "leaving", why })

@@ -201,6 +201,7 @@ export class LaneSender implements SettlementListener {
     const { change, attempt, gate } = pending.settlement
     const { clock, load, transport } = this.#deps
     try {
+      pending.tried.result?.settled?.(result === "applied" ? change.status : null)
       if (gate !== null && result !== "stale") this.#lane.gate.written(this.#claim.token, gate.revision)
       else if (gate !== null && !this.#listener.isEnded()) this.#lane.gate.unlearn()
       load.wrote(clock.now() - settledAt)

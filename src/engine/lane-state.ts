@@ -1,7 +1,9 @@
 /** An endpoint's state in this process, kept between two runs of its lane. */
 import type { Random } from "../core/backoff.ts"
 import { describe } from "../core/errors.ts"
+import { MOST_CREDIT } from "../core/relay-protocol.ts"
 import type { Endpoint, LaneWant } from "../store/store.ts"
+import type { Reach } from "../transport/transport.ts"
 import type { LaneDependencies } from "./lane-dependencies.ts"
 import { type GateLimits, LaneGate } from "./lane-gate.ts"
 import type { ApplicationRates } from "./limits.ts"
@@ -24,6 +26,7 @@ export class LaneState {
   #fetched = 0
   #ahead = 1
   #target: Target | null = null
+  #reach: (() => Reach) | null = null
   #limits: GateLimits
   targetError = ""
   /** The tenant of the endpoint; empty until the endpoint was read. */
@@ -49,9 +52,13 @@ export class LaneState {
   }
 
   /** If the endpoint's secrets or policy cannot be read, its deliveries are set back as faults of our own. */
-  retarget(endpoint: Endpoint | null, { target }: Pick<LaneDependencies, "target">): void {
+  retarget(
+    endpoint: Endpoint | null,
+    { target, transport }: Pick<LaneDependencies, "target" | "transport">,
+  ): void {
     if (endpoint === null) return
     this.orgId = endpoint.orgId
+    this.#reach = transport.reachOf(endpoint)
     try {
       this.target = target(endpoint)
     } catch (error) {
@@ -64,15 +71,22 @@ export class LaneState {
     return this.#target?.endpoint.ordered ?? false
   }
 
+  /** The endpoint's agent is not connected: another process may have its connection. */
+  get isUnreachable(): boolean {
+    return this.#reach?.() === "absent"
+  }
+
   get limits(): GateLimits {
     return this.#limits
   }
 
   #limitsOf(target: Target | null): GateLimits {
     const { ordered = false, concurrency, rateLimit = null, appRateLimit = null } = target?.endpoint ?? {}
-    const most = ordered ? 1 : (concurrency ?? this.#laneConcurrency)
+    const highest = this.#reach === null ? Number.POSITIVE_INFINITY : MOST_CREDIT
+    const most = ordered ? 1 : Math.min(concurrency ?? this.#laneConcurrency, highest)
     const { breaker = false, budget = false, autoDisable = false } = target?.policy ?? {}
-    return { appId: this.#appId, concurrency: most, rateLimit, appRateLimit, breaker, budget, autoDisable }
+    const rates = { appId: this.#appId, rateLimit, appRateLimit }
+    return { ...rates, concurrency: most, breaker, budget, autoDisable, reach: this.#reach }
   }
 
   /** Since when the endpoint's deliveries could be tried: neither an operator nor Posthorn held them. */

@@ -6,9 +6,10 @@ import { type HeaderPair, passedOn, readInbound } from "../core/inbound-request.
 import { type Policy, readPolicy } from "../core/policy.ts"
 import { isPreset, PRESETS } from "../core/presets.ts"
 import { parseSigningKey, type SigningKey, signatureHeader } from "../core/signature.ts"
+import { transportOf } from "../core/transport-kind.ts"
 import type { Vault } from "../core/vault.ts"
 import type { ClaimedDelivery, Endpoint } from "../store/store.ts"
-import type { OutboundRequest } from "../transport/transport.ts"
+import type { DeliveryHead, OutboundRequest } from "../transport/transport.ts"
 
 /** A signing secret; an old one signs beside the new one until it expires. */
 export interface StoredSecret {
@@ -40,12 +41,6 @@ export function policyOf(endpoint: Pick<Endpoint, "retryName" | "retryPolicy">, 
 
 const NO_HEADERS: readonly HeaderPair[] = []
 
-/** The part of a delivery that its request is made of. */
-type Sent = Pick<
-  ClaimedDelivery,
-  "id" | "messageId" | "eventType" | "contentType" | "attemptCount" | "receivedAt" | "inbound"
->
-
 export class Target {
   readonly endpoint: Endpoint
   readonly policy: Policy
@@ -73,12 +68,14 @@ export class Target {
     this.#secrets = signing.map(({ key, expiresAt }) => ({ signing: parseSigningKey(key), expiresAt }))
     this.#tls = tls ?? {}
     this.oauth = auth?.type === "oauth2" ? auth : null
-    this.#fixedHeaders = fixedHeaders(endpoint.headers, auth, userAgent, this.sendsTraceparent)
+    // An agent passes a webhook on as it came: defaults of ours would replace the provider's headers.
+    const defaults = transportOf(endpoint.url) === "http" ? { "user-agent": userAgent, accept: "*/*" } : {}
+    this.#fixedHeaders = fixedHeaders(endpoint.headers, auth, defaults, this.sendsTraceparent)
   }
 
   /** Signed anew for each attempt, over the exact bytes; a retry has the same id and the same idempotency key. */
   request(
-    delivery: Sent,
+    delivery: DeliveryHead & Pick<ClaimedDelivery, "messageId" | "contentType">,
     payload: Bytes,
     clock: Clock,
     token: string | null,
@@ -90,7 +87,7 @@ export class Target {
     const keys = this.#secrets
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > wallMs)
       .map(({ signing }) => signing)
-    const { id, messageId, eventType, contentType, attemptCount, receivedAt, inbound } = delivery
+    const { messageId, contentType, inbound } = delivery
     const signature = signatureHeader(keys, messageId, timestampSeconds, payload)
     return {
       endpointId: this.endpoint.id,
@@ -105,14 +102,7 @@ export class Target {
         authorization: token === null ? null : `Bearer ${token}`,
         traceparent,
         passedOn: inbound === null ? NO_HEADERS : this.#passedOn(inbound),
-        delivery: {
-          id,
-          attempt: attemptCount + 1,
-          eventType,
-          receivedAt,
-          inbound,
-          ordered: this.endpoint.ordered,
-        },
+        delivery,
       },
       body: payload,
       timeoutMs,
@@ -134,7 +124,7 @@ export class Target {
 function fixedHeaders(
   own: Endpoint["headers"],
   auth: Auth | null,
-  userAgent: string,
+  defaults: { readonly [name: string]: string },
   sendsTraceparent: boolean,
 ): { readonly [name: string]: string } {
   const replaced = ["content-type"]
@@ -142,9 +132,8 @@ function fixedHeaders(
   if (sendsTraceparent) replaced.push("traceparent")
   const kept = Object.entries(own).filter(([name]) => !replaced.includes(name.toLowerCase()))
   const names = new Set(kept.map(([name]) => name.toLowerCase()))
-  const defaults = Object.entries({ "user-agent": userAgent, accept: "*/*" })
   return {
-    ...Object.fromEntries([...defaults.filter(([name]) => !names.has(name)), ...kept]),
+    ...Object.fromEntries([...Object.entries(defaults).filter(([name]) => !names.has(name)), ...kept]),
     ...(auth === null || auth.type === "oauth2" ? {} : { authorization: authorization(auth) }),
   }
 }

@@ -8,6 +8,8 @@ export type Note =
   | { readonly kind: "changed"; readonly endpointId: string; readonly appId: string }
   | { readonly kind: "recall"; readonly endpointId?: string; readonly appId?: string }
   | { readonly kind: "tasks" }
+  /** The sender has a new connection of an agent: older ones in other processes end. */
+  | { readonly kind: "agent"; readonly appId: string; readonly agent: string; readonly epoch: number }
   /** The sender has just started: processes that listen to events answer `listening`. */
   | { readonly kind: "asking" }
   /** The sender listens to events: the others pass theirs on for some seconds. */
@@ -52,6 +54,10 @@ export function toNote(value: unknown): Note | null {
       return value as Note
     case "changed":
       return isText(note!.endpointId) && isText(note!.appId) ? (value as Note) : null
+    case "agent":
+      return isText(note!.appId) && isText(note!.agent) && typeof note!.epoch === "number"
+        ? (value as Note)
+        : null
     case "recall":
       return isTextOrNone(note!.endpointId) && isTextOrNone(note!.appId) ? (value as Note) : null
     case "events": {

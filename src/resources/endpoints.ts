@@ -1,8 +1,11 @@
 /** Endpoints: where webhooks go, and how. */
+
+import type { ClientTls } from "../core/auth.ts"
 import { reset as resetBreaker, tripped } from "../core/breaker.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { MOST_HEADERS, refuseUnknown, requireHeaders, requireObject, wholeNumber } from "../core/input.ts"
 import { wants } from "../core/match.ts"
+import { isShadow } from "../core/org.ts"
 import type { Policy } from "../core/policy.ts"
 import { HEALTHY } from "../core/protection.ts"
 import { encodeSecret, parseSigningKey, verificationKeyOf } from "../core/signature.ts"
@@ -17,6 +20,7 @@ import { breakerEvent } from "../observe/endpoint-events.ts"
 import type { EndpointEvent } from "../observe/event-stream.ts"
 import { endpointNotDisabled } from "../store/refusals.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
+import { agentNameOf } from "../transport/relay/relay.ts"
 import {
   discardAndEnable,
   type EnableInput,
@@ -116,6 +120,7 @@ export class Endpoints {
     const now = clock.now()
     const id = ids.make("ep", now)
     await vetUrls(this.#context, parsed)
+    this.#checkAgentUrl(patch.url, tls)
     const signing = [{ key: input.secret ?? this.#newSecret(), expiresAt: null }]
     const endpoint: Row = {
       id,
@@ -154,6 +159,7 @@ export class Endpoints {
       () => store.createEndpoint(endpoint).then(() => endpoint),
       () => store.getEndpoint(application.id, id),
     )
+    await this.#expectAgent(created)
     this.#emit("endpoint.created", created)
     return this.#show(created)
   }
@@ -199,6 +205,7 @@ export class Endpoints {
     const { secret } = input
     const before = await requireEndpoint(this.#context, app, endpoint)
     await vetUrls(this.#context, parsed)
+    this.#checkAgentUrl(patch.url ?? before.url, credentials.tls ?? null)
     if (before.disabled && patch.disabled === false) await refuseWhileDiscarding(this.#context, before.id)
     if (secret === undefined && Object.keys(credentials).length === 0) return this.#change(before, patch)
     return readAndSave(async () => {
@@ -397,8 +404,25 @@ export class Endpoints {
     const row = await (ifVersion === undefined
       ? store.updateEndpoint(id, patch, clock.now())
       : store.updateEndpointIfVersion(id, patch, clock.now(), ifVersion))
+    if (row.url !== before.url) await this.#expectAgent(row)
     this.#changed(before, row)
     return this.#show(row)
+  }
+
+  #checkAgentUrl(url: string, tls: ClientTls | null): void {
+    if (agentNameOf(url) === null) return
+    // The agent makes the connection.
+    if (tls !== null) throw invalid("tls", "cannot be set for an endpoint with a relay:// URL")
+    if (isShadow(this.#context.orgId))
+      throw invalid("url", "must be an http:// or https:// address: operational webhooks do not go to agents")
+  }
+
+  /** An agent that is connected serves the endpoint from now on; one that is not is listed. */
+  async #expectAgent({ id, appId, orgId, url }: Row): Promise<void> {
+    const agent = agentNameOf(url)
+    if (agent === null) return
+    await this.#context.presence.expected({ orgId, appId }, agent)
+    this.#context.endpointChanged(id, appId)
   }
 
   #changed(before: Row, row: Row): void {

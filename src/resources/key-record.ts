@@ -1,9 +1,7 @@
 /** An API key as it is stored, and its public fields. */
+import type { KeyScope } from "../core/key-scope.ts"
 import type { Entry } from "../store/store.ts"
 import { date } from "./resource-context.ts"
-
-/** `read`: reads all data of the tenant, or of one application. */
-export type KeyScope = "admin" | "application" | "read"
 
 /** Svix's names for the rights of a portal's key. */
 export const CAPABILITIES = [
@@ -22,6 +20,8 @@ export interface KeyRecord {
   readonly appId: string | null
   /** Null: all. */
   readonly capabilities: readonly Capability[] | null
+  /** Of an agent's key: the only endpoints that it serves; null or absent: all of its application. */
+  readonly endpointIds?: readonly string[] | null
   readonly featureFlags: readonly string[]
   readonly sessionId: string | null
   /** SHA-256 of the secret. */
@@ -33,7 +33,8 @@ export interface KeyRecord {
 
 type Times = "expiresAt" | "revokedAt" | "lastUsedAt"
 
-export interface Key extends Omit<KeyRecord, "digest" | Times> {
+export interface Key extends Omit<KeyRecord, "digest" | "endpointIds" | Times> {
+  readonly endpointIds: readonly string[] | null
   /** The public part of the token. */
   readonly id: string
   readonly expiresAt: Date | null
@@ -66,10 +67,11 @@ export function changed(entry: Omit<Entry, "body" | "expiresAt">, record: KeyRec
 }
 
 export function showKey(entry: Entry): Key {
-  const { digest: _digest, expiresAt, revokedAt, lastUsedAt, ...record } = recordOf(entry)
+  const { digest: _digest, expiresAt, revokedAt, lastUsedAt, endpointIds = null, ...record } = recordOf(entry)
   return {
     id: entry.name,
     ...record,
+    endpointIds,
     expiresAt: date(expiresAt),
     revokedAt: date(revokedAt),
     lastUsedAt: date(lastUsedAt),

@@ -11,7 +11,7 @@ import { byName, type Listing, listing, type PageInput } from "./paging.ts"
 import { type ResourceContext, requireApplication, requireFound } from "./resource-context.ts"
 
 export type { KeyInput } from "./key-input.ts"
-export { CAPABILITIES, type Capability, type Key, type KeyScope } from "./key-record.ts"
+export { CAPABILITIES, type Capability, type Key } from "./key-record.ts"
 
 export interface NewKey extends Key {
   /** Shown only here. */

@@ -11,6 +11,7 @@ import { policyOf } from "../engine/target.ts"
 import type { EventSink } from "../observe/event-stream.ts"
 import type { Instruments } from "../observe/instruments.ts"
 import type { Tracing } from "../observe/tracing.ts"
+import type { Presence } from "../relay/presence.ts"
 import type { Receiver } from "../sources/receiver.ts"
 import type { Application, Delivery, Endpoint, Store } from "../store/store.ts"
 import type { TransportRouter } from "../transport/router.ts"
@@ -35,6 +36,8 @@ export interface ResourceContext {
   readonly router: Pick<TransportRouter, "schemes" | "urlProblem">
   /** Takes in the requests to sources, of all tenants. */
   readonly receiver: Receiver
+  /** Which agents are connected, in any process. */
+  readonly presence: Presence
   /** The next four tell this process's engine, if it delivers, and the other processes. */
   wake(lanes: readonly Woken[]): void
   endpointChanged(endpointId: string, appId: string): void

@@ -42,12 +42,16 @@ export class HttpTransport implements SchemeTransport {
           "a header has a forbidden character in its name or value",
         ),
       )
-    if (this.#isClosed) return Promise.resolve(withoutResponse({ kind: "interrupted" }, "closed"))
+    if (this.#isClosed) return Promise.resolve(withoutResponse({ kind: "interrupted" }, INTERRUPTED.message))
     const connection = this.#pools.borrow(request, target.origin)
     const { promise, resolve } = Promise.withResolvers<TransportResult>()
     const inFlight = new RequestInFlight(request.timeoutMs, this.#deadlines, connection, span, resolve)
     connection.request(head, request.body, inFlight)
     return promise
+  }
+
+  reachOf(): null {
+    return null
   }
 
   forget(endpointId: string): void {

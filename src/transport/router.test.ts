@@ -15,6 +15,10 @@ function fake(name: string, schemes: readonly string[], calls: string[]): Scheme
       record(url)
       return { detail: name } as TransportResult
     },
+    reachOf:
+      ({ id }) =>
+      () =>
+        id === name ? "busy" : "open",
     forget: (endpointId) => record(`forgets ${endpointId}`),
     interrupt: () => 1,
     close: async () => record("closes"),

@@ -3,12 +3,19 @@ import { fullAddress } from "../core/input.ts"
 import { transportOf } from "../core/transport-kind.ts"
 import type { AttemptSpan } from "../observe/tracing.ts"
 import { forbidden } from "./result.ts"
-import type { OutboundRequest, SchemeTransport, Transport, TransportResult } from "./transport.ts"
+import type {
+  EndpointAddress,
+  OutboundRequest,
+  Reach,
+  SchemeTransport,
+  Transport,
+  TransportResult,
+} from "./transport.ts"
 
 export class TransportRouter implements Transport {
   /** The schemes that a caller's URL may have: those of all transports that are not internal. */
   readonly schemes: readonly string[]
-  /** Of all transports, as `transportOf` names them: the lanes that a worker with this router can serve. */
+  /** Of all transports that are not bound to a process, as `transportOf` names them: the lanes that any worker with this router can serve. */
   readonly kinds: readonly string[]
   readonly #transports: readonly SchemeTransport[]
   readonly #byScheme: ReadonlyMap<string, SchemeTransport>
@@ -19,7 +26,8 @@ export class TransportRouter implements Transport {
       transports.flatMap((transport) => transport.schemes.map((scheme) => [scheme, transport] as const)),
     )
     this.schemes = transports.filter(({ isInternal }) => !isInternal).flatMap(({ schemes }) => schemes)
-    this.kinds = [...new Set([...this.#byScheme.keys()].map(transportOf))]
+    const unbound = transports.filter(({ isBound }) => !isBound).flatMap(({ schemes }) => schemes)
+    this.kinds = [...new Set(unbound.map(transportOf))]
   }
 
   /** Why requests cannot go to this URL, as a sentence that follows the name of the field, or null. */
@@ -31,6 +39,10 @@ export class TransportRouter implements Transport {
 
   send(request: OutboundRequest, span?: AttemptSpan | null): Promise<TransportResult> {
     return this.#transportFor(request.url)?.send(request, span) ?? Promise.resolve(forbidden(request.url))
+  }
+
+  reachOf(endpoint: EndpointAddress): (() => Reach) | null {
+    return this.#transportFor(endpoint.url)?.reachOf(endpoint) ?? null
   }
 
   /** All transports: an endpoint whose URL changed may have connections of its former scheme. */

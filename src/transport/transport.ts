@@ -3,6 +3,7 @@ import type { ClientTls } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { HeaderPair } from "../core/inbound-request.ts"
 import type { AttemptOutcome } from "../core/outcome.ts"
+import type { DeliveryStatus } from "../core/settle.ts"
 import type { AttemptSpan } from "../observe/tracing.ts"
 
 export interface OutboundRequest {
@@ -39,15 +40,16 @@ export interface WebhookHead {
 /** For a transport that passes the delivery on as a whole, with the request that a source took in. */
 export interface DeliveryHead {
   readonly id: string
-  /** The number of this attempt; 1 for the first. */
-  readonly attempt: number
+  /** Finished attempts before this one. */
+  readonly attemptCount: number
   readonly eventType: string
   readonly receivedAt: number
   /** As `core/inbound-request.ts` writes it; null for a message that no source took in. */
   readonly inbound: string | null
-  /** The endpoint gets its deliveries in order, one at a time. */
-  readonly ordered: boolean
 }
+
+/** Whether a request may start now. `absent`: the endpoint's agent is not connected. `busy`: the agent takes no more at once. */
+export type Reach = "open" | "busy" | "absent"
 
 export interface TransportResult {
   readonly outcome: AttemptOutcome | { readonly kind: "interrupted" }
@@ -57,17 +59,26 @@ export interface TransportResult {
   readonly responseTruncated: boolean
   /** For the operator's log only; a tenant sees the outcome's cause. */
   readonly detail: string | null
+  /** Called when the outcome is written. Null: it did not count, since somebody else had changed the delivery. */
+  readonly settled?: (status: DeliveryStatus | null) => void
 }
 
 /** What the engine uses. */
 export interface Transport {
   /** Never rejects because of a receiver; a rejection is a fault of our own. `span` is told of the request's phases. */
   send(request: OutboundRequest, span?: AttemptSpan | null): Promise<TransportResult>
+  /** Null: requests to this endpoint may always start. */
+  reachOf(endpoint: EndpointAddress): (() => Reach) | null
   /** Drops the connections of an endpoint that was changed or deleted. */
   forget(endpointId: string): void
   /** Cuts off the requests in flight and returns their number; their sends end as `interrupted`. */
   interrupt(): number
   close(): Promise<void>
+}
+
+export interface EndpointAddress {
+  readonly id: string
+  readonly url: string
 }
 
 /** A transport that the router can choose. */
@@ -76,6 +87,8 @@ export interface SchemeTransport extends Transport {
   readonly schemes: readonly string[]
   /** Only endpoints that Posthorn makes for itself have these schemes; they are refused from every caller. */
   readonly isInternal?: true
+  /** Only the process that has an endpoint's connection can serve its lane: lanes are claimed by endpoint, not by transport. */
+  readonly isBound?: true
   /** Why requests cannot go to this URL, as a sentence that follows the name of the field, or null. */
   urlProblem(url: string): Promise<string | null>
 }

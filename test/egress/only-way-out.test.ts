@@ -20,6 +20,7 @@ const ALLOWED: { readonly [path: string]: { readonly [what: string]: string } } 
   "src/api/openapi.ts": { fastify: "describes routes", "@fastify/swagger": "writes the document" },
   "src/api/openapi-import/yaml.ts": { child_process: "runs the YAML parser with limits" },
   "src/api/openapi-import/yaml-process.ts": { yaml: "reads a text, in a process of its own" },
+  "src/api/relay-socket.ts": { ws: "upgrades connections that agents open" },
   "src/api/compile-schema.ts": { ajv: "compares values with schemas that we wrote" },
   "src/resources/json-schema.ts": {
     ajv: "compares schemas of event types with the meta-schema; it loads nothing",

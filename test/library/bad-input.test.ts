@@ -113,12 +113,12 @@ describe("an endpoint", () => {
   })
 
   test.each([
-    [true, "url must be a full http:// or https:// address"],
-    [false, "url must be a full https:// address"],
+    [true, "url must be a full http://, https:// or relay:// address"],
+    [false, "url must be a full https:// or relay:// address"],
   ])("with a URL of another scheme is refused with the schemes that are known (http %s)", async (http, refusal) => {
     const { posthorn } = await Harness.start({ egress: { http } })
     await posthorn.applications.create({ uid: "acme", name: "Acme" })
-    await expect(posthorn.endpoints.create("acme", { url: "relay://agent" })).rejects.toThrow(refusal)
+    await expect(posthorn.endpoints.create("acme", { url: "sqs://queue" })).rejects.toThrow(refusal)
   })
 })
 

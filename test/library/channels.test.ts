@@ -232,11 +232,7 @@ test("no caller can give an endpoint the URL of a channel", async () => {
   const { endpoints, alertChannels } = harness.posthorn
   const id = await harness.endpoint()
   await alertChannels.put("hook", { kind: "webhook", url: harness.receiver.url("/hook") })
-  const refused = {
-    code: "invalid_input",
-    field: "url",
-    message: "url must be a full http:// or https:// address",
-  }
+  const refused = { code: "invalid_input", field: "url", message: expect.stringContaining("address") }
   for (const url of ["notify:hook", "NOTIFY:hook", " notify:hook", "notify://hook"]) {
     await expect(endpoints.create("acme", { url })).rejects.toMatchObject(refused)
     await expect(endpoints.update("acme", id, { url })).rejects.toMatchObject(refused)

@@ -117,6 +117,7 @@ test("a refusal is no failure of the store, and an attempt that ends in a fault 
   const instruments = new Recorder()
   const transport = {
     send: () => Promise.reject(new Error("a mistake of ours")),
+    reachOf: () => null,
     forget: () => {},
     interrupt: () => 0,
     close: async () => {},

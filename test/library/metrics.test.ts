@@ -109,7 +109,13 @@ test("queued retries that a timeout leaves without budget are counted as put off
     outcome: { kind: "failure", cause: "timeout" },
     ...{ responseStatus: null, responseBody: null, responseTruncated: false, detail: null },
   } as const
-  const transport = { send: async () => timeout, forget() {}, interrupt: () => 0, close: async () => {} }
+  const transport = {
+    send: async () => timeout,
+    reachOf: () => null,
+    forget() {},
+    interrupt: () => 0,
+    close: async () => {},
+  }
   const budget = { tokens: 10, retry: 1, timeout: 10, success: 1, perMinute: 0.1 }
   const harness = await Harness.start({
     metrics: true,

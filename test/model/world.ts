@@ -202,6 +202,7 @@ export class World {
           underWay.add(interrupt)
         })
       },
+      reachOf: () => null,
       forget() {},
       interrupt: () => {
         const all = [...underWay]

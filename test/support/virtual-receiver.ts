@@ -62,6 +62,10 @@ export class VirtualReceiver implements Transport {
     return resultOf(answer)
   }
 
+  reachOf(): null {
+    return null
+  }
+
   forget(): void {}
 
   interrupt(): number {

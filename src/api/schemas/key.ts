@@ -1,4 +1,5 @@
 /** Schemas of keys and portal access. */
+import { KEY_SCOPES } from "../../core/key-scope.ts"
 import { CAPABILITIES } from "../../resources/keys.ts"
 import { type Static, Timestamp, Type } from "../schema.ts"
 import { ApplicationIn } from "./application.ts"
@@ -12,7 +13,7 @@ const FeatureFlags = Type.Array(Flag, {
   description: "The event types behind a flag that its holder sees.",
 })
 const SessionId = Type.String({ minLength: 1, maxLength: 64, pattern: "^[a-zA-Z0-9@_-]+$" })
-const Scope = Type.Enum(["admin", "application", "read"])
+const Scope = Type.Enum(KEY_SCOPES as unknown as string[])
 export const WEEK_SECONDS = 7 * 86_400
 
 export const AppPortalAccessIn = Type.Named(
@@ -92,11 +93,22 @@ export const KeyIn = Type.Named(
         Type.String({
           minLength: 1,
           maxLength: 256,
-          description: "By id or uid. Required for an application's key; narrows a reading one.",
+          description:
+            "By id or uid. Required for the key of an application or an agent; narrows a reading one.",
         }),
       ),
     ),
     capabilities: Type.Optional(Capabilities),
+    endpointIds: Type.Optional(
+      Type.Nullable(
+        Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+          minItems: 1,
+          maxItems: 100,
+          description:
+            "For an agent's key: the only endpoints that it serves, by id or uid. Without it, all endpoints of the application that name the agent.",
+        }),
+      ),
+    ),
     featureFlags: Type.Optional(FeatureFlags),
     sessionId: Type.Optional(Type.Nullable(SessionId)),
     expiresAt: Type.Optional(Type.Nullable(Timestamp)),
@@ -109,6 +121,11 @@ const key = {
   scope: Scope,
   appId: Type.Nullable(Type.String()),
   capabilities: Type.Nullable(Type.Array(Capability, { description: "Null for all." })),
+  endpointIds: Type.Nullable(
+    Type.Array(Type.String(), {
+      description: "The only endpoints that an agent's key serves; null for all.",
+    }),
+  ),
   featureFlags: Type.Array(Type.String()),
   sessionId: Type.Nullable(Type.String()),
   expiresAt: Type.Nullable(Timestamp),

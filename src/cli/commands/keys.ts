@@ -1,5 +1,6 @@
 /** `posthorn keys`: API keys. */
 import type { KeyOut } from "../../api/schemas/key.ts"
+import { KEY_SCOPES } from "../../core/key-scope.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
@@ -40,10 +41,17 @@ export const command: Group = {
       summary: "create a key; it is printed this once",
       args: [{ name: "name", about: "what it is for" }],
       flags: {
-        scope: choice(["admin", "application", "read"], "what it may do: everything, one application, look", {
+        scope: choice(KEY_SCOPES, "what it may do: everything, one application, look, connect an agent", {
           field: "scope",
         }),
         app: text("APP", "the one application that it reaches, by id or uid", { field: "appId" }),
+        endpoint: texts(
+          "ENDPOINT",
+          "an endpoint that an agent's key serves; by default all that name the agent",
+          {
+            field: "endpointIds",
+          },
+        ),
         capability: texts("CAPABILITY", "all that an application's key may do, such as ManageEndpoint", {
           field: "capabilities",
         }),
@@ -55,10 +63,11 @@ export const command: Group = {
         "posthorn keys create deploy --scope admin --expires 30d",
         "posthorn keys create acme --scope application --app acme",
         "posthorn keys create dashboard --scope read",
+        "posthorn keys create hub --scope agent --app acme",
       ],
       absentStore: ({ app }) => (app === undefined ? "create" : "refuse"),
       async run({ api, out, args, flags, fields }) {
-        if (flags.scope === undefined) throw new UsageError("--scope is missing: admin, application or read")
+        if (flags.scope === undefined) throw new UsageError(`--scope is missing: ${KEY_SCOPES.join(", ")}`)
         const made = await api.post<{ readonly token: string }>("/key", { name: args.name, ...fields })
         out.say(made, made.token)
       },

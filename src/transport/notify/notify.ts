@@ -86,6 +86,10 @@ export class NotifyTransport implements SchemeTransport {
     }
   }
 
+  reachOf(): null {
+    return null
+  }
+
   /** The HTTP transport is told by the router. */
   forget(): void {}
 

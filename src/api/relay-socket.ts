@@ -1,0 +1,144 @@
+/** The WebSocket of agents, `/api/v1/relay`: checks the key before the upgrade, then gives the connection to the hub. */
+import type { IncomingMessage } from "node:http"
+import type { Duplex } from "node:stream"
+import { type WebSocket, WebSocketServer } from "ws"
+import { CLOSE, MOST_AGENT_FRAME_BYTES, RELAY_PATH, RELAY_PROTOCOL } from "../core/relay-protocol.ts"
+import type { Logger } from "../observe/log.ts"
+import type { Posthorn } from "../posthorn.ts"
+import type { AgentSocket } from "../relay/agent-hub.ts"
+import { type Identify, isStillValid } from "./auth.ts"
+import type { Caller } from "./caller.ts"
+import { ApiError, errorResponse, logFailure } from "./errors.ts"
+import { requestId } from "./logging.ts"
+
+interface RelaySocketParts {
+  readonly posthorn: Posthorn
+  readonly identify: Identify
+  readonly logger: Logger
+  isClosing(): boolean
+}
+
+/** Limit of connections that are open or being opened. */
+const MOST_CONNECTIONS = 10_000
+/** How long a closed socket may take to answer the close frame. */
+const CLOSE_TIMEOUT_MS = 5000
+
+const SERVER_OPTIONS = {
+  noServer: true,
+  clientTracking: false,
+  maxPayload: MOST_AGENT_FRAME_BYTES,
+  // A fragmented frame takes no more memory than a whole one.
+  maxFragments: 64,
+  perMessageDeflate: false,
+  closeTimeout: CLOSE_TIMEOUT_MS,
+  handleProtocols: () => RELAY_PROTOCOL,
+}
+
+/** For Node's option `shouldUpgradeCallback`: requests for other upgrades, such as Java's to HTTP/2, are answered as plain HTTP/1.1. */
+export function isRelayUpgrade({ url, headers }: IncomingMessage): boolean {
+  return url?.split("?", 1)[0] === RELAY_PATH && headers.upgrade?.toLowerCase() === "websocket"
+}
+
+/** The listener of the server's `upgrade` event. */
+export function relaySocket(parts: RelaySocketParts) {
+  const server = new WebSocketServer(SERVER_OPTIONS)
+  let connections = 0
+  return async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    const id = requestId(request)
+    // A reset while the key is checked.
+    socket.on("error", () => socket.destroy())
+    try {
+      if (connections >= MOST_CONNECTIONS)
+        throw ApiError.of(503, "overloaded", "too many agents are connected; try again", 5)
+      const caller = await admit(parts, request)
+      if (socket.destroyed) return
+      connections++
+      socket.once("close", () => connections--)
+      server.handleUpgrade(request, socket, head, (client) => accept(parts, request, client, caller))
+    } catch (error) {
+      const refusal = errorResponse(error, { id, params: {}, query: {}, body: undefined })
+      logFailure(error, refusal, parts.logger.child({ requestId: id }))
+      refuse(socket, refusal)
+    }
+  }
+}
+
+async function admit({ posthorn, identify, isClosing }: RelaySocketParts, request: IncomingMessage) {
+  if (isClosing()) throw ApiError.of(503, "closing", "the server is stopping; try again", 1)
+  const caller = await identify(request.headers.authorization)
+  if (caller.access !== "agent" || caller.appId === null)
+    throw ApiError.of(
+      403,
+      "insufficient access",
+      "this key is not an agent's: create one with posthorn keys create NAME --scope agent --app APP",
+    )
+  if (posthorn.agentHub === null)
+    throw ApiError.of(
+      409,
+      "relay_elsewhere",
+      "this process does not deliver, and on SQLite only the process that delivers can hold agents: connect to its server",
+    )
+  const protocols = request.headers["sec-websocket-protocol"]?.split(",").map((one) => one.trim()) ?? []
+  if (!protocols.includes(RELAY_PROTOCOL))
+    throw ApiError.of(400, "generic_error", `the subprotocol must be ${RELAY_PROTOCOL}`)
+  return caller
+}
+
+function accept(
+  { posthorn, identify }: RelaySocketParts,
+  { headers }: IncomingMessage,
+  client: WebSocket,
+  caller: Caller,
+): void {
+  const session = posthorn.agentHub!.connect(new ClientSocket(client), {
+    orgId: caller.orgId,
+    appId: caller.appId!,
+    endpointIds: caller.endpointIds,
+    isStillValid: () => isStillValid(identify, headers.authorization),
+  })
+  client.on("message", (data, isBinary) => {
+    if (isBinary) session.end(CLOSE.binary, "frames must be text")
+    else session.read(String(data))
+  })
+  client.on("ping", () => session.pinged())
+  client.on("pong", () => session.heard())
+  // An error of the protocol, such as a frame that is too large. The socket closes itself with its code.
+  client.on("error", () => {})
+  client.on("close", (code) => session.end(CLOSE.done, `the agent closed the connection with ${code}`))
+}
+
+class ClientSocket implements AgentSocket {
+  readonly #client: WebSocket
+
+  constructor(client: WebSocket) {
+    this.#client = client
+  }
+
+  get bufferedBytes(): number {
+    return this.#client.bufferedAmount
+  }
+
+  send(text: string, sent?: () => void): void {
+    this.#client.send(text, sent)
+  }
+
+  ping(): void {
+    this.#client.ping()
+  }
+
+  close(code: number, reason: string): void {
+    this.#client.close(code, reason)
+  }
+}
+
+function refuse(socket: Duplex, { status, body, retryAfterSeconds }: ApiError): void {
+  const text = JSON.stringify(body)
+  const headers = [
+    `HTTP/1.1 ${status} Refused`,
+    "Connection: close",
+    "Content-Type: application/json; charset=utf-8",
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    ...(retryAfterSeconds === null ? [] : [`Retry-After: ${retryAfterSeconds}`]),
+  ]
+  socket.end(`${headers.join("\r\n")}\r\n\r\n${text}`)
+}

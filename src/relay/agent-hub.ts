@@ -1,0 +1,252 @@
+/**
+ * The agents that are connected to this process: binds their endpoints to their connections, so that this process alone claims those lanes,
+ * and lets the newest connection of an agent replace the older ones, in this process and in others.
+ */
+import type { Clock, Timer } from "../core/clock.ts"
+import { CLOSE, type HelloFrame } from "../core/relay-protocol.ts"
+import type { Woken } from "../engine/engine.ts"
+import type { Logger } from "../observe/log.ts"
+import type { Store } from "../store/store.ts"
+import { AgentSession, type AgentSocket } from "../transport/relay/agent-session.ts"
+import { type RelayTransport, relayUrl } from "../transport/relay/relay.ts"
+import { entryNameOf } from "./agent-record.ts"
+import { type AgentOwner, LEASE_MS, type Presence } from "./presence.ts"
+
+export type { AgentSocket } from "../transport/relay/agent-session.ts"
+
+/** The engine, as far as agents concern it. */
+export interface LaneServer {
+  serve(endpoints: readonly string[]): void
+  wake(lanes: readonly Woken[]): void
+  reachChanged(endpointId: string): void
+}
+
+/** The key with which an agent has come. */
+export interface AgentAccess extends AgentOwner {
+  /** The only endpoints that the key reaches; null: all of its application. */
+  readonly endpointIds: readonly string[] | null
+  /** Whether the key is still good. Rejects when the store cannot say. */
+  isStillValid(): Promise<boolean>
+}
+
+export interface AgentHubParts {
+  readonly store: Pick<Store, "listEndpoints">
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly transport: RelayTransport
+  readonly presence: Presence
+  newToken(): string
+  /** Starts the engine of a process that does not deliver otherwise. */
+  laneServer(): Promise<LaneServer>
+  /** Tells the other processes of a new connection. */
+  announce(appId: string, agent: string, epoch: number): void
+}
+
+interface Connected {
+  readonly session: AgentSession
+  readonly access: AgentAccess
+  readonly agent: string
+  readonly epoch: number
+  endpoints: readonly string[]
+}
+
+/** A lost note, a revoked key, or an endpoint that another program changed takes effect within this time. */
+const CHECK_MS = 30_000
+const RENEW_MS = LEASE_MS / 4
+const PAGE = 250
+const REPLACED = "a newer connection of this agent replaced this one"
+
+export class AgentHub {
+  readonly #parts: AgentHubParts
+  readonly #greeting = new Map<AgentSession, AgentAccess>()
+  /** Every session that was greeted, until it ends. */
+  readonly #agents = new Map<AgentSession, Connected>()
+  /** The newest session of each agent, by the name of its entry. */
+  readonly #newest = new Map<string, Connected>()
+  readonly #writing = new Set<Promise<void>>()
+  #lanes: LaneServer | null = null
+  #timers: Timer[] = []
+  #isClosed = false
+
+  constructor(parts: AgentHubParts) {
+    this.#parts = parts
+  }
+
+  /** The agents that are connected to this process, and their events in flight. */
+  get counts(): { readonly agents: number; readonly inFlight: number } {
+    const sessions = [...this.#agents.keys()]
+    return { agents: sessions.length, inFlight: sessions.reduce((sum, one) => sum + one.inFlight, 0) }
+  }
+
+  /** Takes a connection whose key was checked. */
+  connect(socket: AgentSocket, access: AgentAccess): AgentSession {
+    const { clock, newToken } = this.#parts
+    const session = new AgentSession(socket, clock, newToken, {
+      greeted: (one, hello) => void this.#greeted(one, hello),
+      reachChanged: (one) => this.#reachChanged(one),
+      ended: (one, reason) => this.#ended(one, reason),
+    })
+    this.#greeting.set(session, access)
+    if (this.#isClosed) session.end(CLOSE.goingAway, "the server stops")
+    return session
+  }
+
+  async #greeted(session: AgentSession, { agent, version }: HelloFrame): Promise<void> {
+    const access = this.#greeting.get(session)!
+    const { presence, announce, laneServer, logger } = this.#parts
+    try {
+      this.#lanes ??= await laneServer()
+      if (this.#timers.length === 0) await this.#begin()
+      const epoch = await presence.connected(access, agent, version)
+      const connected: Connected = { session, access, agent, epoch, endpoints: [] }
+      this.#greeting.delete(session)
+      this.#agents.set(session, connected)
+      if (session.isEnded) return this.#ended(session, "it left before it was welcomed")
+      announce(access.appId, agent, epoch)
+      const before = this.#newest.get(nameOf(connected))
+      if ((before?.epoch ?? 0) > epoch) return session.end(CLOSE.replaced, REPLACED)
+      this.#newest.set(nameOf(connected), connected)
+      // The older one may be half open, and nobody would notice for 45 seconds.
+      before?.session.end(CLOSE.replaced, REPLACED)
+      session.welcome({ session: `${presence.holder}.${epoch}`, epoch })
+      logger.info(about(connected), "An agent is connected")
+      await this.#bind(connected)
+    } catch (error) {
+      logger.warn({ err: error, agent, app_id: access.appId }, "An agent could not be connected")
+      session.end(CLOSE.unavailable, "the server cannot take the agent now")
+    }
+  }
+
+  /** Finds the agent's endpoints, and serves their lanes. */
+  async #bind(connected: Connected): Promise<void> {
+    const { session, access, agent } = connected
+    const { appId, endpointIds } = access
+    const { store, transport, clock } = this.#parts
+    const page = { limit: PAGE, order: "ascending", from: null, back: false } as const
+    const rows = await store.listEndpoints({ appId, url: relayUrl(agent) }, page)
+    if (session.isEnded) return
+    const found = rows.map(({ id }) => id).filter((id) => endpointIds?.includes(id) ?? true)
+    const added = found.filter((id) => transport.sessionOf(id) !== session)
+    const removed = connected.endpoints.filter((id) => !found.includes(id))
+    connected.endpoints = found
+    for (const id of added) transport.bind(id, session)
+    if (added.length + removed.length > 0) this.#serve(removed, session)
+    const now = clock.now()
+    this.#lanes!.wake(added.map((endpointId) => ({ endpointId, appId, dueAt: now, transport: "relay" })))
+  }
+
+  /** The lanes of the endpoints that this session lost go back at once: the agent may be connected to another process. */
+  #serve(lost: readonly string[], session: AgentSession): void {
+    const { transport } = this.#parts
+    const own = lost.filter((id) => transport.sessionOf(id) === session)
+    for (const id of own) transport.unbind(id)
+    this.#lanes?.serve(transport.endpoints)
+    for (const id of own) this.#lanes?.reachChanged(id)
+  }
+
+  #reachChanged(session: AgentSession): void {
+    for (const id of this.#agents.get(session)?.endpoints ?? []) this.#lanes?.reachChanged(id)
+  }
+
+  #ended(session: AgentSession, reason: string): void {
+    this.#greeting.delete(session)
+    const connected = this.#agents.get(session)
+    if (connected === undefined) return
+    const { presence, logger } = this.#parts
+    const { access, agent, epoch, endpoints } = connected
+    this.#agents.delete(session)
+    if (this.#newest.get(nameOf(connected)) === connected) this.#newest.delete(nameOf(connected))
+    this.#serve(endpoints, session)
+    logger.info({ ...about(connected), reason }, "An agent is disconnected")
+    const write = presence.disconnected(access, agent, epoch).catch((error) => {
+      logger.warn(
+        { err: error, ...about(connected) },
+        "The end of an agent's connection could not be written",
+      )
+    })
+    this.#writing.add(write)
+    void write.finally(() => this.#writing.delete(write))
+  }
+
+  /** Another process has a newer connection of this agent. */
+  heardOf(appId: string, agent: string, epoch: number): void {
+    const ours = this.#newest.get(entryNameOf(appId, agent))
+    if (ours !== undefined && ours.epoch < epoch) ours.session.end(CLOSE.replaced, REPLACED)
+  }
+
+  /** An endpoint of this application was created, changed or deleted. */
+  endpointChanged(appId: string): void {
+    for (const one of this.#agents.values()) if (one.access.appId === appId) void this.#bindAgain(one)
+  }
+
+  async #bindAgain(connected: Connected): Promise<void> {
+    try {
+      await this.#bind(connected)
+    } catch (error) {
+      this.#parts.logger.warn({ err: error, ...about(connected) }, "An agent's endpoints could not be read")
+    }
+  }
+
+  async #begin(): Promise<void> {
+    await this.#renew()
+    if (this.#timers.length > 0 || this.#isClosed) return
+    this.#timers = [
+      this.#every(RENEW_MS, 0, () => this.#renew()),
+      this.#every(CHECK_MS, 1, () => this.checkOnce()),
+    ]
+  }
+
+  /** Runs again when the run before has ended. */
+  #every(intervalMs: number, place: number, run: () => Promise<void>): Timer {
+    const { clock, logger } = this.#parts
+    return clock.setTimer(intervalMs, () => {
+      run()
+        .catch((error) => logger.warn({ err: error }, "Agents could not be checked; trying again"))
+        .finally(() => {
+          if (!this.#isClosed) this.#timers[place] = this.#every(intervalMs, place, run)
+        })
+    })
+  }
+
+  #renew(): Promise<void> {
+    const busy = [...this.#newest].filter(([, { session }]) => session.inFlight > 0)
+    return this.#parts.presence.renew(
+      Object.fromEntries(busy.map(([name, { session }]) => [name, session.inFlight])),
+    )
+  }
+
+  /** Ends connections whose key was revoked or that were replaced, and reads the endpoints again. */
+  async checkOnce(): Promise<void> {
+    for (const connected of [...this.#agents.values()]) {
+      const { session, access, agent, epoch } = connected
+      if (!(await access.isStillValid())) session.end(CLOSE.badKey, "the key was revoked or has expired")
+      else if ((await this.#parts.presence.epochOf(access, agent)) > epoch)
+        session.end(CLOSE.replaced, REPLACED)
+      else await this.#bind(connected)
+    }
+  }
+
+  /** Asks every agent to leave. Their events in flight go on. */
+  drain(): void {
+    this.#isClosed = true
+    for (const timer of this.#timers) timer.cancel()
+    for (const session of this.#greeting.keys()) session.end(CLOSE.goingAway, "the server stops")
+    for (const session of [...this.#agents.keys()]) session.drain()
+  }
+
+  /** Call it when the engine has stopped. */
+  async close(): Promise<void> {
+    this.drain()
+    for (const session of [...this.#agents.keys()]) session.end(CLOSE.goingAway, "the server stops")
+    await Promise.all(this.#writing)
+    if (this.#lanes !== null) await this.#parts.presence.endLease().catch(() => {})
+  }
+}
+
+function nameOf({ access, agent }: Connected): string {
+  return entryNameOf(access.appId, agent)
+}
+
+function about({ access, agent, epoch }: Connected) {
+  return { agent, app_id: access.appId, epoch }
+}

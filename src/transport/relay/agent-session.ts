@@ -1,0 +1,296 @@
+/** The server's end of an agent's connection: sends events, waits for their acknowledgements, and notices when the agent is gone. */
+import { BoundedCache } from "../../core/bounded-cache.ts"
+import type { Clock, Timer } from "../../core/clock.ts"
+import {
+  type AckFrame,
+  CLOSE,
+  DEAD_MS,
+  type EventFrame,
+  HEARTBEAT_MS,
+  HELLO_MS,
+  type HelloFrame,
+  MOST_WORKING_MS,
+  type ServerFrame,
+  type WelcomeFrame,
+} from "../../core/relay-protocol.ts"
+import { INTERRUPTED, withoutResponse } from "../result.ts"
+import type { Reach, TransportResult } from "../transport.ts"
+import { acknowledged } from "./acknowledged.ts"
+import { parseAgentFrame } from "./agent-frames.ts"
+
+/** The socket, as far as a session needs it. */
+export interface AgentSocket {
+  /** Bytes that the network has not taken yet. */
+  readonly bufferedBytes: number
+  /** `sent` is called when the network has taken the frame. */
+  send(text: string, sent?: () => void): void
+  ping(): void
+  /** Ends at once if the other side does not answer. */
+  close(code: number, reason: string): void
+}
+
+export interface SessionListener {
+  /** The agent says who it is; answer with `welcome`, or close the session. */
+  greeted(session: AgentSession, hello: HelloFrame): void
+  /** The agent takes more events, or none. */
+  reachChanged(session: AgentSession): void
+  /** Called once. */
+  ended(session: AgentSession, reason: string): void
+}
+
+interface InFlight {
+  readonly id: string
+  readonly attempt: number
+  readonly token: string
+  readonly startedAtMs: number
+  readonly timeoutMs: number
+  timer: Timer
+  resolve(result: TransportResult): void
+}
+
+/** An event as the transport makes it; the session adds the token. */
+export type NewEvent = Omit<EventFrame, "kind" | "token" | "deadline"> & Pick<EventFrame, "body">
+
+/** `closing`: no more events are sent; those in flight go on. */
+type State = "greeting" | "welcomed" | "closing" | "ended"
+
+/** With this many bytes waiting for the network, no further event is started. */
+const MOST_BUFFERED_BYTES = 1_048_576
+/** Ended events whose late acknowledgements are recognised. */
+const MOST_PAST = 1000
+/** Frames without a use that an agent may send in a window of time: late acknowledgements, unknown kinds, `credit`, `working`, pings. */
+const MOST_NOISE = 300
+const NOISE_WINDOW_MS = 10_000
+
+export class AgentSession {
+  readonly connectedAt: number
+  readonly #socket: AgentSocket
+  readonly #clock: Clock
+  readonly #newToken: () => string
+  readonly #listener: SessionListener
+  readonly #inFlight = new Map<string, InFlight>()
+  /** Tokens of events that are not in flight any more, with their ids. */
+  readonly #past = new BoundedCache<string, string>(MOST_PAST)
+  #state: State = "greeting"
+  #credit = 0
+  /** Acknowledged events whose outcomes are not written yet. */
+  #unsettled = 0
+  #isBufferFull = false
+  #heardAtMs: number
+  #noise = 0
+  #noiseSinceMs: number
+  #timer: Timer
+
+  constructor(socket: AgentSocket, clock: Clock, newToken: () => string, listener: SessionListener) {
+    this.#socket = socket
+    this.#clock = clock
+    this.#newToken = newToken
+    this.#listener = listener
+    this.connectedAt = clock.now()
+    this.#heardAtMs = clock.elapsedMs()
+    this.#noiseSinceMs = this.#heardAtMs
+    this.#timer = clock.setTimer(HELLO_MS, () => this.end(CLOSE.silent, "no hello within 10 seconds"))
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size
+  }
+
+  get reach(): Reach {
+    if (this.#state !== "welcomed") return "absent"
+    const isFull = this.#socket.bufferedBytes >= MOST_BUFFERED_BYTES
+    if (isFull) this.#isBufferFull = true
+    return isFull || this.#inFlight.size >= this.#credit ? "busy" : "open"
+  }
+
+  get isEnded(): boolean {
+    return this.#state === "ended"
+  }
+
+  welcome(welcome: Omit<WelcomeFrame, "kind" | "heartbeat">): void {
+    if (this.#state !== "greeting") return
+    this.#state = "welcomed"
+    this.#send({ kind: "welcome", ...welcome, heartbeat: HEARTBEAT_MS / 1000 })
+    this.#beat()
+  }
+
+  /** The result is `interrupted` if the connection ends before the acknowledgement. */
+  deliver(event: NewEvent, timeoutMs: number): Promise<TransportResult> {
+    if (this.#state !== "welcomed") return Promise.resolve(cutOff("the agent is not connected"))
+    const { promise, resolve } = Promise.withResolvers<TransportResult>()
+    const token = this.#newToken()
+    const { id, attempt } = event
+    const startedAtMs = this.#clock.elapsedMs()
+    const timer = this.#clock.setTimer(timeoutMs, () => this.#timedOut(inFlight))
+    const inFlight: InFlight = { id, attempt, token, startedAtMs, timeoutMs, timer, resolve }
+    this.#inFlight.set(id, inFlight)
+    this.#send({ ...event, kind: "event", token, deadline: timeoutMs } as EventFrame, () => this.#drained())
+    return promise
+  }
+
+  /** A text message came in. */
+  read(text: string): void {
+    this.heard()
+    if (this.#state === "ended") return
+    const parsed = parseAgentFrame(text)
+    if (parsed.kind === "bad") return this.end(CLOSE.badFrame, parsed.problem)
+    if (parsed.kind === "unknown") {
+      const detail = `this server does not know the kind "${parsed.name}"`
+      if (!this.#isFlood()) this.#send({ kind: "error", code: "unknown_kind", detail, id: null })
+      return
+    }
+    const { frame } = parsed
+    if ((frame.kind === "hello") !== (this.#state === "greeting"))
+      return this.end(CLOSE.badFrame, "the first frame, and no other one, must be hello")
+    switch (frame.kind) {
+      case "hello":
+        this.#credit = frame.credit
+        return this.#listener.greeted(this, frame)
+      case "ack":
+        return this.#acknowledged(frame)
+      case "working":
+        return this.#isFlood() ? undefined : this.#extend(frame.id, frame.token)
+      case "credit":
+        if (this.#isFlood()) return
+        this.#credit = frame.n
+        return this.#listener.reachChanged(this)
+      case "drain":
+        return this.close()
+      default:
+        return frame satisfies never
+    }
+  }
+
+  /** A ping of the agent's; the socket answers it. */
+  pinged(): void {
+    this.heard()
+    this.#isFlood()
+  }
+
+  heard(): void {
+    this.#heardAtMs = this.#clock.elapsedMs()
+  }
+
+  /** Sends no more events. The connection ends when those in flight are settled. */
+  close(): void {
+    if (this.#state !== "welcomed") return
+    this.#state = "closing"
+    this.#listener.reachChanged(this)
+    this.#endIfDone()
+  }
+
+  /** Asks the agent to leave: this server stops. */
+  drain(): void {
+    if (this.#state !== "welcomed") return
+    this.#send({ kind: "drain" })
+    this.close()
+  }
+
+  /** Cuts off the events in flight, and returns their number. */
+  interrupt(): number {
+    const all = [...this.#inFlight.values()]
+    for (const one of all) this.#take(one)?.resolve(cutOff(INTERRUPTED.message))
+    return all.length
+  }
+
+  end(code: number, reason: string): void {
+    if (this.#state === "ended") return
+    this.#state = "ended"
+    this.#timer.cancel()
+    for (const one of [...this.#inFlight.values()])
+      this.#take(one)?.resolve(cutOff("the agent's connection ended"))
+    // A close frame holds 123 bytes.
+    this.#socket.close(code, Buffer.from(reason).subarray(0, 120).toString("utf8"))
+    this.#listener.ended(this, reason)
+  }
+
+  #acknowledged(ack: AckFrame): void {
+    const { id, attempt, token } = ack
+    const inFlight = this.#inFlight.get(id)
+    if (inFlight?.token !== token || inFlight.attempt !== attempt) {
+      if (this.#past.get(token) !== id)
+        return this.end(CLOSE.foreignEvent, "ack of an event that this connection was not sent")
+      if (this.#isFlood()) return
+      const detail = "the event is not in flight any more: its deadline passed, or it was acknowledged before"
+      return this.#send({ kind: "error", code: "late", detail, id })
+    }
+    this.#take(inFlight)
+    this.#unsettled++
+    inFlight.resolve({
+      ...acknowledged(ack),
+      settled: (status) => {
+        this.#unsettled--
+        this.#send({ kind: "settled", id, attempt, status })
+        this.#endIfDone()
+      },
+    })
+    this.#listener.reachChanged(this)
+  }
+
+  #extend(id: string, token: string): void {
+    const inFlight = this.#inFlight.get(id)
+    if (inFlight?.token !== token) return
+    const leftMs = inFlight.startedAtMs + MOST_WORKING_MS - this.#clock.elapsedMs()
+    inFlight.timer.cancel()
+    inFlight.timer = this.#clock.setTimer(Math.max(0, Math.min(inFlight.timeoutMs, leftMs)), () =>
+      this.#timedOut(inFlight),
+    )
+  }
+
+  #timedOut(inFlight: InFlight): void {
+    const outcome = { kind: "failure", cause: "timeout" } as const
+    this.#take(inFlight)?.resolve(withoutResponse(outcome, "the agent did not acknowledge in time"))
+    this.#listener.reachChanged(this)
+    this.#endIfDone()
+  }
+
+  #take(inFlight: InFlight): InFlight | null {
+    if (this.#inFlight.get(inFlight.id) !== inFlight) return null
+    this.#inFlight.delete(inFlight.id)
+    this.#past.set(inFlight.token, inFlight.id)
+    inFlight.timer.cancel()
+    return inFlight
+  }
+
+  #endIfDone(): void {
+    if (this.#state === "closing" && this.#inFlight.size + this.#unsettled === 0)
+      this.end(CLOSE.done, "all events are settled")
+  }
+
+  /** The network took a frame: lanes may wait for that. */
+  #drained(): void {
+    if (!this.#isBufferFull || this.#socket.bufferedBytes >= MOST_BUFFERED_BYTES) return
+    this.#isBufferFull = false
+    if (this.#state === "welcomed") this.#listener.reachChanged(this)
+  }
+
+  #beat(): void {
+    this.#timer.cancel()
+    if (this.#state === "ended") return
+    const silentMs = this.#clock.elapsedMs() - this.#heardAtMs
+    if (silentMs >= DEAD_MS) return this.end(CLOSE.silent, "the agent did not answer for 45 seconds")
+    this.#socket.ping()
+    const nextMs = Math.min(HEARTBEAT_MS, DEAD_MS - silentMs)
+    this.#timer = this.#clock.setTimer(nextMs, () => this.#beat())
+  }
+
+  /** True: the connection was closed. */
+  #isFlood(): boolean {
+    const now = this.#clock.elapsedMs()
+    if (now - this.#noiseSinceMs >= NOISE_WINDOW_MS) {
+      this.#noiseSinceMs = now
+      this.#noise = 0
+    }
+    if (++this.#noise <= MOST_NOISE) return false
+    this.end(CLOSE.flood, `more than ${MOST_NOISE} frames without a use in 10 seconds`)
+    return true
+  }
+
+  #send(frame: ServerFrame, sent?: () => void): void {
+    if (this.#state !== "ended") this.#socket.send(JSON.stringify(frame), sent)
+  }
+}
+
+function cutOff(detail: string): TransportResult {
+  return withoutResponse({ kind: "interrupted" }, detail)
+}
