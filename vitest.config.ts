@@ -8,7 +8,7 @@ const ENGINE = "test/{acceptance,kill,model}/**/*.test.ts"
 const OUTAGES = [
   "test/engine/{breaker,budget,failing,outages,own-outage}.test.ts",
   "test/library/enabling.test.ts",
-  "test/faults/23-all-down.test.ts",
+  "test/faults/{23-all-down,27-relay}.test.ts",
 ]
 /** Tests of the library and the server run on every store. */
 const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
