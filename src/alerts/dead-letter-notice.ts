@@ -15,9 +15,11 @@ export interface NoticeState {
   readonly at: number
 }
 
-/** A channel is told of deaths from the moment that it is first seen. */
+/** A channel is told of deaths from the moment that it is put, or if that was not saved, first seen. */
+export const newNotices = (dead: number, now: number): NoticeState => ({ counted: dead, since: now, at: 0 })
+
 export function countedBy(state: NoticeState | undefined, dead: number, now: number): NoticeState {
-  if (state === undefined) return { counted: dead, since: now, at: 0 }
+  if (state === undefined) return newNotices(dead, now)
   // The monitor's count begins again when its memory was lost.
   return dead < state.counted ? skipTo(state, dead, now) : state
 }

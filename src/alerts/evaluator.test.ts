@@ -207,6 +207,25 @@ test("a flood of dead letters makes a notice at once and then one in five minute
   expect([counts[0], counts.reduce((a, b) => a + b)]).toEqual([1, 10_000])
 })
 
+test("a channel that is put while an evaluation runs keeps the count of its put", async () => {
+  const { ledger, process, evaluate, alerts, disk, clock } = await site()
+  const one = process()
+  const channels = [{ name: "late", deadLetters: true }]
+  ledger.channels = async () => []
+  disk.onRead = async () => {
+    const read = await alerts.readBoard()
+    const late = { counted: 3, since: clock.now(), at: 0 }
+    await alerts.saveBoard({ ...read.value, notices: { late } }, read)
+  }
+  await evaluate(one, {}, { dead: 4 })
+  ledger.channels = async () => channels
+  await evaluate(one, {}, { dead: 4 })
+  expect(ledger.kinds).toEqual(["dead-letter dead_letters"])
+  ledger.channels = async () => []
+  for (let i = 0; i < 20; i++) await evaluate(one, {}, { dead: 4 })
+  expect((await alerts.readBoard()).value.notices).toEqual({})
+})
+
 test("a channel without dead letters, and a rule that is switched off, get no notice, also not later", async () => {
   const { ledger, process, evaluate, alerts } = await site()
   const one = process()

@@ -14,7 +14,15 @@ import { readAndSave } from "../resources/optimistic.ts"
 import { advance, endAll, forget } from "./alert-state.ts"
 import type { AlertStore, Read } from "./alert-store.ts"
 import type { Board } from "./board.ts"
-import { countedBy, type DeadSource, DeathReader, deathsDue, noticeOf, skipTo } from "./dead-letter-notice.ts"
+import {
+  countedBy,
+  type DeadSource,
+  DeathReader,
+  deathsDue,
+  type NoticeState,
+  noticeOf,
+  skipTo,
+} from "./dead-letter-notice.ts"
 import { endingOf, evaluate, isComplete, type StoredRuleId } from "./evaluate.ts"
 import type { LocalAlerts, Surroundings } from "./local-alerts.ts"
 import type { Notifier } from "./notifier.ts"
@@ -42,6 +50,8 @@ export type FiringCounts = { readonly [rule in RuleId]?: number }
 
 /** Details of alerts change with every evaluation. They alone are written at most this often. */
 const REFRESH_MS = 60_000
+/** An evaluation takes less. */
+const NEW_CHANNEL_MS = 300_000
 
 const STORED_RULES = RULE_IDS.filter((id) => definitionOf(id).kind === "stored") as StoredRuleId[]
 
@@ -209,7 +219,9 @@ export class AlertEvaluator implements MonitorListener {
     const { enabled, severity, channels: wanted, thresholds } = rules["dead-letter"]
     const isSilenced = silenceOf(silences, { rule: "dead-letter", subject: "" }, now) !== undefined
     const channels: { [name: string]: ChannelUse } = { ...uses }
-    const notices: { [name: string]: Board["notices"][string] } = {}
+    // A channel may have been put after the channels were read.
+    const isNew = ([, { since }]: [string, NoticeState]) => now - since < NEW_CHANNEL_MS
+    const notices = Object.fromEntries(Object.entries(board.notices).filter(isNew))
     const outgoing: Outgoing[] = []
     const reader = new DeathReader(this.#parts.store)
     for (const { name, deadLetters } of known) {

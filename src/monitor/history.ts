@@ -20,11 +20,12 @@ export interface Sample {
 export interface History {
   /** The oldest first. */
   readonly samples: readonly Sample[]
-  /** All deliveries that were given up since the first sample. It never goes down. */
+  /** All deliveries that were given up since the hour before the first sample. It never goes down. */
   readonly dead: number
 }
 
 export const NO_HISTORY: History = { samples: [], dead: 0 }
+const NOTHING: Sample = { at: 0, hours: [] }
 
 /** How long samples are kept, and the longest window that can be asked for. */
 export const LONGEST_WINDOW_MS = 600_000
@@ -59,7 +60,7 @@ export function withSample({ samples, dead }: History, sample: Sample): History 
   const oldestAt = sample.at - LONGEST_WINDOW_MS - 2 * APART_MS
   return {
     samples: [...kept.filter(({ at }) => at >= oldestAt && at < sample.at), sample],
-    dead: dead + (newest === undefined ? 0 : difference(newest, sample).dead),
+    dead: dead + difference(newest ?? NOTHING, sample).dead,
   }
 }
 

@@ -2,10 +2,10 @@
  * Watches the whole store for metrics and alerts. Every process that delivers runs a monitor; the one with the lease, the leader, takes a
  * snapshot at each interval, and the others only look whether the lease is free.
  */
-import { firstHourOf } from "../core/attempt-window.ts"
 import type { Timer } from "../core/clock.ts"
 import type { Logger } from "../observe/log.ts"
 import type { HealthContext } from "../resources/endpoint-health.ts"
+import { readSums } from "./deaths.ts"
 import { type History, toSample, withSample } from "./history.ts"
 import { type Found, MonitorLease } from "./lease.ts"
 import { type Snapshot, takeSnapshot } from "./snapshot.ts"
@@ -155,8 +155,7 @@ export class Monitor {
 
   #survey() {
     const { store, clock } = this.#parts
-    const filter = { since: firstHourOf(clock.now(), 1), withShadows: false }
-    return Promise.all([takeSnapshot(this.#parts), store.sumRollups(filter, ["hour", "attemptNumber"])])
+    return Promise.all([takeSnapshot(this.#parts), readSums(store, clock.now())])
   }
 
   #pauseMs(): number {

@@ -15,8 +15,6 @@ const NEVER = 1e9
 async function site(options: HarnessOptions = {}) {
   const harness = await Harness.start({ monitorIntervalMs: NEVER, ...options })
   await harness.posthorn.alertChannels.put("ops", { kind: "webhook", url: harness.receiver.url("/ops") })
-  // A channel is told of deaths from the moment that it is first seen.
-  await harness.posthorn.monitor!.runOnce()
   return harness
 }
 
@@ -110,6 +108,35 @@ test("a dead letter notifies, with its reason and last error", async () => {
   await evaluate(harness, 30)
   await harness.quiet()
   expect(harness.receiver.to("/ops")).toHaveLength(1)
+})
+
+test("a channel that is put later gets notices of the deaths since then, also of those before an evaluation", async () => {
+  const harness = await site()
+  await harness.endpoint({ retry: { delays: [1], maxAttempts: 1, breaker: false } }, "/bad")
+  harness.receiver.always("/bad", 500)
+  const die = async (sofar: number, count: number) => {
+    for (let i = 0; i < count; i++) await harness.send()
+    await harness.published("delivery.dead", sofar + count)
+    await harness.quiet()
+  }
+  const put = (name: string) =>
+    harness.posthorn.alertChannels.put(name, { kind: "webhook", url: harness.receiver.url(`/${name}`) })
+  const summaries = async (path: string) =>
+    (await harness.receiver.arrived(path, 1)).map(({ body }) => JSON.parse(body.toString()).data.summary)
+  await die(0, 3)
+  await evaluate(harness)
+  await die(3, 2)
+  await put("late")
+  await die(5, 1)
+  await evaluate(harness)
+  expect(await summaries("/late")).toEqual(["Dead letters: 1 delivery was given up"])
+  // A name that was used before begins anew.
+  await harness.posthorn.alertChannels.delete("late")
+  await die(6, 4)
+  await put("late")
+  await evaluate(harness, 25)
+  await harness.quiet()
+  expect(await summaries("/late")).toHaveLength(1)
 })
 
 test("a notice is about the deaths since the last one, not about an older and larger group", async () => {
@@ -259,6 +286,7 @@ test("a channel that fails causes no notification about itself", async () => {
 test("a store that fails is notified without it", async () => {
   const store = new FailingStore()
   const harness = await site({ wrapStore: (real) => store.wrap(real) })
+  await evaluate(harness)
   store.isBroken = true
   await evaluate(harness, 6)
   expect(inShort(await told(harness, 1))).toEqual(["alert.firing store-unavailable"])
@@ -274,6 +302,7 @@ test("two deployments have different keys for their alerts about the store, whic
   const key = async (encryptionKey: string, times: number) => {
     const store = new FailingStore()
     const harness = await site({ encryptionKey, wrapStore: (real) => store.wrap(real) })
+    await evaluate(harness)
     const keys = new Set<string>()
     for (let i = 1; i <= times; i++) {
       store.isBroken = true
@@ -297,6 +326,7 @@ test("the alert about a store that fails can be read and acknowledged meanwhile"
   const harness = await site({ wrapStore: (real) => store.wrap(real) })
   const { alerts } = harness.posthorn
   const unavailable = { code: "store_unavailable" }
+  await evaluate(harness)
   store.isBroken = true
   await expect(alerts.list()).rejects.toMatchObject(unavailable)
   await evaluate(harness, 6)

@@ -2,12 +2,15 @@
 import { isDeepStrictEqual } from "node:util"
 import { hasCode, invalid, notFound } from "../../core/errors.ts"
 import { requireObject } from "../../core/input.ts"
+import { countDeaths } from "../../monitor/deaths.ts"
 import type { Endpoints, RotateInput } from "../../resources/endpoints.ts"
 import { readAndSave } from "../../resources/optimistic.ts"
 import { byName, type Listing, listing, type PageInput } from "../../resources/paging.ts"
 import { date, type ResourceContext, requireFound } from "../../resources/resource-context.ts"
 import type { Entry } from "../../store/store.ts"
 import { NOTIFY_SCHEME } from "../../transport/notify/notify.ts"
+import { AlertStore } from "../alert-store.ts"
+import { newNotices } from "../dead-letter-notice.ts"
 import type { Notification } from "../notification.ts"
 import { type AlertChannel, type AlertChannelInput, type ChannelSettings, targetOf } from "./channel.ts"
 import { type ChannelNotifier, NOTIFICATION_APP } from "./channel-notifier.ts"
@@ -131,7 +134,19 @@ export class AlertChannels {
       const before = await stored.find(name)
       await this.#putEndpoint(name, settings, before)
       if (before !== null && isDeepStrictEqual(before.settings, settings)) return { ...before, settings }
+      if (before === null) await this.#beginNotices(name)
       return stored.save(name, settings, before)
+    })
+  }
+
+  /** Deliveries that die before the next evaluation belong into the first notice. */
+  async #beginNotices(name: string): Promise<void> {
+    const { store, clock } = this.#context
+    const alertStore = new AlertStore(store, clock)
+    const begun = newNotices(await countDeaths(store, clock.now()), clock.now())
+    await readAndSave(async () => {
+      const read = await alertStore.readBoard()
+      await alertStore.saveBoard({ ...read.value, notices: { ...read.value.notices, [name]: begun } }, read)
     })
   }
 
