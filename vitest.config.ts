@@ -12,7 +12,7 @@ const OUTAGES = [
 ]
 /** Tests of the library and the server run on every store. */
 const LIBRARY = "test/{api/sdk,engine,library}/**/*.test.ts"
-const SERVER = "test/api/{matrix,idempotency}.test.ts"
+const SERVER = "test/api/{matrix,idempotency,inbound}.test.ts"
 /** Test files share the modules of their worker: loading them for each file takes a second and more on a small machine. */
 const common = { testTimeout: 30_000, hookTimeout: 30_000, isolate: false }
 const plugins = [bundledStoreThread()]

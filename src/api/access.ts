@@ -77,7 +77,7 @@ export function requireScope(
 
 /** For a request that needs more than its route does. */
 export function requireCapability(caller: Caller, capability: Capability): void {
-  if (!has(caller, capability)) throw refused(`this key lacks ${capability}`)
+  if (!hasCapability(caller, capability)) throw refused(`this key lacks ${capability}`)
 }
 
 async function requireOwn(
@@ -102,7 +102,7 @@ export function refuseOperatorFields({ appId }: Caller, body: object): void {
     throw refused("only a key of the whole organization can set the URL of an agent")
 }
 
-function has({ capabilities }: Caller, needed: Capability): boolean {
+export function hasCapability({ capabilities }: Caller, needed: Capability): boolean {
   if (capabilities === null) return true
   return [needed, ...(INCLUDED_IN[needed] ?? [])].some((one) => capabilities.includes(one))
 }

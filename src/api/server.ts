@@ -1,4 +1,5 @@
 /** The HTTP server: Fastify with its hooks and routes. */
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import fastify, { type FastifyBaseLogger } from "fastify"
 import type { Logger } from "../observe/log.ts"
@@ -10,6 +11,7 @@ import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import { allowBrowsers } from "./cors.ts"
 import { ApiError, ENVELOPE_BYTES, handleError, sendError } from "./errors.ts"
 import { registerIdempotency } from "./idempotency.ts"
+import { inboundListener } from "./inbound-listener.ts"
 import type { TokenReader } from "./jwt.ts"
 import { RequestLog, requestId, sendRequestId } from "./logging.ts"
 import { messageListener } from "./message-listener.ts"
@@ -19,6 +21,7 @@ import { relaySocket } from "./relay-socket.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
 import { messageRoutes } from "./routes/messages.ts"
+import { sourceRoutes } from "./routes/sources.ts"
 import { connectionOptions, TIMEOUTS, type Timeouts } from "./timeouts.ts"
 import { refuseUnsupported } from "./unsupported.ts"
 import { loadCompiler, validatorCompiler } from "./validation.ts"
@@ -36,17 +39,20 @@ export interface ServerSettings {
   readonly readToken?: TokenReader | null
   /** Limit of bytes of concurrent bodies; 64 MiB, or four of the largest. */
   readonly maxBodyBytes?: number
-  readonly timeouts?: Timeouts
+  readonly timeouts?: Partial<Timeouts>
   /** For tests. */
   readonly routes?: readonly Routes[]
 }
+
+/** Answers a request and returns true, or leaves it to the others. */
+type Listener = (request: IncomingMessage, response: ServerResponse) => boolean
 
 const LONGEST_NAME = 256
 const IDLE_CHECK_MS = 100
 
 /** Does not listen yet: call `listen`, or `inject` requests. Closing the server closes Posthorn after the requests in flight. */
 export function createServer(posthorn: Posthorn, settings: ServerSettings): Api {
-  const timeouts = settings.timeouts ?? TIMEOUTS
+  const timeouts = { ...TIMEOUTS, ...settings.timeouts }
   const bodyLimit = settings.maxPayloadBytes + ENVELOPE_BYTES
   const requestLog = new RequestLog(posthorn.context.instruments)
   const app: Api = fastify({
@@ -101,20 +107,19 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     isStillValid: ({ headers }) => isStillValid(identify, headers.authorization),
   }
   const routes = settings.routes ?? ROUTES
-  if (routes.includes(messageRoutes)) {
-    const answers = messageListener({
-      posthorn,
-      identify,
-      admission,
-      isClosing,
-      bodyLimit,
-      logger: settings.logger,
-    })
-    app.server.removeAllListeners("request").on("request", (request, response) => {
-      if (!answers(request, response)) app.routing(request, response)
-    })
+  const { logger } = settings
+  const listeners: Listener[] = []
+  if (routes.includes(sourceRoutes)) {
+    const bodyMs = timeouts.inboundBodyMs
+    listeners.push(inboundListener({ posthorn, admission, logger, bodyMs, isClosing }))
   }
-  app.server.on("upgrade", relaySocket({ posthorn, identify, logger: settings.logger, isClosing }))
+  if (routes.includes(messageRoutes))
+    listeners.push(messageListener({ posthorn, identify, admission, isClosing, bodyLimit, logger }))
+  if (listeners.length > 0)
+    app.server.removeAllListeners("request").on("request", (request, response) => {
+      if (!listeners.some((answers) => answers(request, response))) app.routing(request, response)
+    })
+  app.server.on("upgrade", relaySocket({ posthorn, identify, logger, isClosing }))
   void app.register(
     async (api) => {
       for (const register of routes) register(api as Api, context)

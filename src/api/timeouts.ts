@@ -10,9 +10,16 @@ export interface Timeouts {
   readonly requestMs: number
   /** For each step of its processing. */
   readonly handlerMs: number
+  /** From the headers of a request to a source to the end of its body. */
+  readonly inboundBodyMs: number
 }
 
-export const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 30_000, handlerMs: 30_000 }
+export const TIMEOUTS: Timeouts = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  handlerMs: 30_000,
+  inboundBodyMs: 10_000,
+}
 
 /** Idle time of a connection between two requests. */
 const KEEP_ALIVE_MS = 72_000
@@ -28,7 +35,7 @@ const ANSWERS: { readonly [code: string]: readonly [number, string, string, stri
 }
 const MALFORMED = [400, "Bad Request", "generic_error", "the request is not valid HTTP"] as const
 
-export function connectionOptions({ headersMs, requestMs }: Timeouts) {
+export function connectionOptions({ headersMs, requestMs }: Pick<Timeouts, "headersMs" | "requestMs">) {
   return {
     http: {
       headersTimeout: headersMs,

@@ -1,86 +1,12 @@
 /** `POST …/msg` as the listener of `node:http` answers it, and what it leaves to Fastify. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { once } from "node:events"
-import type { Server } from "node:http"
-import { type AddressInfo, connect, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
 import type { Routes } from "../../src/api/context.ts"
 import { ROUTES } from "../../src/api/routes/all.ts"
 import type { Store } from "../../src/store/store.ts"
+import { type RawAnswer, RawClient, until } from "./support/raw-client.ts"
 import { ApiServer, type ApiServerOptions } from "./support/server.ts"
-
-interface Answer {
-  readonly status: number
-  readonly reason: string
-  readonly headers: { readonly [name: string]: string }
-  readonly text: string
-}
-
-/** A client that writes what it is told to, in as many pieces, and reads answers one after the other. */
-class RawClient {
-  readonly socket: Socket
-  /** The server's end of it. */
-  readonly peer: Promise<Socket>
-  #written = 0
-  #received = ""
-  #hasEnded = false
-
-  constructor(server: Server) {
-    const { port } = server.address() as AddressInfo
-    this.socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
-    this.peer = once(server, "connection").then(([peer]) => peer as Socket)
-    this.socket.setNoDelay(true).setEncoding("latin1")
-    this.socket.on("data", (text: string) => {
-      this.#received += text
-    })
-    this.socket
-      .on("error", () => {})
-      .on("end", () => {
-        this.#hasEnded = true
-      })
-    onTestFinished(() => void this.socket.destroy())
-  }
-
-  /** Each is read by itself: the next is written when it was. */
-  async write(...pieces: readonly string[]): Promise<void> {
-    const peer = await this.peer
-    for (const piece of pieces) {
-      this.socket.write(piece, "latin1")
-      this.#written += piece.length
-      await until(() => peer.bytesRead >= this.#written || peer.destroyed)
-    }
-  }
-
-  async answer(): Promise<Answer> {
-    for (;;) {
-      const end = this.#received.indexOf("\r\n\r\n")
-      const [first = "", ...lines] = this.#received.slice(0, end).split("\r\n")
-      const pairs = lines.map((line) => line.split(/: (.*)/s, 2) as [string, string])
-      const headers = Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
-      const to = end + 4 + Number(headers["content-length"])
-      if (end !== -1 && this.#received.length >= to) {
-        const text = this.#received.slice(end + 4, to)
-        this.#received = this.#received.slice(to)
-        const [, status, ...reason] = first.split(" ")
-        return { status: Number(status), reason: reason.join(" "), headers, text }
-      }
-      if (this.#hasEnded) throw new Error(`the server ended the connection after "${this.#received}"`)
-      await Promise.race([once(this.socket, "data"), once(this.socket, "end")])
-    }
-  }
-
-  /** The bytes after the last answer, when the server has closed the connection. */
-  async rest(): Promise<string> {
-    if (!this.#hasEnded) await once(this.socket, "end")
-    return this.#received
-  }
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
-  // Everything that was read is worked on by then.
-  await new Promise((resolve) => setImmediate(resolve))
-}
 
 async function start(given: ApiServerOptions = {}) {
   let seenByFastify = 0
@@ -153,14 +79,14 @@ const FASTIFY = "msg?with_content=true"
 test("a message is answered without Fastify, and in the same way as by Fastify", async () => {
   const { client, request, payloads, seenByFastify } = await start()
   const one = client()
-  const comparable = ({ status, headers, text }: Answer) => {
+  const comparable = ({ status, headers, text }: RawAnswer) => {
     const { id, timestamp, payload, ...body } = JSON.parse(text)
     expect(headers["content-length"]).toBe(String(text.length))
     expect(new Date(headers.date!).toUTCString()).toBe(headers.date)
     const types = [typeof id, typeof timestamp, typeof payload]
     return { status, body, headers: { ...headers, date: "" }, types }
   }
-  const answers: Answer[] = []
+  const answers: RawAnswer[] = []
   for (const path of [LISTENER, LISTENER, FASTIFY, LISTENER]) {
     await one.write(request(answers.length, { "Svix-Req-Id": "my-id" }, path))
     answers.push(await one.answer())

@@ -26,6 +26,7 @@ import { operationalWebhookRoutes } from "./operational-webhooks.ts"
 import { policyRoutes } from "./policies.ts"
 import { portalRoutes } from "./portal.ts"
 import { replayRoutes } from "./replays.ts"
+import { sourceRoutes } from "./sources.ts"
 import { taskRoutes } from "./tasks.ts"
 import { usageRoutes } from "./usage.ts"
 import { workerRoutes } from "./workers.ts"
@@ -38,6 +39,7 @@ export const ROUTES: readonly Routes[] = [
   endpointEnableRoutes,
   exampleRoutes,
   replayRoutes,
+  sourceRoutes,
   messageRoutes,
   batchRoutes,
   attemptRoutes,

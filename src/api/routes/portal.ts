@@ -1,10 +1,10 @@
 /** Portal access for an application's owner, and the caller's identity: `/auth`. */
-import type { FastifyRequest } from "fastify"
 import type { Capability, KeyInput } from "../../resources/keys.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
+import { originOf } from "../origin.ts"
 import { omitNullish } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
 import { AppId } from "../schemas/fields.ts"
@@ -124,8 +124,4 @@ function capabilitiesOf({ readOnly, capabilities }: AppPortalAccessIn): readonly
   if (capabilities == null) return readOnly ? ["ViewBase"] : null
   const allowed = capabilities.filter((one) => !readOnly || one.startsWith("View"))
   return [...new Set(["ViewBase" as const, ...allowed])]
-}
-
-function originOf(request: FastifyRequest): string {
-  return `${request.protocol}://${request.host}`
 }

@@ -13,6 +13,7 @@ export interface Called {
   readonly app: string
   readonly endpoint: string
   readonly operational: string
+  readonly source: string
   readonly message: string
   readonly attempt: string
   readonly dead: string
@@ -37,6 +38,9 @@ export const BESIDES: Known = {
   until: new Date(Date.now() + HOUR_MS).toISOString(),
   AlertRuleIn: { seconds: 600 },
   AlertChannelIn: { kind: "webhook", url: "http://127.0.0.1:9/changed" },
+  SourceIn: { name: "changed", verification: "none" },
+  SourcePatch: { description: "changed" },
+  SourceSecretRotateIn: { secret: "changed" },
   PolicyIn: { delays: [60], maxAttempts: 3 },
   RescheduleIn: { delaySeconds: 60 },
   EventTypeImportOpenApiIn: { spec: { webhooks: { changed: { post: { description: "changed" } } } } },
@@ -48,6 +52,7 @@ export function namingOf(called: Called): Naming {
       "{app_id}": called.app,
       "{endpoint_id}": called.endpoint,
       "operational-webhook/endpoint/{endpoint_id}": called.operational,
+      "{source_id}": called.source,
       "{msg_id}": called.message,
       "{attempt_id}": called.attempt,
       "dead-letter/{delivery_id}": called.dead,

@@ -71,6 +71,12 @@ export async function fillTenant(
     headers,
     metadata,
   })
+  const source = await call("POST", `/app/${app.id}/source`, {
+    name: uid("source"),
+    description: appMark,
+    verification: "github",
+    secret: secretMark,
+  })
   const message = { eventType, payload: { said: appMark }, tags: [appMark], metadata }
   const sent = await call("POST", `/app/${app.id}/msg`, { ...message, eventId: uid("event") })
   const later = await call("POST", `/app/${app.id}/msg`, {
@@ -86,11 +92,12 @@ export async function fillTenant(
   const { key: secret } = await call("GET", `/app/${app.id}/endpoint/${endpoint.id}/secret`)
   const operationalSecret = await call("GET", `/operational-webhook/endpoint/${operational.id}/secret`)
 
-  const made = [app, endpoint, operational, sent, later, dead, waiting, attempt, task, portal]
+  const made = [app, endpoint, operational, source, sent, later, dead, waiting, attempt, task, portal]
   const ids = {
     app: app.id,
     endpoint: endpoint.id,
     operational: operational.id,
+    source: source.id,
     message: sent.id,
     attempt: attempt.id,
     dead: dead.id,
@@ -104,6 +111,7 @@ export async function fillTenant(
     app: uid("app"),
     endpoint: uid("endpoint"),
     operational: uid("operational"),
+    source: uid("source"),
     message: uid("event"),
   }
   return {
@@ -113,7 +121,7 @@ export async function fillTenant(
     uids: namingOf({ ...ids, ...uids }),
     ownIds: made.map(({ id }) => id),
     ownNames: [policy, eventType, ...Object.values(uids)],
-    secrets: [secretMark, portal.token, secret, operationalSecret.key],
+    secrets: [secretMark, portal.token, secret, operationalSecret.key, source.url],
     appMark,
     orgMark,
   }
