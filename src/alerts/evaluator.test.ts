@@ -14,7 +14,7 @@ import { AlertEvaluator } from "./evaluator.ts"
 import { type DiskSpace, LocalAlerts } from "./local-alerts.ts"
 import type { Notification } from "./notification.ts"
 import type { DirectResult } from "./notifier.ts"
-import { defaultsOf, type RuleId } from "./rules.ts"
+import { defaultsOf } from "./rules.ts"
 
 const DAY = 86_400_000
 
@@ -99,41 +99,6 @@ test("an alert fires at the second evaluation and ends at the second without it,
   await evaluate(one)
   expect(ledger.kinds).toEqual(["endpoint-failing firing", "endpoint-failing resolved"])
   expect((await alerts.readBoard()).value).toMatchObject({ outbox: [], alerts: [{ phase: "resolved" }] })
-})
-
-const sampled = (attempts: number, retries: number, dead: number): Pick<History, "samples"> => {
-  const hour = Math.floor(NOW / 3_600_000) * 3_600_000
-  const none = { hour, attempts: 0, retries: 0, dead: 0 }
-  return {
-    samples: [
-      { at: NOW, hours: [none] },
-      { at: NOW + 60_000, hours: [{ hour, attempts, retries, dead }] },
-    ],
-  }
-}
-const deadLetters = (count: number, ageMs: number) => ({
-  deadLetters: [{ reason: "exhausted" as const, count, oldestAt: NOW - ageMs }],
-})
-
-test.each<[RuleId, Partial<Snapshot>, Partial<History>]>([
-  ["dead-letters-count", deadLetters(1000, 0), {}],
-  ["dead-letters-growth", {}, sampled(0, 0, 10)],
-  ["dead-letters-age", deadLetters(1, 7 * DAY), {}],
-  ["retry-share", {}, sampled(100, 31, 0)],
-  ["oldest-due", { oldestDue: { at: NOW - 300_000, endpointId: "ep_1" } }, {}],
-  ["endpoint-failing", failing(), {}],
-  ["endpoint-open", { troubled: [troubled("open", DAY, { since: NOW - DAY })] }, {}],
-  ["endpoint-disabling", { troubled: [troubled("failing", 0, { since: NOW, disablesAt: NOW + DAY })] }, {}],
-])("%s fires and resolves", async (rule, snapshot, history) => {
-  const { ledger, process, evaluate } = await site()
-  const one = process()
-  for (let i = 0; i < 2; i++) await evaluate(one, snapshot, history)
-  expect([ledger.kinds, one.evaluator.firing(true)[rule]]).toEqual([[`${rule} firing`], 1])
-  for (let i = 0; i < 2; i++) await evaluate(one)
-  expect([ledger.kinds, one.evaluator.firing(true)[rule]]).toEqual([
-    [`${rule} firing`, `${rule} resolved`],
-    0,
-  ])
 })
 
 test("another process continues the state of the first, and repeats no notification", async () => {

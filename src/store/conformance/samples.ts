@@ -213,6 +213,7 @@ export function settlement(
   const change = settle(delivery, outcome, PRESETS.gateway, now, () => 0.5)
   const attempt = sample.attempt({
     status: change.status === "delivered" ? "succeeded" : "failed",
+    attemptNumber: delivery.attemptCount + 1,
     manual: delivery.manual,
     responseStatus: status,
     startedAt: now,
