@@ -40,6 +40,8 @@ export async function openLocalClient(flags: ConnectionFlags, absentStore: Absen
   const token = Array.from({ length: 3 }, () => randomBytes(16).toString("hex")).join(".")
   const app = createServer(posthorn, {
     ...config.values,
+    // Where a server on this machine would be.
+    publicUrl: config.values.publicUrl ?? `http://localhost:${config.values.port}`,
     logger,
     readToken: async (given) => {
       if (given !== token) throw unauthenticated("Invalid token")

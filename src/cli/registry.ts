@@ -43,6 +43,10 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
   send: { summary: "a message to the endpoints of an application", load: () => import("./commands/send.ts") },
   apps: { summary: "applications", load: () => import("./commands/apps.ts") },
   endpoints: { summary: "where webhooks go", load: () => import("./commands/endpoints.ts") },
+  sources: {
+    summary: "URLs that take webhooks in from providers",
+    load: () => import("./commands/sources.ts"),
+  },
   messages: {
     summary: "accepted messages and their endpoints",
     load: () => import("./commands/messages.ts"),

@@ -10,6 +10,8 @@ const FILES = {
   "invoice.json": '{"invoice": 17}',
   "policy.json": '{"delays": [60, 600], "maxAttempts": 3}',
   "slack.json": '{"kind": "slack", "url": "https://hooks.slack.com/services/T0/B0/XYZ"}',
+  "secret.txt": "It's a Secret to Everybody\n",
+  "hmac.json": '{"verification": {"scheme": "hmac", "header": "x-signature"}, "secret": "abc"}',
   "schema.json": '{"type": "object", "examples": [{"invoice": 17}]}',
   "openapi.yaml": `openapi: 3.1.0
 info: { title: Acme, version: "1" }

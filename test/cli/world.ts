@@ -46,6 +46,7 @@ export class World {
       body: { uid: "ops", url: receiver.url("/ops"), eventTypes: ["endpoint.disabled"] },
     })
     await server.posthorn.alertChannels.put("ops", { kind: "webhook", url: receiver.url("/alerts") })
+    await server.posthorn.sources.create("acme", { name: "github", verification: "github", secret: "s3cret" })
     await eventTypes.create({ name: "invoice.paid", description: "Paid", schemas: { 1: SCHEMA } })
     await world.send("invoice.paid", { eventId: "invoice-17" })
     await receiver.arrived("/main", 1)
