@@ -19,7 +19,8 @@ const [major, minor] = process.versions.node.split(".").map(Number)
 const tooOld = major < wantedMajor || (major === wantedMajor && minor < wantedMinor)
 
 function npm(...args) {
-  const cli = process.env.npm_execpath
+  // "npm ci" removes the bundled Node, which may be the one that runs this file.
+  const cli = existsSync(process.execPath) ? process.env.npm_execpath : undefined
   const [command, prefix] = cli?.endsWith(".js") ? [process.execPath, [cli]] : ["npm", []]
   execFileSync(command, [...prefix, ...args, "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
@@ -28,16 +29,15 @@ function npm(...args) {
   })
 }
 
+const needsBundledNode = tooOld || existsSync(bundledNode)
 const fresh = existsSync(stampFile) && readFileSync(stampFile, "utf8") === stamp
 try {
   if (!fresh) {
     console.log("posthorn setup: installing dependencies")
     npm("ci")
   }
-  if (tooOld && !existsSync(bundledNode)) {
-    console.log(
-      `posthorn setup: this is Node ${process.versions.node}; fetching Node ${wantedMajor} beside the dependencies`,
-    )
+  if (needsBundledNode && !existsSync(bundledNode)) {
+    console.log(`posthorn setup: fetching Node ${wantedMajor} beside the dependencies`)
     npm("install", "--no-save", `node-${process.platform}-${process.arch}@${wantedMajor}`)
   }
   if (!fresh) writeFileSync(stampFile, stamp)
