@@ -35,6 +35,7 @@ export interface TracedAttempt {
     readonly id: string
     readonly messageId: string
     readonly attemptCount: number
+    readonly lastAttemptedAt: number | null
     readonly manual: boolean
     readonly stalls: number
     /** Of the message. */

@@ -98,6 +98,25 @@ test("retries and an operator's retry are traces of their own, with a link to th
   )
 })
 
+test("a retry by an operator's typed reset is a trace of its own, with a link to the message", async () => {
+  const { harness, named } = await traced({ retry: { delays: [60], maxAttempts: 1 } })
+  await harness.endpoint()
+  harness.receiver.queue("/", 500)
+  await harness.send()
+  await harness.published("delivery.dead", 1)
+  await harness.quiet()
+  await harness.sql("UPDATE webhook_deliveries SET status = 'pending', attempt_count = 0")
+  await harness.poll()
+  await harness.published("delivery.delivered", 1)
+  const [published] = named("publish webhooks")
+  const [first, second] = named("POST")
+  const message = published!.spanContext()
+  expect(first).toMatchObject({ parentSpanContext: { spanId: message.spanId }, links: [] })
+  expect(second!.parentSpanContext).toBeUndefined()
+  expect(second!.links).toMatchObject([{ context: { spanId: message.spanId } }])
+  expect(second!.spanContext().traceId).not.toBe(message.traceId)
+})
+
 test("a first attempt that is a breaker's probe is in the trace of its message", async () => {
   const { harness, named } = await traced({ random: () => 0.5 })
   const retry = { delays: [7200], maxAttempts: 3, breaker: { failures: 1, ramp: 100 } }

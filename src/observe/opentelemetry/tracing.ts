@@ -52,8 +52,10 @@ export class OpenTelemetryTracing implements Tracing {
     const created = delivery.traceparent === null ? null : parseTraceparent(delivery.traceparent)
     // The sampler has decided about this message: an attempt that is not sampled costs nothing more.
     if (created !== null && !created.isSampled) return null
-    // A first attempt that probes a breaker is a child, too. After a stall an earlier request may have a span already.
-    const isChild = delivery.attemptCount === 0 && !delivery.manual && delivery.stalls === 0
+    // A first attempt that probes a breaker is a child, too. After a stall an earlier request may have a span already, and so
+    // may it after a reset that an operator typed: that keeps the time of the last attempt.
+    const { attemptCount, lastAttemptedAt, manual, stalls } = delivery
+    const isChild = attemptCount === 0 && lastAttemptedAt === null && !manual && stalls === 0
     const links = created === null || isChild ? [] : [{ context: spanContextOf(created) }]
     const { name, attributes } = startOf(attempt)
     const options = { kind: SpanKind.CLIENT, attributes, links }
