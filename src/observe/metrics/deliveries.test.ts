@@ -29,6 +29,12 @@ test("deliveries of Posthorn's own notifications are not counted", async () => {
   expect(total(series, "posthorn_deliveries_finished_total")).toBe(0)
 })
 
+test("breakers of Posthorn's own channels are not counted", async () => {
+  const endpoint = { id: "ep_1", uid: "ops", appId: "app_1", orgId: NOTIFICATIONS_ORG }
+  const series = await after(breakerEvent("opened", endpoint, HEALTHY, 1, null))
+  expect(total(series, "posthorn_breaker_transitions_total")).toBe(0)
+})
+
 test("an attempt of unknown outcome is not counted", async () => {
   const series = await after(settledEvent({ status: "failed", nextRetryAt: 2000 }, { status: "unknown" }))
   expect(total(series, "posthorn_attempts_total")).toBe(0)

@@ -74,7 +74,7 @@ export class DeliveryMetrics implements EventSubscriber {
 
   /** Posthorn's own notifications have a counter of their own: an alert must not be about itself. */
   handle(event: InternalEvent): void {
-    if ("orgId" in event && event.orgId === NOTIFICATIONS_ORG) return
+    if (orgOf(event) === NOTIFICATIONS_ORG) return
     switch (event.type) {
       case "delivery.settled":
         this.#attempted(event)
@@ -121,4 +121,9 @@ function secondsBetween(from: number, to: number): number {
 
 function breakerState(type: `endpoint.breaker.${(typeof TRANSITIONS)[number]}`) {
   return type.slice("endpoint.breaker.".length) as (typeof TRANSITIONS)[number]
+}
+
+function orgOf(event: InternalEvent): string | null {
+  if ("endpoint" in event) return event.endpoint.orgId
+  return "orgId" in event ? event.orgId : null
 }
