@@ -1,7 +1,7 @@
 /** Forwards events to a local program: one plain HTTP request each, without redirects, within the event's deadline. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http"
 import { request as httpsRequest } from "node:https"
-import type { Clock } from "../core/clock.ts"
+import type { Clock, Timer } from "../core/clock.ts"
 import { MOST_RESPONSE_BYTES } from "../core/relay-protocol.ts"
 import { retryAfterMs } from "../core/retry-after.ts"
 import type { AgentAnswer, AgentEvent, AgentHandler } from "./event.ts"
@@ -21,8 +21,7 @@ export function forwardTo(base: URL, clock: Clock): AgentHandler {
     // Its response would be a tunnel.
     if (event.method === "CONNECT") return { result: "permanent", error: "CONNECT is not forwarded" }
     return new Promise<AgentAnswer>((resolve) => {
-      const answer = new LocalRequest(start(base, path, event), base.origin, clock, resolve)
-      answer.within(event.deadlineMs)
+      new LocalRequest(start(base, path, event), base.origin, clock, event.deadlineMs, resolve)
     })
   }
 }
@@ -37,27 +36,28 @@ function start(base: URL, path: string, event: AgentEvent): ClientRequest {
 
 class LocalRequest {
   readonly #request: ClientRequest
-  readonly #origin: string
   readonly #clock: Clock
   readonly #answer: (answer: AgentAnswer) => void
+  readonly #deadline: Timer
   readonly #chunks: Buffer[] = []
   #bytes = 0
   #ifClosed = "closed the connection without an answer"
 
-  constructor(request: ClientRequest, origin: string, clock: Clock, answer: (answer: AgentAnswer) => void) {
+  constructor(
+    request: ClientRequest,
+    origin: string,
+    clock: Clock,
+    deadlineMs: number,
+    answer: (answer: AgentAnswer) => void,
+  ) {
     this.#request = request
-    this.#origin = origin
     this.#clock = clock
     this.#answer = answer
+    const late = `${origin} did not answer within ${deadlineMs / 1000} s`
+    this.#deadline = clock.setTimer(deadlineMs, () => this.#failed(late))
     request.on("error", (error) => this.#failed(networkProblem(error, origin, TRUST)))
     request.on("response", (response) => this.#read(response))
     request.on("close", () => this.#failed(`${origin} ${this.#ifClosed}`))
-  }
-
-  within(deadlineMs: number): void {
-    const late = `${this.#origin} did not answer within ${deadlineMs / 1000} s`
-    const timer = this.#clock.setTimer(deadlineMs, () => this.#failed(late))
-    this.#request.on("close", () => timer.cancel())
   }
 
   #read(response: IncomingMessage): void {
@@ -83,6 +83,7 @@ class LocalRequest {
   /** The first call counts. */
   #finish(answer: AgentAnswer): void {
     this.#answer(answer)
+    this.#deadline.cancel()
     this.#request.destroy()
   }
 }

@@ -14,6 +14,7 @@ async function forwarding(forward: string) {
   const relay = await FakeRelay.start()
   const bench = new AgentBench(relay, { forward, maxFrameBytes: 100_663_296 })
   const link = await relay.link()
+  await bench.report("connected")
   let sent = 0
   const event = (fields: Partial<EventFrame> = {}): Promise<AckFrame> => {
     link.event(fields)
@@ -56,7 +57,8 @@ async function tcpProgram(connected: (socket: Socket) => void): Promise<string> 
 
 test("method, path, query, headers and body arrive as they came, with the ids of the delivery", async () => {
   const local = await receiver()
-  const { event } = await forwarding(local.url("/hooks/"))
+  const { bench, event } = await forwarding(local.url("/hooks/"))
+  const { timers } = bench.clock
   const frame = eventFrame({
     method: "PATCH",
     path: "/a%20b/",
@@ -72,6 +74,7 @@ test("method, path, query, headers and body arrive as they came, with the ids of
     attempt: 2,
   })
   expect(await event(frame)).toMatchObject({ result: "success", status: 200 })
+  expect(bench.clock.timers).toBe(timers)
   const [got] = local.requests
   expect(got!.path).toBe("/hooks/a%20b/?c=%2F&d")
   expect(got!.body.toString()).toBe('{"naïve":true}')
@@ -151,9 +154,10 @@ test("a Retry-After that is a date is passed on in seconds", async () => {
 })
 
 test("at most 64 KiB of a response are read, and bytes are passed on as base64", async () => {
+  const { promise: left, resolve } = Promise.withResolvers<void>()
   const url = await program((request, response) => {
     // It never ends its answer.
-    if (request.url === "/endless") response.write(Buffer.alloc(70_000, "a"))
+    if (request.url === "/endless") response.on("close", resolve).write(Buffer.alloc(70_000, "a"))
     else response.end(Buffer.from([0xff, 0]))
   })
   const { event } = await forwarding(url)
@@ -161,6 +165,7 @@ test("at most 64 KiB of a response are read, and bytes are passed on as base64",
     result: "success",
     response: { body: "a".repeat(65_536), truncated: true },
   })
+  await left
   expect((await event()).response).toEqual({ base64: "/wA=" })
 })
 

@@ -91,20 +91,22 @@ test(
 test("the first signal finishes what is in flight, the second ends it at once", PATIENCE, async () => {
   const { relay, local, desk, args } = await world()
   const release = local.hold("/slow")
-  const agents = [desk.start(args), desk.start(args)] as const
-  for (const [i, agent] of agents.entries()) {
-    const link = await relay.link(i + 1)
+  const interrupted = async (n: number) => {
+    const agent = desk.start(args)
+    const link = await relay.link(n)
     link.event({ path: "/slow" })
-    await local.arrived("/slow", i + 1)
+    await local.arrived("/slow", n)
     agent.interrupt()
     await agent.said("Got SIGINT: finishes the webhooks in flight. A second signal ends it at once.")
+    return { agent, link }
   }
-  agents[0].interrupt()
-  expect((await agents[0].ended).code).toBe(130)
+  const first = await interrupted(1)
+  first.agent.interrupt()
+  expect((await first.agent.ended).code).toBe(130)
+  const { agent, link } = await interrupted(2)
   release(200)
-  const link = await relay.link(2)
   link.settle(await link.ack())
-  expect(await agents[1].ended).toMatchObject({ code: 0, stdout: expect.stringContaining("HTTP 200") })
+  expect(await agent.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("HTTP 200") })
 })
 
 test("a lost connection is said, and made again", PATIENCE, async () => {
