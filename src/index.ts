@@ -50,6 +50,7 @@ export {
 } from "./observe/public-events.ts"
 export type { AlertsInput, PosthornOptions } from "./options.ts"
 export { type Health, openPosthorn, type Posthorn } from "./posthorn.ts"
+export type { Agent, AgentQuery } from "./resources/agents.ts"
 export type { Application, ApplicationInput, ApplicationQuery } from "./resources/applications.ts"
 export type { Attempt, AttemptQuery } from "./resources/attempts.ts"
 export type {

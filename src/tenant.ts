@@ -1,4 +1,5 @@
 /** A tenant: its resources, and `send`. */
+import { Agents } from "./resources/agents.ts"
 import { Applications } from "./resources/applications.ts"
 import { Attempts } from "./resources/attempts.ts"
 import { Costs } from "./resources/cost.ts"
@@ -26,6 +27,7 @@ import { Sources } from "./sources/sources.ts"
 import type { StatusCounts } from "./store/store.ts"
 
 export class Tenant {
+  readonly agents: Agents
   readonly applications: Applications
   readonly endpoints: Endpoints
   readonly eventTypes: EventTypes
@@ -48,6 +50,7 @@ export class Tenant {
   /** Use `openPosthorn`, and its `tenant`. */
   constructor(context: ResourceContext) {
     this.context = context
+    this.agents = new Agents(context)
     this.applications = new Applications(context)
     this.endpoints = new Endpoints(context)
     this.eventTypes = new EventTypes(context)

@@ -66,6 +66,10 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
     summary: "processes that deliver, and their lanes",
     load: () => import("./commands/workers.ts"),
   },
+  agents: {
+    summary: "agents behind firewalls, and whether they are connected",
+    load: () => import("./commands/agents.ts"),
+  },
   alerts: {
     summary: "what is wrong now, and where notifications of it go",
     load: () => import("./commands/alerts.ts"),

@@ -28,8 +28,8 @@ export const PLAIN: TableStyle = { width: null, paint: (text) => text }
 
 const GAP = "  "
 const NARROWEST = 8
-const GOOD = /^(delivered|success|ok|finished|healthy)$/
-const BAD = /^(dead|fail|failed|failing|error|revoked|expired)$/
+const GOOD = /^(connected|delivered|success|ok|finished|healthy)$/
+const BAD = /^(absent|dead|fail|failed|failing|error|revoked|expired)$/
 
 export function cellText(cell: Cell): string {
   if (cell === null || cell === undefined || cell === "") return "–"

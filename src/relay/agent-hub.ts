@@ -70,12 +70,18 @@ export class AgentHub {
 
   constructor(parts: AgentHubParts) {
     this.#parts = parts
+    parts.presence.attach(this)
   }
 
   /** The agents that are connected to this process, and their events in flight. */
   get counts(): { readonly agents: number; readonly inFlight: number } {
     const sessions = [...this.#agents.keys()]
     return { agents: sessions.length, inFlight: sessions.reduce((sum, one) => sum + one.inFlight, 0) }
+  }
+
+  /** Null: the agent is not connected to this process. */
+  inFlightOf(entryName: string): number | null {
+    return this.#newest.get(entryName)?.session.inFlight ?? null
   }
 
   /** Takes a connection whose key was checked. */

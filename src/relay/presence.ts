@@ -5,65 +5,112 @@
 import type { Clock } from "../core/clock.ts"
 import { readAndSave } from "../resources/optimistic.ts"
 import type { Entry, EntryKind, Store } from "../store/store.ts"
+import { relayUrl } from "../transport/relay/relay.ts"
 import { AGENT_KIND, type AgentRecord, agentRecordOf, entryNameOf, neverConnected } from "./agent-record.ts"
+import { type AgentStatus, type Holder, NEVER_CONNECTED, statusOf } from "./agent-status.ts"
 
 /** No key can name this tenant. */
 const ORG = "posthorn:relay"
 const LEASE_KIND = "lease"
 export const LEASE_MS = 60_000
+/** How long an agent is listed that no endpoint names and that is not connected; and how long a killed process tells when it last saw its agents. */
+const KEPT_MS = 30 * 86_400_000
+const PAGE = 250
 
 export interface AgentOwner {
   readonly orgId: string
   readonly appId: string
 }
 
-/** A process that has connections, as it last told. */
-export interface Holder {
-  readonly until: number
-  readonly seenAt: number
-  /** Events in flight by the entry names of agents that have any. */
-  readonly inFlight: { readonly [agent: string]: number }
+/** The connections of this process, by the name of the agent's entry. */
+export interface OwnConnections {
+  /** Null: the agent is not connected to this process. */
+  inFlightOf(entryName: string): number | null
+}
+
+type PresenceStore = Pick<
+  Store,
+  "getEntry" | "getEntries" | "listEntries" | "saveEntryIfUnchanged" | "deleteEntry" | "listEndpoints"
+>
+
+interface Changed {
+  readonly record: AgentRecord
+  readonly expiresAt: number | null
 }
 
 export class Presence {
-  readonly #store: Pick<Store, "getEntry" | "saveEntryIfUnchanged" | "deleteEntry">
+  readonly #store: PresenceStore
   readonly #clock: Clock
   /** This process. */
   readonly holder: string
+  #own: OwnConnections | null = null
 
-  constructor(
-    store: Pick<Store, "getEntry" | "saveEntryIfUnchanged" | "deleteEntry">,
-    clock: Clock,
-    holder: string,
-  ) {
+  constructor(store: PresenceStore, clock: Clock, holder: string) {
     this.#store = store
     this.#clock = clock
     this.holder = holder
   }
 
+  /** This process takes connections. */
+  attach(own: OwnConnections): void {
+    this.#own = own
+  }
+
   /** Counts a new connection, and returns its number. */
   async connected(owner: AgentOwner, agent: string, version: string): Promise<number> {
-    const record = await this.#change(owner, agent, ({ epoch }) => ({
-      name: agent,
-      epoch: epoch + 1,
-      holder: this.holder,
-      version,
-      connectedAt: this.#clock.now(),
-      disconnectedAt: null,
+    const connectedAt = this.#clock.now()
+    const { record } = await this.#change(owner, agent, async (before) => ({
+      record: {
+        name: agent,
+        epoch: (before?.record.epoch ?? 0) + 1,
+        holder: this.holder,
+        version,
+        connectedAt,
+        disconnectedAt: null,
+      },
+      expiresAt: null,
     }))
     return record.epoch
   }
 
-  /** Nothing changes if a newer connection was counted since. */
+  /** Nothing changes if a newer connection was counted since, or the application is gone. */
   async disconnected(owner: AgentOwner, agent: string, epoch: number): Promise<void> {
-    await this.#change(owner, agent, (record) =>
-      record.epoch === epoch ? { ...record, disconnectedAt: this.#clock.now() } : record,
-    )
+    const now = this.#clock.now()
+    await this.#change(owner, agent, async (before) => {
+      if (before?.record.epoch !== epoch) return before
+      const record = { ...before.record, disconnectedAt: now }
+      return { record, expiresAt: (await this.#isNamed(owner, agent)) ? null : now + KEPT_MS }
+    })
   }
 
   /** An endpoint names the agent: it is listed from now on. */
   async expected(owner: AgentOwner, agent: string): Promise<void> {
-    await this.#change(owner, agent, (record) => record)
+    await this.#change(owner, agent, async (before) => {
+      if (before !== null && before.expiresAt === null) return before
+      return { record: before?.record ?? neverConnected(agent), expiresAt: null }
+    })
+  }
+
+  /** An endpoint does not name the agent any more. If none does, the agent is listed for 30 days after its last connection. */
+  async released(owner: AgentOwner, agent: string): Promise<void> {
+    const now = this.#clock.now()
+    await this.#change(owner, agent, async (before) => {
+      if (before === null || (await this.#isNamed(owner, agent))) return before
+      const name = entryNameOf(owner.appId, agent)
+      const { isConnected, lastSeenAt } = (await this.#show(new Map([[name, before.record]]))).get(name)!
+      if (isConnected) return before
+      return { ...before, expiresAt: lastSeenAt === null ? now : Math.max(now, lastSeenAt + KEPT_MS) }
+    })
+  }
+
+  /** The application is deleted. */
+  async forget({ orgId, appId }: AgentOwner): Promise<void> {
+    const page = { limit: PAGE, order: "ascending", from: null, back: false } as const
+    for (;;) {
+      const entries = await this.#store.listEntries(AGENT_KIND, orgId, page, this.#clock.now(), appId)
+      for (const { name } of entries) await this.#store.deleteEntry(AGENT_KIND, orgId, name)
+      if (entries.length < PAGE) return
+    }
   }
 
   async epochOf({ orgId, appId }: AgentOwner, agent: string): Promise<number> {
@@ -71,28 +118,72 @@ export class Presence {
     return entry === null ? 0 : agentRecordOf(entry).epoch
   }
 
+  /** By the names of agents' entries; two reads, regardless of their number. */
+  async statuses(entryNames: readonly string[]): Promise<ReadonlyMap<string, AgentStatus>> {
+    const names = [...new Set(entryNames)]
+    if (names.length === 0) return new Map()
+    const entries = await this.#store.getEntries(AGENT_KIND, names, this.#clock.now())
+    const shown = await this.statusesOf(entries)
+    return new Map(names.map((name) => [name, shown.get(name) ?? NEVER_CONNECTED]))
+  }
+
+  /** One read, regardless of the number of entries. */
+  statusesOf(entries: readonly Entry[]): Promise<Map<string, AgentStatus>> {
+    return this.#show(new Map(entries.map((entry) => [entry.name, agentRecordOf(entry)])))
+  }
+
   async renew(inFlight: Holder["inFlight"]): Promise<void> {
     const now = this.#clock.now()
     const body: Holder = { until: now + LEASE_MS, seenAt: now, inFlight }
-    await this.#save(LEASE_KIND, ORG, null, leaseName(this.holder), body, now + LEASE_MS)
+    await this.#save(LEASE_KIND, ORG, null, leaseName(this.holder), body, now + KEPT_MS)
   }
 
   async endLease(): Promise<void> {
     await this.#store.deleteEntry(LEASE_KIND, ORG, leaseName(this.holder))
   }
 
-  #change(
+  async #show(records: ReadonlyMap<string, AgentRecord>): Promise<Map<string, AgentStatus>> {
+    const now = this.#clock.now()
+    const standing = [...records.values()].filter(({ disconnectedAt }) => disconnectedAt === null)
+    const ids = new Set(standing.flatMap(({ holder }) => holder ?? []))
+    ids.delete(this.holder)
+    const leases = [...ids].map(leaseName)
+    const found = leases.length === 0 ? [] : await this.#store.getEntries(LEASE_KIND, leases, now)
+    const holders = new Map(found.map(({ name, body }): [string, Holder] => [name, JSON.parse(body)]))
+    return new Map(
+      [...records].map(([name, record]): [string, AgentStatus] => {
+        if (record.holder === null) return [name, NEVER_CONNECTED]
+        if (record.holder === this.holder)
+          return [name, statusOf(record, null, this.#own?.inFlightOf(name) ?? null, now)]
+        const holder = holders.get(leaseName(record.holder)) ?? null
+        const isAlive = holder !== null && holder.until > now
+        return [name, statusOf(record, holder, isAlive ? (holder.inFlight[name] ?? 0) : null, now)]
+      }),
+    )
+  }
+
+  async #isNamed({ appId }: AgentOwner, agent: string): Promise<boolean> {
+    const page = { limit: 1, order: "ascending", from: null, back: false } as const
+    return (await this.#store.listEndpoints({ appId, url: relayUrl(agent) }, page)).length > 0
+  }
+
+  #change<C extends Changed | null>(
     { orgId, appId }: AgentOwner,
     agent: string,
-    change: (record: AgentRecord) => AgentRecord,
-  ): Promise<AgentRecord> {
+    change: (before: Changed | null) => Promise<C>,
+  ): Promise<C> {
     return readAndSave(async () => {
       const name = entryNameOf(appId, agent)
       const entry = await this.#store.getEntry(AGENT_KIND, orgId, name, this.#clock.now())
-      const before = entry === null ? null : agentRecordOf(entry)
-      const after = change(before ?? neverConnected(agent))
-      if (after !== before)
-        await this.#write(entry, { kind: AGENT_KIND, orgId, owner: appId, name }, after, null)
+      const before = entry === null ? null : { record: agentRecordOf(entry), expiresAt: entry.expiresAt }
+      const after = await change(before)
+      if (after !== null && after !== before)
+        await this.#write(
+          entry,
+          { kind: AGENT_KIND, orgId, owner: appId, name },
+          after.record,
+          after.expiresAt,
+        )
       return after
     })
   }
@@ -131,14 +222,4 @@ export class Presence {
 
 function leaseName(holder: string): string {
   return `agents.${holder}`
-}
-
-/** Null: the process is gone, or has no connections. */
-export async function readHolder(
-  store: Pick<Store, "getEntry">,
-  holder: string,
-  now: number,
-): Promise<Holder | null> {
-  const entry = await store.getEntry(LEASE_KIND, ORG, leaseName(holder), now)
-  return entry === null ? null : JSON.parse(entry.body)
 }

@@ -112,6 +112,7 @@ export class Applications {
     this.#context.recall({ appId: id })
     this.#context.wakeTasks()
     await deleteSources(this.#context, id)
+    await this.#context.presence.forget({ orgId: this.#context.orgId, appId: id })
   }
 }
 

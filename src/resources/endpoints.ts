@@ -317,6 +317,7 @@ export class Endpoints {
     )
     this.#context.endpointChanged(id, appId)
     this.#context.wakeTasks()
+    await this.#releaseAgent(row)
     this.#emit("endpoint.deleted", row)
   }
 
@@ -404,7 +405,10 @@ export class Endpoints {
     const row = await (ifVersion === undefined
       ? store.updateEndpoint(id, patch, clock.now())
       : store.updateEndpointIfVersion(id, patch, clock.now(), ifVersion))
-    if (row.url !== before.url) await this.#expectAgent(row)
+    if (row.url !== before.url) {
+      await this.#releaseAgent(before)
+      await this.#expectAgent(row)
+    }
     this.#changed(before, row)
     return this.#show(row)
   }
@@ -423,6 +427,11 @@ export class Endpoints {
     if (agent === null) return
     await this.#context.presence.expected({ orgId, appId }, agent)
     this.#context.endpointChanged(id, appId)
+  }
+
+  async #releaseAgent({ appId, orgId, url }: Row): Promise<void> {
+    const agent = agentNameOf(url)
+    if (agent !== null) await this.#context.presence.released({ orgId, appId }, agent)
   }
 
   #changed(before: Row, row: Row): void {

@@ -94,6 +94,8 @@ export interface CatalogueStore {
   saveEntryIfUnchanged(entry: Entry): Promise<void>
   /** Null for an expired entry. Without a tenant, the name alone finds it: for names that are unique by themselves. */
   getEntry(kind: EntryKind, orgId: string | null, name: string, now: number): Promise<Entry | null>
+  /** Those of these names that have not expired, of any tenant and in any order: for names that are unique by themselves. */
+  getEntries(kind: EntryKind, names: readonly string[], now: number): Promise<Entry[]>
   /** Ordered by name; all entries of the tenant, or those of one owner. */
   listEntries(
     kind: EntryKind,

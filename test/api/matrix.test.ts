@@ -37,6 +37,8 @@ const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.source.list": "ViewBase",
   "v1.source.get": "ViewBase",
   "v1.source.activity": "ViewBase",
+  "v1.agent.list": "ViewBase",
+  "v1.agent.get": "ViewBase",
   "v1.message.list": "ViewBase",
   "v1.message.get": "ViewBase",
   "v1.message-attempt.resend": "CreateAttempts",

@@ -72,6 +72,10 @@ async function filledIn(example: string, world: World, delivery: Finds): Promise
       const until = Date.now() + 3_600_000
       return (await alerts.silences.create({ rule: "oldest-due", until })).id
     },
+    "agents show": async () => {
+      await endpoints.create("acme", { url: "relay://hub", eventTypes: ["none"] })
+      return "agents show"
+    },
     KEY_ID: async () => (await keys.create({ name: "old", scope: "read" })).id,
     "http://localhost:8071": async () => world.server.url,
     "ph_…": async () => world.server.key,

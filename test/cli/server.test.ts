@@ -3,19 +3,11 @@ import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { expect, test } from "vitest"
-import { requireTool } from "../support/tools.ts"
 import { Desk } from "./posthorn.ts"
+import { onTerminal } from "./terminal.ts"
 import { World } from "./world.ts"
 
 const PATIENCE = { timeout: 120_000 }
-
-/** As on a terminal of this width, with somebody who types this. */
-function onTerminal(line: string, columns = 120): string {
-  requireTool("script", "bsdutils")
-  return `script --quiet --return --log-out /dev/null --command ${quoted(`stty cols ${columns} -echo; ${line}`)}`
-}
-
-const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 test("lists are tables for people and the API's page for programs", PATIENCE, async () => {
   const { desk, server } = await World.start()

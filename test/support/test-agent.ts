@@ -6,6 +6,7 @@ import {
   RELAY_PATH,
   type ServerFrame,
 } from "../../src/core/relay-protocol.ts"
+import type { Posthorn } from "../../src/posthorn.ts"
 import type { AgentAccess } from "../../src/relay/agent-hub.ts"
 import type { AgentSession, AgentSocket } from "../../src/transport/relay/agent-session.ts"
 import type { Harness } from "./harness.ts"
@@ -75,16 +76,24 @@ export class TestAgent {
   }
 
   /** Connects to the application "acme" of the harness. */
-  static async join(
-    harness: Harness,
+  static join(
+    { posthorn }: Harness,
     hello: object = {},
     access: Partial<AgentAccess> = {},
   ): Promise<TestAgent> {
-    const { id: appId, orgId } = await harness.posthorn.applications
-      .get("acme")
-      .then(({ id }) => ({ id, orgId: harness.posthorn.context.orgId }))
+    return TestAgent.joinAt(posthorn, hello, access)
+  }
+
+  /** Connects to the application "acme". */
+  static async joinAt(
+    posthorn: Posthorn,
+    hello: object = {},
+    access: Partial<AgentAccess> = {},
+  ): Promise<TestAgent> {
+    const { id: appId } = await posthorn.applications.get("acme")
+    const { orgId } = posthorn.context
     const owner = { orgId, appId, endpointIds: null, isStillValid: async () => true, ...access }
-    const agent = new TestAgent((socket) => harness.posthorn.agentHub!.connect(socket, owner), hello)
+    const agent = new TestAgent((socket) => posthorn.agentHub!.connect(socket, owner), hello)
     await agent.socket.came("welcome")
     return agent
   }

@@ -1,5 +1,6 @@
 /** All routes, in the order of the reference page. */
 import type { Routes } from "../context.ts"
+import { agentRoutes } from "./agents.ts"
 import { alertChannelRoutes } from "./alert-channels.ts"
 import { alertRuleRoutes } from "./alert-rules.ts"
 import { alertRoutes } from "./alerts.ts"
@@ -56,6 +57,7 @@ export const ROUTES: readonly Routes[] = [
   operationalWebhookRoutes,
   usageRoutes,
   environmentRoutes,
+  agentRoutes,
   workerRoutes,
   alertRoutes,
   alertRuleRoutes,

@@ -76,6 +76,20 @@ export function entries(name: string, setUp: SetUp): void {
       expect(await store.getEntry("key", null, "same", NOW)).toEqual(ours)
     })
 
+    test("many entries are found by their names, whoever has them", async () => {
+      const { store } = await setUp()
+      const [first, second] = [sample.entry({ name: "a" }), sample.entry({ name: "b", orgId: OTHER_ORG })]
+      const rest = [
+        sample.entry({ name: "c" }),
+        sample.entry({ name: "a", kind: "answer" }),
+        sample.entry({ name: "d", expiresAt: NOW }),
+      ]
+      for (const entry of [first, second, ...rest]) await store.saveEntryIfUnchanged(entry)
+      const found = await store.getEntries("key", ["b", "a", "d", "nobody"], NOW)
+      expect(found.toSorted((a, b) => a.name.localeCompare(b.name))).toEqual([first, second])
+      expect(await store.getEntries("key", [], NOW)).toEqual([])
+    })
+
     test("entries are listed by owner, and keep their owner when they change", async () => {
       const { store } = await setUp()
       const [first, second] = ["a", "b"].map((name) => sample.entry({ name, owner: "app_1" }))

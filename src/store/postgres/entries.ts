@@ -2,7 +2,7 @@
 import { ofEntries } from "../conditions.ts"
 import { entryConflict } from "../refusals.ts"
 import { orNull, toEntry } from "../rows.ts"
-import { CREATE_ENTRY, DELETE_ENTRY, GET_ENTRY, UPDATE_ENTRY } from "../statements.ts"
+import { CREATE_ENTRY, DELETE_ENTRY, GET_ENTRY, statement, UPDATE_ENTRY } from "../statements.ts"
 import { POSTGRES } from "./conditions.ts"
 import type { Operation } from "./context.ts"
 import { readPage } from "./page.ts"
@@ -16,6 +16,14 @@ export const saveEntryIfUnchanged: Operation<"saveEntryIfUnchanged"> = async ({ 
 
 export const getEntry: Operation<"getEntry"> = async ({ database }, kind, orgId, name, now) =>
   orNull((await database.run(GET_ENTRY, [kind, name, orgId, now]))[0], toEntry)
+
+const GET_ENTRIES = statement(
+  "entries.get-many",
+  "SELECT * FROM entries WHERE kind = $1 AND name = ANY ($2) AND (expires_at IS NULL OR expires_at > $3)",
+)
+
+export const getEntries: Operation<"getEntries"> = async ({ database }, kind, names, now) =>
+  (await database.run(GET_ENTRIES, [kind, names, now])).map(toEntry)
 
 export const listEntries: Operation<"listEntries"> = async (context, kind, orgId, page, now, owner) => {
   const where = ofEntries(POSTGRES, kind, orgId, now).narrow("owner = ?", owner)

@@ -18,6 +18,14 @@ export const saveEntryIfUnchanged: Operation<"saveEntryIfUnchanged"> = ({ connec
 export const getEntry: Operation<"getEntry"> = ({ connection }, kind, orgId, name, now) =>
   orNull(connection.sql(GET_ENTRY.text).get(kind, name, orgId, now), toEntry)
 
+export const getEntries: Operation<"getEntries"> = ({ connection }, kind, names, now) =>
+  connection
+    .sql(
+      `SELECT * FROM entries WHERE kind = ? AND ${SQLITE.oneOf("name")} AND (expires_at IS NULL OR expires_at > ?)`,
+    )
+    .all(kind, SQLITE.toParameter(names), now)
+    .map(toEntry)
+
 export const listEntries: Operation<"listEntries"> = (context, kind, orgId, page, now, owner) => {
   const where = ofEntries(SQLITE, kind, orgId, now).narrow("owner = ?", owner)
   return readPage(context, "SELECT * FROM entries", where, "name", page).map(toEntry)

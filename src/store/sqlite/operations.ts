@@ -29,6 +29,7 @@ const LOOKUPS = {
   getGates: endpoints.getGates,
   getPolicy: policies.getPolicy,
   getEntry: entries.getEntry,
+  getEntries: entries.getEntries,
   scanLanes: lanes.scanLanes,
   getDelivery: deliveries.getDelivery,
   getAttempt: attempts.getAttempt,

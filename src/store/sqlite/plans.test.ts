@@ -227,6 +227,7 @@ test("one row is found by its name, without its tenant", () => {
     ...plan("getApplication", "o", "uid"),
     ...plan("getEntry", "key", null, "name", NOW),
     ...plan("getEntry", "key", "o", "name", NOW),
+    ...plan("getEntries", "key", ["name"], NOW),
     ...plan("getEndpoints", ["e"]),
     ...plan("getDelivery", "o", "d"),
     ...plan("getMessage", "a", "event"),

@@ -22,6 +22,7 @@ export interface Called {
   readonly key: string
   readonly policy: string
   readonly eventType: string
+  readonly agent: string
 }
 
 const HOUR_MS = 3_600_000
@@ -65,6 +66,7 @@ export function namingOf(called: Called): Naming {
       "{silence_id}": "silence_none",
       "{rule_id}": "oldest-due",
       "{event_type_name}": called.eventType,
+      "{agent_name}": called.agent,
     },
     references: {
       app_id: called.app,

@@ -77,6 +77,12 @@ export async function fillTenant(
     verification: "github",
     secret: secretMark,
   })
+  const agent = uid("agent").toLowerCase()
+  const relayed = await call("POST", `/app/${app.id}/endpoint`, {
+    url: `relay://${agent}`,
+    description: appMark,
+    eventTypes: ["nothing.sent"],
+  })
   const message = { eventType, payload: { said: appMark }, tags: [appMark], metadata }
   const sent = await call("POST", `/app/${app.id}/msg`, { ...message, eventId: uid("event") })
   const later = await call("POST", `/app/${app.id}/msg`, {
@@ -92,7 +98,20 @@ export async function fillTenant(
   const { key: secret } = await call("GET", `/app/${app.id}/endpoint/${endpoint.id}/secret`)
   const operationalSecret = await call("GET", `/operational-webhook/endpoint/${operational.id}/secret`)
 
-  const made = [app, endpoint, operational, source, sent, later, dead, waiting, attempt, task, portal]
+  const made = [
+    app,
+    endpoint,
+    relayed,
+    operational,
+    source,
+    sent,
+    later,
+    dead,
+    waiting,
+    attempt,
+    task,
+    portal,
+  ]
   const ids = {
     app: app.id,
     endpoint: endpoint.id,
@@ -106,6 +125,7 @@ export async function fillTenant(
     key: portal.id,
     policy,
     eventType,
+    agent,
   }
   const uids = {
     app: uid("app"),
@@ -120,7 +140,7 @@ export async function fillTenant(
     ids: namingOf(ids),
     uids: namingOf({ ...ids, ...uids }),
     ownIds: made.map(({ id }) => id),
-    ownNames: [policy, eventType, ...Object.values(uids)],
+    ownNames: [policy, eventType, agent, ...Object.values(uids)],
     secrets: [secretMark, portal.token, secret, operationalSecret.key, source.url],
     appMark,
     orgMark,

@@ -1,0 +1,121 @@
+/** The list of agents: who is connected, since when, and for which endpoints. */
+import { expect, test } from "vitest"
+import { entryNameOf } from "../../src/relay/agent-record.ts"
+import { LEASE_MS, Presence } from "../../src/relay/presence.ts"
+import { Harness } from "../support/harness.ts"
+import { TestAgent } from "../support/test-agent.ts"
+
+const DAY_MS = 86_400_000
+const RELAY = { url: "relay://hub", retry: "relay" }
+
+async function start() {
+  const harness = await Harness.start()
+  const endpointId = await harness.endpoint(RELAY)
+  const { posthorn, clock } = harness
+  const { id: appId } = await posthorn.applications.get("acme")
+  const owner = { appId, orgId: posthorn.context.orgId }
+  const hub = () => posthorn.agents.get("acme", "hub")
+  const names = async () => (await posthorn.agents.list()).data.map(({ name }) => name)
+  /** Another process on the same store, as far as its agents are concerned. */
+  const other = new Presence(posthorn.context.store, clock, "another-process")
+  const until = (condition: () => Promise<boolean>) => expect.poll(condition, { timeout: 20_000 }).toBe(true)
+  return { harness, posthorn, clock, endpointId, appId, owner, hub, names, other, until }
+}
+
+test("an agent is listed as soon as an endpoint names it, and connected while it is", async () => {
+  const { harness, hub, clock, posthorn, appId, endpointId, until } = await start()
+  const agent = { name: "hub", appId, endpoints: [endpointId] }
+  const absent = { ...agent, connected: false, connectedSince: null, inFlight: 0 }
+  expect(await hub()).toEqual({ ...absent, version: null, lastSeenAt: null })
+  const connection = await TestAgent.join(harness, { version: "my-agent/7" })
+  const connectedSince = new Date(clock.now())
+  await harness.send()
+  const event = await connection.event(1)
+  clock.advance(5000)
+  const present = { ...agent, connected: true, version: "my-agent/7", connectedSince, inFlight: 1 }
+  expect(await hub()).toEqual({ ...present, lastSeenAt: new Date(clock.now()) })
+  expect((await posthorn.agents.list({ app: "acme" })).data).toEqual([await hub()])
+  connection.answer(event, 200)
+  expect(await hub()).toMatchObject({ connected: true, inFlight: 0 })
+  const lastSeenAt = new Date(clock.now())
+  connection.cut()
+  // Its end is written in the background.
+  await until(async () => (await hub()).lastSeenAt?.getTime() === lastSeenAt.getTime())
+  clock.advance(60_000)
+  expect(await hub()).toEqual({ ...absent, version: "my-agent/7", lastSeenAt })
+})
+
+test("an agent of another process counts while that process renews its lease", async () => {
+  const { clock, hub, other, owner, appId } = await start()
+  await other.renew({})
+  const connectedSince = new Date(clock.now())
+  await other.connected(owner, "hub", "remote/1")
+  clock.advance(15_000)
+  await other.renew({ [entryNameOf(appId, "hub")]: 3 })
+  const lastSeenAt = new Date(clock.now())
+  clock.advance(LEASE_MS - 1)
+  expect(await hub()).toMatchObject({ connected: true, connectedSince, inFlight: 3 })
+  clock.advance(1)
+  // Nobody wrote the end of the connection: the process was killed.
+  expect(await hub()).toMatchObject({ connected: false, connectedSince: null, lastSeenAt, inFlight: 0 })
+  clock.advance(31 * DAY_MS)
+  expect(await hub()).toMatchObject({ connected: false, lastSeenAt: connectedSince })
+})
+
+test("agents are listed in pages by application, and every tenant has its own", async () => {
+  const { posthorn, names } = await start()
+  for (const name of ["b", "-a", "c", "b"])
+    await posthorn.endpoints.create("acme", { url: `relay://${name}` })
+  await posthorn.applications.create({ uid: "second", name: "Second" })
+  await posthorn.endpoints.create("second", { url: "relay://hub" })
+  const tenant = posthorn.tenant("org_other")
+  await tenant.applications.create({ uid: "acme", name: "Acme" })
+  await tenant.endpoints.create("acme", { url: "relay://theirs" })
+  expect(await names()).toEqual(["-a", "b", "c", "hub", "hub"])
+  const first = await posthorn.agents.list({ app: "acme", limit: 2 })
+  expect(first.data).toMatchObject([{ name: "-a" }, { name: "b", endpoints: { length: 2 } }])
+  const rest = await posthorn.agents.list({ app: "acme", limit: 2, cursor: first.cursor })
+  expect(rest).toMatchObject({ data: [{ name: "c" }, { name: "hub" }], done: true })
+  expect((await tenant.agents.list()).data).toMatchObject([{ name: "theirs" }])
+  for (const name of ["theirs", "nobody", "", "a.b", "HUB"])
+    await expect(posthorn.agents.get("acme", name)).rejects.toMatchObject({ code: "not_found" })
+})
+
+test("an agent that no endpoint names is listed for 30 days after its connection, or not at all if it had none", async () => {
+  const { harness, posthorn, endpointId, clock, names, hub, until } = await start()
+  const agent = await TestAgent.join(harness)
+  await posthorn.endpoints.create("acme", { url: "relay://typo", uid: "typo" })
+  await posthorn.endpoints.update("acme", "typo", { url: "relay://typos" })
+  expect(await names()).toEqual(["hub", "typos"])
+  await posthorn.endpoints.delete("acme", "typo")
+  await posthorn.endpoints.delete("acme", endpointId)
+  expect(await names()).toEqual(["hub"])
+  clock.advance(DAY_MS)
+  agent.cut()
+  await until(async () => !(await hub()).connected)
+  clock.advance(30 * DAY_MS - 1)
+  expect(await names()).toEqual(["hub"])
+  clock.advance(1)
+  expect(await names()).toEqual([])
+})
+
+test("an agent that an endpoint names is listed for ever, also if it named it for a while only", async () => {
+  const { posthorn, endpointId, clock, names, other, owner } = await start()
+  const epoch = await other.connected(owner, "hub", "1")
+  await other.disconnected(owner, "hub", epoch)
+  await posthorn.endpoints.delete("acme", endpointId)
+  clock.advance(29 * DAY_MS)
+  await posthorn.endpoints.create("acme", RELAY)
+  clock.advance(31 * DAY_MS)
+  expect(await names()).toEqual(["hub"])
+})
+
+test("the agents of a deleted application are listed no more, also if one was connected", async () => {
+  const { harness, posthorn, names, owner } = await start()
+  const agent = await TestAgent.join(harness)
+  await posthorn.applications.delete("acme")
+  expect(await names()).toEqual([])
+  agent.cut()
+  await posthorn.context.presence.disconnected(owner, "hub", 1)
+  expect(await names()).toEqual([])
+})
