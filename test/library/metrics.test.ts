@@ -1,5 +1,6 @@
 /** Metrics of a running Posthorn, compared with a receiver's ledger, on each store. */
 import { expect, test } from "vitest"
+import { noticeOf } from "../../src/alerts/dead-letter-notice.ts"
 import { NO_INSTRUMENTS } from "../../src/observe/instruments.ts"
 import { Harness } from "../support/harness.ts"
 import { seriesOf, total } from "../support/series.ts"
@@ -35,6 +36,20 @@ test("the counters agree with the receiver's ledger", async () => {
   expect(total(series, "posthorn_settle_batch_outcomes_sum")).toBe(40)
   expect(total(series, "posthorn_slots", { state: "used" })).toBe(0)
   expect(total(series, "posthorn_slots", { state: "free" })).toBe(2048)
+})
+
+test("a notification is no accepted message", async () => {
+  const harness = await Harness.start({ metrics: true })
+  const { alertChannels, notifier } = harness.posthorn
+  await alertChannels.put("ops", { kind: "webhook", url: harness.receiver.url("/ops") })
+  const notice = noticeOf(1, { since: 0, endpoints: [], more: 0 }, "warning", "key", 0)
+  await notifier.notify(["ops"], notice, "key")
+  await harness.receiver.arrived("/ops", 1)
+  await harness.quiet()
+  const series = await read(harness)
+  expect(total(series, "posthorn_messages_accepted_total")).toBe(0)
+  expect(total(series, "posthorn_attempts_total")).toBe(0)
+  expect(total(series, "posthorn_notifications_total", { kind: "webhook", result: "delivered" })).toBe(1)
 })
 
 test("first attempts, retries, probes and an operator's attempts are told apart", async () => {
