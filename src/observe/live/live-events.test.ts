@@ -218,6 +218,18 @@ test("a tenant other than the operator's cannot take the places of all readers",
   live.close()
 })
 
+test("several tenants cannot take the places of the operator's readers", () => {
+  const { live } = start()
+  const open = (orgId: string, count: number) => {
+    for (let n = 0; n < count; n++) live.open({ ...ALL, orgId }, null, new Connection())
+  }
+  open("org_2", 900)
+  open("org_3", 800)
+  expect(() => open("org_4", 1)).toThrow(/1700 readers/)
+  open(DEFAULT_ORG, 300)
+  live.close()
+})
+
 test("one application cannot take the places of all readers, and beyond the most nobody is taken", () => {
   const { live } = start()
   const one = { ...ALL, appIds: ["app_1"] }

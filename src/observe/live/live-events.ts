@@ -23,7 +23,9 @@ const LINGER_MS = 60_000
 /** At the highest rate, half a second and more; usually many minutes. */
 export const BUFFER_LIMITS: BufferLimits = { events: 20_000, bytes: 16_777_216 }
 const MOST_READERS = 2000
-/** So that neither another tenant than the operator's nor the owner of one application can take all of them. */
+/** Of all tenants but the default organization, which is the operator's: places remain for it. */
+const MOST_READERS_OF_OTHERS = 1700
+/** Of a tenant, and of an application: neither takes the places of all others. */
 const MOST_READERS_OF_A_TENANT = 1000
 const MOST_READERS_OF_AN_APPLICATION = 200
 /** A write to each reader takes some 10 µs: with many readers, events of this time for each of them go together. */
@@ -117,6 +119,8 @@ export class LiveEvents {
     const groups = [...this.#groups.values()]
     requireBelow(MOST_READERS, groups, "")
     if (orgId !== DEFAULT_ORG) {
+      const ofOthers = groups.filter(({ filter }) => filter.orgId !== DEFAULT_ORG)
+      requireBelow(MOST_READERS_OF_OTHERS, ofOthers, " of such organizations")
       const ofTenant = groups.filter(({ filter }) => filter.orgId === orgId)
       requireBelow(MOST_READERS_OF_A_TENANT, ofTenant, " of this organization")
     }
