@@ -1,5 +1,6 @@
 /** Adds up what comes to the sources of this process, and writes it every two seconds, one entry for each source that was busy. */
 import type { Clock, Timer } from "../core/clock.ts"
+import { PosthornError } from "../core/errors.ts"
 import type { InboundResult, RefusalReason } from "../core/inbound-results.ts"
 import { headerOf, type ReceivedRequest } from "../core/received-request.ts"
 import { readAndSave } from "../resources/optimistic.ts"
@@ -59,14 +60,17 @@ export class ActivityLog {
     this.#add(source, { refused: { [reason]: 1 }, lastRefusedAt: at, recent: [request] })
   }
 
-  /** One after the other. A failure is ignored: these counts are lost, and the webhooks are not. */
+  /** One after the other. After a failure of the store the rest is dropped, too: these counts are lost, and the webhooks are not. */
   flush(): Promise<void> {
     this.#timer?.cancel()
     this.#timer = null
     const pending = this.#pending
     this.#pending = new Map()
     this.#flushing = this.#flushing.then(async () => {
-      for (const one of pending.values()) await this.#write(one).catch(() => {})
+      for (const one of pending.values()) {
+        const error = await this.#write(one).catch((error: unknown) => error)
+        if (error instanceof PosthornError) return
+      }
     })
     return this.#flushing
   }

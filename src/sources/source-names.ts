@@ -38,13 +38,12 @@ export class SourceNames {
       const entry = await this.#read()
       let names = namesOf(entry)
       const holder = Object.hasOwn(names, name) ? names[name]! : null
-      if (holder?.id === id) return
-      if (holder !== null && (await this.#isHeld(name, holder)))
+      if (holder !== null && holder.id !== id && (await this.#isHeld(name, holder)))
         throw new PosthornError("conflict", `another source of the application has the name "${name}"`, {
           field: "name",
         })
-      if (Object.keys(names).length >= MOST_SOURCES) names = await this.#held(names)
-      if (Object.keys(names).length >= MOST_SOURCES)
+      if (isFull(names, name)) names = await this.#held(names)
+      if (isFull(names, name))
         throw new PosthornError(
           "limit_reached",
           `an application has at most ${MOST_SOURCES} sources; delete one first`,
@@ -101,6 +100,10 @@ export class SourceNames {
 
 export function forgetNames({ store, orgId }: ResourceContext, appId: string): Promise<void> {
   return store.deleteEntry(KIND, orgId, appId)
+}
+
+function isFull(names: Names, name: string): boolean {
+  return !Object.hasOwn(names, name) && Object.keys(names).length >= MOST_SOURCES
 }
 
 function namesOf(entry: Entry | null): Names {
