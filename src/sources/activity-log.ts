@@ -69,7 +69,7 @@ export class ActivityLog {
     this.#flushing = this.#flushing.then(async () => {
       for (const one of pending.values()) {
         const error = await this.#write(one).catch((error: unknown) => error)
-        if (error instanceof PosthornError) return
+        if (error instanceof PosthornError && error.code.startsWith("store_")) return
       }
     })
     return this.#flushing

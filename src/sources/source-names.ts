@@ -9,7 +9,7 @@ import type { Entry } from "../store/store.ts"
 import { recordOf, SOURCE_KIND } from "./source-record.ts"
 
 const KIND = "source-names"
-export const MOST_SOURCES = 100
+const MOST_SOURCES = 100
 const RESERVED_MS = 60_000
 
 interface Holder {

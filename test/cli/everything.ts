@@ -2,7 +2,7 @@
 import type { EntryKind, Page, RollupDimension, Store } from "../../src/store/store.ts"
 
 const PAGE = 1000
-const KINDS: readonly EntryKind[] = ["event-type", "key", "answer"]
+const KINDS: readonly EntryKind[] = ["event-type", "key", "answer", "source"]
 const GROUPS: readonly RollupDimension[] = ["application", "endpoint", "eventType", "hour", "attemptNumber"]
 const byName = { limit: PAGE, order: "ascending", from: null, back: false } as const
 

@@ -118,6 +118,7 @@ async function createEndpoints(posthorn: Posthorn, receiver: Receiver): Promise<
   await create("deferred")
   await create("gone")
   await create("hangs", { concurrency: 3, channels: null })
+  await posthorn.sources.create("acme", { name: "github", verification: "github", secret: "s3cret" })
   await create("north", { channels: ["north", "south"], disabled: true })
 }
 
