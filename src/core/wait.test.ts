@@ -47,6 +47,24 @@ test.each<[string, Waiting, Gate, string, number | null]>([
   expect(waitOf(waiting, gate, true, AT)).toEqual({ reason: "sending", at: null })
 })
 
+const absent = (ms: number | null) => ({ givenUpAt: ms === null ? null : NOW + ms })
+
+test.each<[string, Waiting, Gate, { givenUpAt: number | null }, string, number | null]>([
+  ["is due", DUE, OPEN, absent(60), "agent", 60],
+  ["will be retried", retry(5), OPEN, absent(60), "agent", 60],
+  ["waits behind another one", DUE, head(7), absent(60), "agent", 60],
+  ["is held", DUE, { ...OPEN, holdUntil: NOW + 9 }, absent(60), "agent", 60],
+  ["never ends by age", DUE, OPEN, absent(null), "agent", null],
+  ["is given up at any moment", DUE, OPEN, absent(0), "agent", null],
+  ["was delayed until now", scheduled(0), OPEN, absent(60), "agent", 60],
+  ["is delayed", scheduled(5), OPEN, absent(60), "scheduled", 5],
+  ["is paused", DUE, { ...OPEN, paused: true }, absent(60), "paused", null],
+])("without its agent, a delivery that %s waits for it until it is given up", (_, waiting, gate, agent, reason, ms) => {
+  const at = ms === null ? null : NOW + ms
+  expect(waitOf(waiting, gate, false, AT, agent)).toEqual({ reason, at })
+  expect(waitOf(waiting, gate, true, AT, agent)).toEqual({ reason: "sending", at: null })
+})
+
 test("a date is shown as it was given, and has come when the wall clock says so", () => {
   const dated = { ...scheduled(600_000), dated: true }
   const back = { now: NOW, wall: NOW - 3_600_000 }

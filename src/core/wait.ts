@@ -5,7 +5,7 @@ import { closedBy, type GateState } from "./gate.ts"
 /**
  * `sending`: its request is in flight. `due`: it is in the lane's queue. `scheduled`: the sender gave a later time. `retry`: the delay after
  * a failure. `behind`: an ordered endpoint sends another delivery first. `held`: a Retry-After of the receiver. `breaker`: the endpoint's
- * circuit breaker is open. `budget`: the endpoint's retry budget is spent.
+ * circuit breaker is open. `budget`: the endpoint's retry budget is spent. `agent`: the endpoint's agent is not connected.
  */
 export const WAIT_REASONS = [
   "sending",
@@ -16,6 +16,7 @@ export const WAIT_REASONS = [
   "held",
   "breaker",
   "budget",
+  "agent",
   "paused",
   "disabled",
   "deleted",
@@ -40,11 +41,26 @@ export interface Gate extends GateState {
 
 export interface Wait {
   readonly reason: WaitReason
-  /** The earliest start; null: it has started, or an operator decides. */
+  /**
+   * The earliest start; null: it has started, or an operator decides. With the reason `agent`, the time at which the delivery is given up
+   * unless the agent connects before; null: it waits for ever, or nobody knows.
+   */
   readonly at: number | null
 }
 
-export function waitOf(waiting: Waiting, gate: Gate, isSending: boolean, { now, wall }: Moment): Wait {
+/** The endpoint's agent is not connected. */
+export interface AgentAbsent {
+  /** When age ends the delivery; null: never. */
+  readonly givenUpAt: number | null
+}
+
+export function waitOf(
+  waiting: Waiting,
+  gate: Gate,
+  isSending: boolean,
+  { now, wall }: Moment,
+  absent: AgentAbsent | null = null,
+): Wait {
   if (isSending) return { reason: "sending", at: null }
   const closed = closedBy(gate, now)
   if (closed !== null && closed.until === null) return { reason: closed.reason, at: null }
@@ -53,6 +69,11 @@ export function waitOf(waiting: Waiting, gate: Gate, isSending: boolean, { now, 
   const own: Wait = {
     reason: waiting.deferred ? "scheduled" : "retry",
     at: Math.max((waiting.nextRetryAt ?? 0) + aheadMs, now),
+  }
+  // Its delay would say when the next attempt starts, and without the agent there is none.
+  if (absent !== null && (own.reason !== "scheduled" || own.at! <= now)) {
+    const at = absent.givenUpAt
+    return { reason: "agent", at: at !== null && at > now ? at : null }
   }
   const isBehind = gate.head !== null && !waiting.deferred && gate.head.seq !== waiting.seq
   const head: Wait = { reason: "behind", at: isBehind ? Math.max(gate.head.nextRetryAt ?? 0, now) : now }

@@ -2,10 +2,11 @@
  * Gives up deliveries to agents that do not connect, when their age ends. No worker owns the lane of such an endpoint, so that nobody would
  * find them: docs/decisions/0023-relay.md.
  */
+import { givenUpAt, heldUntil } from "../core/absent-agent.ts"
 import type { Clock, Timer } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
-import { ageEndsAt, type LiveDelivery, settle } from "../core/settle.ts"
+import { type LiveDelivery, settle } from "../core/settle.ts"
 import { amended, type EventSink } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Delivery, Endpoint, Store } from "../store/store.ts"
@@ -25,8 +26,6 @@ export interface RelayExpiryParts {
 
 const EXPIRY_MS = 60_000
 const PAGE = 250
-/** After a pause, an outage or a downtime of Posthorn, an agent has this long to connect before age ends a delivery. */
-const GRACE_MS = 3_600_000
 
 export class RelayExpiry {
   readonly #parts: RelayExpiryParts
@@ -75,12 +74,12 @@ export class RelayExpiry {
     const { store, clock, transport, defaultPolicy } = this.#parts
     const policy = policyOf(endpoint, defaultPolicy)
     const now = clock.now()
-    const heldUntil = Math.max(endpoint.holdUntil ?? 0, endpoint.protection.until ?? 0)
-    const isHeld = endpoint.disabled || endpoint.paused || heldUntil > now
+    const held = heldUntil(endpoint)
+    const isHeld = endpoint.disabled || endpoint.paused || held > now
     // The lane of a connected agent expires its deliveries when their turn comes.
     const isReachable = transport.reachOf(endpoint)?.() !== "absent"
     if (policy.maxAge === null || isHeld || isReachable) return
-    const heldSince = Math.max(endpoint.resumedAt ?? 0, heldUntil, this.#parts.upSince())
+    const heldSince = Math.max(held, this.#parts.upSince())
     for (let from: number | null = null; !this.#isStopped; ) {
       const page = { limit: PAGE, order: "ascending", from, back: false } as const
       const deliveries = await store.listDeliveries({ endpointId: endpoint.id, live: true }, page)
@@ -124,7 +123,6 @@ export class RelayExpiry {
 }
 
 function isExpired(delivery: Delivery, policy: Policy, now: number, heldSince: number): boolean {
-  const endsAt = isLive(delivery) ? ageEndsAt(delivery.ageFrom, policy) : null
-  if (endsAt === null) return false
-  return now >= (endsAt > heldSince ? endsAt : heldSince + GRACE_MS)
+  const endsAt = isLive(delivery) ? givenUpAt(delivery.ageFrom, policy, heldSince) : null
+  return endsAt !== null && now >= endsAt
 }

@@ -20,7 +20,7 @@ type Times = "nextRetryAt" | "lastAttemptedAt" | "receivedAt" | "deliveredAt" | 
 
 export interface Delivery
   extends Omit<Row, "seq" | "ageFrom" | "stalls" | "manual" | "deferred" | "dated" | Times> {
-  /** The earliest start of the next attempt. Null for a finished delivery, during an attempt, and while the endpoint is paused or disabled. */
+  /** The earliest start of the next attempt. Null for a finished delivery, during an attempt, and while the endpoint is paused or disabled. With the reason `agent`: when the delivery is given up. */
   readonly nextRetryAt: Date | null
   /** Null for a finished delivery. */
   readonly waitReason: WaitReason | null

@@ -1,10 +1,12 @@
 /** Lanes: how many deliveries wait for each endpoint, why, and since when. */
 import { type Moment, momentOf } from "../core/clock.ts"
 import { HEALTHY } from "../core/protection.ts"
-import { type WaitReason, waitOf } from "../core/wait.ts"
+import { type AgentAbsent, type WaitReason, waitOf } from "../core/wait.ts"
+import { readAbsences } from "../relay/absence.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
 import { date, type ResourceContext, requireApplication } from "./resource-context.ts"
+import { agentAbsent } from "./wait-reasons.ts"
 
 export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
   /** Null for an endpoint that was deleted. */
@@ -12,7 +14,7 @@ export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
   readonly endpointUrl: string | null
   readonly reason: WaitReason
   readonly oldestAt: Date
-  /** The earliest start of the next attempt; null while the endpoint is paused or disabled. */
+  /** The earliest start of the next attempt; null while the endpoint is paused or disabled. Without its agent: when the oldest delivery is given up. */
   readonly nextDueAt: Date | null
   readonly heldUntil: Date | null
 }
@@ -38,24 +40,42 @@ export class Lanes {
         const filter =
           app === undefined ? { orgId } : { appId: (await requireApplication(this.#context, app)).id }
         const at = momentOf(clock)
-        const showLane = async (row: LaneStatus) => {
-          const inFlight = sending(row.endpointId)?.size ?? row.sending
-          return show({ ...row, sending: inFlight }, await store.getEndpoint(row.appId, row.endpointId), at)
+        return async (page) => {
+          const rows = await store.listLanes(filter, page)
+          const endpoints = await Promise.all(rows.map((row) => store.getEndpoint(row.appId, row.endpointId)))
+          const absences = await readAbsences(
+            this.#context,
+            endpoints.filter((one) => one !== null),
+          )
+          return rows.map((row, i) => {
+            const endpoint = endpoints[i]!
+            const inFlight = sending(row.endpointId)?.size ?? row.sending
+            const isAbsent = endpoint !== null && absences.has(endpoint.id)
+            const absent = isAbsent ? agentAbsent(this.#context, endpoint, row.oldestAt) : null
+            return show({ ...row, sending: inFlight }, endpoint, absent, at)
+          })
         }
-        return async (page) => Promise.all((await store.listLanes(filter, page)).map(showLane))
       },
       show: (lane) => lane,
     })
   }
 }
 
-function show({ first, ...row }: LaneStatus, endpoint: Endpoint | null, at: Moment): Lane {
+function show(
+  { first, ...row }: LaneStatus,
+  endpoint: Endpoint | null,
+  absent: AgentAbsent | null,
+  at: Moment,
+): Lane {
   const holdUntil = endpoint?.holdUntil ?? null
   const { disabled = false, paused = false } = endpoint ?? {}
   const { protection = HEALTHY } = endpoint ?? {}
   const gate = { deleted: endpoint === null, disabled, paused, holdUntil, protection, head: null }
-  const waits = first.map((one) => waitOf(one, gate, false, at))
-  const next = waits.reduce((earliest, one) => ((one.at ?? 0) < (earliest.at ?? 0) ? one : earliest))
+  const waits = first.map((one) => waitOf(one, gate, false, at, absent))
+  const byAgent = waits.find(({ reason }) => reason === "agent")
+  // A delivery that is scheduled comes sooner than the end of the others' age, and tells less.
+  const next =
+    byAgent ?? waits.reduce((earliest, one) => ((one.at ?? 0) < (earliest.at ?? 0) ? one : earliest))
   return {
     ...row,
     endpointUid: endpoint?.uid ?? null,

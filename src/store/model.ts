@@ -440,6 +440,7 @@ export interface DeadGroup {
 
 export interface EndpointGate extends Gate {
   readonly endpointId: string
+  readonly url: string
 }
 
 export interface EndpointActivity {

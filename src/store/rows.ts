@@ -284,6 +284,7 @@ export function toGate(row: Row): EndpointGate {
   return {
     ...toGateState(row),
     endpointId: text(row.id),
+    url: text(row.url),
     head: row.head === null ? null : { seq: int(row.head), nextRetryAt: intOrNull(row.head_due) },
   }
 }

@@ -56,10 +56,10 @@ export const MessageId = {
 
 export const WaitReason = Type.Enum(WAIT_REASONS, {
   description:
-    "Why it waits: its request is in flight, its turn comes next, the sender gave a later time, the delay after a failure, another delivery of an ordered endpoint goes first, a Retry-After holds it, or its endpoint is paused, disabled or deleted.",
+    "Why it waits: its request is in flight, its turn comes next, the sender gave a later time, the delay after a failure, another delivery of an ordered endpoint goes first, a Retry-After holds it, its circuit breaker is open, its retry budget is spent, its agent is not connected, or its endpoint is paused, disabled or deleted.",
 })
 export const NextAttempt = Type.Nullable({
   ...Timestamp,
   description:
-    "When the next attempt can start at the earliest; null when none follows, when it is in flight, and while the endpoint is paused or disabled.",
+    "When the next attempt can start at the earliest; null when none follows, when it is in flight, and while the endpoint is paused or disabled. With the reason `agent`, when it is given up unless the agent connects before.",
 })

@@ -106,7 +106,9 @@ export function counts(name: string, setUp: SetUp): void {
         protection: HEALTHY,
         head: null,
       }
-      expect(await store.getGates([endpoint.id, "ep_nobody"])).toEqual([{ ...open, endpointId: endpoint.id }])
+      expect(await store.getGates([endpoint.id, "ep_nobody"])).toEqual([
+        { ...open, endpointId: endpoint.id, url: endpoint.url },
+      ])
       await send({ deliverAt: NOW + 5 })
       const { messageId } = await send()
       await send()
@@ -120,6 +122,7 @@ export function counts(name: string, setUp: SetUp): void {
       expect(gates.find(({ endpointId }) => endpointId === endpoint.id)).toEqual({
         ...open,
         endpointId: endpoint.id,
+        url: endpoint.url,
         paused: true,
         holdUntil: NOW + 9,
         head: { seq, nextRetryAt },

@@ -53,7 +53,7 @@ export const getEndpoints: Operation<"getEndpoints"> = async ({ database }, ids)
 /** The head of an ordered lane is one probe of deliveries_live_line. */
 const GET_GATES = statement(
   "endpoints.get-gates",
-  `SELECT e.id, e.deleted_at IS NOT NULL AS deleted, e.disabled, e.paused, e.hold_until, e.breaker_until, e.protection, h.seq AS head, h.next_retry_at AS head_due
+  `SELECT e.id, e.url, e.deleted_at IS NOT NULL AS deleted, e.disabled, e.paused, e.hold_until, e.breaker_until, e.protection, h.seq AS head, h.next_retry_at AS head_due
      FROM endpoints e
      LEFT JOIN LATERAL (
        SELECT d.seq, d.next_retry_at FROM webhook_deliveries_live d WHERE d.webhook_id = e.id AND d.rank = 0 ORDER BY d.seq LIMIT 1

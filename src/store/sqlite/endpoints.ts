@@ -50,7 +50,7 @@ export const getEndpoints: Operation<"getEndpoints"> = ({ connection }, ids) =>
 export const getGates: Operation<"getGates"> = ({ connection }, ids) =>
   connection
     .sql(`
-      SELECT e.id, e.deleted_at IS NOT NULL AS deleted, e.disabled, e.paused, e.hold_until, e.breaker_until, e.protection, h.seq AS head, h.next_retry_at AS head_due
+      SELECT e.id, e.url, e.deleted_at IS NOT NULL AS deleted, e.disabled, e.paused, e.hold_until, e.breaker_until, e.protection, h.seq AS head, h.next_retry_at AS head_due
         FROM endpoints e
         LEFT JOIN webhook_deliveries h ON h.seq = (
           SELECT seq FROM webhook_deliveries INDEXED BY deliveries_line WHERE ${LIVE} AND rank < 1 AND webhook_id = e.id ORDER BY seq LIMIT 1
