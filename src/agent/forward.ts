@@ -9,7 +9,7 @@ import { forwardedHeaders } from "./forward-headers.ts"
 import { targetPath } from "./forward-path.ts"
 import { networkProblem } from "./network-error.ts"
 
-/** The policy has a cap of its own. */
+/** The outcome has a cap of its own. */
 const MOST_RETRY_AFTER_SECONDS = 604_800
 const TRUST = "give its authority to this program with NODE_EXTRA_CA_CERTS=FILE"
 

@@ -27,6 +27,7 @@ test("a handler may return a result, details, or nothing", async () => {
 
 test("Retry-After counts for transient failures only, in whole seconds", async () => {
   expect(await of({ status: 503, retryAfterSeconds: 1.2 })).toMatchObject({ retryAfterSeconds: 2 })
+  expect(await of({ status: 503, retryAfterSeconds: 1e9 })).toMatchObject({ retryAfterSeconds: 86_400 })
   for (const answer of [
     { status: 404, retryAfterSeconds: 5 },
     { status: 503, retryAfterSeconds: 0 },

@@ -18,6 +18,8 @@ export interface AgentOutcome {
 const RESULTS: readonly unknown[] = ["success", "permanent", "transient"]
 const TRANSIENT_4XX = new Set([408, 425, 429])
 const MOST_ERROR = 1000
+/** The server refuses more. */
+const MOST_RETRY_AFTER_SECONDS = 86_400
 
 /** Never rejects. */
 export async function outcomeOf(handler: AgentHandler, event: AgentEvent): Promise<AgentOutcome> {
@@ -40,7 +42,7 @@ function readAnswer(answer: NonNullable<AgentAnswer>): AgentOutcome {
     result,
     status,
     error: error === null ? null : String(error).slice(0, MOST_ERROR),
-    retryAfterSeconds: isLater ? Math.ceil(retryAfterSeconds!) : null,
+    retryAfterSeconds: isLater ? Math.min(Math.ceil(retryAfterSeconds!), MOST_RETRY_AFTER_SECONDS) : null,
     response: encodeResponse(typeof body === "string" ? Buffer.from(body) : body),
   }
 }
