@@ -24,9 +24,10 @@ class Ledger {
   readonly sentNow: Notification[] = []
   isBroken = false
   deadLetters = true
+  isReadable = true
 
   async channels() {
-    return [{ name: "ops", deadLetters: this.deadLetters }]
+    return [{ name: "ops", deadLetters: this.deadLetters, isReadable: this.isReadable }]
   }
 
   async notify(_channels: readonly string[], notification: Notification, key: string): Promise<void> {
@@ -175,7 +176,7 @@ test("a flood of dead letters makes a notice at once and then one in five minute
 test("a channel that is put while an evaluation runs keeps the count of its put", async () => {
   const { ledger, process, evaluate, alerts, disk, clock } = await site()
   const one = process()
-  const channels = [{ name: "late", deadLetters: true }]
+  const channels = [{ name: "late", deadLetters: true, isReadable: true }]
   ledger.channels = async () => []
   disk.onRead = async () => {
     const read = await alerts.readBoard()
@@ -189,6 +190,23 @@ test("a channel that is put while an evaluation runs keeps the count of its put"
   ledger.channels = async () => []
   for (let i = 0; i < 20; i++) await evaluate(one, {}, { dead: 4 })
   expect((await alerts.readBoard()).value.notices).toEqual({})
+})
+
+test("a channel that cannot be read for a while gets ends and deaths when it is readable again", async () => {
+  const { ledger, process, evaluate } = await site()
+  const one = process()
+  for (let i = 0; i < 2; i++) await evaluate(one, failing())
+  ledger.isReadable = false
+  await evaluate(one, failing(), { dead: 3 })
+  for (let i = 0; i < 3; i++) await evaluate(one, {}, { dead: 3 })
+  expect(ledger.kinds).toEqual(["endpoint-failing firing"])
+  ledger.isReadable = true
+  await evaluate(one, {}, { dead: 3 })
+  expect(ledger.kinds.toSorted()).toEqual([
+    "dead-letter dead_letters",
+    "endpoint-failing firing",
+    "endpoint-failing resolved",
+  ])
 })
 
 test("a channel without dead letters, and a rule that is switched off, get no notice, also not later", async () => {

@@ -163,7 +163,6 @@ export class AlertEvaluator implements MonitorListener {
       { ...board, alerts: this.#advance(board, surroundings, snapshot, history, now) },
       {
         ...surroundings,
-        channels: surroundings.channels.map(({ name }) => name),
         repeatMs: surroundings.settings.repeatHours * 3_600_000,
         perHour: surroundings.settings.notificationsPerHour,
         now,
@@ -224,8 +223,11 @@ export class AlertEvaluator implements MonitorListener {
     const notices = Object.fromEntries(Object.entries(board.notices).filter(isNew))
     const outgoing: Outgoing[] = []
     const reader = new DeathReader(this.#parts.store)
-    for (const { name, deadLetters } of known) {
-      const before = countedBy(board.notices[name], dead, now)
+    for (const { name, deadLetters, isReadable } of known) {
+      const stored = board.notices[name]
+      if (!isReadable && stored !== undefined) notices[name] = stored
+      if (!isReadable) continue
+      const before = countedBy(stored, dead, now)
       const isOn = enabled && deadLetters && (wanted === null || wanted.includes(name)) && !isSilenced
       // A channel that is switched off is not told later of deaths from before.
       notices[name] = isOn ? before : skipTo(before, dead, now)

@@ -242,10 +242,9 @@ export class LocalAlerts {
 
   #tell(now: number): void {
     if (this.#surroundings === null) return
-    const { settings, channels } = this.#surroundings
+    const { settings } = this.#surroundings
     const { book, outgoing } = plan(this.#book, {
       ...this.#surroundings,
-      channels: channels.map(({ name }) => name),
       repeatMs: settings.repeatHours * 3_600_000,
       perHour: settings.notificationsPerHour,
       now,

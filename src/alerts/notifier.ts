@@ -5,6 +5,8 @@ export interface NotifiedChannel {
   readonly name: string
   /** Whether it gets notices about dead letters. */
   readonly deadLetters: boolean
+  /** False: it gets nothing for now, and is told the rest when it can be read again. */
+  readonly isReadable: boolean
 }
 
 /** `permanent`: refused for good, or the channel does not exist any more. */

@@ -7,6 +7,8 @@ import { defaultsOf, RULE_IDS, type RuleId, type RuleSettings } from "./rules.ts
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
+const channels = (...names: string[]) => names.map((name) => ({ name, isReadable: true }))
+
 /** A book that notifications are planned for again and again, at given times. */
 class Site {
   book: Book = { alerts: [], groups: {}, channels: {} }
@@ -26,7 +28,7 @@ class Site {
   at(afterMs: number): readonly Outgoing[] {
     const planned = plan(this.book, {
       rules: this.rules,
-      channels: ["ops"],
+      channels: channels("ops"),
       silences: [],
       repeatMs: 4 * HOUR,
       perHour: 20,
@@ -141,7 +143,7 @@ test("alerts that join a group are notified together after five minutes, and so 
 
 test("the end goes to the channels that got the beginning, also if the rule has others now", () => {
   const site = new Site().set(alertOf())
-  site.settings = { channels: ["ops", "mail"] }
+  site.settings = { channels: channels("ops", "mail") }
   site.rules = { ...site.rules, "endpoint-failing": { ...site.rules["endpoint-failing"], channels: ["ops"] } }
   expect(site.told(0)).toEqual(["ops firing 1"])
   site.rules = {
@@ -154,7 +156,7 @@ test("the end goes to the channels that got the beginning, also if the rule has 
 test("a channel that is added later hears of alerts that fire, and one that is deleted of nothing", () => {
   const site = new Site().set(alertOf())
   site.at(0)
-  site.settings = { channels: ["mail"] }
+  site.settings = { channels: channels("mail") }
   expect(site.told(1)).toEqual(["mail firing 1"])
   expect(site.book.alerts[0]!.told).toEqual({ mail: NOW + 1 })
 })

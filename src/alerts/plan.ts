@@ -5,6 +5,7 @@
 import type { Alert } from "./alert-state.ts"
 import { type AlertGroup, notificationOf } from "./grouping.ts"
 import { type Notification, SEVERITIES } from "./notification.ts"
+import type { NotifiedChannel } from "./notifier.ts"
 import type { RuleId, RuleSettings } from "./rules.ts"
 import { type SilenceBody, silenceOf } from "./silence.ts"
 
@@ -30,8 +31,8 @@ export interface Book {
 
 export interface PlanSettings {
   readonly rules: { readonly [id in RuleId]: RuleSettings }
-  /** The names of all channels. */
-  readonly channels: readonly string[]
+  /** All channels. */
+  readonly channels: readonly Pick<NotifiedChannel, "name" | "isReadable">[]
   readonly silences: readonly SilenceBody[]
   readonly repeatMs: number
   /** The most notifications of a channel in an hour. */
@@ -57,9 +58,10 @@ export function plan(book: Book, settings: PlanSettings): Plan {
   const rules = [...new Set(book.alerts.map(({ rule }) => rule))].toSorted(
     (a, b) => severityOf(settings, a) - severityOf(settings, b) || a.localeCompare(b),
   )
-  for (const channel of settings.channels) {
-    planning.fold(channel)
-    for (const rule of rules) planning.planRule(channel, rule)
+  for (const { name, isReadable } of settings.channels) {
+    if (!isReadable) continue
+    planning.fold(name)
+    for (const rule of rules) planning.planRule(name, rule)
   }
   return planning.finish()
 }
@@ -75,7 +77,7 @@ class Planning {
 
   constructor({ alerts, groups, channels }: Book, settings: PlanSettings) {
     this.#settings = settings
-    const known = new Set(settings.channels)
+    const known = new Set(settings.channels.map(({ name }) => name))
     this.#alerts = new Map(alerts.map((alert) => [alert.id, onlyKnown(alert, known)]))
     this.#groups = new Map(Object.entries(groups))
     this.#channels = new Map(

@@ -46,7 +46,14 @@ function lateDelivery(): Notification {
   const { outgoing } = plan(
     { alerts: [alert], groups: {}, channels: {} },
     {
-      ...{ rules, channels: ["hook"], silences: [], repeatMs: 1, perHour: 1, now: STARTED_AT },
+      ...{
+        rules,
+        channels: [{ name: "hook", isReadable: true }],
+        silences: [],
+        repeatMs: 1,
+        perHour: 1,
+        now: STARTED_AT,
+      },
       newKey: () => "",
       newGroupKey: ({ rule, id }) => `${rule}:${id}`,
     },
@@ -334,7 +341,11 @@ test.each([
   const corrupt = () =>
     harness.sql(`UPDATE entries SET body = '${body}' WHERE kind = 'alert-channel' AND name = 'bad'`)
   await corrupt()
-  for (let i = 0; i < 3; i++) expect(await notifier.channels()).toEqual([{ name: "good", deadLetters: true }])
+  for (let i = 0; i < 3; i++)
+    expect(await notifier.channels()).toEqual([
+      { name: "bad", deadLetters: false, isReadable: false },
+      { name: "good", deadLetters: true, isReadable: true },
+    ])
   // Once, not at each evaluation.
   expect(lines.about('The channel "bad" cannot be decrypted')).toHaveLength(1)
   expect((await alertChannels.list()).data).toMatchObject([
@@ -343,7 +354,7 @@ test.each([
   ])
   await expect(alertChannels.test("bad")).rejects.toMatchObject({ code: "wrong_encryption_key" })
   await alertChannels.put("bad", { kind: "webhook", url })
-  expect(await notifier.channels()).toHaveLength(2)
+  expect(await notifier.channels()).toMatchObject([{ isReadable: true }, { isReadable: true }])
   await corrupt()
   await alertChannels.delete("bad")
   expect((await alertChannels.list()).data.map(({ name }) => name)).toEqual(["good"])
@@ -371,7 +382,7 @@ test("a notification can be sent while the store is down, to the channels that w
     code: "store_unavailable",
   })
   isDown = false
-  expect(await notifier.channels()).toEqual([{ name: "hook", deadLetters: true }])
+  expect(await notifier.channels()).toEqual([{ name: "hook", deadLetters: true, isReadable: true }])
   isDown = true
   expect(await notifier.sendNow("hook", notificationOf())).toEqual({ outcome: "delivered" })
   expect(harness.receiver.to("/hook")).toHaveLength(1)

@@ -49,7 +49,7 @@ class Ledger implements Notifier {
   readonly #sent: Notification[] = []
 
   async channels() {
-    return [{ name: "ops", deadLetters: true }]
+    return [{ name: "ops", deadLetters: true, isReadable: true }]
   }
 
   async notify(_channels: readonly string[], notification: Notification, key: string): Promise<void> {

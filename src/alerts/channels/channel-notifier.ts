@@ -93,13 +93,16 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
     }
   }
 
-  /** Reads all channels. From then on, `sendNow` needs no store for them. */
+  /** Reads all channels. From then on, `sendNow` needs no store for those that are readable. */
   async channels(): Promise<readonly NotifiedChannel[]> {
     const [stored, appId] = await Promise.all([this.stored.all(), this.#appId()])
-    const loaded = await Promise.all(stored.map((channel) => this.#load(channel, appId)))
-    const known = loaded.filter((one) => one !== null)
-    this.#loaded = new Map(known.map((one) => [one.name, one]))
-    return known.map(({ name, settings }) => ({ name, deadLetters: settings.deadLetters }))
+    const loaded = await Promise.all(
+      stored.map(({ settings, ...rest }) => settings && this.#load({ ...rest, settings }, appId)),
+    )
+    this.#loaded = new Map(loaded.filter((one) => one !== null).map((one) => [one.name, one]))
+    return stored.map(({ name, settings }) => {
+      return { name, deadLetters: settings?.deadLetters ?? false, isReadable: this.#loaded.has(name) }
+    })
   }
 
   /** Past the engine. Judges answers as the engine would. */

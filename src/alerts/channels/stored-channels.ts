@@ -65,9 +65,9 @@ export class StoredChannels {
     return store.listEntries(KIND, DEFAULT_ORG, page, clock.now())
   }
 
-  /** All channels that can be decrypted. A channel that cannot is skipped. There are at most 100. */
-  async all(): Promise<StoredChannel[]> {
-    return (await this.entries(ALL)).map((entry) => this.read(entry)).filter(isReadable)
+  /** All channels. There are at most 100. */
+  async all(): Promise<FoundChannel[]> {
+    return (await this.entries(ALL)).map((entry) => this.read(entry))
   }
 
   /** Rejects with `limit_reached` if there would be too many channels with these. */
@@ -149,6 +149,3 @@ function readBody({ body }: Entry): Partial<Body> | null {
 
 /** A sealed text is bound to its row. */
 const rowOf = (name: string) => `${KIND}:${name}`
-
-const isReadable = (channel: FoundChannel): channel is FoundChannel & StoredChannel =>
-  channel.settings !== null
