@@ -31,6 +31,10 @@ test.each([
   ],
   ["https://example.com/in/0b7c1f6e-93d2-4a58-8e1b-5f20c9d7a364/x", "https://example.com/in/REDACTED/x"],
   ["https://example.com/in/aB3dE6gH", "https://example.com/in/REDACTED"],
+  ["https://example.com/in/4f9b2c7d1e8a", "https://example.com/in/REDACTED"],
+  ["https://example.com/in/20311231/4f9b2c7d1e8", "https://example.com/in/20311231/4f9b2c7d1e8"],
+  ["https://example.com/sk_live_abc/whsec_x/xoxb-1/ghp_a", `https://example.com${"/REDACTED".repeat(4)}`],
+  ["https://example.com/skills/ghost/xoxo", "https://example.com/skills/ghost/xoxo"],
   ["https://example.com/in/%61B3dE6g%48", "https://example.com/in/REDACTED"],
 ])("%s is shown as %s", (url, full) => {
   expect(redactUrl(url)?.full).toBe(full)

@@ -1,6 +1,8 @@
 /** URLs for traces: without credentials, without query values, and without parts of the path that look like a token. */
 
 const REDACTED = "REDACTED"
+/** Of secrets of Stripe, Standard Webhooks, GitHub, Slack, GitLab and others, and of our own keys. */
+const KNOWN_PREFIX = /^(?:(?:sk|rk|pk|whsec|gh[a-z]|ph)_|(?:sk|xox[a-z]|glpat)-)/i
 
 export interface RedactedUrl {
   readonly full: string
@@ -31,9 +33,10 @@ function redactParameter(parameter: string): string {
   return value === "" || isLikeToken(name!) ? REDACTED : `${name}=${REDACTED}`
 }
 
-/** Receivers such as Slack and Discord know a sender by the path. Words with separators, such as `order-notifications-received`, are none. */
+/** Receivers such as Slack and Discord know a sender by the path. Some secrets have a known prefix. Words with separators, such as `order-notifications-received`, are none. */
 function isLikeToken(text: string): boolean {
   const plain = decoded(text)
+  if (KNOWN_PREFIX.test(plain) || /^[\da-f]{12,}$/i.test(plain)) return true
   const hasDigit = /\d/.test(plain)
   if (plain.length >= 20) return hasDigit || /^[a-z]+$/i.test(plain)
   return plain.length >= 8 && hasDigit && /[a-z]/.test(plain) && /[A-Z]/.test(plain)
