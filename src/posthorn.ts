@@ -221,7 +221,7 @@ export async function openPosthorn(
     const monitor =
       engine === null || intervalMs === null
         ? null
-        : new Monitor({ ...shared, logger, holder, intervalMs, listeners })
+        : new Monitor({ ...shared, presence, logger, holder, intervalMs, listeners })
     const hearsEvents = engine !== null || isShared
     const liveEvents = hearsEvents ? new LiveEvents({ bus, clock, instruments }) : null
     const isLeader = () => monitor?.isLeader ?? false

@@ -2,7 +2,7 @@
 
 import type { AttemptWindow } from "./attempt-window.ts"
 import { disablesAt } from "./failing.ts"
-import type { HealthFacts, HealthState } from "./health.ts"
+import type { AgentAbsence, HealthFacts, HealthState } from "./health.ts"
 import type { Protection } from "./protection.ts"
 import { countText, percentText, spanText, timeText } from "./wording.ts"
 
@@ -18,6 +18,8 @@ export function reasonOf(
       return whyDisabled(facts)
     case "paused":
       return "paused by hand; resume it to send the waiting deliveries"
+    case "offline":
+      return sentence(whyOffline(facts.absence!), waitingText(facts.absence!), givingUp(facts.absence!, now))
     case "open":
       return sentence(whyOpen(facts), lastError(facts), nextRequest(facts, now))
     case "failing":
@@ -48,6 +50,21 @@ function whyDisabled(facts: HealthFacts): string {
     default:
       return disabledReason satisfies never
   }
+}
+
+function whyOffline({ agent, since, lastSeenAt }: AgentAbsence): string {
+  if (lastSeenAt === null) return `its agent ${agent} was never connected`
+  return `its agent ${agent} has not been connected since ${timeText(since)}`
+}
+
+function waitingText({ waiting }: AgentAbsence): string | null {
+  if (waiting === null || waiting === 0) return null
+  return `${countText(waiting, "delivery waits", "deliveries wait")}`
+}
+
+function givingUp({ givenUpAt }: AgentAbsence, now: number): string | null {
+  if (givenUpAt === null) return null
+  return `the oldest delivery is given up ${givenUpAt > now ? `at ${timeText(givenUpAt)}` : "now"}`
 }
 
 function whyOpen({ protection: { downs }, policy: { breaker } }: HealthFacts): string {

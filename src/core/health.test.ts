@@ -21,6 +21,7 @@ const FACTS: HealthFacts = {
   createdAt: 0,
   protection: HEALTHY,
   policy: POLICY,
+  absence: null,
 }
 const protection = (more: Partial<Protection>): Pick<HealthFacts, "protection"> => ({
   protection: { ...HEALTHY, ...more },
@@ -37,6 +38,7 @@ const hour = (hoursAgo: number, attempts: number, succeeded: number): HourlySum 
   succeeded,
   latencies: [attempts],
 })
+const ABSENCE = { agent: "hub", since: NOW - 60_000, lastSeenAt: NOW - 60_000, waiting: 12, givenUpAt: SOON }
 const GOOD = [hour(0, 100, 95)]
 const BAD = [hour(0, 100, 94)]
 
@@ -55,6 +57,9 @@ describe("the state is the worst that applies", () => {
     ["half-open", protection({ ...OPEN, until: NOW }), GOOD, "open", NOW - 7],
     ["ramping", protection({ phase: "ramping", since: NOW, until: NOW - 1 }), GOOD, "healthy", null],
     ["would be open", protection({ reported: true }), GOOD, "healthy", null],
+    ["offline", { absence: ABSENCE }, GOOD, "offline", NOW - 60_000],
+    ["offline and open", both(open, { absence: ABSENCE }), BAD, "offline", NOW - 60_000],
+    ["paused and offline", both(PAUSED, { absence: ABSENCE }), GOOD, "paused", NOW - 8],
     ["paused", PAUSED, GOOD, "paused", NOW - 8],
     ["paused and open", both(open, PAUSED), BAD, "paused", NOW - 8],
     ["disabled", DISABLED, GOOD, "disabled", NOW - 9],
@@ -141,6 +146,26 @@ test.each<[Partial<HealthFacts>, readonly HourlySum[], string]>([
     [],
     `the circuit breaker was opened by hand; no request before ${at(SOON)}`,
   ],
+  [
+    { absence: ABSENCE },
+    [],
+    `its agent hub has not been connected since ${at(NOW - 60_000)}; 12 deliveries wait; the oldest delivery is given up at ${at(SOON)}`,
+  ],
+  [
+    { absence: { ...ABSENCE, waiting: 1, givenUpAt: NOW } },
+    [],
+    `its agent hub has not been connected since ${at(NOW - 60_000)}; 1 delivery waits; the oldest delivery is given up now`,
+  ],
+  [
+    { absence: { ...ABSENCE, lastSeenAt: null, waiting: 0, givenUpAt: null } },
+    BAD,
+    "its agent hub was never connected",
+  ],
+  [
+    { absence: { ...ABSENCE, waiting: null } },
+    [],
+    `its agent hub has not been connected since ${at(NOW - 60_000)}; the oldest delivery is given up at ${at(SOON)}`,
+  ],
   [PAUSED, [], "paused by hand; resume it to send the waiting deliveries"],
   [DISABLED, [], "disabled by hand"],
   [{ ...DISABLED, disabledReason: "gone" }, [], "disabled: the receiver answered 410 Gone"],
@@ -197,6 +222,15 @@ test("any facts have one state, with a reason, and a worse fact never makes it b
       warnings: fc.nat(2),
     }),
     policy: fc.constantFrom(POLICY, WITHOUT_BREAKER),
+    absence: fc.option(
+      fc.record({
+        agent: fc.constant("hub"),
+        since: fc.nat(NOW),
+        lastSeenAt: time,
+        waiting: fc.option(fc.nat(9)),
+        givenUpAt: time,
+      }),
+    ),
   })
   const anySums = fc.array(
     fc.tuple(fc.nat(26), fc.nat(100), fc.nat(100)).map(([ago, good, bad]) => hour(ago, good + bad, good)),

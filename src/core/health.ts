@@ -7,9 +7,17 @@ import type { Protection } from "./protection.ts"
 
 /**
  * From the best to the worst, by how little is delivered. `failing` is `Protection.isFailing`. `open`: the circuit breaker is open or
- * half-open. `degraded`: under 95 % of the attempts of the last hour succeeded.
+ * half-open. `degraded`: under 95 % of the attempts of the last hour succeeded. `offline`: the endpoint's agent is not connected.
  */
-export const HEALTH_STATES = ["healthy", "degraded", "failing", "open", "paused", "disabled"] as const
+export const HEALTH_STATES = [
+  "healthy",
+  "degraded",
+  "failing",
+  "open",
+  "offline",
+  "paused",
+  "disabled",
+] as const
 export type HealthState = (typeof HEALTH_STATES)[number]
 
 const DEGRADED_BELOW = 0.95
@@ -24,6 +32,20 @@ export interface HealthFacts {
   readonly protection: Protection
   readonly createdAt: number
   readonly policy: Pick<Policy, "breaker" | "budget" | "autoDisable">
+  /** Null: its agent is connected, or it has none. */
+  readonly absence: AgentAbsence | null
+}
+
+/** The endpoint's agent is not connected. */
+export interface AgentAbsence {
+  readonly agent: string
+  readonly since: number
+  /** Null: it was never connected. */
+  readonly lastSeenAt: number | null
+  /** Deliveries; null: nobody counted them. */
+  readonly waiting: number | null
+  /** When age ends the oldest delivery that waits; null: never, or nothing waits. */
+  readonly givenUpAt: number | null
 }
 
 export interface Health {
@@ -52,6 +74,7 @@ export function healthOf(facts: HealthFacts, sums: readonly HourlySum[], now: nu
 function stateOf(facts: HealthFacts, { successRate }: AttemptWindow, now: number): HealthState {
   if (facts.disabled) return "disabled"
   if (facts.paused) return "paused"
+  if (facts.absence !== null) return "offline"
   if (isOpen(facts, now)) return "open"
   if (facts.protection.isFailing) return "failing"
   return successRate !== null && successRate < DEGRADED_BELOW ? "degraded" : "healthy"
@@ -69,6 +92,8 @@ function sinceOf(health: HealthState, facts: HealthFacts, sums: readonly HourlyS
       return facts.disabledAt
     case "paused":
       return facts.pausedAt
+    case "offline":
+      return facts.absence!.since
     case "open":
       return facts.protection.since || null
     case "failing":

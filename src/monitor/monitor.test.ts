@@ -5,6 +5,7 @@ import { PosthornError } from "../core/errors.ts"
 import { preset } from "../core/presets.ts"
 import { HEALTHY } from "../core/protection.ts"
 import { createLogger } from "../observe/log.ts"
+import { Presence } from "../relay/presence.ts"
 import { NOW, ORG, sample } from "../store/conformance/samples.ts"
 import type { Store } from "../store/store.ts"
 import type { History } from "./history.ts"
@@ -35,7 +36,8 @@ async function site() {
     }
     const parts = { store, clock, defaultPolicy: preset("standard"), logger: createLogger("silent") }
     const intervalMs = MONITOR_INTERVAL_MS
-    return { told, monitor: new Monitor({ ...parts, holder, intervalMs, listeners: [listener] }) }
+    const presence = new Presence(store, clock, holder)
+    return { told, monitor: new Monitor({ ...parts, presence, holder, intervalMs, listeners: [listener] }) }
   }
   return { ...stage, clock, monitor }
 }
@@ -248,7 +250,7 @@ test("a snapshot has the endpoints by health, those that are open or failing fir
   const { told, monitor: first } = monitor("first")
   await first.runOnce()
   const [snapshot] = told.snapshots
-  const counts = { healthy: 1, degraded: 0, failing: 1, open: 1, paused: 1, disabled: 1 }
+  const counts = { healthy: 1, degraded: 0, failing: 1, open: 1, offline: 0, paused: 1, disabled: 1 }
   expect(snapshot!.endpoints).toEqual(counts)
   const ids = snapshot!.troubled.map(({ endpointId }) => endpointId)
   expect(ids.slice(0, 2)).toEqual([open, bad])

@@ -4,14 +4,16 @@ import { disablesAt } from "../core/failing.ts"
 import { HEALTH_STATES, type HealthState } from "../core/health.ts"
 import { isShadow } from "../core/org.ts"
 import { policyOf } from "../engine/target.ts"
+import { type EndpointAgent, type EndpointAgents, onlyAbsent, readAgents } from "../relay/endpoint-agents.ts"
 import { type HealthContext, readHealth } from "../resources/endpoint-health.ts"
 import type { Endpoint, Survey } from "../store/store.ts"
+import { agentNameOf } from "../transport/relay/relay.ts"
 
 /** Of all tenants but Posthorn's own: its notifications cause no alerts, and nobody could clear those of operational webhooks. */
 export interface Snapshot extends Omit<Survey, "endpoints"> {
   readonly at: number
   readonly endpoints: { readonly [H in HealthState]: number }
-  /** Endpoints that are not healthy: those that are open or failing first, and of these the oldest first; at most 1000. */
+  /** Endpoints that are not healthy: those that are open, failing or offline first, and of these the oldest first; at most 1000. */
   readonly troubled: readonly TroubledEndpoint[]
 }
 
@@ -20,6 +22,8 @@ export interface TroubledEndpoint {
   readonly appId: string
   readonly orgId: string
   readonly url: string
+  /** The NAME of `relay://NAME`; null for other endpoints. */
+  readonly agent: string | null
   readonly health: HealthState
   readonly since: number | null
   /** A sentence for an operator. */
@@ -30,15 +34,25 @@ export interface TroubledEndpoint {
 
 const MOST_TROUBLED = 1000
 const CHUNK = 250
-const BY_URGENCY: readonly HealthState[] = ["open", "failing", "degraded", "disabled", "paused", "healthy"]
+const BY_URGENCY: readonly HealthState[] = [
+  "open",
+  "failing",
+  "offline",
+  "degraded",
+  "disabled",
+  "paused",
+  "healthy",
+]
 
 export async function takeSnapshot(context: HealthContext): Promise<Snapshot> {
   const { store, clock } = context
   const at = clock.now()
-  const { endpoints: total, ...survey } = await store.survey(at)
+  const agents = await readAllAgents(context)
+  const connected = [...agents].map(([id, { isConnected, since }]) => [id, isConnected ? since : null])
+  const { endpoints: total, ...survey } = await store.survey(at, Object.fromEntries(connected))
   const counts = Object.fromEntries(HEALTH_STATES.map((state) => [state, 0])) as Record<HealthState, number>
   let troubled: TroubledEndpoint[] = []
-  for await (const chunk of troubledEndpoints(context, at)) {
+  for await (const chunk of troubledEndpoints(context, onlyAbsent(agents), at)) {
     for (const { health } of chunk) counts[health]++
     troubled = mostUrgent([...troubled, ...chunk])
   }
@@ -47,13 +61,29 @@ export async function takeSnapshot(context: HealthContext): Promise<Snapshot> {
   return { at, ...survey, endpoints, troubled }
 }
 
-async function* troubledEndpoints(context: HealthContext, now: number): AsyncGenerator<TroubledEndpoint[]> {
+/** One read of a partial index if no endpoint has an agent. */
+async function readAllAgents(context: HealthContext): Promise<EndpointAgents> {
+  const agents = new Map<string, EndpointAgent>()
+  for (let from: string | null = null; ; ) {
+    const page = { limit: CHUNK, order: "ascending", from, back: false } as const
+    const chunk: Endpoint[] = await context.store.listEndpoints({ transport: "relay" }, page)
+    for (const [id, agent] of await readAgents(context, chunk)) agents.set(id, agent)
+    if (chunk.length < CHUNK) return agents
+    from = chunk.at(-1)!.id
+  }
+}
+
+async function* troubledEndpoints(
+  context: HealthContext,
+  agents: EndpointAgents,
+  now: number,
+): AsyncGenerator<TroubledEndpoint[]> {
   const filter = { troubledSince: firstHourOf(now, 1) }
   for (let from: string | null = null; ; ) {
     const page = { limit: CHUNK, order: "ascending", from, back: false } as const
     const chunk: Endpoint[] = await context.store.listEndpoints(filter, page)
     const own = chunk.filter(({ orgId }) => !isShadow(orgId))
-    const health = await readHealth(context, own)
+    const health = await readHealth(context, own, { agents, isCounted: false })
     yield own
       .map((endpoint) => toTroubled(context, endpoint, health))
       .filter(({ health }) => health !== "healthy")
@@ -71,7 +101,7 @@ function toTroubled(
   const { health, since, why } = healthById.get(endpointId)!
   const { autoDisable } = policyOf(endpoint, defaultPolicy)
   const at = disabled || !protection.isFailing ? null : disablesAt(protection, autoDisable)
-  return { endpointId, appId, orgId, url, health, since, why, disablesAt: at }
+  return { endpointId, appId, orgId, url, agent: agentNameOf(url), health, since, why, disablesAt: at }
 }
 
 function mostUrgent(endpoints: readonly TroubledEndpoint[]): TroubledEndpoint[] {

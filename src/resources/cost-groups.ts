@@ -26,7 +26,7 @@ type Group = Cost & Pick<CostGroup, "key">
 
 /** How many endpoints are read at once. */
 const CHUNK = 250
-const FAILING: readonly HealthState[] = ["degraded", "failing", "open", "disabled"]
+const FAILING: readonly HealthState[] = ["degraded", "failing", "open", "offline", "disabled"]
 
 export async function groupsOf(
   context: ResourceContext,

@@ -1,8 +1,10 @@
 /** The health of endpoints, read for a page of them at once. */
+import { givenUpAt, heldUntil } from "../core/absent-agent.ts"
 import { type AttemptWindow, DAY_HOURS, firstHourOf } from "../core/attempt-window.ts"
-import { HEALTH_STATES, type Health, type HealthState, healthOf } from "../core/health.ts"
+import { type AgentAbsence, HEALTH_STATES, type Health, type HealthState, healthOf } from "../core/health.ts"
 import { policyOf } from "../engine/target.ts"
-import type { Endpoint, Page } from "../store/store.ts"
+import { type EndpointAgents, readAbsences } from "../relay/endpoint-agents.ts"
+import type { Endpoint, Page, Store } from "../store/store.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
 import { someOf } from "./query.ts"
 import { optionalApplicationId, type ResourceContext } from "./resource-context.ts"
@@ -80,36 +82,83 @@ async function readMatching(
   }
 }
 
-export type HealthContext = Pick<ResourceContext, "store" | "clock" | "defaultPolicy">
+export type HealthContext = Pick<ResourceContext, "store" | "clock" | "defaultPolicy" | "presence">
 
-/** By endpoint id; one read, regardless of the number of endpoints. */
+export interface Absent {
+  readonly agents: EndpointAgents
+  /** Counts their waiting deliveries, with a read for each endpoint. */
+  readonly isCounted: boolean
+}
+
+/** By endpoint id; one read, and another one if an agent is absent, regardless of the number of endpoints. */
 export async function readHealth(
-  { store, clock, defaultPolicy }: HealthContext,
+  context: HealthContext,
   endpoints: readonly Endpoint[],
+  absent: Absent,
 ): Promise<ReadonlyMap<string, Health>> {
   if (endpoints.length === 0) return new Map()
+  const { store, clock, defaultPolicy } = context
   const now = clock.now()
   const filter = { endpointIds: endpoints.map(({ id }) => id), since: firstHourOf(now, DAY_HOURS) }
-  const sums = await store.sumRollups(filter, ["endpoint", "hour"])
+  const [sums, absences] = await Promise.all([
+    store.sumRollups(filter, ["endpoint", "hour"]),
+    readWaiting(context, endpoints, absent),
+  ])
   const sumsOf = Map.groupBy(sums, ({ endpointId }) => endpointId!)
   return new Map(
     endpoints.map((endpoint) => {
-      const facts = { ...endpoint, policy: policyOf(endpoint, defaultPolicy) }
+      const absence = absences.get(endpoint.id) ?? null
+      const facts = { ...endpoint, policy: policyOf(endpoint, defaultPolicy), absence }
       const hours = (sumsOf.get(endpoint.id) ?? []).map((sum) => ({ ...sum, hour: sum.hour! }))
       return [endpoint.id, healthOf(facts, hours, now)]
     }),
   )
 }
 
-/** Two reads, regardless of the number of endpoints. */
+/** What waits for the agents that are absent. */
+async function readWaiting(
+  { store, clock, defaultPolicy }: HealthContext,
+  endpoints: readonly Endpoint[],
+  { agents, isCounted }: Absent,
+): Promise<ReadonlyMap<string, AgentAbsence>> {
+  const absent = endpoints.filter(({ id }) => agents.has(id))
+  if (absent.length === 0) return new Map()
+  const [activities, counts] = await Promise.all([
+    store.getActivity(
+      absent.map(({ id }) => id),
+      clock.now(),
+    ),
+    Promise.all(absent.map(({ id }) => (isCounted ? countWaiting(store, id) : null))),
+  ])
+  const oldestAt = new Map(activities.map((one) => [one.endpointId, one.oldestWaitingAt]))
+  return new Map(
+    absent.map((endpoint, i): [string, AgentAbsence] => {
+      const { agent, since, lastSeenAt } = agents.get(endpoint.id)!
+      const policy = policyOf(endpoint, defaultPolicy)
+      const at = givenUpAt(oldestAt.get(endpoint.id) ?? null, policy, heldUntil(endpoint))
+      return [endpoint.id, { agent, since, lastSeenAt, waiting: counts[i]!, givenUpAt: at }]
+    }),
+  )
+}
+
+async function countWaiting(store: Pick<Store, "listLanes">, endpointId: string): Promise<number> {
+  const [lane] = await store.listLanes(
+    { endpointId },
+    { limit: 1, order: "ascending", from: null, back: false },
+  )
+  return lane === undefined ? 0 : lane.waiting + lane.retrying
+}
+
+/** A few reads, regardless of the number of endpoints, and one for each whose agent is absent. */
 export async function healthOfMany(
   context: ResourceContext,
   endpoints: readonly Endpoint[],
 ): Promise<EndpointHealth[]> {
   if (endpoints.length === 0) return []
   const { store, clock } = context
+  const agents = await readAbsences(context, endpoints)
   const [healthById, activities] = await Promise.all([
-    readHealth(context, endpoints),
+    readHealth(context, endpoints, { agents, isCounted: true }),
     store.getActivity(
       endpoints.map(({ id }) => id),
       clock.now(),

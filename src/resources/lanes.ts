@@ -2,7 +2,7 @@
 import { type Moment, momentOf } from "../core/clock.ts"
 import { HEALTHY } from "../core/protection.ts"
 import { type AgentAbsent, type WaitReason, waitOf } from "../core/wait.ts"
-import { readAbsences } from "../relay/absence.ts"
+import { readAbsences } from "../relay/endpoint-agents.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
 import { date, type ResourceContext, requireApplication } from "./resource-context.ts"

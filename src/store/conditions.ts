@@ -220,7 +220,7 @@ export function ofEndpoints<V>(dialect: Dialect<V>, filter: EndpointFilter): Con
     .requireIf(isRelay, dialect.isRelay("e.url"))
     .narrow("(e.hold_until > ? OR e.breaker_until IS NOT NULL OR e.protection IS NOT NULL)", filter.heldAfter)
     .narrow(
-      `(e.disabled OR e.paused OR e.protection IS NOT NULL OR e.breaker_until IS NOT NULL OR EXISTS (
+      `(e.disabled OR e.paused OR e.protection IS NOT NULL OR e.breaker_until IS NOT NULL OR ${dialect.isRelay("e.url")} OR EXISTS (
          SELECT 1 FROM attempt_rollups r WHERE r.webhook_id = e.id AND r.hour >= ? AND r.succeeded < r.attempts
        ))`,
       filter.troubledSince,

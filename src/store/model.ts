@@ -105,7 +105,7 @@ export interface EndpointFilter {
   readonly endpointId?: string | undefined
   /** Endpoints whose gate a Retry-After or the circuit breaker closes beyond this time, or slows down. */
   readonly heldAfter?: number | undefined
-  /** Endpoints that may not be healthy: disabled, paused, with a learned state, or with a failed attempt in this hour or a later one. */
+  /** Endpoints that may not be healthy: disabled, paused, with a learned state or an agent, or with a failed attempt in this hour or a later one. */
   readonly troubledSince?: number | undefined
   /** Endpoints whose URL has this transport, see `core/transport-kind.ts`. */
   readonly transport?: "relay" | undefined
@@ -612,6 +612,9 @@ export interface WorkerStatus {
   readonly lanes: number
   readonly inHand: number
 }
+
+/** By the ids of the endpoints that have an agent: since when it is connected; null: it is not. */
+export type SurveyedAgents = { readonly [endpointId: string]: number | null }
 
 /** Of all tenants but Posthorn's own. */
 export interface Survey {

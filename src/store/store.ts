@@ -40,6 +40,7 @@ import type {
   StatusCounts,
   StoreHealth,
   Survey,
+  SurveyedAgents,
   Task,
   TaskChanges,
   TaskFilter,
@@ -183,8 +184,8 @@ export interface AdministrationStore {
   /** Every process that delivers, with its lanes of one tenant. */
   listWorkers(orgId: string): Promise<WorkerStatus[]>
 
-  /** Counts over all tenants but Posthorn's own. It reads every waiting delivery and dead letter, in indexes: not for each request. */
-  survey(now: number): Promise<Survey>
+  /** Counts over all tenants but Posthorn's own; deliveries to agents that are not connected are held. It reads every waiting delivery and dead letter, in indexes: not for each request. */
+  survey(now: number, agents?: SurveyedAgents): Promise<Survey>
 
   /** Removes at most `limit` rows whose time has come: finished deliveries, messages without deliveries, payloads, entries, roll-ups. */
   purge(now: number, limit: number): Promise<number>

@@ -18,6 +18,8 @@ export interface SurveyDialect {
   readonly greatest: string
   /** Until when the retries of the endpoint `e` wait for its budget. An operator may have typed any text there. */
   readonly retriesAt: string
+  /** The members of the JSON object `$2`, as `a` with the columns `key` and `value`. */
+  readonly agents: string
   /** A number as 16 digits, so that texts compare as numbers. */
   digits(number: string): string
 }
@@ -32,10 +34,10 @@ const IS_FAILING = `(coalesce(e.protection, '') LIKE '%"isFailing":true%' OR coa
 
 /**
  * Rank 0 is an ordered line: nothing in it is due before its head. Ranks 3, 5 and 7 are retries. A delivery that an operator sent again is due
- * since then (`age_from`). `$1` is the time.
+ * since then (`age_from`). `$1` is the time. `$2` is an object of endpoints with an agent: since when it is connected, null if it is not.
  */
 const surveyBacklog = (dialect: SurveyDialect) => {
-  const { table, live, queue, head, least, greatest, retriesAt, digits } = dialect
+  const { table, live, queue, head, least, greatest, retriesAt, agents, digits } = dialect
   const sum = (condition: string, count: string) =>
     `CAST(coalesce(sum(CASE WHEN ${condition} THEN ${count} ELSE 0 END), 0) AS bigint)`
   const startOf = (row: string) =>
@@ -57,11 +59,11 @@ lines AS (
     LEFT JOIN ${table} f ON q.rank = 0 AND f.seq = (${head})
 ),
 gates AS (
-  SELECT l.n, l.later, e.id, ${IS_HELD} AS is_held, l.rank IN (0, 3, 5, 7) AS is_retry,
+  SELECT l.n, l.later, e.id, ${IS_HELD} OR (a.key IS NOT NULL AND a.value IS NULL) AS is_held, l.rank IN (0, 3, 5, 7) AS is_retry,
          ${IS_FAILING} OR (l.rank IN (3, 5, 7) AND coalesce(${retriesAt}, 0) > $1) AS is_failing,
          ${greatest}(${least}(coalesce(l.due_at, ${NEVER}), coalesce(l.start_at, ${NEVER})),
-           coalesce(e.hold_until, 0), coalesce(e.breaker_until, 0), coalesce(e.resumed_at, 0)) AS since
-    FROM lines l JOIN endpoints e ON e.id = l.webhook_id
+           coalesce(e.hold_until, 0), coalesce(e.breaker_until, 0), coalesce(e.resumed_at, 0), coalesce(a.value, 0)) AS since
+    FROM lines l JOIN endpoints e ON e.id = l.webhook_id LEFT JOIN ${agents} ON a.key = e.id
    WHERE e.org_id NOT ${SHADOW}
 )
 SELECT ${sum("is_held", "n")} AS held,

@@ -328,7 +328,7 @@ test("an operator's SQL harms nothing but that endpoint", async () => {
 })
 
 test.each<[unknown, string]>([
-  [{ health: "sick" }, "health must be one of healthy, degraded, failing, open, paused, disabled"],
+  [{ health: "sick" }, "health must be one of healthy, degraded, failing, open, offline, paused, disabled"],
   [{ health: [] }, "health must be one of"],
   [{ state: "open" }, "state is unknown"],
   [{ app: "nobody" }, 'there is no application "nobody"'],

@@ -1,5 +1,6 @@
-/** Deliveries that wait for an agent say so. */
+/** Deliveries that wait for an agent say so, and their endpoints are offline. */
 import { expect, test } from "vitest"
+import { takeSnapshot } from "../../src/monitor/snapshot.ts"
 import { LEASE_MS, Presence } from "../../src/relay/presence.ts"
 import type { Store } from "../../src/store/store.ts"
 import { Harness } from "../support/harness.ts"
@@ -25,13 +26,14 @@ async function start() {
     const { data } = await posthorn.deliveries.list({ app: "acme", order: "ascending", ...query })
     return data.map(({ waitReason, nextRetryAt }) => [waitReason, nextRetryAt])
   }
+  const health = () => posthorn.endpoints.health("acme", endpointId)
   const lanes = async () => (await posthorn.lanes.list()).data
   const readsOf = async (read: () => Promise<unknown>) => {
     const before = reads
     await read()
     return reads - before
   }
-  return { harness, posthorn, clock, endpointId, waits, lanes, readsOf }
+  return { harness, posthorn, clock, endpointId, waits, lanes, health, readsOf }
 }
 
 test("without its agent every delivery of an endpoint waits for it, until it is given up", async () => {
@@ -112,4 +114,70 @@ test("the agents of a page are read once, and only if a delivery waits for one",
   expect(await readsOf(() => waits({ endpoint: "held" }))).toBe(0)
   expect(await readsOf(() => waits())).toBe(1)
   expect(await readsOf(() => lanes())).toBe(1)
+})
+
+test("an endpoint is offline until its agent connects, and again when it leaves", async () => {
+  const { harness, clock, health } = await start()
+  const createdAt = new Date(clock.now())
+  expect(await health()).toMatchObject({
+    health: "offline",
+    since: createdAt,
+    why: "its agent hub was never connected",
+  })
+  clock.advance(60_000)
+  const agent = await TestAgent.join(harness)
+  expect(await health()).toMatchObject({ health: "healthy", since: null })
+  clock.advance(60_000)
+  agent.cut()
+  const leftAt = clock.now()
+  await expect.poll(async () => (await health()).since).toEqual(new Date(leftAt))
+  const sentAt = clock.now()
+  for (let n = 0; n < 3; n++) await harness.send()
+  await harness.quiet()
+  const iso = (ms: number) => new Date(ms).toISOString().replace(".000Z", "Z")
+  expect(await health()).toMatchObject({
+    health: "offline",
+    why: `its agent hub has not been connected since ${iso(leftAt)}; 3 deliveries wait; the oldest delivery is given up at ${iso(sentAt + 7 * DAY_MS)}`,
+    oldestWaitingAt: new Date(sentAt),
+  })
+})
+
+test("endpoints are listed by this state, also one without any attempt; a paused one is paused", async () => {
+  const { harness, posthorn, endpointId } = await start()
+  await harness.endpoint({ uid: "fine" })
+  const { id: second } = await posthorn.endpoints.create("acme", { url: "relay://second" })
+  const { id: paused } = await posthorn.endpoints.create("acme", { url: "relay://third" })
+  await posthorn.endpoints.pause("acme", paused)
+  const offline = async () =>
+    (await posthorn.endpoints.listHealth({ health: "offline" })).data.map((one) => one.endpointId)
+  expect(await offline()).toEqual([endpointId, second])
+  await TestAgent.join(harness)
+  expect(await offline()).toEqual([second])
+  expect((await posthorn.endpoints.listHealth({ health: "paused" })).data).toMatchObject([
+    { endpointId: paused },
+  ])
+})
+
+test("the monitor counts endpoints by this state, and deliveries that wait for an agent are not late", async () => {
+  const { harness, posthorn, clock } = await start()
+  const { context } = posthorn
+  await harness.send()
+  await harness.quiet()
+  clock.advance(3_600_000)
+  const absent = await takeSnapshot(context)
+  expect(absent).toMatchObject({
+    endpoints: { offline: 1, healthy: 0 },
+    deliveries: { due: 0, held: 1 },
+    oldestDue: null,
+    troubled: [{ health: "offline", agent: "hub", url: "relay://hub" }],
+  })
+  const agent = await TestAgent.join(harness, { credit: 0 })
+  const present = await takeSnapshot(context)
+  expect(present).toMatchObject({
+    endpoints: { offline: 0, healthy: 1 },
+    deliveries: { due: 1, held: 0 },
+    oldestDue: { at: clock.now() },
+    troubled: [],
+  })
+  agent.cut()
 })

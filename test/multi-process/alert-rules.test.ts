@@ -12,6 +12,7 @@ import { preset } from "../../src/core/presets.ts"
 import { HEALTHY, type Protection } from "../../src/core/protection.ts"
 import { MONITOR_INTERVAL_MS, Monitor } from "../../src/monitor/monitor.ts"
 import { createLogger } from "../../src/observe/log.ts"
+import { Presence } from "../../src/relay/presence.ts"
 import { NOW } from "../../src/store/conformance/samples.ts"
 import { amendment, type Stage, type StoreUnderTest, stageOn } from "../../src/store/conformance/stage.ts"
 import { openSqliteStore } from "../../src/store/sqlite/store.ts"
@@ -95,8 +96,9 @@ class Site {
     const local = new LocalAlerts({ ...shared, deployment: "test", diskSpace: async () => this.disk })
     const alertStore = new AlertStore(store, clock)
     const evaluator = new AlertEvaluator({ ...shared, alertStore, local })
+    const presence = new Presence(store, clock, random.make("alert", NOW))
     const monitor = new Monitor({
-      ...{ ...shared, defaultPolicy: preset("standard"), listeners: [evaluator] },
+      ...{ ...shared, presence, defaultPolicy: preset("standard"), listeners: [evaluator] },
       ...{ holder: random.make("alert", NOW), intervalMs: MONITOR_INTERVAL_MS },
     })
     return { monitor, evaluator, local, alertStore }

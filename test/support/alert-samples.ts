@@ -33,6 +33,7 @@ export function troubled(
     appId: "app_1",
     orgId: "org_1",
     url: "https://hooks.example.com/secret?token=1",
+    agent: null,
     health,
     since: NOW - agoMs,
     why: "the last 7 attempts failed; last error: HTTP 500",

@@ -7,7 +7,8 @@ export const HealthState = Type.Named(
   Type.Enum(HEALTH_STATES, {
     description:
       "`degraded`: under 95 % of the attempts of the last hour succeeded. `failing`: five failures in a row, or a failed retry and no " +
-      "success since the failure before it. `open`: the circuit breaker is open or half-open.",
+      "success since the failure before it. `open`: the circuit breaker is open or half-open. `offline`: " +
+      "the endpoint's agent is not connected.",
   }),
 )
 export type HealthState = Static<typeof HealthState>

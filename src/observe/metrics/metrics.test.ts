@@ -72,7 +72,7 @@ test("only the leader has the gauges of the whole store", async () => {
     deliveries: { due: 3, scheduled: 0, retrying: 2, held: 1 },
     oldestDue: { at: 60_000 },
     deadLetters: [{ reason: "exhausted", count: 7 }],
-    endpoints: { healthy: 5, degraded: 0, failing: 1, open: 0, paused: 0, disabled: 0 },
+    endpoints: { healthy: 5, degraded: 0, failing: 1, open: 0, offline: 0, paused: 0, disabled: 0 },
   } as const
   storeWide.snapshot(numbers)
   storeWide.watchAlerts(() => ({ "oldest-due": 1, disk: 0 }))

@@ -96,6 +96,7 @@ export function activity(name: string, setUp: SetUp): void {
       await attemptAll(200, NOW, fine)
       const disabled = await add({ disabled: true })
       const paused = await add({ paused: true })
+      const relayed = await add({ url: "relay://hub" })
       const learned = await add({ protection: { ...HEALTHY, failures: 1 } })
       const failed = await add()
       const failedBefore = await add()
@@ -112,7 +113,7 @@ export function activity(name: string, setUp: SetUp): void {
         const page = { ...newest(9), order: "ascending", from: null } as const
         return (await store.listEndpoints({ ...of, troubledSince: HOUR }, page)).map(({ id }) => id)
       }
-      const troubled = [disabled, paused, learned, failed].map(({ id }) => id).sort()
+      const troubled = [disabled, paused, relayed, learned, failed].map(({ id }) => id).sort()
       expect(await list({ appId: application.id })).toEqual(troubled)
       expect(await list({ orgId: ORG })).toEqual(troubled)
     })

@@ -58,6 +58,21 @@ export function survey(name: string, setUp: SetUp): void {
       expect(oldestDue).toBeNull()
     })
 
+    test("deliveries to an agent are held while it is absent, and due since it connected", async () => {
+      const { store, application, endpoint, send } = await setUp()
+      const relayed = sample.endpoint(application.id, { url: "relay://hub" })
+      await store.createEndpoint(relayed)
+      await send({ receivedAt: NOW - 9000, to: relayed.id })
+      await send({ receivedAt: NOW - 5, to: endpoint.id })
+      const found = async (at: number | null) => {
+        const { deliveries, oldestDue } = await store.survey(NOW, { [relayed.id]: at, ep_nobody: null })
+        return [deliveries.due, deliveries.held, oldestDue]
+      }
+      expect(await found(null)).toEqual([1, 1, { at: NOW - 5, endpointId: endpoint.id }])
+      expect(await found(NOW - 7)).toEqual([2, 0, { at: NOW - 7, endpointId: relayed.id }])
+      expect(await found(NOW - 9999)).toEqual([2, 0, { at: NOW - 9000, endpointId: relayed.id }])
+    })
+
     test("a delivery is due for no longer than its endpoint can be sent to", async () => {
       const { store, endpoint, send } = await setUp()
       await send({ receivedAt: NOW - 9000 })

@@ -10,12 +10,13 @@ const { backlog, deadLetters, endpoints } = surveyStatements({
   least: "least",
   greatest: "greatest",
   retriesAt: `CAST(substring(e.protection FROM '"retriesAt":(\\d{1,15})') AS bigint)`,
+  agents: "(SELECT m.key, CAST(m.value AS bigint) AS value FROM jsonb_each_text(CAST($2 AS jsonb)) m) a",
   digits: (number) => `lpad(CAST(${number} AS text), 16, '0')`,
 })
 
-export const survey: Operation<"survey"> = async ({ database }, now) => {
+export const survey: Operation<"survey"> = async ({ database }, now, agents = {}) => {
   const [[queues], dead, [total]] = await Promise.all([
-    database.runCalmly(backlog, [now]),
+    database.runCalmly(backlog, [now, JSON.stringify(agents)]),
     database.runCalmly(deadLetters, []),
     database.runCalmly(endpoints, []),
   ])

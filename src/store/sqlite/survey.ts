@@ -12,12 +12,13 @@ const { backlog, deadLetters, endpoints } = surveyStatements({
   least: "min",
   greatest: "max",
   retriesAt: "CASE WHEN json_valid(e.protection) THEN json_extract(e.protection, '$.retriesAt') END",
+  agents: "json_each($2) a",
   digits: (number) => `printf('%016d', ${number})`,
 })
 
-export const survey: Operation<"survey"> = ({ connection }, now) =>
+export const survey: Operation<"survey"> = ({ connection }, now, agents = {}) =>
   toSurvey(
-    connection.sql(backlog.text).get(now)!,
+    connection.sql(backlog.text).get(now, JSON.stringify(agents))!,
     connection.sql(deadLetters.text).all(),
     connection.sql(endpoints.text).get()!,
   )
