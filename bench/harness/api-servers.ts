@@ -58,16 +58,22 @@ export class PosthornServer implements ApiServer {
   }
 
   async createApplication(uid: string, endpoints: number, url: string): Promise<void> {
-    await this.#post("/api/v1/app", { name: uid, uid })
+    await this.post("/app", { name: uid, uid })
     for (let i = 0; i < endpoints; i++)
-      await this.#post(`/api/v1/app/${uid}/endpoint`, { url, filterTypes: [eventType(i)] })
+      await this.post(`/app/${uid}/endpoint`, { url, filterTypes: [eventType(i)] })
   }
 
-  async #post(path: string, body: object): Promise<void> {
+  /** Creates something. */
+  async post<T>(path: string, body: object): Promise<T> {
     const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" }
-    const response = await fetch(this.origin + path, { method: "POST", headers, body: JSON.stringify(body) })
+    const url = `${this.origin}/api/v1${path}`
+    const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })
     if (response.status !== 201) throw new Error(`${path} was answered ${await response.text()}`)
-    await response.body?.cancel()
+    return (await response.json()) as T
+  }
+
+  get pid(): number {
+    return this.#program.process.pid!
   }
 
   /** Stops the server and counts the messages in its store. */

@@ -85,6 +85,20 @@ export function figuresOf(quick: boolean): readonly Figure[] {
       atLeast: 0.95,
       condition: "traces, 1 % sampled ÷ off, SQLite, 100 endpoints",
     },
+    {
+      name: "relay.ratio",
+      condition: "POST to a source to receipt behind one agent ÷ POST …/msg to receipt over HTTP",
+    },
+    {
+      name: "relay.half.p99ms",
+      lessIsBetter: true,
+      condition: "the same, at half of its capacity, for a minute",
+    },
+    {
+      name: "relay.idle.mb",
+      lessIsBetter: true,
+      condition: "the server's memory for 1000 agents that are connected and get nothing",
+    },
     { name: "thread.ratio", condition: "SQLite on its own thread ÷ on the main thread, 1 endpoint" },
   ]
 }

@@ -37,8 +37,17 @@ export function prepareMessage({ origin, path, key, endpoints, hasIdempotencyKey
   }
 }
 
+/** A webhook as a provider sends it to a source. The path behind the source's is that of the receiver. */
+export function prepareInbound(origin: string, source: string): Prepared {
+  return preparePayload(origin, `${source}/ok`)
+}
+
 export function prepareDelivery(origin: string): Prepared {
-  const head = headOf(origin, "/ok", [], bodyOf(0).length)
+  return preparePayload(origin, "/ok")
+}
+
+function preparePayload(origin: string, path: string): Prepared {
+  const head = headOf(origin, path, [], bodyOf(0).length)
   return {
     origin,
     request: Buffer.concat([Buffer.from(head), bodyOf(0)]),

@@ -19,9 +19,12 @@ const NOTHING = Buffer.alloc(0)
 /** 64 connections, each with one request in flight. */
 export class RawClient {
   readonly #connections: readonly Connection[]
+  readonly #free: Connection[]
+  readonly #waiting: ((connection: Connection) => void)[] = []
 
   private constructor(connections: readonly Connection[]) {
     this.#connections = connections
+    this.#free = [...connections]
   }
 
   static async open(prepared: Prepared): Promise<RawClient> {
@@ -36,6 +39,18 @@ export class RawClient {
       while (next < from + count) await connection.post(next++)
     }
     await Promise.all(this.#connections.map(poster))
+  }
+
+  /** For an open loop: on a connection that is free, or as soon as one is. Not while `post` runs. */
+  async postOne(ordinal: number): Promise<void> {
+    const connection = this.#free.pop() ?? (await new Promise<Connection>((take) => this.#waiting.push(take)))
+    try {
+      await connection.post(ordinal)
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free.push(connection)
+      else next(connection)
+    }
   }
 
   close(): void {

@@ -10,6 +10,7 @@ import { latencyPart } from "./latency.ts"
 import { observePart } from "./observe.ts"
 import { peerParts } from "./peers.ts"
 import { protectionPart } from "./protection.ts"
+import { relayPart } from "./relay.ts"
 import { retryPart } from "./retry.ts"
 import { startPart } from "./start.ts"
 import { threadPart } from "./thread.ts"
@@ -25,6 +26,7 @@ export const PARTS: readonly Part[] = [
   protectionPart,
   failingNeighboursPart,
   observePart,
+  relayPart,
   threadPart,
   backlogPart,
   startPart,

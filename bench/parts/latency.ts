@@ -17,8 +17,9 @@ async function measure(bench: Bench): Promise<Values> {
   try {
     const traffic = await library.traffic("app", 100)
     const capacity = await measureCapacity(bench, traffic)
-    const idle = await latencies(bench, traffic, IDLE_PER_SECOND, bench.size(10, 1.2))
-    const half = await latencies(bench, traffic, capacity / 2, bench.size(HALF_SECONDS, 1))
+    const send = (ordinal: number) => traffic.send(ordinal)
+    const idle = await latencies(bench, send, IDLE_PER_SECOND, bench.size(10, 1.2))
+    const half = await latencies(bench, send, capacity / 2, bench.size(HALF_SECONDS, 1))
     const quiet = await quietLatencies(bench, library)
     return {
       "latency.idle.p50ms": percentile(idle, 50),
@@ -43,18 +44,20 @@ export async function measureCapacity(bench: Bench, traffic: Traffic): Promise<n
 /** Each message goes to an endpoint of its own, whose lane is not open: a used lane stays open for 10 s. */
 async function quietLatencies(bench: Bench, library: Library): Promise<Float64Array> {
   const seconds = bench.size(10, 0.4)
-  return latencies(bench, await library.traffic("quiet", IDLE_PER_SECOND * seconds), IDLE_PER_SECOND, seconds)
+  const traffic = await library.traffic("quiet", IDLE_PER_SECOND * seconds)
+  return latencies(bench, (ordinal) => traffic.send(ordinal), IDLE_PER_SECOND, seconds)
 }
 
-async function latencies(
+/** Of each message, from its due time to its receipt. */
+export async function latencies(
   bench: Bench,
-  traffic: Traffic,
+  sendOrdinal: (ordinal: number) => Promise<unknown>,
   rate: number,
   seconds: number,
 ): Promise<Float64Array> {
   const count = Math.round(rate * seconds)
   const expected = await bench.receiver.expect(count, { timed: true })
-  const send = (i: number) => traffic.send(expected.from + i)
+  const send = (i: number) => sendOrdinal(expected.from + i)
   const scheduled = await openLoop({ perSecond: rate, count, send })
   const { tally } = await expected.complete()
   return tally.times!.map((at, i) => at - scheduled[i]!)

@@ -19,7 +19,6 @@ export type ParsedFrame =
 const LONGEST_NAME = 64
 const LONGEST_ID = 64
 const LONGEST_ERROR = 2048
-const MOST_RETRY_AFTER_SECONDS = 86_400
 const RESULTS: readonly AckResult[] = ["success", "permanent", "transient"]
 
 type Fields = { readonly [name: string]: unknown }
@@ -78,8 +77,9 @@ function ackOf(fields: Fields): AckFrame {
     result: resultOf(fields),
     status: optional(fields, "status", () => wholeOf(fields, "status", 100, 999)),
     error: optional(fields, "error", () => textOf(fields, "error", LONGEST_ERROR)),
+    // A local program may name any time: the policy caps it.
     retryAfter: optional(fields, "retryAfter", () =>
-      wholeOf(fields, "retryAfter", 0, MOST_RETRY_AFTER_SECONDS),
+      wholeOf(fields, "retryAfter", 0, Number.MAX_SAFE_INTEGER),
     ),
     response: optional(fields, "response", () => responseOf(fields.response)),
   }
