@@ -1,5 +1,5 @@
 /** Which subjects a rule holds for, as a pure function of a snapshot of the store and of the attempts of the last 10 minutes. */
-import { countText, percentText, spanText, timeText } from "../core/wording.ts"
+import { countText, durationText, percentText, timeText } from "../core/wording.ts"
 import type { WindowSums } from "../monitor/history.ts"
 import type { Snapshot, TroubledEndpoint } from "../monitor/snapshot.ts"
 import type { RuleId, RuleSettings } from "./rules.ts"
@@ -81,7 +81,7 @@ function deadLettersAge({ snapshot: { deadLetters }, now }: Facts, days: number)
   return ofStore(
     `a dead letter from ${timeText(oldestAt)}`,
     oldestAt + days * DAY_MS,
-    `the oldest one died ${spanText(now - oldestAt)} ago; the limit is ${days} days`,
+    `the oldest one died ${durationText(now - oldestAt)} ago; the limit is ${days} days`,
   )
 }
 
@@ -100,7 +100,7 @@ function oldestDue({ snapshot: { oldestDue: oldest }, now }: Facts, seconds: num
   return ofStore(
     `a delivery that is due since ${timeText(oldest.at)}`,
     oldest.at,
-    `the oldest due delivery waits for ${spanText(now - oldest.at)}, for endpoint ${oldest.endpointId}; the limit is ${seconds} s`,
+    `the oldest due delivery waits for ${durationText(now - oldest.at)}, for endpoint ${oldest.endpointId}; the limit is ${seconds} s`,
   )
 }
 

@@ -6,7 +6,7 @@
 import type { Clock } from "../core/clock.ts"
 import { describe, PosthornError } from "../core/errors.ts"
 import type { Ids } from "../core/ids.ts"
-import { bytesText, percentText, spanText } from "../core/wording.ts"
+import { bytesText, durationText, percentText } from "../core/wording.ts"
 import type { Logger } from "../observe/log.ts"
 import { type Alert, advance, endAll, forget } from "./alert-state.ts"
 import type { StoredSilence } from "./alert-store.ts"
@@ -218,7 +218,9 @@ export class LocalAlerts {
     const limitMs = this.#surroundings!.rules["store-unavailable"].thresholds.seconds! * 1000
     if (this.#failure === null || now - this.#failure.since < limitMs) return []
     const { since, error } = this.#failure
-    return [{ key: "", name: "the store", since, detail: `failing for ${spanText(now - since)}: ${error}` }]
+    return [
+      { key: "", name: "the store", since, detail: `failing for ${durationText(now - since)}: ${error}` },
+    ]
   }
 
   /** Null: the space is not known. */

@@ -4,7 +4,7 @@ import type { AttemptWindow } from "./attempt-window.ts"
 import { disablesAt } from "./failing.ts"
 import type { AgentAbsence, HealthFacts, HealthState } from "./health.ts"
 import type { Protection } from "./protection.ts"
-import { countText, percentText, spanText, timeText } from "./wording.ts"
+import { countText, durationText, percentText, timeText } from "./wording.ts"
 
 /** For an operator: the cause, the last error, and what happens next. */
 export function reasonOf(
@@ -42,7 +42,7 @@ function whyDisabled(facts: HealthFacts): string {
     case "failing": {
       const { failingSince } = protection
       const isKnown = disabledAt !== null && failingSince !== null
-      const span = isKnown ? ` for ${spanText(disabledAt - failingSince)}` : ""
+      const span = isKnown ? ` for ${durationText(disabledAt - failingSince)}` : ""
       return sentence(`disabled: no success${span}`, lastError(facts))
     }
     case null:

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { bytesText, percentText, spanText, timeText } from "./wording.ts"
+import { bytesText, durationText, percentText, timeText } from "./wording.ts"
 
 test.each([
   [0, "0 %"],
@@ -23,7 +23,7 @@ test.each([
   [120_000, "2 minutes"],
   [172_800_000, "2 days"],
 ])("%s ms are %s", (ms, text) => {
-  expect(spanText(ms)).toBe(text)
+  expect(durationText(ms)).toBe(text)
 })
 
 test("a number that is no time is shown as it is", () => {

@@ -26,7 +26,7 @@ const SPANS = [
 ] as const
 
 /** In the largest unit of which there are at least two. */
-export function spanText(ms: number): string {
+export function durationText(ms: number): string {
   const span = SPANS.find(([length]) => ms >= 2 * length)
   return span === undefined
     ? countText(Math.floor(ms / 1000), "second")
