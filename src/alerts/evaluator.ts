@@ -67,8 +67,8 @@ export class AlertEvaluator implements MonitorListener {
   }
 
   /**
-   * Firing alerts by rule: on the leader, all rules. Another process has only the alerts of its own that fire, such as a leader whose lease
-   * ran out while it could not reach the store.
+   * The number of firing alerts, on the leader for each rule. Another process has only alerts about the store in its memory: it may have
+   * led until it could not reach the store.
    */
   firing(isLeader: boolean): FiringCounts {
     const { alerts } = this.#parts.local
@@ -90,6 +90,7 @@ export class AlertEvaluator implements MonitorListener {
 
   stoodDown(): void {
     this.#stored = null
+    this.#unsaved = null
     this.#parts.local.stoodDown()
   }
 
@@ -122,7 +123,7 @@ export class AlertEvaluator implements MonitorListener {
     try {
       const saved = await readAndSave(() => this.#decide(surroundings, survey))
       local.wasSaved(saved.value.local)
-      // Also those of a predecessor that stopped after its write.
+      // The outbox may also have notifications of a predecessor that stopped after its write.
       await this.#handOver(saved)
       this.#stored = saved.value.alerts
       this.#unsaved = null
@@ -229,7 +230,7 @@ export class AlertEvaluator implements MonitorListener {
       if (!isReadable) continue
       const before = countedBy(stored, dead, now)
       const isOn = enabled && deadLetters && (wanted === null || wanted.includes(name)) && !isSilenced
-      // A channel that is switched off is not told later of deaths from before.
+      // While notices are off, deaths count as told.
       notices[name] = isOn ? before : skipTo(before, dead, now)
       const deaths = isOn ? deathsDue(before, dead, thresholds.minutes!, now) : 0
       const use = channels[name] ?? { sentAt: [], folded: 0 }

@@ -100,7 +100,7 @@ class Planning {
     const lastAt = Math.max(...known.map(({ told }) => told[channel]!))
     const isJoining = stillFiring.length > 0 && now - lastAt < GROUP_INTERVAL_MS
 
-    // Beginnings before ends. Where the limit cuts between them, the end waits: without the beginnings it would end the group.
+    // Beginnings before ends. If the hourly limit allows only one of them, the end waits: sent alone, it would end the group.
     if (begun.length > 0 && !isJoining) this.#tell(channel, rule, "firing", begun, false)
     const isOver = !this.#knowsOfFiring(channel, rule)
     if (ended.length > 0 && (isOver || !isJoining)) this.#tell(channel, rule, "resolved", ended, isOver)

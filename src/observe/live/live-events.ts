@@ -104,7 +104,7 @@ export class LiveEvents {
     this.#stop()
   }
 
-  /** Before a replay takes the place of events that wait: those that the buffer has lost are known only from there. */
+  /** Sends the group's waiting events before a replay replaces them: the buffer may have lost some of them. */
   #catchUp(filter: LiveFilter): void {
     const group = this.#groups.get(filterKey(filter))
     if (group !== undefined) this.#flushGroup(group)
