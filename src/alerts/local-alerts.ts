@@ -154,7 +154,7 @@ export class LocalAlerts {
     await this.#outbox.close(limitMs)
   }
 
-  /** No notification is on its way any more. */
+  /** @internal For tests: no notification is on its way any more. */
   async settled(): Promise<void> {
     await this.#running
     await this.#outbox.settled()
