@@ -46,7 +46,7 @@ export function accepted(id: string, duplicate: boolean): Receipt {
   }
 }
 
-export function greeted(answer: string): Receipt {
+export function challengeAnswered(answer: string): Receipt {
   const empty = { messageId: null, error: null }
   return { result: "handshake", status: 200, headers: TEXT_HEADERS, body: answer, ...empty }
 }

@@ -13,7 +13,7 @@ import { Messages } from "../resources/messages.ts"
 import type { ResourceContext } from "../resources/resource-context.ts"
 import { ActivityLog, type RequestFacts } from "./activity-log.ts"
 import { inboundMessage } from "./inbound-message.ts"
-import { accepted, greeted, type Receipt, refused } from "./receipt.ts"
+import { accepted, challengeAnswered, type Receipt, refused } from "./receipt.ts"
 import { forgetSource, type OpenSource, SourceRing, type SourceRingParts } from "./source-ring.ts"
 import { areValid } from "./source-secrets.ts"
 
@@ -57,14 +57,14 @@ export class Receiver {
   async take(source: OpenSource, request: ReceivedRequest, facts: RequestFacts): Promise<Receipt> {
     const { record, secrets, scheme } = source
     const unsigned = unsignedHandshake(record.handshake, request, secrets.verifyToken)
-    if (unsigned !== null) return this.#greet(source, unsigned.answer, facts)
+    if (unsigned !== null) return this.#answerChallenge(source, unsigned.answer, facts)
     const context = this.#context()
     const wallNow = context.clock.wallNow()
     const keys = areValid(secrets.signing, wallNow).map(({ key }) => key)
     const problem = verify(scheme, keys, request, wallNow / 1000)
     if (problem !== null) return this.refuse(source, "signature", facts, problem)
     const signed = signedHandshake(record.handshake, request)
-    if (signed !== null) return this.#greet(source, signed.answer, facts)
+    if (signed !== null) return this.#answerChallenge(source, signed.answer, facts)
     try {
       const messages = new Messages({ ...context, orgId: source.orgId })
       const sent = await messages.send(source.appId, ...inboundMessage(source, request))
@@ -116,9 +116,9 @@ export class Receiver {
     return rate
   }
 
-  #greet(source: OpenSource, answer: string | null, facts: RequestFacts): Receipt {
+  #answerChallenge(source: OpenSource, answer: string | null, facts: RequestFacts): Receipt {
     if (answer === null) return this.refuse(source, "handshake", facts)
     this.#activity.taken(source, "handshake")
-    return greeted(answer)
+    return challengeAnswered(answer)
   }
 }

@@ -57,7 +57,7 @@ export class Sources {
     if (name === undefined) throw invalid("name", "is required")
     if (verification === undefined)
       throw invalid("verification", "is required: a scheme, or none, which accepts every request")
-    const handshake = given === undefined ? greetingOf(verification.scheme) : given
+    const handshake = given === undefined ? defaultHandshake(verification.scheme) : given
     const secrets: SourceSecrets = {
       url: makeSourceSecret(this.#context.randomBytes),
       signing: requireSigning(verification, input.secret),
@@ -219,7 +219,7 @@ export class Sources {
 }
 
 /** Slack sends its challenge to every new URL. */
-function greetingOf(scheme: string): HandshakeInput | null {
+function defaultHandshake(scheme: string): HandshakeInput | null {
   return scheme === "slack" ? { kind: "slack" } : null
 }
 

@@ -403,12 +403,13 @@ test("a change by another process holds two seconds later, and without the appli
 })
 
 test("a source that was created while its application was deleted does not work", async () => {
-  const { harness, posthorn, source, receive } = await start()
+  const { harness, posthorn, source, receive } = await start({ handshake: { kind: "microsoft-graph" } })
   const { store } = posthorn.context
   const entry = (await store.getEntry("source", null, source.id, harness.clock.now()))!
   await posthorn.applications.delete("acme")
   await store.saveEntryIfUnchanged({ ...entry, version: 1 })
   expect((await receive(plain())).status).toBe(404)
+  expect((await receive(plain("", { query: "?validationToken=x" }))).status).toBe(404)
 })
 
 test("the token of another tenant's source sends to that tenant", async () => {
