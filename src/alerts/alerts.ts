@@ -25,7 +25,7 @@ export interface Alert {
   readonly rule: RuleId
   readonly severity: Severity
   readonly state: AlertState
-  /** An endpoint's id; null for a rule about the whole store. */
+  /** An endpoint's id, or an agent as `APP_ID.NAME`; null for a rule about the whole store. */
   readonly subject: string | null
   readonly name: string
   readonly detail: string

@@ -1,12 +1,14 @@
 /** Which subjects a rule holds for, as a pure function of a snapshot of the store and of the attempts of the last 10 minutes. */
+import type { HealthState } from "../core/health.ts"
 import { countText, durationText, percentText, timeText } from "../core/wording.ts"
 import type { WindowSums } from "../monitor/history.ts"
 import type { Snapshot, TroubledEndpoint } from "../monitor/snapshot.ts"
+import { entryNameOf } from "../relay/agent-record.ts"
 import type { RuleId, RuleSettings } from "./rules.ts"
 
 /** A subject that a rule holds for. */
 export interface Subject {
-  /** An endpoint's id; empty for a rule about the whole store. */
+  /** An endpoint's id, or an agent as `APP_ID.NAME`; empty for a rule about the whole store. */
   readonly key: string
   readonly name: string
   readonly since: number
@@ -48,6 +50,8 @@ export function evaluate(
       return inTrouble(facts, "endpoint-open", limit("seconds"))
     case "endpoint-disabling":
       return disabling(facts, limit("hours"))
+    case "agent-absent":
+      return absentAgents(facts, limit("seconds"))
     default:
       return rule satisfies never
   }
@@ -135,6 +139,26 @@ function disabling({ snapshot, now }: Facts, hours: number): Subject[] {
   })
 }
 
+/** One subject for each agent, however many endpoints name it. */
+function absentAgents({ snapshot, now }: Facts, seconds: number): Subject[] {
+  const offline = snapshot.troubled.filter(
+    ({ health, since }) => health === "offline" && now - (since ?? now) >= seconds * 1000,
+  )
+  return [...Map.groupBy(offline, agentOf)].map(([key, endpoints]) => {
+    const [first] = endpoints.toSorted((a, b) => a.since! - b.since!) as [TroubledEndpoint]
+    const others = endpoints.length - 1
+    const more = others === 0 ? "" : `; ${countText(others, "more endpoint")} with this agent`
+    return {
+      key,
+      name: `${first.agent} of ${first.appId}`,
+      since: first.since!,
+      detail: `${first.why}${more}`,
+    }
+  })
+}
+
+const agentOf = ({ appId, agent }: TroubledEndpoint) => entryNameOf(appId, agent ?? "")
+
 /** Only the host: paths and queries of webhook URLs often hold secrets. */
 const ofEndpoint = ({ endpointId, url }: TroubledEndpoint, since: number, detail: string): Subject => ({
   key: endpointId,
@@ -144,19 +168,27 @@ const ofEndpoint = ({ endpointId, url }: TroubledEndpoint, since: number, detail
 })
 
 /** Why an alert ended, for its last notification. */
-export function endingOf(subject: string, { troubled }: Snapshot): string {
+export function endingOf(rule: StoredRuleId, subject: string, { troubled }: Snapshot): string {
   if (subject === "") return "the value is below its limit again"
+  if (rule === "agent-absent") return "the agent is connected, or no endpoint needs it"
   const endpoint = troubled.find(({ endpointId }) => endpointId === subject)
   return endpoint === undefined
     ? "the endpoint is healthy or deleted"
     : `now ${endpoint.health}: ${endpoint.why}`
 }
 
+/** The states of which a snapshot lists all endpoints, unless they are too many; empty for rules about the whole store. */
+function statesOf(rule: StoredRuleId): readonly HealthState[] {
+  if (rule === "agent-absent") return ["offline"]
+  return rule.startsWith("endpoint-") ? ["open", "failing"] : []
+}
+
 /**
- * Whether every endpoint that is open or failing is listed. A snapshot lists at most 1000 endpoints, these first. An endpoint
- * that is missing from a shortened list may still be in trouble.
+ * Whether every endpoint that may be a subject of the rule is listed. A snapshot lists at most 1000 endpoints, those that are open, failing
+ * or offline first. An endpoint that is missing from a shortened list may still be in trouble.
  */
-export function isComplete({ troubled, endpoints: { open, failing } }: Snapshot): boolean {
-  const listed = troubled.filter(({ health }) => health === "open" || health === "failing").length
-  return listed >= open + failing
+export function isComplete(rule: StoredRuleId, { troubled, endpoints }: Snapshot): boolean {
+  const states = statesOf(rule)
+  const listed = troubled.filter(({ health }) => states.includes(health)).length
+  return listed >= states.reduce((sum, state) => sum + endpoints[state], 0)
 }

@@ -200,8 +200,8 @@ export class AlertEvaluator implements MonitorListener {
       alerts = advance(alerts, {
         rule,
         subjects: evaluate(rule, rules[rule], facts),
-        isComplete: !rule.startsWith("endpoint-") || isComplete(snapshot),
-        ending: (subject) => endingOf(subject, snapshot),
+        isComplete: isComplete(rule, snapshot),
+        ending: (subject) => endingOf(rule, subject, snapshot),
         now,
         newId: () => this.#parts.ids.make("alert", now),
       })

@@ -108,6 +108,14 @@ export const RULES = {
     thresholds: { hours: whole(24, 1, 24 * 365) },
     kind: "stored",
   },
+  "agent-absent": {
+    title: "Agents are not connected",
+    about:
+      "Deliveries to these agents wait, and are given up when their age ends. Check that posthorn agent runs there, and reaches the server: posthorn agents list.",
+    severity: "warning",
+    thresholds: { seconds: seconds(300) },
+    kind: "stored",
+  },
   "store-unavailable": {
     title: "The store is unavailable",
     about:

@@ -3,6 +3,7 @@ import type { Clock } from "../core/clock.ts"
 import { invalid, notFound, PosthornError } from "../core/errors.ts"
 import type { Ids } from "../core/ids.ts"
 import { refuseUnknown, requireObject, requireText, requireTime } from "../core/input.ts"
+import { AGENT_KIND } from "../relay/agent-record.ts"
 import { byId, type Listing, listing, type PageInput } from "../resources/paging.ts"
 import { date } from "../resources/resource-context.ts"
 import type { Store } from "../store/store.ts"
@@ -13,7 +14,7 @@ import { type RuleId, requireRule } from "./rules.ts"
 export interface Silence {
   readonly id: string
   readonly rule: RuleId
-  /** An endpoint's id; null: all subjects of the rule. */
+  /** An endpoint's id, or an agent as `APP_ID.NAME`; null: all subjects of the rule. */
   readonly subject: string | null
   readonly until: Date
   readonly reason: string
@@ -24,7 +25,7 @@ export interface Silence {
 
 export interface SilenceInput {
   rule: string
-  /** An endpoint's id. Left out: all subjects of the rule. */
+  /** The subject of an alert: an endpoint's id or, of `agent-absent`, `APP_ID.NAME`. Left out: all subjects of the rule. */
   subject?: string | null
   /** At most a year from now. */
   until: Date | number
@@ -58,13 +59,13 @@ export class Silences {
       input.subject === undefined || input.subject === null
         ? null
         : requireText(input.subject, "subject", 256)
-    if (subject !== null && !rule.startsWith("endpoint-"))
+    if (subject !== null && !rule.startsWith("endpoint-") && rule !== "agent-absent")
       throw invalid("subject", `must be left out: ${rule} is about the whole store`)
     const now = clock.now()
     const until = requireTime(input.until, "until")
     if (until <= now || until > now + LONGEST_MS)
       throw invalid("until", "must be in the future, at most a year from now")
-    if (subject !== null) await this.#requireEndpoint(subject)
+    if (subject !== null) await this.#requireSubject(rule, subject)
     const reason = requireText(input.reason ?? "", "reason", LONGEST_REASON)
     if ((await alertStore.readSilences()).length >= MOST_SILENCES)
       throw new PosthornError("limit_reached", `there are ${MOST_SILENCES} silences; delete one first`)
@@ -91,6 +92,13 @@ export class Silences {
   }
 
   /** A silence of any other subject would suppress nothing. */
+  async #requireSubject(rule: RuleId, subject: string): Promise<void> {
+    if (rule !== "agent-absent") return this.#requireEndpoint(subject)
+    const { store, clock } = this.#parts
+    if ((await store.getEntries(AGENT_KIND, [subject], clock.now())).length === 0)
+      throw invalid("subject", "must be an agent as APP_ID.NAME; the alerts have these")
+  }
+
   async #requireEndpoint(id: string): Promise<void> {
     const [gate] = await this.#parts.store.getGates([id])
     if (gate === undefined || gate.deleted)

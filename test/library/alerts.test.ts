@@ -5,6 +5,7 @@ import { MONITOR_INTERVAL_MS } from "../../src/monitor/monitor.ts"
 import { FailingStore } from "../support/failing-store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
 import { LogLines } from "../support/log-lines.ts"
+import { TestAgent } from "../support/test-agent.ts"
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -446,4 +447,56 @@ test("lists have pages in both directions", async () => {
   expect(
     (await Array.fromAsync(silences.list({ limit: 2, order: "ascending" }))).map(({ id }) => id),
   ).toEqual(ids.toReversed())
+})
+
+test("an agent that is away is told once for all its endpoints, until it connects", async () => {
+  const harness = await site()
+  const { posthorn, clock } = harness
+  await harness.endpoint({ url: "relay://hub" })
+  await harness.endpoint({ url: "relay://hub", uid: "second" })
+  await posthorn.endpoints.pause("acme", "second")
+  clock.advance(5 * MINUTE)
+  await evaluate(harness, 2)
+  const { id: appId } = await posthorn.applications.get("acme")
+  const [alert] = (await posthorn.alerts.list({ rule: "agent-absent" })).data
+  expect(alert).toMatchObject({
+    state: "firing",
+    subject: `${appId}.hub`,
+    name: `hub of ${appId}`,
+    detail: "its agent hub was never connected",
+  })
+  await TestAgent.join(harness)
+  await evaluate(harness, 2)
+  expect(inShort(await told(harness, 2))).toEqual([
+    "alert.firing agent-absent",
+    "alert.resolved agent-absent",
+  ])
+  const [resolved] = (await posthorn.alerts.list({ rule: "agent-absent" })).data
+  expect(resolved).toMatchObject({
+    state: "resolved",
+    detail: "the agent is connected, or no endpoint needs it",
+  })
+})
+
+test("the alert of one agent can be silenced", async () => {
+  const harness = await site()
+  const { posthorn, clock } = harness
+  await harness.endpoint({ url: "relay://hub" })
+  await harness.endpoint({ url: "relay://other" })
+  const { id: appId } = await posthorn.applications.get("acme")
+  const until = clock.now() + HOUR
+  for (const subject of [`${appId}.nobody`, "hub", appId])
+    await expect(
+      posthorn.alerts.silences.create({ rule: "agent-absent", subject, until }),
+    ).rejects.toMatchObject({ code: "invalid_input", field: "subject" })
+  await posthorn.alerts.silences.create({ rule: "agent-absent", subject: `${appId}.hub`, until })
+  clock.advance(5 * MINUTE)
+  await evaluate(harness, 2)
+  const alerts = (await posthorn.alerts.list({ rule: "agent-absent" })).data
+  expect(alerts.map(({ subject, state }) => [subject, state]).toSorted()).toEqual([
+    [`${appId}.hub`, "silenced"],
+    [`${appId}.other`, "firing"],
+  ])
+  const [first] = await told(harness, 1)
+  expect(first!.data).toMatchObject({ summary: `Agents are not connected: other of ${appId}`, more: 0 })
 })

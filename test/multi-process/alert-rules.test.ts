@@ -13,7 +13,7 @@ import { HEALTHY, type Protection } from "../../src/core/protection.ts"
 import { MONITOR_INTERVAL_MS, Monitor } from "../../src/monitor/monitor.ts"
 import { createLogger } from "../../src/observe/log.ts"
 import { Presence } from "../../src/relay/presence.ts"
-import { NOW } from "../../src/store/conformance/samples.ts"
+import { NOW, sample } from "../../src/store/conformance/samples.ts"
 import { amendment, type Stage, type StoreUnderTest, stageOn } from "../../src/store/conformance/stage.ts"
 import { openSqliteStore } from "../../src/store/sqlite/store.ts"
 import type { Store } from "../../src/store/store.ts"
@@ -77,6 +77,7 @@ class Site {
   readonly outage = new FailingStore()
   readonly stage: Stage
   readonly #processes: Process[] = []
+  readonly #kept: (() => Promise<void>)[] = []
   disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12 }
 
   private constructor(stage: Stage) {
@@ -104,10 +105,16 @@ class Site {
     return { monitor, evaluator, local, alertStore }
   }
 
+  /** Runs before each evaluation. */
+  keep(run: () => Promise<void>): void {
+    this.#kept.push(run)
+  }
+
   /** Every process evaluates, at once. */
   async evaluate(times: number): Promise<void> {
     for (let i = 0; i < times; i++) {
       this.clock.advance(MONITOR_INTERVAL_MS)
+      for (const run of this.#kept) await run()
       await Promise.all(this.#processes.map(({ monitor }) => monitor.runOnce()))
       await Promise.all(this.#processes.map(({ local }) => local.settled()))
     }
@@ -219,6 +226,21 @@ const SCENES: { readonly [id in Exclude<RuleId, "dead-letter">]: Scene } = {
     end: recovered,
   },
   "endpoint-disabling": { begin: failing(4.5 * DAY), end: recovered },
+  "agent-absent": {
+    async begin(site) {
+      const { store, application } = site.stage
+      const createdAt = site.clock.now()
+      await store.createEndpoint(sample.endpoint(application.id, { url: "relay://hub", createdAt }))
+      site.clock.advance(5 * MINUTE)
+    },
+    async end(site) {
+      const { store, application } = site.stage
+      const hub = new Presence(store, site.clock, "hub's process")
+      await hub.renew({})
+      await hub.connected({ orgId: application.orgId, appId: application.id }, "hub", "1")
+      site.keep(() => hub.renew({}))
+    },
+  },
   "store-unavailable": {
     begin(site) {
       site.outage.isBroken = true

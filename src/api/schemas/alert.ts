@@ -14,7 +14,11 @@ export const AlertState = Type.Named(
 )
 const Severity = Type.Named("AlertSeverity", Type.Enum(SEVERITIES))
 const Subject = Type.Nullable(
-  Type.String({ minLength: 1, maxLength: 256, description: "An endpoint's id; null: the whole store." }),
+  Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description: "An endpoint's id, or an agent as APP_ID.NAME; null: the whole store.",
+  }),
 )
 const KeyId = Type.Nullable(Type.String({ description: "The id of the key; null for a token." }))
 
@@ -133,7 +137,7 @@ export const SilenceIn = Type.Named(
       reason: Type.Optional(Type.String({ maxLength: 1000 })),
     },
     {
-      description: "Suppresses notifications of a rule, or of one of its endpoints, for a time.",
+      description: "Suppresses notifications of a rule, or of one of its endpoints or agents, for a time.",
       examples: [{ rule: "endpoint-failing", seconds: 7200, reason: "The receiver is being moved" }],
     },
   ),

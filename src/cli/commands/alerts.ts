@@ -15,6 +15,7 @@ import { showList } from "../lists.ts"
 import { parseJson, readSource, SOURCE_FLAGS } from "../source.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
 import { span } from "../time-flags.ts"
+import { UsageError } from "../usage-error.ts"
 import { CHANNEL_ACTIONS } from "./alert-channels.ts"
 
 const ALERT = { name: "alert", about: "the alert's id" } as const
@@ -100,11 +101,12 @@ export const command: Group = {
       },
     }),
     silence: action({
-      summary: "suppress the notifications of a rule, or of one endpoint, for a time",
+      summary: "suppress the notifications of a rule, or of one endpoint or agent, for a time",
       args: [RULE],
       flags: {
         for: span("how long (1h)"),
         endpoint: text("ENDPOINT", "only for this endpoint, by id"),
+        agent: text("APP_ID.NAME", "only for this agent"),
         reason: text("TEXT", "why, for your colleagues"),
       },
       examples: [
@@ -113,8 +115,10 @@ export const command: Group = {
       ],
       absentStore: () => "create",
       async run({ api, out, args, flags }) {
-        const { for: seconds = 3600, endpoint, reason } = flags
-        const body = { rule: args.rule, subject: endpoint, seconds, reason }
+        const { for: seconds = 3600, endpoint, agent, reason } = flags
+        if (endpoint !== undefined && agent !== undefined)
+          throw new UsageError("--endpoint and --agent exclude each other")
+        const body = { rule: args.rule, subject: endpoint ?? agent, seconds, reason }
         const made = await api.post<SilenceOut>("/alert-silence", body)
         out.say(
           made,
