@@ -14,6 +14,8 @@ export interface AgentEvent {
   readonly eventType: string
   /** From 1. */
   readonly attempt: number
+  /** An operator asked for this attempt. */
+  readonly manual: boolean
   readonly receivedAt: Date
   readonly method: string
   /** Behind the source's URL, percent-encoded as it came: empty, or with a leading slash. */
@@ -58,6 +60,7 @@ export function eventFrom(frame: EventFrame): AgentEvent {
     sourceId: frame.sourceId,
     eventType: frame.eventType,
     attempt: frame.attempt,
+    manual: frame.manual,
     receivedAt: new Date(frame.receivedAt),
     method: frame.method,
     path: frame.path,

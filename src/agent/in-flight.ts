@@ -8,7 +8,7 @@ import { Asked, ackOf, type Send } from "./asked.ts"
 import { type AgentEvent, type AgentHandler, eventFrom } from "./event.ts"
 import type { AgentHandled, AgentSettled } from "./options.ts"
 import { type AgentOutcome, outcomeOf } from "./outcome.ts"
-import { Remembered } from "./remembered.ts"
+import { type Attempt, Remembered } from "./remembered.ts"
 
 /** Acknowledgements that the server has not settled. It commits in batches of fewer. */
 const MOST_UNSETTLED = 1000
@@ -23,7 +23,7 @@ export interface InFlightEvents {
 
 interface Run {
   readonly event: AgentEvent
-  attempt: number
+  latest: Attempt
   /** Null: the connection that asked has ended. */
   asked: Asked | null
 }
@@ -56,7 +56,7 @@ export class InFlight {
   take(frame: EventFrame): string | null {
     if (this.#unsettled.size >= MOST_UNSETTLED)
       return `${MOST_UNSETTLED} acknowledgements are not settled, and more events come`
-    const known = this.#remembered.find(frame.id, frame.attempt)
+    const known = this.#remembered.find(frame.id, frame)
     if (known !== null) this.#repeat(frame, known)
     else this.#ask(frame)
     const asked = [...this.#runs.values()].filter((run) => run.asked !== null).length
@@ -86,10 +86,10 @@ export class InFlight {
 
   #ask(frame: EventFrame): void {
     const known = this.#runs.get(frame.id)
-    const run: Run = known ?? { event: eventFrom(frame), attempt: frame.attempt, asked: null }
+    const run: Run = known ?? { event: eventFrom(frame), latest: frame, asked: null }
     run.asked?.drop()
     run.asked = new Asked(frame, this.#clock, this.#events.send)
-    run.attempt = frame.attempt
+    run.latest = { attempt: frame.attempt, manual: frame.manual }
     if (known !== undefined) return
     this.#runs.set(frame.id, run)
     this.#queue.push(run)
@@ -112,7 +112,7 @@ export class InFlight {
     const id = run.event.deliveryId
     this.#running--
     this.#runs.delete(id)
-    this.#remembered.keep(id, run.attempt, outcome)
+    this.#remembered.keep(id, run.latest, outcome)
     if (run.asked !== null) {
       this.#unsettled.add(id)
       run.asked.answer(outcome)

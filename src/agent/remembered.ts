@@ -11,9 +11,14 @@ const KEPT_MS = 3_600_000
 const MOST_BYTES = 8 * 1024 * 1024
 const ENTRY_BYTES = 1024
 
-interface Known {
-  readonly outcome: AgentOutcome
+/** Which attempt of a delivery; `manual`: an operator asked for it. */
+export interface Attempt {
   readonly attempt: number
+  readonly manual: boolean
+}
+
+interface Known extends Attempt {
+  readonly outcome: AgentOutcome
   readonly until: number
 }
 
@@ -26,18 +31,23 @@ export class Remembered {
   }
 
   /** A transient outcome is not remembered: the delivery is to be tried again. */
-  keep(deliveryId: string, attempt: number, outcome: AgentOutcome): void {
+  keep(deliveryId: string, { attempt, manual }: Attempt, outcome: AgentOutcome): void {
     if (outcome.result === "transient") return
     const { body = "", base64 = "" } = outcome.response ?? {}
     const until = this.#clock.elapsedMs() + KEPT_MS
-    this.#known.set(deliveryId, { outcome, attempt, until }, ENTRY_BYTES + body.length + base64.length)
+    this.#known.set(
+      deliveryId,
+      { outcome, attempt, manual, until },
+      ENTRY_BYTES + body.length + base64.length,
+    )
   }
 
-  /** An operator who retries a delivery starts it anew: a lower attempt than the known one runs the handler. */
-  find(deliveryId: string, attempt: number): AgentOutcome | null {
+  /** An operator who retries a delivery starts it anew, and its attempts count from 1 again. */
+  find(deliveryId: string, { attempt, manual }: Attempt): AgentOutcome | null {
     const known = this.#known.get(deliveryId)
-    const isValid = known !== undefined && this.#clock.elapsedMs() < known.until && attempt >= known.attempt
-    return isValid ? known.outcome : null
+    if (known === undefined || this.#clock.elapsedMs() >= known.until) return null
+    const isAnew = attempt < known.attempt || (manual && !known.manual)
+    return isAnew ? null : known.outcome
   }
 
   forget(deliveryId: string): void {

@@ -74,6 +74,7 @@ function event(fields: Fields): EventFrame {
     kind: "event",
     id: word(fields, "id"),
     attempt: number(fields, "attempt", 0),
+    manual: fields.manual === true,
     token: word(fields, "token"),
     messageId: word(fields, "messageId"),
     eventType: word(fields, "eventType"),

@@ -107,6 +107,8 @@ export type EventFrame = EncodedBody & {
   /** The delivery: the same for each attempt. */
   readonly id: string
   readonly attempt: number
+  /** An operator asked for this attempt: an agent that remembers an outcome from before runs the event again. */
+  readonly manual: boolean
   /** Of this attempt on this connection; an acknowledgement repeats it. */
   readonly token: string
   readonly messageId: string

@@ -18,7 +18,7 @@ const WEBHOOK: WebhookHead = {
   authorization: null,
   traceparent: null,
   passedOn: [],
-  delivery: { id: "dlv_1", attemptCount: 0, eventType: "a", receivedAt: 0, inbound: null },
+  delivery: { id: "dlv_1", attemptCount: 0, manual: false, eventType: "a", receivedAt: 0, inbound: null },
 }
 
 interface Visit {

@@ -42,6 +42,8 @@ export interface DeliveryHead {
   readonly id: string
   /** Finished attempts before this one. */
   readonly attemptCount: number
+  /** An operator asked for this attempt. */
+  readonly manual: boolean
   readonly eventType: string
   readonly receivedAt: number
   /** As `core/inbound-request.ts` writes it; null for a message that no source took in. */

@@ -218,6 +218,21 @@ test("the newest connection of a hub wins, and the older one is told why", async
   expect(await statusOf(harness)).toEqual(["delivered"])
 })
 
+test("an operator's retry of a dead webhook goes to the hub as one that an operator asked for", async () => {
+  const { harness } = await start()
+  const agent = await TestAgent.join(harness)
+  await harness.send()
+  const event = await agent.event(1)
+  expect(event.manual).toBe(false)
+  agent.answer(event, 404)
+  await harness.published("delivery.dead", 1)
+  await harness.posthorn.dead.retry(event.id)
+  const again = await agent.event(2)
+  expect(again).toMatchObject({ id: event.id, attempt: 1, manual: true })
+  agent.answer(again, 200)
+  await harness.published("delivery.delivered", 1)
+})
+
 test("consider edge restart: the hub gets what waited, in order, from the database", async () => {
   const { harness } = await start()
   const agent = await TestAgent.join(harness)

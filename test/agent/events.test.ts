@@ -38,6 +38,7 @@ test("a handler gets the webhook as it came, and its outcome is acknowledged and
       sourceId: "src_1",
       eventType: "invoice.paid",
       attempt: 1,
+      manual: false,
       receivedAt: new Date(frame.receivedAt),
       method: "PUT",
       path: "/a%20b",

@@ -218,6 +218,7 @@ export function eventFrame(fields: Partial<EventFrame> = {}): EventFrame {
     kind: "event",
     id: `dlv_${made}`,
     attempt: 1,
+    manual: false,
     token: `token-${made}`,
     messageId: `msg_${made}`,
     eventType: "invoice.paid",

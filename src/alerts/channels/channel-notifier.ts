@@ -135,7 +135,7 @@ export class ChannelNotifier implements Notifier, EventSubscriber {
     // No delivery is stored for it.
     const delivery = {
       ...{ id: messageId, messageId, eventType: payload.type, contentType: CONTENT_TYPE },
-      ...{ attemptCount: 0, receivedAt, inbound: null },
+      ...{ attemptCount: 0, manual: false, receivedAt, inbound: null },
     }
     const request = target.request(delivery, body, clock, null, TIMEOUT_MS)
     const result = await transport.sendComposed(request, compose(settings, body, messageId))

@@ -8,6 +8,7 @@ const EVENT: NewEvent = {
   body: "{}",
   id: "dlv_1",
   attempt: 1,
+  manual: false,
   messageId: "msg_1",
   eventType: "invoice.paid",
   endpointId: "ep_1",

@@ -90,6 +90,7 @@ function eventOf(request: OutboundRequest, webhook: WebhookHead): NewEvent {
     ...encoded(request.body),
     id: delivery.id,
     attempt: delivery.attemptCount + 1,
+    manual: delivery.manual,
     messageId: webhook.messageId,
     eventType: delivery.eventType,
     endpointId: request.endpointId,
