@@ -80,7 +80,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
   app.setErrorHandler((error: Error, request, reply) => handleError(error, request, reply))
   sendRequestId(app)
   allowBrowsers(app)
-  const isClosing = closeGracefully(app, settings.closeTimeoutMs)
+  const isClosing = closeGracefully(app, posthorn, settings.closeTimeoutMs)
   const admission = new Admission({
     maxRequests: settings.maxRequests,
     maxBodyBytes: settings.maxBodyBytes ?? Math.max(67_108_864, 4 * bodyLimit),
@@ -131,7 +131,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
 }
 
 /** Refuses new requests, and destroys connections that are open after the timeout. The result says whether the server is closing. */
-function closeGracefully(app: Api, closeTimeoutMs: number): () => boolean {
+function closeGracefully(app: Api, posthorn: Posthorn, closeTimeoutMs: number): () => boolean {
   let closing = false
   const sockets = new Set<Socket>()
   app.server.on("connection", (socket) => {
@@ -147,7 +147,12 @@ function closeGracefully(app: Api, closeTimeoutMs: number): () => boolean {
     closing = true
     // Node counts a connection without a request as active until its header timeout.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroySoon()
-    const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs)
+    // The server waits for their connections, too, and Posthorn is closed after it.
+    posthorn.agentHub?.drain()
+    const deadline = setTimeout(() => {
+      // Also those of agents, of which Node's server does not know any more.
+      for (const socket of sockets) socket.destroy()
+    }, closeTimeoutMs)
     // A connection whose request has ended becomes idle, and would stay open.
     const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MS)
     app.server.once("close", () => {

@@ -297,3 +297,22 @@ test("a flood of fragments and of pings is cut, and the server's memory stays bo
   }
   expect(process.memoryUsage.rss() - before).toBeLessThan(100_000_000)
 })
+
+test("a server that stops asks its agents to leave, and ends when they have", async () => {
+  const { server, app, join, key } = await start({ closeTimeoutMs: 600_000 })
+  await app("acme")
+  const client = await join(await key())
+  const stopped = server.app.close()
+  await client.came("drain")
+  client.socket.close(1000)
+  await stopped
+})
+
+test("an agent that does not leave a server that stops is cut off after the timeout", async () => {
+  const { server, app, join, key } = await start({ closeTimeoutMs: 10 })
+  await app("acme")
+  const client = await join(await key())
+  await server.app.close()
+  await client.ended()
+  expect(client.frames.at(-1)).toEqual({ kind: "drain" })
+})
