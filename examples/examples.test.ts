@@ -1,7 +1,9 @@
 /** Runs each example as a user does, in a process of its own. */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
+import { addressOf, serve } from "../test/api/support/serving.ts"
+import { Program } from "../test/support/process.ts"
 
 const PATIENCE_MS = 120_000
 
@@ -58,5 +60,43 @@ test("svix-sdk.ts: the official client works with only its server changed", {
     "verified: INV-2041",
     "attempts: success",
     'HTTP 404: Entity not found: there is no application "nobody"',
+  ])
+})
+
+test("hub.ts: a webhook reaches a hub behind a firewall, which says what became of it", {
+  timeout: PATIENCE_MS,
+}, async () => {
+  const key = "a-key-of-the-operators-own"
+  const address = await addressOf(serve([], { POSTHORN_API_KEY: key, POSTHORN_METRICS: "off" }))
+  const post = async (path: string, body: object): Promise<{ [field: string]: string }> => {
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    const url = `${address}/api/v1${path}`
+    const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })
+    expect(response.status).toBe(201)
+    return (await response.json()) as { [field: string]: string }
+  }
+  await post("/app", { name: "Home", uid: "home" })
+  const source = await post("/app/home/source", { name: "doorbell", verification: { scheme: "none" } })
+  await post("/app/home/endpoint", { url: "relay://hub", ordered: true })
+  const { token } = await post("/key", { name: "hub", scope: "agent", appId: "home" })
+  const under = ["env", `POSTHORN_SERVER=${address}`, `HUB_KEY=${token}`]
+  const hub = Program.start(new URL("hub.ts", import.meta.url), [], { under })
+  onTestFinished(async () => void (await hub.kill()))
+  await hub.line(/^connected/)
+  const ring = async (body: string) => {
+    const path = `${new URL(source.url!).pathname}/front?at=noon`
+    return (await fetch(address + path, { method: "PUT", body })).status
+  }
+  expect([await ring('{"door":"front"}'), await ring("{}")]).toEqual([202, 202])
+  await hub.line(/^settled: dead/)
+  hub.process.kill("SIGTERM")
+  expect(await hub.ended).toMatchObject({ code: 0 })
+  expect(hub.lines).toEqual([
+    "connected",
+    "inbound.doorbell: PUT /front",
+    "opening the front door",
+    "settled: delivered",
+    "inbound.doorbell: PUT /front",
+    "settled: dead",
   ])
 })

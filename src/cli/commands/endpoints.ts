@@ -67,7 +67,7 @@ export const command: Group = {
     }),
     create: action({
       summary: "create an endpoint; posthorn endpoints secret shows what its receiver verifies with",
-      args: [APP, { name: "url", about: "where requests go, http or https" }],
+      args: [APP, { name: "url", about: "where requests go, http or https, or relay://NAME for an agent" }],
       flags: {
         ...ENDPOINT_FIELDS,
         header: HEADER,
