@@ -177,10 +177,11 @@ export async function openPosthorn(
         ? null
         : new AgentHub({
             ...{ store, clock, logger, transport: relay, laneServer: agentEngine },
-            presence,
+            ...{ presence, events, instruments },
             newToken: () => Buffer.from(getRandomValues(new Uint8Array(12))).toString("base64url"),
             announce: (appId, agent, epoch) => processChannel.post({ kind: "agent", appId, agent, epoch }),
           })
+    if (agentHub !== null) metrics?.relay.watch(() => agentHub.counts)
     const context: ResourceContext = {
       ...shared,
       orgId: DEFAULT_ORG,

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import { type WebSocket, WebSocketServer } from "ws"
 import { CLOSE, MOST_AGENT_FRAME_BYTES, RELAY_PATH, RELAY_PROTOCOL } from "../core/relay-protocol.ts"
+import type { ConnectionRefusal } from "../core/relay-results.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import type { AgentSocket } from "../relay/agent-hub.ts"
@@ -22,6 +23,12 @@ interface RelaySocketParts {
 const MOST_CONNECTIONS = 10_000
 /** How long a closed socket may take to answer the close frame. */
 const CLOSE_TIMEOUT_MS = 5000
+
+/** By the code of the error. */
+const CLOSE_CODES: { readonly [code: string]: number } = {
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: CLOSE.tooBig,
+  WS_ERR_TOO_MANY_BUFFERED_PARTS: CLOSE.flood,
+}
 
 const SERVER_OPTIONS = {
   noServer: true,
@@ -56,10 +63,25 @@ export function relaySocket(parts: RelaySocketParts) {
       socket.once("close", () => connections--)
       server.handleUpgrade(request, socket, head, (client) => accept(parts, request, client, caller))
     } catch (error) {
+      parts.posthorn.context.instruments.agentConnection(`refused_${refusalOf(error)}`)
       const refusal = errorResponse(error, { id, params: {}, query: {}, body: undefined })
       logFailure(error, refusal, parts.logger.child({ requestId: id }))
       refuse(socket, refusal)
     }
+  }
+}
+
+function refusalOf(error: unknown): ConnectionRefusal {
+  switch (error instanceof ApiError ? error.status : 0) {
+    case 400:
+      return "protocol"
+    case 401:
+    case 403:
+      return "key"
+    case 409:
+      return "elsewhere"
+    default:
+      return "unavailable"
   }
 }
 
@@ -102,9 +124,12 @@ function accept(
   })
   client.on("ping", () => session.pinged())
   client.on("pong", () => session.heard())
-  // An error of the protocol, such as a frame that is too large. The socket closes itself with its code.
-  client.on("error", () => {})
-  client.on("close", (code) => session.end(CLOSE.done, `the agent closed the connection with ${code}`))
+  client.on("error", (error: NodeJS.ErrnoException) => {
+    const { code = "", message } = error
+    // The socket closes itself with a code of its own. Errors of the network end it.
+    if (code.startsWith("WS_ERR_")) session.end(CLOSE_CODES[code] ?? CLOSE.badFrame, message)
+  })
+  client.on("close", (code) => session.closed(code))
 }
 
 class ClientSocket implements AgentSocket {

@@ -25,6 +25,19 @@ test("a line says what happened, and whether it is good", () => {
   ])
 })
 
+test("a line about an agent has its URL instead of an endpoint", () => {
+  const agent = { agent: "hub", app_id: "app_1", version: "my-agent/7", reason: null, detail: null }
+  expect(of({ type: "agent.connected", ...agent })).toEqual([
+    ["agent.connected           ", "good"],
+    ["relay://hub", null],
+    ["my-agent/7", null],
+  ])
+  const ended = { reason: "silent", detail: "the agent did not answer for 45 seconds" }
+  expect(of({ type: "agent.disconnected", ...agent, ...ended }).at(-1)![0]).toBe(
+    "silent: the agent did not answer for 45 seconds",
+  )
+})
+
 test("a gap says how many events are missing at most, if that is known", () => {
   expect(of({ type: "gap", reason: "overflow", count: 17 }).at(-1)![0]).toBe(
     "up to 17 events are missing (overflow)",

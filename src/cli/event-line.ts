@@ -10,6 +10,7 @@ const KIND_WIDTH = "endpoint.breaker.half_open".length
 export function eventLine(event: PublicEvent): Piece[] {
   const { text, mood } = described(event)
   const subject: Piece[] = "webhook_id" in event ? [[event.webhook_id, null]] : []
+  if ("agent" in event) subject.push([`relay://${event.agent}`, null])
   if ("message_id" in event) subject.push([event.message_id, null], [event.event_type, null])
   return [[timeText(event.at), null], [event.type.padEnd(KIND_WIDTH), mood], ...subject, [text, null]]
 }
@@ -64,6 +65,10 @@ function described(event: PublicEvent): Described {
       return { text: `no endpoint answers a process: its network seems to be down`, mood: "bad" }
     case "engine.outage.ended":
       return { text: `${event.uncounted_attempts} attempts were not counted`, mood: "good" }
+    case "agent.connected":
+      return { text: event.version, mood: "good" }
+    case "agent.disconnected":
+      return { text: `${event.reason}${because(event.detail)}`, mood: "bad" }
     case "gap": {
       const { count, reason } = event
       const missing = count === null ? "events are missing" : `up to ${count} events are missing`

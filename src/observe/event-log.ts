@@ -1,5 +1,6 @@
 /** Log lines of the event stream: deliveries in seed 004's words, and workers. */
 import type {
+  AgentEvent,
   BreakerEvent,
   DeliveryEvent,
   DisabledEvent,
@@ -52,6 +53,9 @@ export class EventLog implements EventSubscriber {
       case "engine.outage.began":
       case "engine.outage.ended":
         return this.#outage(event)
+      case "agent.connected":
+      case "agent.disconnected":
+        return this.#agent(event)
       default:
         return
     }
@@ -113,6 +117,12 @@ export class EventLog implements EventSubscriber {
       ? "An endpoint answers again: the outage of this process's network is over"
       : "No endpoint has answered for a day; attempts are counted again"
     this.#logger.warn({ ...fields, uncounted_attempts: attempts, duration_ms: at - since }, text)
+  }
+
+  #agent({ type, agent, version, epoch, appId, reason, detail }: AgentEvent): void {
+    const fields = { agent, app_id: appId, epoch }
+    if (type === "agent.connected") return this.#logger.info({ ...fields, version }, "An agent is connected")
+    this.#logger.info({ ...fields, reason, detail }, "An agent is disconnected")
   }
 
   #settled(event: DeliveryEvent): void {

@@ -1,6 +1,7 @@
 /** The one stream of what happens in this process. Engine, schedule and resources emit; bus, log, relay and tenant webhooks subscribe. */
 import type { AttemptKind } from "../core/attempt-kind.ts"
 import type { DisableReason } from "../core/gate.ts"
+import type { EndReason } from "../core/relay-results.ts"
 import type { Change } from "../core/settle.ts"
 import type { Logger } from "./log.ts"
 
@@ -117,6 +118,24 @@ export interface OutageChange {
   readonly at: number
 }
 
+/** An agent's connection to this process. */
+export interface AgentEvent {
+  readonly type: `agent.${"connected" | "disconnected"}`
+  /** The NAME of `relay://NAME`. */
+  readonly agent: string
+  /** The agent's own words. */
+  readonly version: string
+  /** The number of its connections so far. */
+  readonly epoch: number
+  readonly appId: string
+  readonly orgId: string
+  /** Null unless it is disconnected. */
+  readonly reason: EndReason | null
+  /** A sentence; null unless it is disconnected. */
+  readonly detail: string | null
+  readonly at: number
+}
+
 export interface TaskFinished {
   readonly type: "task.finished"
   readonly task: Readonly<{ id: string; orgId: string; type: string }>
@@ -137,6 +156,7 @@ export type InternalEvent =
   | BreakerEvent
   | FailingEvent
   | OutageChange
+  | AgentEvent
   | TaskFinished
   | WorkerEvent
 

@@ -2,6 +2,7 @@
 import type { AlertChannelKind, NotificationOutcome } from "../core/alert-channel-kinds.ts"
 import type { PosthornError } from "../core/errors.ts"
 import type { InboundResult } from "../core/inbound-results.ts"
+import type { AcknowledgementResult, ConnectionResult } from "../core/relay-results.ts"
 
 /** No method should throw. `withoutThrows` logs the errors of a method that does. */
 export interface Instruments {
@@ -24,6 +25,10 @@ export interface Instruments {
   requestAnswered(method: string, route: string | null, status: number, tookMs: number): void
   /** A request to a source. */
   inboundAnswered(result: InboundResult, tookMs: number): void
+  /** An agent's connection was accepted, refused or closed. */
+  agentConnection(result: ConnectionResult): void
+  /** An agent acknowledged an event. */
+  eventAcknowledged(result: AcknowledgementResult): void
   /** One attempt of a notification. */
   notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void
   /** Requests in flight of the process, their outcomes not yet written included, and how many more may start. */
@@ -47,6 +52,8 @@ export const NO_INSTRUMENTS: Instruments = {
   redisFailed() {},
   requestAnswered() {},
   inboundAnswered() {},
+  agentConnection() {},
+  eventAcknowledged() {},
   notificationSettled() {},
   slotsChanged() {},
   eventStreamReaders() {},

@@ -1,7 +1,9 @@
 /** The events that `posthorn.on` gives, in the seeds' words, and how the stream's events become these. */
 import type { DisableReason } from "../core/gate.ts"
 import type { DeadReason } from "../core/policy.ts"
+import type { EndReason } from "../core/relay-results.ts"
 import type {
+  AgentEvent,
   BreakerEvent,
   DeliveryEvent,
   DisabledEvent,
@@ -115,6 +117,23 @@ export interface EngineOutageEvent {
   readonly at: number
 }
 
+/** An agent's connection was accepted, or has ended. */
+export interface AgentConnectionEvent {
+  readonly type: AgentEvent["type"]
+  /** The NAME of `relay://NAME`. */
+  readonly agent: string
+  readonly app_id: string
+  /** The tenant. */
+  readonly org_id: string
+  /** The agent's own words. */
+  readonly version: string
+  /** Why it ended: one word of a closed list; null unless it has. */
+  readonly reason: EndReason | null
+  /** The same as a sentence, whose words may change. */
+  readonly detail: string | null
+  readonly at: number
+}
+
 /** Why events are missing. */
 export const GAP_REASONS = [
   /** Lost on the way from another process. */
@@ -149,6 +168,7 @@ export type PublicEvent =
   | EndpointFailingEvent
   | EndpointDisabledEvent
   | EngineOutageEvent
+  | AgentConnectionEvent
   | GapEvent
 
 export interface EventMap {
@@ -163,6 +183,8 @@ export interface EventMap {
   "endpoint.disabled": EndpointDisabledEvent
   "engine.outage.began": EngineOutageEvent
   "engine.outage.ended": EngineOutageEvent
+  "agent.connected": AgentConnectionEvent
+  "agent.disconnected": AgentConnectionEvent
   gap: GapEvent
   [TOPIC]: WebhookEvent
 }
@@ -179,6 +201,8 @@ const NAMES_BY_NAME: { readonly [name in keyof EventMap]: true } = {
   "endpoint.disabled": true,
   "engine.outage.began": true,
   "engine.outage.ended": true,
+  "agent.connected": true,
+  "agent.disconnected": true,
   gap: true,
   [TOPIC]: true,
 }
@@ -190,6 +214,7 @@ export function toPublicEvents(event: InternalEvent): PublicEvent[] {
   if ("disablesAt" in event) return [toEndpointFailing(event)]
   if (event.type === "endpoint.disabled") return [toEndpointDisabled(event)]
   if ("isAnswered" in event) return [toEngineOutage(event)]
+  if ("agent" in event) return [toAgentConnection(event)]
   if (!("delivery" in event)) return []
   const { type, delivery, change, attempt } = event
   const common = commonFields(event)
@@ -230,6 +255,11 @@ function toEndpointDisabled({ type, endpoint, reason, since, at }: DisabledEvent
 
 function toEngineOutage({ type, since, endpoints, hosts, attempts, at }: OutageChange): EngineOutageEvent {
   return { type, since, endpoints, hosts, uncounted_attempts: attempts, at }
+}
+
+function toAgentConnection(event: AgentEvent): AgentConnectionEvent {
+  const { type, agent, appId: app_id, orgId: org_id, version, reason, detail, at } = event
+  return { type, agent, app_id, org_id, version, reason, detail, at }
 }
 
 function toBreakerChanged(event: BreakerEvent): BreakerChangedEvent {

@@ -4,7 +4,10 @@
  */
 import type { Clock, Timer } from "../core/clock.ts"
 import { CLOSE, type HelloFrame } from "../core/relay-protocol.ts"
+import type { EndReason } from "../core/relay-results.ts"
 import type { Woken } from "../engine/engine.ts"
+import type { AgentEvent, EventSink } from "../observe/event-stream.ts"
+import type { Instruments } from "../observe/instruments.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
 import { AgentSession, type AgentSocket } from "../transport/relay/agent-session.ts"
@@ -35,6 +38,8 @@ export interface AgentHubParts {
   readonly logger: Logger
   readonly transport: RelayTransport
   readonly presence: Presence
+  readonly events: EventSink
+  readonly instruments: Instruments
   newToken(): string
   /** Starts the engine of a process that does not deliver otherwise. */
   laneServer(): Promise<LaneServer>
@@ -46,8 +51,10 @@ interface Connected {
   readonly session: AgentSession
   readonly access: AgentAccess
   readonly agent: string
+  readonly version: string
   readonly epoch: number
   endpoints: readonly string[]
+  isWelcomed: boolean
 }
 
 /** A lost note, a revoked key, or an endpoint that another program changed takes effect within this time. */
@@ -86,11 +93,12 @@ export class AgentHub {
 
   /** Takes a connection whose key was checked. */
   connect(socket: AgentSocket, access: AgentAccess): AgentSession {
-    const { clock, newToken } = this.#parts
+    const { clock, newToken, instruments } = this.#parts
     const session = new AgentSession(socket, clock, newToken, {
       greeted: (one, hello) => void this.#greeted(one, hello),
       reachChanged: (one) => this.#reachChanged(one),
-      ended: (one, reason) => this.#ended(one, reason),
+      acknowledged: (result) => instruments.eventAcknowledged(result),
+      ended: (one, reason, detail) => this.#ended(one, reason, detail),
     })
     this.#greeting.set(session, access)
     if (this.#isClosed) session.end(CLOSE.goingAway, "the server stops")
@@ -99,15 +107,19 @@ export class AgentHub {
 
   async #greeted(session: AgentSession, { agent, version }: HelloFrame): Promise<void> {
     const access = this.#greeting.get(session)!
-    const { presence, announce, laneServer, logger } = this.#parts
+    const { presence, announce, laneServer, logger, instruments } = this.#parts
     try {
       this.#lanes ??= await laneServer()
       if (this.#timers.length === 0) await this.#begin()
       const epoch = await presence.connected(access, agent, version)
-      const connected: Connected = { session, access, agent, epoch, endpoints: [] }
+      const connected: Connected = {
+        ...{ session, access, agent, version, epoch },
+        ...{ endpoints: [], isWelcomed: false },
+      }
       this.#greeting.delete(session)
       this.#agents.set(session, connected)
-      if (session.isEnded) return this.#ended(session, "it left before it was welcomed")
+      // Its end was counted already.
+      if (session.isEnded) return this.#forget(connected)
       announce(access.appId, agent, epoch)
       const before = this.#newest.get(nameOf(connected))
       if ((before?.epoch ?? 0) > epoch) return session.end(CLOSE.replaced, REPLACED)
@@ -115,7 +127,9 @@ export class AgentHub {
       // The older one may be half open, and nobody would notice for 45 seconds.
       before?.session.end(CLOSE.replaced, REPLACED)
       session.welcome({ session: `${presence.holder}.${epoch}`, epoch })
-      logger.info(about(connected), "An agent is connected")
+      connected.isWelcomed = true
+      instruments.agentConnection("accepted")
+      this.#tell(connected, "agent.connected", null, null)
       await this.#bind(connected)
     } catch (error) {
       logger.warn({ err: error, agent, app_id: access.appId }, "An agent could not be connected")
@@ -154,16 +168,33 @@ export class AgentHub {
     for (const id of this.#agents.get(session)?.endpoints ?? []) this.#lanes?.reachChanged(id)
   }
 
-  #ended(session: AgentSession, reason: string): void {
+  #ended(session: AgentSession, reason: EndReason, detail: string): void {
+    this.#parts.instruments.agentConnection(`closed_${reason}`)
     this.#greeting.delete(session)
     const connected = this.#agents.get(session)
     if (connected === undefined) return
+    this.#forget(connected)
+    if (connected.isWelcomed) this.#tell(connected, "agent.disconnected", reason, detail)
+  }
+
+  #tell(
+    connected: Connected,
+    type: AgentEvent["type"],
+    reason: EndReason | null,
+    detail: string | null,
+  ): void {
+    const { events, clock } = this.#parts
+    const { access, agent, version, epoch } = connected
+    const { orgId, appId } = access
+    events.emit({ type, agent, version, epoch, appId, orgId, reason, detail, at: clock.now() })
+  }
+
+  #forget(connected: Connected): void {
     const { presence, logger } = this.#parts
-    const { access, agent, epoch, endpoints } = connected
+    const { session, access, agent, epoch, endpoints } = connected
     this.#agents.delete(session)
     if (this.#newest.get(nameOf(connected)) === connected) this.#newest.delete(nameOf(connected))
     this.#serve(endpoints, session)
-    logger.info({ ...about(connected), reason }, "An agent is disconnected")
     const write = presence.disconnected(access, agent, epoch).catch((error) => {
       logger.warn(
         { err: error, ...about(connected) },

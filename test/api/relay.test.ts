@@ -12,6 +12,7 @@ import {
 } from "../../src/core/relay-protocol.ts"
 import type { KeyInput } from "../../src/resources/keys.ts"
 import { Watchers } from "../support/watchers.ts"
+import { EventReader } from "./support/event-reader.ts"
 import { ApiServer, type ApiServerOptions } from "./support/server.ts"
 
 class Client {
@@ -315,4 +316,46 @@ test("an agent that does not leave a server that stops is cut off after the time
   await server.app.close()
   await client.ended()
   expect(client.frames.at(-1)).toEqual({ kind: "drain" })
+})
+
+test("refused connections are counted by the reason, and a frame that is too large as such", async () => {
+  const { app, join, key, open, posthorn, server } = await start({ options: { metrics: true } })
+  await app("acme")
+  const token = await key()
+  await refusalOf(await open(null))
+  await refusalOf(await open(server.key))
+  await refusalOf(await open(token, RELAY_PATH, "mqtt"))
+  const client = await join(token)
+  client.say("x".repeat(MOST_AGENT_FRAME_BYTES + 1))
+  await client.ended()
+  const text = await posthorn.registry!.metrics()
+  const counted = text.split("\n").filter((line) => /^posthorn_relay_connections_total.* [1-9]/.test(line))
+  expect(counted).toEqual([
+    'posthorn_relay_connections_total{result="accepted"} 1',
+    'posthorn_relay_connections_total{result="refused_key"} 2',
+    'posthorn_relay_connections_total{result="refused_protocol"} 1',
+    'posthorn_relay_connections_total{result="closed_too_big"} 1',
+  ])
+})
+
+test("live events tell of agents, to keys of their application and no other", async () => {
+  const { app, join, key, posthorn, server } = await start()
+  const endpointId = await app("acme")
+  await app("other")
+  const portal = async (appId: string) =>
+    (await posthorn.keys.create({ name: appId, scope: "application", appId })).token
+  const kinds = "kind=agent.connected&kind=agent.disconnected"
+  const ours = await EventReader.open(server.url, { key: await portal("acme"), query: `?${kinds}` })
+  const theirs = await EventReader.open(server.url, { key: await portal("other"), query: `?${kinds}` })
+  const ofEndpoint = await EventReader.open(server.url, {
+    ...{ key: server.key, query: `?app_id=acme&endpoint_id=${endpointId}` },
+  })
+  const client = await join(await key())
+  client.socket.close(1000)
+  await ours.until(() => ours.events.length === 2)
+  expect(ours.events.map(({ kind, data }) => [kind, data.agent, data.reason])).toEqual([
+    ["agent.connected", "hub", null],
+    ["agent.disconnected", "hub", "done"],
+  ])
+  expect([theirs.events, ofEndpoint.events]).toEqual([[], []])
 })

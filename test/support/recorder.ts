@@ -32,6 +32,8 @@ export class Recorder implements Instruments, Tracing {
   redisFailed = (...args: unknown[]) => this.#add("redisFailed", ...args)
   requestAnswered = (...args: unknown[]) => this.#add("requestAnswered", ...args)
   inboundAnswered = (...args: unknown[]) => this.#add("inboundAnswered", ...args)
+  agentConnection = (...args: unknown[]) => this.#add("agentConnection", ...args)
+  eventAcknowledged = (...args: unknown[]) => this.#add("eventAcknowledged", ...args)
   notificationSettled = (...args: unknown[]) => this.#add("notificationSettled", ...args)
   slotsChanged = (...args: unknown[]) => this.#add("slotsChanged", ...args)
   publishStarted = (...args: unknown[]) => {

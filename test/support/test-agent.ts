@@ -119,6 +119,6 @@ export class TestAgent {
 
   /** The network goes away. */
   cut(): void {
-    this.session.end(1000, "the agent closed the connection with 1006")
+    this.session.closed(1006)
   }
 }

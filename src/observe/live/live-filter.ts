@@ -33,5 +33,5 @@ export function matches({ orgId, appIds, endpointIds, kinds }: LiveFilter, event
   if (!("app_id" in event)) return orgId === DEFAULT_ORG && appIds === null && endpointIds === null
   if (event.org_id !== orgId) return false
   if (appIds !== null && !appIds.includes(event.app_id)) return false
-  return endpointIds === null || endpointIds.includes(event.webhook_id)
+  return endpointIds === null || ("webhook_id" in event && endpointIds.includes(event.webhook_id))
 }

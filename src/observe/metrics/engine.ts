@@ -8,8 +8,10 @@ import {
 } from "../../core/alert-channel-kinds.ts"
 import { type PosthornError, STORE_CODES } from "../../core/errors.ts"
 import { INBOUND_RESULTS, type InboundResult } from "../../core/inbound-results.ts"
+import type { AcknowledgementResult, ConnectionResult } from "../../core/relay-results.ts"
 import type { Instruments } from "../instruments.ts"
 import { type Cell, cellsBy, countedBy } from "./cells.ts"
+import { RelayMetrics } from "./relay.ts"
 
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 const STORE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -33,6 +35,7 @@ export class EngineMetrics implements Instruments {
   readonly #requestDuration: Histogram
   readonly #inbound: { readonly [result in InboundResult]: Cell }
   readonly #inboundDuration: Histogram
+  readonly relay: RelayMetrics
   readonly #streamReaders: Gauge
   readonly #streamsDropped: Cell
   #usedSlots = 0
@@ -118,6 +121,7 @@ export class EngineMetrics implements Instruments {
       "Time to answer a request to a source, the reading of its body included",
       STORE_BUCKETS,
     )
+    this.relay = new RelayMetrics(registry)
     this.#streamReaders = new Gauge({
       name: "posthorn_event_stream_readers",
       help: "Connections that read the live events of this process",
@@ -195,6 +199,14 @@ export class EngineMetrics implements Instruments {
   inboundAnswered(result: InboundResult, tookMs: number): void {
     this.#inbound[result].value++
     this.#inboundDuration.observe(tookMs / 1000)
+  }
+
+  agentConnection(result: ConnectionResult): void {
+    this.relay.connection(result)
+  }
+
+  eventAcknowledged(result: AcknowledgementResult): void {
+    this.relay.acknowledgement(result)
   }
 
   notificationSettled(kind: AlertChannelKind, result: NotificationOutcome): void {

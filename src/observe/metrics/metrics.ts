@@ -4,6 +4,7 @@ import type { EventSubscriber } from "../event-stream.ts"
 import type { Instruments } from "../instruments.ts"
 import { DeliveryMetrics } from "./deliveries.ts"
 import { EngineMetrics } from "./engine.ts"
+import type { RelayMetrics } from "./relay.ts"
 import { StoreWideMetrics } from "./store-wide.ts"
 
 export class Metrics {
@@ -11,12 +12,15 @@ export class Metrics {
   readonly instruments: Instruments
   readonly subscriber: EventSubscriber
   readonly storeWide: StoreWideMetrics
+  readonly relay: RelayMetrics
 
   constructor(version: string) {
     // The client allows exemplars only on a registry of this type. The type is changed below: most readers expect the text format.
     const registry: Registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE)
     this.registry = registry
-    this.instruments = new EngineMetrics(registry)
+    const engine = new EngineMetrics(registry)
+    this.instruments = engine
+    this.relay = engine.relay
     this.subscriber = new DeliveryMetrics(registry)
     this.storeWide = new StoreWideMetrics(registry)
     new Gauge({

@@ -101,7 +101,10 @@ function brief(event: RelayedEvent): RelayedEvent {
     case "gap":
     case "engine.outage.began":
     case "engine.outage.ended":
+    case "agent.connected":
       return event
+    case "agent.disconnected":
+      return { ...event, detail: event.detail?.slice(0, LONGEST_ERROR) ?? null }
     default:
       return event satisfies never
   }

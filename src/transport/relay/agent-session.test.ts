@@ -24,19 +24,21 @@ const EVENT: NewEvent = {
 function start(hello: object = {}) {
   const clock = new TestClock()
   const said: string[] = []
+  const acknowledged: string[] = []
   let tokens = 0
   const agent = new TestAgent(
     (socket) =>
       new AgentSession(socket, clock, () => `token-${++tokens}`, {
         greeted: (session, { agent }) => session.welcome({ session: agent, epoch: 1 }),
         reachChanged: () => void said.push("reach"),
-        ended: (_session, reason) => void said.push(reason),
+        acknowledged: (result) => void acknowledged.push(result),
+        ended: (_session, reason, detail) => void said.push(reason, detail),
       }),
     hello,
   )
   const deliver = (more: Partial<NewEvent> = {}) =>
     agent.session.deliver({ ...EVENT, ...more } as NewEvent, 30_000)
-  return { agent, clock, deliver, said, session: agent.session, socket: agent.socket }
+  return { agent, clock, deliver, said, acknowledged, session: agent.session, socket: agent.socket }
 }
 
 test("an acknowledgement is the outcome of its event, and the agent hears when it is written", async () => {
@@ -135,7 +137,7 @@ test("the end of the connection interrupts its events: they are no attempts", as
   const sent = deliver()
   agent.cut()
   expect(await sent).toMatchObject({ outcome: { kind: "interrupted" } })
-  expect(said.at(-1)).toBe("the agent closed the connection with 1006")
+  expect(said.slice(-2)).toEqual(["lost", "the agent closed the connection with 1006"])
   expect(await deliver()).toMatchObject({ outcome: { kind: "interrupted" } })
 })
 
@@ -175,7 +177,10 @@ test("a connection without hello is closed after ten seconds", () => {
   const clock = new TestClock()
   const agent = new TestAgent(
     (socket) =>
-      new AgentSession(socket, clock, () => "token", { greeted() {}, reachChanged() {}, ended() {} }),
+      new AgentSession(socket, clock, () => "token", {
+        ...{ greeted() {}, reachChanged() {} },
+        ...{ acknowledged() {}, ended() {} },
+      }),
     { agent: "hub" },
   )
   expect(agent.session.reach).toBe("absent")
@@ -242,5 +247,34 @@ test("acknowledgements of events are no flood, however many", async () => {
     agent.ack(await agent.event(n), "success")
     await sent
   }
+  expect(socket.closedWith).toBeNull()
+})
+
+test("acknowledgements are counted by their result, late ones apart", async () => {
+  const { acknowledged, agent, clock, deliver } = start()
+  for (const [i, result] of (["success", "permanent", "transient"] as const).entries()) {
+    const sent = deliver({ id: `dlv_${i}` })
+    agent.ack(await agent.event(i + 1), result)
+    await sent
+  }
+  void deliver({ id: "dlv_late" })
+  const event = await agent.event(4)
+  clock.advance(30_000)
+  agent.ack(event, "success")
+  expect(acknowledged).toEqual(["success", "permanent", "transient", "late"])
+})
+
+test.each([
+  [1000, "done"],
+  [1001, "going_away"],
+  [1005, "lost"],
+  [1006, "lost"],
+  [4400, "bad_frame"],
+  [4999, "lost"],
+])("an agent that closes with %i has ended as %s", (code, reason) => {
+  const { said, session, socket } = start()
+  session.closed(code)
+  session.closed(1006)
+  expect(said).toEqual([reason, `the agent closed the connection with ${code}`])
   expect(socket.closedWith).toBeNull()
 })

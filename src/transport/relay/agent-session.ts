@@ -13,6 +13,7 @@ import {
   type ServerFrame,
   type WelcomeFrame,
 } from "../../core/relay-protocol.ts"
+import { type AcknowledgementResult, type EndReason, endReasonOf } from "../../core/relay-results.ts"
 import { INTERRUPTED, withoutResponse } from "../result.ts"
 import type { Reach, TransportResult } from "../transport.ts"
 import { acknowledged } from "./acknowledged.ts"
@@ -34,8 +35,10 @@ export interface SessionListener {
   greeted(session: AgentSession, hello: HelloFrame): void
   /** The agent takes more events, or none. */
   reachChanged(session: AgentSession): void
-  /** Called once. */
-  ended(session: AgentSession, reason: string): void
+  /** The agent acknowledged an event; `late`: it does not count. */
+  acknowledged(result: AcknowledgementResult): void
+  /** Called once. `detail` is a sentence. */
+  ended(session: AgentSession, reason: EndReason, detail: string): void
 }
 
 interface InFlight {
@@ -193,15 +196,26 @@ export class AgentSession {
     return all.length
   }
 
-  end(code: number, reason: string): void {
+  /** Closes the connection. `detail` is a sentence for the agent. */
+  end(code: number, detail: string): void {
     if (this.#state === "ended") return
+    this.#state = "ended"
+    // A close frame holds 123 bytes.
+    this.#socket.close(code, Buffer.from(detail).subarray(0, 120).toString("utf8"))
+    this.#end(endReasonOf(code), detail)
+  }
+
+  /** The agent closed the connection, or the network did (1006). */
+  closed(code: number): void {
+    if (this.#state !== "ended") this.#end(endReasonOf(code), `the agent closed the connection with ${code}`)
+  }
+
+  #end(reason: EndReason, detail: string): void {
     this.#state = "ended"
     this.#timer.cancel()
     for (const one of [...this.#inFlight.values()])
       this.#take(one)?.resolve(cutOff("the agent's connection ended"))
-    // A close frame holds 123 bytes.
-    this.#socket.close(code, Buffer.from(reason).subarray(0, 120).toString("utf8"))
-    this.#listener.ended(this, reason)
+    this.#listener.ended(this, reason, detail)
   }
 
   #acknowledged(ack: AckFrame): void {
@@ -210,10 +224,12 @@ export class AgentSession {
     if (inFlight?.token !== token || inFlight.attempt !== attempt) {
       if (this.#past.get(token) !== id)
         return this.end(CLOSE.foreignEvent, "ack of an event that this connection was not sent")
+      this.#listener.acknowledged("late")
       if (this.#isFlood()) return
       const detail = "the event is not in flight any more: its deadline passed, or it was acknowledged before"
       return this.#send({ kind: "error", code: "late", detail, id })
     }
+    this.#listener.acknowledged(ack.result)
     this.#take(inFlight)
     this.#unsettled++
     inFlight.resolve({
