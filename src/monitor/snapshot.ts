@@ -1,4 +1,5 @@
 /** A snapshot of the whole store, for metrics and alerts. */
+import { agentNameOf } from "../core/agent-url.ts"
 import { firstHourOf } from "../core/attempt-window.ts"
 import { disablesAt } from "../core/failing.ts"
 import { HEALTH_STATES, type HealthState } from "../core/health.ts"
@@ -7,7 +8,6 @@ import { policyOf } from "../engine/target.ts"
 import { type EndpointAgent, type EndpointAgents, onlyAbsent, readAgents } from "../relay/endpoint-agents.ts"
 import { type HealthContext, readHealth } from "../resources/endpoint-health.ts"
 import type { Endpoint, Survey } from "../store/store.ts"
-import { agentNameOf } from "../transport/relay/relay.ts"
 
 /** Of all tenants but Posthorn's own: its notifications cause no alerts, and nobody could clear those of operational webhooks. */
 export interface Snapshot extends Omit<Survey, "endpoints"> {

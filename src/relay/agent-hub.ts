@@ -2,6 +2,7 @@
  * The agents that are connected to this process: binds their endpoints to their connections, so that this process alone claims those lanes,
  * and lets the newest connection of an agent replace the older ones, in this process and in others.
  */
+import { agentUrl } from "../core/agent-url.ts"
 import type { Clock, Timer } from "../core/clock.ts"
 import { CLOSE, type HelloFrame } from "../core/relay-protocol.ts"
 import type { EndReason } from "../core/relay-results.ts"
@@ -11,7 +12,7 @@ import type { Instruments } from "../observe/instruments.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Store } from "../store/store.ts"
 import { AgentSession, type AgentSocket } from "../transport/relay/agent-session.ts"
-import { type RelayTransport, relayUrl } from "../transport/relay/relay.ts"
+import type { RelayTransport } from "../transport/relay/relay.ts"
 import { entryNameOf } from "./agent-record.ts"
 import { type AgentOwner, LEASE_MS, type Presence } from "./presence.ts"
 
@@ -143,7 +144,7 @@ export class AgentHub {
     const { appId, endpointIds } = access
     const { store, transport, clock } = this.#parts
     const page = { limit: PAGE, order: "ascending", from: null, back: false } as const
-    const rows = await store.listEndpoints({ appId, url: relayUrl(agent) }, page)
+    const rows = await store.listEndpoints({ appId, url: agentUrl(agent) }, page)
     if (session.isEnded) return
     const found = rows.map(({ id }) => id).filter((id) => endpointIds?.includes(id) ?? true)
     const added = found.filter((id) => transport.sessionOf(id) !== session)

@@ -1,6 +1,6 @@
 /** The agents of endpoints: whether they are connected to any process, and since when. */
+import { agentNameOf } from "../core/agent-url.ts"
 import type { Endpoint } from "../store/store.ts"
-import { agentNameOf } from "../transport/relay/relay.ts"
 import { entryNameOf } from "./agent-record.ts"
 import type { Presence } from "./presence.ts"
 

@@ -2,10 +2,10 @@
  * Who is connected, in the store: an entry for each agent, written when it comes and goes, and one lease for each process that has
  * connections. An agent is connected while its process's lease is alive, so a killed process needs no cleaning up.
  */
+import { agentUrl } from "../core/agent-url.ts"
 import type { Clock } from "../core/clock.ts"
 import { readAndSave } from "../resources/optimistic.ts"
 import type { Entry, EntryKind, Store } from "../store/store.ts"
-import { relayUrl } from "../transport/relay/relay.ts"
 import { AGENT_KIND, type AgentRecord, agentRecordOf, entryNameOf, neverConnected } from "./agent-record.ts"
 import { type AgentStatus, type Holder, NEVER_CONNECTED, statusOf } from "./agent-status.ts"
 
@@ -164,7 +164,7 @@ export class Presence {
 
   async #isNamed({ appId }: AgentOwner, agent: string): Promise<boolean> {
     const page = { limit: 1, order: "ascending", from: null, back: false } as const
-    return (await this.#store.listEndpoints({ appId, url: relayUrl(agent) }, page)).length > 0
+    return (await this.#store.listEndpoints({ appId, url: agentUrl(agent) }, page)).length > 0
   }
 
   #change<C extends Changed | null>(

@@ -1,8 +1,8 @@
 /** Agents: programs that connect outward and receive the deliveries of `relay://NAME` over that connection. */
+import { agentUrl } from "../core/agent-url.ts"
 import { AGENT_KIND, agentRecordOf, entryNameOf } from "../relay/agent-record.ts"
 import type { AgentStatus } from "../relay/agent-status.ts"
 import type { Entry, Page } from "../store/store.ts"
-import { relayUrl } from "../transport/relay/relay.ts"
 import { byName, type Listing, listing, type PageInput } from "./paging.ts"
 import {
   date,
@@ -83,7 +83,7 @@ export class Agents {
   }
 
   async #endpointsOf(entry: Entry): Promise<string[]> {
-    const filter = { appId: entry.owner!, url: relayUrl(agentRecordOf(entry).name) }
+    const filter = { appId: entry.owner!, url: agentUrl(agentRecordOf(entry).name) }
     const ids: string[] = []
     for (let from: string | null = null; ; from = ids.at(-1)!) {
       const page = { limit: PAGE, order: "ascending", from, back: false } as const

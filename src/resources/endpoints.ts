@@ -1,5 +1,6 @@
 /** Endpoints: where webhooks go, and how. */
 
+import { agentNameOf } from "../core/agent-url.ts"
 import type { ClientTls } from "../core/auth.ts"
 import { reset as resetBreaker, tripped } from "../core/breaker.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
@@ -20,7 +21,6 @@ import { breakerEvent } from "../observe/endpoint-events.ts"
 import type { EndpointEvent } from "../observe/event-stream.ts"
 import { endpointNotDisabled } from "../store/refusals.ts"
 import type { AttemptCounts, EndpointPatch, Endpoint as Row, StatusCounts } from "../store/store.ts"
-import { agentNameOf } from "../transport/relay/relay.ts"
 import {
   discardAndEnable,
   type EnableInput,

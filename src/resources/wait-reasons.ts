@@ -1,12 +1,13 @@
 /** Adds to deliveries why they wait, and when their next attempt starts. */
+
 import { givenUpAt, heldUntil } from "../core/absent-agent.ts"
+import { agentNameOf } from "../core/agent-url.ts"
 import { momentOf } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
 import { type AgentAbsent, type Wait, waitOf } from "../core/wait.ts"
 import { policyOf } from "../engine/target.ts"
 import { readAbsences } from "../relay/endpoint-agents.ts"
 import type { Delivery, Endpoint, EndpointGate } from "../store/store.ts"
-import { agentNameOf } from "../transport/relay/relay.ts"
 import type { ResourceContext } from "./resource-context.ts"
 
 /** `wait` is null for a finished delivery. */

@@ -1,5 +1,5 @@
 /** The spans of a program that has registered a tracer provider, on each store. */
-import { context, type Span, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api"
+import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api"
 import {
   InMemorySpanExporter,
   type ReadableSpan,
@@ -9,6 +9,7 @@ import {
 } from "@opentelemetry/sdk-trace"
 import { expect, onTestFinished, test } from "vitest"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
+import { TestAgent } from "../support/test-agent.ts"
 
 const message = { eventType: "invoice.paid", payload: { n: 1 } }
 
@@ -238,4 +239,57 @@ test("the duration of a sampled attempt has its trace as an exemplar", async () 
   const { traceId } = named("POST")[0]!.spanContext()
   const metric = await harness.posthorn.registry!.getSingleMetric("posthorn_attempt_duration_seconds")!.get()
   expect(JSON.stringify(metric.values)).toContain(`"trace_id":"${traceId}"`)
+})
+
+test("an event for an agent is a span with its name and its acknowledgement, and carries the trace", async () => {
+  const { harness, named } = await traced({ sendTraceparent: true })
+  const endpointId = await harness.endpoint({ url: "relay://hub" })
+  const agent = await TestAgent.join(harness)
+  await harness.send()
+  const event = await agent.event(1)
+  agent.answer(event, 503)
+  await harness.published("delivery.attempt", 1)
+  await harness.quiet()
+  harness.clock.advance(60_000)
+  agent.ack(await agent.event(2), "permanent", { error: "no such door" })
+  await harness.published("delivery.dead", 1)
+  const [published] = named("publish webhooks")
+  const [first, second, ...others] = named("send webhook")
+  const { traceId, spanId } = first!.spanContext()
+  expect(event.traceparent).toBe(`00-${traceId}-${spanId}-01`)
+  expect(traceId).toBe(published!.spanContext().traceId)
+  expect(first).toMatchObject({
+    kind: SpanKind.CLIENT,
+    events: [],
+    status: { code: SpanStatusCode.ERROR },
+    attributes: {
+      "server.address": "hub",
+      "url.full": "relay://hub",
+      "http.response.status_code": 503,
+      "error.type": "transient",
+      "posthorn.endpoint.id": endpointId,
+      "posthorn.attempt.outcome": "retry",
+    },
+  })
+  expect(second!.attributes).toMatchObject({ "error.type": "permanent", "posthorn.attempt.outcome": "dead" })
+  for (const { attributes } of [first!, second!])
+    for (const name of ["http.request.method", "server.port", "network.peer.address"])
+      expect(attributes).not.toHaveProperty(name)
+  expect(others).toEqual([])
+})
+
+test("an event that the connection's end cut off is a span without an error, and agents get no trace unless told", async () => {
+  const { harness, named } = await traced()
+  await harness.endpoint({ url: "relay://hub" })
+  const agent = await TestAgent.join(harness)
+  await harness.send()
+  expect((await agent.event(1)).traceparent).toBeNull()
+  agent.cut()
+  await expect.poll(() => named("send webhook").length).toBe(1)
+  const [span] = named("send webhook")
+  expect(span).toMatchObject({
+    status: { code: SpanStatusCode.UNSET },
+    attributes: { "posthorn.attempt.outcome": "interrupted" },
+  })
+  expect(span!.attributes).not.toHaveProperty("error.type")
 })

@@ -1,5 +1,6 @@
 /** The span of one attempt, by the conventions of OpenTelemetry for HTTP clients. */
 import { type Attributes, type Span, SpanStatusCode } from "@opentelemetry/api"
+import { agentNameOf } from "../../core/agent-url.ts"
 import { isAttempt, isSuccess, type Outcome } from "../../core/outcome.ts"
 import type { AttemptPhase, AttemptSpan, EndedAttempt, TracedAttempt } from "../tracing.ts"
 import { type AttemptAttributes, type AttemptSpanOutcome, PHASE_EVENTS } from "./attributes.ts"
@@ -8,7 +9,7 @@ import { safely } from "./safely.ts"
 
 /** The conventions forbid a path in the name: it has too many values. */
 const HTTP_NAME = "POST"
-/** Of a channel for notifications, whose messages may leave as mails. */
+/** Of an event for an agent, and of a channel for notifications, whose messages may leave as mails. */
 const OTHER_NAME = "send webhook"
 
 /** Name and attributes that are known when the attempt starts: a sampler may use them. */
@@ -16,7 +17,7 @@ export function startOf(attempt: TracedAttempt): { readonly name: string; readon
   const { delivery, endpoint, kind } = attempt
   const url = redactUrl(endpoint.url)
   const attributes: AttemptAttributes = {
-    ...(url === null ? {} : httpAttributes(url, delivery.attemptCount)),
+    ...(url === null ? relayAttributes(endpoint.url) : httpAttributes(url, delivery.attemptCount)),
     "posthorn.application.id": endpoint.appId,
     "posthorn.endpoint.id": endpoint.id,
     "posthorn.message.id": delivery.messageId,
@@ -35,6 +36,12 @@ function httpAttributes({ full, host, port }: RedactedUrl, resends: number): Att
     "server.port": port,
     "url.full": full,
   }
+}
+
+/** The agent opened the connection, which has no address of its own. Empty for a channel. */
+function relayAttributes(url: string): AttemptAttributes {
+  const agent = agentNameOf(url)
+  return agent === null ? {} : { "server.address": agent, "url.full": url }
 }
 
 export class RecordedAttempt implements AttemptSpan {

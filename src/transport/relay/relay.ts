@@ -1,5 +1,6 @@
 /** The transport for `relay://NAME`: requests go to the agent of that name, over the connection that it opened. */
 import { isUtf8 } from "node:buffer"
+import { agentNameOf, RELAY_SCHEME } from "../../core/agent-url.ts"
 import { type Bytes, toBuffer } from "../../core/bytes.ts"
 import { type HeaderPair, type InboundRequest, readInbound } from "../../core/inbound-request.ts"
 import { CLOSE, type EncodedBody } from "../../core/relay-protocol.ts"
@@ -13,18 +14,6 @@ import type {
   WebhookHead,
 } from "../transport.ts"
 import type { AgentSession, NewEvent } from "./agent-session.ts"
-
-export const RELAY_SCHEME = "relay:"
-const RELAY_URL = /^relay:\/\/([a-z0-9-]{1,63})$/
-
-/** Null: not the URL of an agent. */
-export function agentNameOf(url: string): string | null {
-  return RELAY_URL.exec(url)?.[1] ?? null
-}
-
-export function relayUrl(agent: string): string {
-  return `${RELAY_SCHEME}//${agent}`
-}
 
 export class RelayTransport implements SchemeTransport {
   readonly schemes = [RELAY_SCHEME]
