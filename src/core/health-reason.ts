@@ -52,7 +52,8 @@ function whyDisabled(facts: HealthFacts): string {
   }
 }
 
-function whyOffline({ agent, since, lastSeenAt }: AgentAbsence): string {
+function whyOffline({ agent, since, hasOtherKey, lastSeenAt }: AgentAbsence): string {
+  if (hasOtherKey) return `its agent ${agent} is connected with a key for other endpoints`
   if (lastSeenAt === null) return `its agent ${agent} was never connected`
   return `its agent ${agent} has not been connected since ${timeText(since)}`
 }

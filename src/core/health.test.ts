@@ -38,7 +38,14 @@ const hour = (hoursAgo: number, attempts: number, succeeded: number): HourlySum 
   succeeded,
   latencies: [attempts],
 })
-const ABSENCE = { agent: "hub", since: NOW - 60_000, lastSeenAt: NOW - 60_000, waiting: 12, givenUpAt: SOON }
+const ABSENCE = {
+  hasOtherKey: false,
+  agent: "hub",
+  since: NOW - 60_000,
+  lastSeenAt: NOW - 60_000,
+  waiting: 12,
+  givenUpAt: SOON,
+}
 const GOOD = [hour(0, 100, 95)]
 const BAD = [hour(0, 100, 94)]
 
@@ -162,6 +169,11 @@ test.each<[Partial<HealthFacts>, readonly HourlySum[], string]>([
     "its agent hub was never connected",
   ],
   [
+    { absence: { ...ABSENCE, hasOtherKey: true, waiting: 0, givenUpAt: null } },
+    [],
+    "its agent hub is connected with a key for other endpoints",
+  ],
+  [
     { absence: { ...ABSENCE, waiting: null } },
     [],
     `its agent hub has not been connected since ${at(NOW - 60_000)}; the oldest delivery is given up at ${at(SOON)}`,
@@ -226,6 +238,7 @@ test("any facts have one state, with a reason, and a worse fact never makes it b
       fc.record({
         agent: fc.constant("hub"),
         since: fc.nat(NOW),
+        hasOtherKey: fc.boolean(),
         lastSeenAt: time,
         waiting: fc.option(fc.nat(9)),
         givenUpAt: time,

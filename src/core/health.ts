@@ -40,6 +40,8 @@ export interface HealthFacts {
 export interface AgentAbsence {
   readonly agent: string
   readonly since: number
+  /** It is connected with a key that does not reach the endpoint. */
+  readonly hasOtherKey: boolean
   /** Null: it was never connected. */
   readonly lastSeenAt: number | null
   /** Deliveries; null: nobody counted them. */

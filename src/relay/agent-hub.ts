@@ -112,7 +112,7 @@ export class AgentHub {
     try {
       this.#lanes ??= await laneServer()
       if (this.#timers.length === 0) await this.#begin()
-      const epoch = await presence.connected(access, agent, version)
+      const epoch = await presence.connected(access, agent, version, access.endpointIds)
       const connected: Connected = {
         ...{ session, access, agent, version, epoch },
         ...{ endpoints: [], isWelcomed: false },

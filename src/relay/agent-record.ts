@@ -12,6 +12,8 @@ export interface AgentRecord {
   /** The agent's own words. */
   readonly version: string | null
   readonly connectedAt: number | null
+  /** The only endpoints that the key of the newest connection reaches; null: all of the application. */
+  readonly endpointIds: readonly string[] | null
   /** Null while the newest connection stands, as far as its process has told. */
   readonly disconnectedAt: number | null
 }
@@ -26,5 +28,13 @@ export function agentRecordOf(entry: Pick<Entry, "body">): AgentRecord {
 }
 
 export function neverConnected(name: string): AgentRecord {
-  return { name, epoch: 0, holder: null, version: null, connectedAt: null, disconnectedAt: null }
+  return {
+    name,
+    epoch: 0,
+    holder: null,
+    version: null,
+    connectedAt: null,
+    endpointIds: null,
+    disconnectedAt: null,
+  }
 }

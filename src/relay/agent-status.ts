@@ -9,6 +9,8 @@ export interface AgentStatus {
   readonly connectedSince: number | null
   /** Null: it was never connected. */
   readonly lastSeenAt: number | null
+  /** The only endpoints that its key reaches; null: all of its application. */
+  readonly endpointIds: readonly string[] | null
   /** Events that were sent to it and not acknowledged. */
   readonly inFlight: number
 }
@@ -27,21 +29,25 @@ export const NEVER_CONNECTED: AgentStatus = {
   version: null,
   connectedSince: null,
   lastSeenAt: null,
+  endpointIds: null,
   inFlight: 0,
 }
 
 /** `inFlight`: null if the agent's process does not have the connection any more. */
 export function statusOf(
-  { version, connectedAt, disconnectedAt }: AgentRecord,
+  { version, connectedAt, endpointIds, disconnectedAt }: AgentRecord,
   holder: Pick<Holder, "seenAt"> | null,
   inFlight: number | null,
   now: number,
 ): AgentStatus {
   if (disconnectedAt === null && inFlight !== null)
-    return { isConnected: true, version, connectedSince: connectedAt, lastSeenAt: now, inFlight }
+    return {
+      ...{ isConnected: true, version, connectedSince: connectedAt, lastSeenAt: now },
+      ...{ endpointIds, inFlight },
+    }
   // Nobody wrote the end of the connection if its process was killed.
   const lastSeenAt = disconnectedAt ?? lastOf(connectedAt, holder?.seenAt ?? null)
-  return { isConnected: false, version, connectedSince: null, lastSeenAt, inFlight: 0 }
+  return { isConnected: false, version, connectedSince: null, lastSeenAt, endpointIds, inFlight: 0 }
 }
 
 function lastOf(a: number | null, b: number | null): number | null {

@@ -8,6 +8,8 @@ export interface EndpointAgent {
   /** The NAME of `relay://NAME`. */
   readonly agent: string
   readonly isConnected: boolean
+  /** The agent is connected with a key that does not reach the endpoint. */
+  readonly hasOtherKey: boolean
   /** Since when it is, or is not. */
   readonly since: number
   /** Null: it was never connected. */
@@ -32,10 +34,12 @@ export async function readAgents(
   const statuses = await presence.statuses(relayed.map(({ entryName }) => entryName))
   return new Map(
     relayed.map(({ id, agent, createdAt, entryName }): [string, EndpointAgent] => {
-      const { isConnected, connectedSince, lastSeenAt } = statuses.get(entryName)!
+      const { isConnected: isThere, connectedSince, lastSeenAt, endpointIds } = statuses.get(entryName)!
+      const isReached = endpointIds?.includes(id) ?? true
       // An agent that is absent may have been seen before the endpoint was created.
-      const since = Math.max((isConnected ? connectedSince : lastSeenAt) ?? 0, createdAt)
-      return [id, { agent, isConnected, since, lastSeenAt }]
+      const since = Math.max((isThere ? connectedSince : lastSeenAt) ?? 0, createdAt)
+      const state = { isConnected: isThere && isReached, hasOtherKey: isThere && !isReached }
+      return [id, { agent, ...state, since, lastSeenAt }]
     }),
   )
 }

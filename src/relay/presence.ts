@@ -57,7 +57,12 @@ export class Presence {
   }
 
   /** Counts a new connection, and returns its number. */
-  async connected(owner: AgentOwner, agent: string, version: string): Promise<number> {
+  async connected(
+    owner: AgentOwner,
+    agent: string,
+    version: string,
+    endpointIds: AgentRecord["endpointIds"] = null,
+  ): Promise<number> {
     const connectedAt = this.#clock.now()
     const { record } = await this.#change(owner, agent, async (before) => ({
       record: {
@@ -66,6 +71,7 @@ export class Presence {
         holder: this.holder,
         version,
         connectedAt,
+        endpointIds,
         disconnectedAt: null,
       },
       expiresAt: null,

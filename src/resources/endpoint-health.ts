@@ -133,10 +133,10 @@ async function readWaiting(
   const oldestAt = new Map(activities.map((one) => [one.endpointId, one.oldestWaitingAt]))
   return new Map(
     absent.map((endpoint, i): [string, AgentAbsence] => {
-      const { agent, since, lastSeenAt } = agents.get(endpoint.id)!
+      const { agent, since, hasOtherKey, lastSeenAt } = agents.get(endpoint.id)!
       const policy = policyOf(endpoint, defaultPolicy)
       const at = givenUpAt(oldestAt.get(endpoint.id) ?? null, policy, heldUntil(endpoint))
-      return [endpoint.id, { agent, since, lastSeenAt, waiting: counts[i]!, givenUpAt: at }]
+      return [endpoint.id, { agent, since, hasOtherKey, lastSeenAt, waiting: counts[i]!, givenUpAt: at }]
     }),
   )
 }

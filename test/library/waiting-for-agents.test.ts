@@ -181,3 +181,24 @@ test("the monitor counts endpoints by this state, and deliveries that wait for a
   })
   agent.cut()
 })
+
+test("an endpoint that the key of its agent does not reach is without an agent", async () => {
+  const { harness, posthorn, clock, endpointId, waits, health } = await start()
+  const { id: second } = await posthorn.endpoints.create("acme", RELAY)
+  clock.advance(60_000)
+  await TestAgent.join(harness, { credit: 0 }, { endpointIds: [second] })
+  await harness.send()
+  expect((await waits({ endpoint: endpointId })).map(([reason]) => reason)).toEqual(["agent"])
+  expect((await waits({ endpoint: second })).map(([reason]) => reason)).toEqual(["due"])
+  expect(await health()).toMatchObject({
+    health: "offline",
+    since: new Date(clock.now()),
+    why: expect.stringMatching(
+      /^its agent hub is connected with a key for other endpoints; 1 delivery waits; /,
+    ),
+  })
+  expect(await takeSnapshot(posthorn.context)).toMatchObject({
+    endpoints: { offline: 1, healthy: 1 },
+    deliveries: { due: 1, held: 1 },
+  })
+})
