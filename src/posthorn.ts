@@ -28,11 +28,12 @@ import type { EventMap } from "./observe/public-events.ts"
 import { withoutThrows } from "./observe/safe-instruments.ts"
 import { NO_TRACING, type Tracing } from "./observe/tracing.ts"
 import { type AlertsInput, type PosthornOptions, parseOptions } from "./options.ts"
+import { AgentEngine } from "./relay/agent-engine.ts"
 import { AgentHub } from "./relay/agent-hub.ts"
 import { Presence } from "./relay/presence.ts"
 import type { ResourceContext } from "./resources/resource-context.ts"
 import { Receiver } from "./sources/receiver.ts"
-import type { Store } from "./store/store.ts"
+import type { Endpoint, Store } from "./store/store.ts"
 import { Tenant } from "./tenant.ts"
 import { TenantWebhooks } from "./tenant-webhooks/tenant-webhooks.ts"
 import { Guard } from "./transport/egress/guard.ts"
@@ -157,26 +158,23 @@ export async function openPosthorn(
       const endpointChanged = (endpointId: string, appId: string) =>
         context.endpointChanged(endpointId, appId)
       const transport = replacements.transport ?? router
+      const isAgentAbsent = (endpoint: Endpoint) => presence.isAbsent(endpoint)
       return new Engine(
-        { ...shared, schedule, transport, kinds, random, logger, endpointChanged },
+        { ...shared, schedule, transport, kinds, random, logger, isAgentAbsent, endpointChanged },
         { ...settings, laneConcurrency: settings.concurrency, userAgent: `Posthorn/${VERSION}` },
       )
     }
-    engine = settings.deliver ? await createEngine(router.kinds) : null
     const presence = new Presence(store, clock, holder)
+    engine = settings.deliver ? await createEngine(router.kinds) : null
     const isShared = processChannel !== noProcessChannel
-    // On PostgreSQL, a process that does not deliver serves the lanes of its agents, once it has any.
-    const agentEngine = once(async () => {
-      const started = engine ?? (await createEngine([]))
-      if (started !== engine) await started.start()
-      engine = started
-      return started
-    })
+    // On PostgreSQL, a process that does not deliver serves the lanes of its agents.
+    const agentEngine = new AgentEngine(engine, () => createEngine([]))
+    const engineOf = () => agentEngine.current
     const agentHub =
       engine === null && !isShared
         ? null
         : new AgentHub({
-            ...{ store, clock, logger, transport: relay, laneServer: agentEngine },
+            ...{ store, clock, logger, transport: relay, laneServer: () => agentEngine.start() },
             ...{ presence, events, instruments },
             newToken: () => Buffer.from(getRandomValues(new Uint8Array(12))).toString("base64url"),
             announce: (appId, agent, epoch) => processChannel.post({ kind: "agent", appId, agent, epoch }),
@@ -193,21 +191,21 @@ export async function openPosthorn(
       receiver: new Receiver({ store, clock, vault }, () => context),
       presence,
       wake(lanes) {
-        engine?.wake(lanes)
+        engineOf()?.wake(lanes)
         processChannel.post({ kind: "due" })
       },
       endpointChanged(endpointId, appId) {
-        engine?.endpointChanged(endpointId, appId)
+        engineOf()?.endpointChanged(endpointId, appId)
         agentHub?.endpointChanged(appId)
         processChannel.post({ kind: "changed", endpointId, appId })
       },
       recall(which) {
-        engine?.recall(which)
+        engineOf()?.recall(which)
         processChannel.post({ kind: "recall", ...which })
       },
-      sending: (endpointId) => engine?.sending(endpointId),
+      sending: (endpointId) => engineOf()?.sending(endpointId),
       wakeTasks() {
-        engine?.tasks.wake()
+        engineOf()?.tasks.wake()
         processChannel.post({ kind: "tasks" })
       },
     }
@@ -230,7 +228,7 @@ export async function openPosthorn(
     metrics?.storeWide.watchAlerts(() => alerting.evaluator.firing(isLeader()))
     const parts = {
       engine,
-      agentEngine: () => (settings.deliver ? null : engine),
+      agentEngine,
       agentHub,
       monitor,
       metrics,
@@ -247,7 +245,7 @@ export async function openPosthorn(
     }
     posthorn = new Posthorn(context, parts)
     await applyAlerts(posthorn, settings.alerts)
-    await processChannel.start((note) => hear(note, { engine, agentHub, eventRelay }))
+    await processChannel.start((note) => hear(note, { engine: engineOf(), agentHub, eventRelay }))
     eventRelay.start()
     await engine?.start()
     monitor?.start()
@@ -257,14 +255,6 @@ export async function openPosthorn(
     await processChannel.close()
     await store.close()
     throw error
-  }
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null
-  return () => {
-    made ??= make()
-    return made
   }
 }
 
@@ -306,8 +296,7 @@ function hear(note: Note, { engine, agentHub, eventRelay }: Listeners): void {
 
 interface PosthornParts {
   readonly engine: Engine | null
-  /** The engine of a process that delivers only to the agents that are connected to it, once it has any. */
-  agentEngine(): Engine | null
+  readonly agentEngine: AgentEngine
   readonly agentHub: AgentHub | null
   readonly monitor: Monitor | null
   readonly metrics: Metrics | null
@@ -412,13 +401,13 @@ export class Posthorn extends Tenant {
   }
 
   async #close(): Promise<void> {
-    const { engine, agentHub, monitor, liveEvents, tenantWebhooks, eventRelay, backend } = this.#parts
+    const { engine, agentEngine, agentHub, monitor, liveEvents, tenantWebhooks, eventRelay, backend } =
+      this.#parts
     const { alerting, guard, router, closeTimeoutMs } = this.#parts
-    const engines = [engine, this.#parts.agentEngine()].filter((one) => one !== null)
     agentHub?.drain()
     // The next leader reads what the alerts save last.
     const monitoringEnded = alerting.evaluator.close(closeTimeoutMs).then(() => monitor?.stop())
-    await Promise.all([monitoringEnded, ...engines.map((one) => one.stop(closeTimeoutMs))])
+    await Promise.all([monitoringEnded, engine?.stop(closeTimeoutMs), agentEngine.stop(closeTimeoutMs)])
     await agentHub?.close()
     await engine?.transport.close()
     // Without an engine, and in tests with another transport, it still sends tests of channels.
@@ -437,7 +426,7 @@ export class Posthorn extends Tenant {
     const { engine, agentEngine, monitor, liveEvents, eventRelay, backend } = this.#parts
     monitor?.abandon()
     engine?.abandon()
-    agentEngine()?.abandon()
+    agentEngine.abandon()
     liveEvents?.close()
     eventRelay.close()
     void backend.processChannel.close()

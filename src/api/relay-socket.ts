@@ -30,6 +30,9 @@ const CLOSE_CODES: { readonly [code: string]: number } = {
   WS_ERR_TOO_MANY_BUFFERED_PARTS: CLOSE.flood,
 }
 
+/** For the check of a key, and for a refusal to be sent. */
+const ADMISSION_TIMEOUT_MS = 10_000
+
 const SERVER_OPTIONS = {
   noServer: true,
   clientTracking: false,
@@ -52,15 +55,19 @@ export function relaySocket(parts: RelaySocketParts) {
   let connections = 0
   return async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const id = requestId(request)
+    connections++
+    socket.once("close", () => connections--)
     // A reset while the key is checked.
     socket.on("error", () => socket.destroy())
+    // Node's timeouts of requests do not hold for an upgrade.
+    const deadline = setTimeout(() => socket.destroy(), ADMISSION_TIMEOUT_MS)
+    socket.once("close", () => clearTimeout(deadline))
     try {
-      if (connections >= MOST_CONNECTIONS)
+      if (connections > MOST_CONNECTIONS)
         throw ApiError.of(503, "overloaded", "too many agents are connected; try again", 5)
       const caller = await admit(parts, request)
+      clearTimeout(deadline)
       if (socket.destroyed) return
-      connections++
-      socket.once("close", () => connections--)
       server.handleUpgrade(request, socket, head, (client) => accept(parts, request, client, caller))
     } catch (error) {
       parts.posthorn.context.instruments.agentConnection(`refused_${refusalOf(error)}`)
@@ -123,7 +130,7 @@ function accept(
     else session.read(String(data))
   })
   client.on("ping", () => session.pinged())
-  client.on("pong", () => session.heard())
+  client.on("pong", () => session.pinged())
   client.on("error", (error: NodeJS.ErrnoException) => {
     const { code = "", message } = error
     // The socket closes itself with a code of its own. Errors of the network end it.
@@ -165,5 +172,7 @@ function refuse(socket: Duplex, { status, body, retryAfterSeconds }: ApiError): 
     `Content-Length: ${Buffer.byteLength(text)}`,
     ...(retryAfterSeconds === null ? [] : [`Retry-After: ${retryAfterSeconds}`]),
   ]
+  // A client that does not close its half would keep the socket.
+  socket.once("finish", () => socket.destroy())
   socket.end(`${headers.join("\r\n")}\r\n\r\n${text}`)
 }

@@ -10,7 +10,7 @@ import type { Instruments } from "../observe/instruments.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Tracing } from "../observe/tracing.ts"
 import type { Schedule } from "../schedule/schedule.ts"
-import type { Store } from "../store/store.ts"
+import type { Endpoint, Store } from "../store/store.ts"
 import type { Transport } from "../transport/transport.ts"
 
 export interface EngineOptions {
@@ -41,6 +41,8 @@ export interface EngineParts {
   readonly tracing: Tracing
   readonly logger: Logger
   readonly defaultPolicy: Policy
+  /** Whether the agent that the endpoint names is connected to no process. */
+  isAgentAbsent(endpoint: Endpoint): Promise<boolean>
   /** Tells this engine and the other processes of a change that a task made. */
   endpointChanged(endpointId: string, appId: string): void
 }

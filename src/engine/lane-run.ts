@@ -37,6 +37,8 @@ export class LaneRun implements LaneListener {
   readonly #alarm: Alarm
   #phase: Phase = { kind: "working" }
   #rests = false
+  /** This run has read the endpoint, which may have another URL than the run before knew. */
+  #isRead = false
   #supply: Supply = { kind: "more", until: null }
   /** Handoffs during a fetch. They wait for it, since it may bring a newer version of the endpoint. */
   #arrivals: ClaimedDelivery[] = []
@@ -149,9 +151,9 @@ export class LaneRun implements LaneListener {
     if (this.#phase.kind === "ended") return
     if (this.#deps.stopping() && this.#sender.queue.length > 0) this.#giveBackQueue()
     // At once, also from rest: the agent may be connected to another process, which waits for the lane.
-    if (this.#lane.isUnreachable && this.#isBusyOrResting()) {
-      this.#giveBackQueue()
-      return this.#leave("unreachable")
+    if (this.#isRead && this.#lane.reach === "absent") {
+      if (this.#sender.queue.length + this.#arrivals.length > 0) this.#giveBackQueue()
+      if (this.#isBusyOrResting()) return this.#leave("unreachable")
     }
     const blockedUntil = this.#sender.start()
     this.#tellPlace()
@@ -190,11 +192,14 @@ export class LaneRun implements LaneListener {
     this.#tellPlace()
   }
 
-  /** A lane whose retries wait for a slot takes no place: it would keep the first attempts of other lanes from being claimed. */
+  /** A lane whose retries wait for a slot, or all of whose deliveries wait for its agent, takes no place: it would keep other lanes from being claimed. */
   #tellPlace(): void {
     const { kind } = this.#phase
+    const waitsForAgent = this.#lane.reach === "busy" && this.#sender.sending.size === 0
     const waits =
-      kind === "working" && this.#sender.waitsForRetrySlot && (this.#rests || this.#deps.mayRest())
+      kind === "working" &&
+      (this.#sender.waitsForRetrySlot || waitsForAgent) &&
+      (this.#rests || this.#deps.mayRest())
     const rests = kind === "resting" || waits
     if (rests === this.#rests) return
     this.#rests = rests
@@ -248,6 +253,7 @@ export class LaneRun implements LaneListener {
     const before = this.#lane.target?.endpoint
     this.#lane.gate.load(gate)
     this.#lane.retarget(endpoint, this.#deps)
+    this.#isRead = true
     // The lane became ordered: its queued deliveries go back and are fetched one by one.
     if (before?.ordered === false && this.#lane.isOrdered) {
       this.#giveBackQueue()

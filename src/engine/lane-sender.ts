@@ -148,6 +148,7 @@ export class LaneSender implements SettlementListener {
       change = settlement.change
       this.#deps.settlements.settle(new PendingSettlement(this, this.#session, settlement, tried, slot, now))
     } catch (error) {
+      tried.result?.settled?.(null)
       return this.#outcomeLost(delivery, slot, error)
     } finally {
       endSpan(tried, change)
@@ -243,7 +244,8 @@ export class LaneSender implements SettlementListener {
       )
   }
 
-  refused({ settlement, slot }: PendingSettlement, error: unknown): void {
+  refused({ settlement, slot, tried }: PendingSettlement, error: unknown): void {
+    tried.result?.settled?.(null)
     this.#outcomeLost(settlement.delivery, slot, error)
   }
 

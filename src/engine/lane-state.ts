@@ -71,9 +71,9 @@ export class LaneState {
     return this.#target?.endpoint.ordered ?? false
   }
 
-  /** The endpoint's agent is not connected: another process may have its connection. */
-  get isUnreachable(): boolean {
-    return this.#reach?.() === "absent"
+  /** `absent`: the endpoint's agent is not connected to this process; another one may have its connection. */
+  get reach(): Reach {
+    return this.#reach?.() ?? "open"
   }
 
   get limits(): GateLimits {

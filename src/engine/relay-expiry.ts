@@ -6,7 +6,7 @@ import { givenUpAt, heldUntil } from "../core/absent-agent.ts"
 import type { Clock, Timer } from "../core/clock.ts"
 import { isLive } from "../core/operate.ts"
 import type { Policy } from "../core/policy.ts"
-import { type LiveDelivery, settle } from "../core/settle.ts"
+import { type LiveDelivery, settle, unchangedOf } from "../core/settle.ts"
 import { amended, type EventSink } from "../observe/event-stream.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Delivery, Endpoint, Store } from "../store/store.ts"
@@ -14,12 +14,14 @@ import type { Transport } from "../transport/transport.ts"
 import { policyOf } from "./target.ts"
 
 export interface RelayExpiryParts {
-  readonly store: Pick<Store, "listEndpoints" | "listDeliveries" | "listLanes" | "amendIfUnchanged">
+  readonly store: Pick<Store, "listEndpoints" | "listDeliveries" | "amendIfUnchanged">
   readonly clock: Clock
   readonly events: EventSink
   readonly logger: Logger
   readonly transport: Pick<Transport, "reachOf">
   readonly defaultPolicy: Policy
+  /** In all processes. */
+  isAgentAbsent(endpoint: Endpoint): Promise<boolean>
   /** Since when neither the store nor our own network was down. */
   upSince(): number
 }
@@ -80,45 +82,38 @@ export class RelayExpiry {
     const isReachable = transport.reachOf(endpoint)?.() !== "absent"
     if (policy.maxAge === null || isHeld || isReachable) return
     const heldSince = Math.max(held, this.#parts.upSince())
-    for (let from: number | null = null; !this.#isStopped; ) {
-      const page = { limit: PAGE, order: "ascending", from, back: false } as const
+    // In the order of their acceptance: most endpoints have no old delivery, and cost one row.
+    for (let from: number | null = null, limit = 1; !this.#isStopped; limit = PAGE) {
+      const page = { limit, order: "ascending", from, back: false } as const
       const deliveries = await store.listDeliveries({ endpointId: endpoint.id, live: true }, page)
-      await this.#giveUp(
-        endpoint,
-        policy,
-        deliveries.filter((one) => isExpired(one, policy, now, heldSince)),
-      )
+      const ended = deliveries.filter((one) => one.ageFrom === null || isExpired(one, policy, now, heldSince))
+      if (ended.length > 0 && !(await this.#parts.isAgentAbsent(endpoint))) return
+      await this.#amend(endpoint, policy, ended)
       const last = deliveries.at(-1)
-      // In the order of their acceptance: the others are younger.
-      if (deliveries.length < PAGE || last!.receivedAt > now - policy.maxAge * 1000) return
+      if (deliveries.length < limit || last!.receivedAt > now - policy.maxAge * 1000) return
       from = last!.seq
     }
   }
 
-  /** The agent is connected to another process, which has deliveries in hand. */
-  async #isBusy(endpointId: string): Promise<boolean> {
-    const page = { limit: 1, order: "ascending", from: null, back: false } as const
-    const [lane] = await this.#parts.store.listLanes({ endpointId }, page)
-    return lane !== undefined && lane.sending > 0
-  }
-
-  async #giveUp({ id, orgId }: Endpoint, policy: Policy, expired: readonly Delivery[]): Promise<void> {
+  /** Gives the deliveries up. The age of one that an operator's SQL revived begins now: no attempt began it. */
+  async #amend({ orgId }: Endpoint, policy: Policy, deliveries: readonly Delivery[]): Promise<void> {
     const { store, clock, events } = this.#parts
-    if (expired.length === 0 || (await this.#isBusy(id))) return
     const now = clock.now()
-    const changes = expired.map((delivery) =>
-      settle(delivery as Delivery & LiveDelivery, { kind: "overdue" }, policy, now, () => 0),
+    const changes = deliveries.map((delivery) =>
+      delivery.ageFrom === null
+        ? unchangedOf(delivery, now)
+        : settle(delivery as Delivery & LiveDelivery, { kind: "overdue" }, policy, now, () => 0),
     )
     const applied = await store.amendIfUnchanged(
-      expired.map(({ seq, status, attemptCount }, i) => ({
+      deliveries.map(({ seq, status, attemptCount }, i) => ({
         seq,
         expectedStatus: status,
         expectedAttemptCount: attemptCount,
         change: changes[i]!,
       })),
     )
-    for (const [i, delivery] of expired.entries())
-      if (applied[i]) events.emit(amended(delivery, orgId, changes[i]!, now))
+    for (const [i, delivery] of deliveries.entries())
+      if (applied[i] && delivery.ageFrom !== null) events.emit(amended(delivery, orgId, changes[i]!, now))
   }
 }
 

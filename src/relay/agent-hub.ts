@@ -6,6 +6,7 @@ import { agentUrl } from "../core/agent-url.ts"
 import type { Clock, Timer } from "../core/clock.ts"
 import { CLOSE, type HelloFrame } from "../core/relay-protocol.ts"
 import type { EndReason } from "../core/relay-results.ts"
+import { EndOfTick } from "../end-of-tick.ts"
 import type { Woken } from "../engine/engine.ts"
 import type { AgentEvent, EventSink } from "../observe/event-stream.ts"
 import type { Instruments } from "../observe/instruments.ts"
@@ -34,7 +35,7 @@ export interface AgentAccess extends AgentOwner {
 }
 
 export interface AgentHubParts {
-  readonly store: Pick<Store, "listEndpoints">
+  readonly store: Pick<Store, "getEndpoint" | "listEndpoints">
   readonly clock: Clock
   readonly logger: Logger
   readonly transport: RelayTransport
@@ -56,6 +57,8 @@ interface Connected {
   readonly epoch: number
   endpoints: readonly string[]
   isWelcomed: boolean
+  isBinding: boolean
+  bindsAgain: boolean
 }
 
 /** A lost note, a revoked key, or an endpoint that another program changed takes effect within this time. */
@@ -73,6 +76,13 @@ export class AgentHub {
   readonly #newest = new Map<string, Connected>()
   readonly #writing = new Set<Promise<void>>()
   #lanes: LaneServer | null = null
+  /** Once a tick: the cut of a network ends all connections at once, and each call names every endpoint that is served. */
+  readonly #serving = new EndOfTick<void>(() => {
+    this.#lanes?.serve(this.#parts.transport.endpoints)
+    this.#lanes?.wake(this.#woken.splice(0))
+  })
+  /** Lanes that are served from the end of this tick on. */
+  readonly #woken: Woken[] = []
   #timers: Timer[] = []
   #isClosed = false
 
@@ -112,10 +122,12 @@ export class AgentHub {
     try {
       this.#lanes ??= await laneServer()
       if (this.#timers.length === 0) await this.#begin()
+      if (access.endpointIds !== null && (await this.#endpointsOf(access, agent)).length === 0)
+        return session.end(CLOSE.badKey, "the key is not for this agent: none of its endpoints has this name")
       const epoch = await presence.connected(access, agent, version, access.endpointIds)
       const connected: Connected = {
         ...{ session, access, agent, version, epoch },
-        ...{ endpoints: [], isWelcomed: false },
+        ...{ endpoints: [], isWelcomed: false, isBinding: false, bindsAgain: false },
       }
       this.#greeting.delete(session)
       this.#agents.set(session, connected)
@@ -131,7 +143,7 @@ export class AgentHub {
       connected.isWelcomed = true
       instruments.agentConnection("accepted")
       this.#tell(connected, "agent.connected", null, null)
-      await this.#bind(connected)
+      await this.#bindAgain(connected)
     } catch (error) {
       logger.warn({ err: error, agent, app_id: access.appId }, "An agent could not be connected")
       session.end(CLOSE.unavailable, "the server cannot take the agent now")
@@ -141,19 +153,34 @@ export class AgentHub {
   /** Finds the agent's endpoints, and serves their lanes. */
   async #bind(connected: Connected): Promise<void> {
     const { session, access, agent } = connected
-    const { appId, endpointIds } = access
-    const { store, transport, clock } = this.#parts
-    const page = { limit: PAGE, order: "ascending", from: null, back: false } as const
-    const rows = await store.listEndpoints({ appId, url: agentUrl(agent) }, page)
-    if (session.isEnded) return
-    const found = rows.map(({ id }) => id).filter((id) => endpointIds?.includes(id) ?? true)
+    const { appId } = access
+    const { transport, clock } = this.#parts
+    const found = await this.#endpointsOf(access, agent)
+    // An agent that leaves keeps what is in flight, and gets nothing more.
+    if (session.reach === "absent") return
     const added = found.filter((id) => transport.sessionOf(id) !== session)
     const removed = connected.endpoints.filter((id) => !found.includes(id))
     connected.endpoints = found
     for (const id of added) transport.bind(id, session)
-    if (added.length + removed.length > 0) this.#serve(removed, session)
     const now = clock.now()
-    this.#lanes!.wake(added.map((endpointId) => ({ endpointId, appId, dueAt: now, transport: "relay" })))
+    for (const endpointId of added) this.#woken.push({ endpointId, appId, dueAt: now, transport: "relay" })
+    if (added.length + removed.length > 0) this.#serve(removed, session)
+  }
+
+  async #endpointsOf({ appId, endpointIds }: AgentAccess, agent: string): Promise<string[]> {
+    const { store } = this.#parts
+    const url = agentUrl(agent)
+    if (endpointIds !== null) {
+      const rows = await Promise.all(endpointIds.map((id) => store.getEndpoint(appId, id)))
+      return rows.filter((row) => row?.url === url).map((row) => row!.id)
+    }
+    const found: string[] = []
+    for (let from: string | null = null; ; from = found.at(-1)!) {
+      const page = { limit: PAGE, order: "ascending", from, back: false } as const
+      const rows = await store.listEndpoints({ appId, url }, page)
+      found.push(...rows.map(({ id }) => id))
+      if (rows.length < PAGE) return found
+    }
   }
 
   /** The lanes of the endpoints that this session lost go back at once: the agent may be connected to another process. */
@@ -161,12 +188,21 @@ export class AgentHub {
     const { transport } = this.#parts
     const own = lost.filter((id) => transport.sessionOf(id) === session)
     for (const id of own) transport.unbind(id)
-    this.#lanes?.serve(transport.endpoints)
+    this.#serving.add()
     for (const id of own) this.#lanes?.reachChanged(id)
   }
 
   #reachChanged(session: AgentSession): void {
-    for (const id of this.#agents.get(session)?.endpoints ?? []) this.#lanes?.reachChanged(id)
+    const connected = this.#agents.get(session)
+    if (connected === undefined) return
+    const { endpoints } = connected
+    if (session.reach === "absent") {
+      connected.endpoints = []
+      return this.#serve(endpoints, session)
+    }
+    // Each endpoint is first in turn: one with a backlog must not take all of the agent's credit.
+    connected.endpoints = [...endpoints.slice(1), ...endpoints.slice(0, 1)]
+    for (const id of endpoints) this.#lanes?.reachChanged(id)
   }
 
   #ended(session: AgentSession, reason: EndReason, detail: string): void {
@@ -194,6 +230,7 @@ export class AgentHub {
     const { presence, logger } = this.#parts
     const { session, access, agent, epoch, endpoints } = connected
     this.#agents.delete(session)
+    this.#parts.transport.ended(session)
     if (this.#newest.get(nameOf(connected)) === connected) this.#newest.delete(nameOf(connected))
     this.#serve(endpoints, session)
     const write = presence.disconnected(access, agent, epoch).catch((error) => {
@@ -217,11 +254,20 @@ export class AgentHub {
     for (const one of this.#agents.values()) if (one.access.appId === appId) void this.#bindAgain(one)
   }
 
+  /** One read at a time, and one more for all changes meanwhile. */
   async #bindAgain(connected: Connected): Promise<void> {
+    connected.bindsAgain = true
+    if (connected.isBinding) return
+    connected.isBinding = true
     try {
-      await this.#bind(connected)
+      while (connected.bindsAgain && !connected.session.isEnded) {
+        connected.bindsAgain = false
+        await this.#bind(connected)
+      }
     } catch (error) {
       this.#parts.logger.warn({ err: error, ...about(connected) }, "An agent's endpoints could not be read")
+    } finally {
+      connected.isBinding = false
     }
   }
 
@@ -256,12 +302,23 @@ export class AgentHub {
   /** Ends connections whose key was revoked or that were replaced, and reads the endpoints again. */
   async checkOnce(): Promise<void> {
     for (const connected of [...this.#agents.values()]) {
-      const { session, access, agent, epoch } = connected
-      if (!(await access.isStillValid())) session.end(CLOSE.badKey, "the key was revoked or has expired")
-      else if ((await this.#parts.presence.epochOf(access, agent)) > epoch)
-        session.end(CLOSE.replaced, REPLACED)
-      else await this.#bind(connected)
+      try {
+        await this.#check(connected)
+      } catch (error) {
+        this.#parts.logger.warn(
+          { err: error, ...about(connected) },
+          "An agent could not be checked; trying again",
+        )
+      }
     }
+  }
+
+  async #check(connected: Connected): Promise<void> {
+    const { session, access, agent, epoch } = connected
+    if (!(await access.isStillValid())) session.end(CLOSE.badKey, "the key was revoked or has expired")
+    else if ((await this.#parts.presence.epochOf(access, agent)) > epoch)
+      session.end(CLOSE.replaced, REPLACED)
+    else await this.#bindAgain(connected)
   }
 
   /** Asks every agent to leave. Their events in flight go on. */

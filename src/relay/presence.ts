@@ -2,7 +2,7 @@
  * Who is connected, in the store: an entry for each agent, written when it comes and goes, and one lease for each process that has
  * connections. An agent is connected while its process's lease is alive, so a killed process needs no cleaning up.
  */
-import { agentUrl } from "../core/agent-url.ts"
+import { agentNameOf, agentUrl } from "../core/agent-url.ts"
 import type { Clock } from "../core/clock.ts"
 import { readAndSave } from "../resources/optimistic.ts"
 import type { Entry, EntryKind, Store } from "../store/store.ts"
@@ -131,6 +131,12 @@ export class Presence {
     const entries = await this.#store.getEntries(AGENT_KIND, names, this.#clock.now())
     const shown = await this.statusesOf(entries)
     return new Map(names.map((name) => [name, shown.get(name) ?? NEVER_CONNECTED]))
+  }
+
+  /** Whether the agent that the endpoint names is connected to no process. */
+  async isAbsent({ appId, url }: { readonly appId: string; readonly url: string }): Promise<boolean> {
+    const name = entryNameOf(appId, agentNameOf(url) ?? "")
+    return !(await this.statuses([name])).get(name)!.isConnected
   }
 
   /** One read, regardless of the number of entries. */

@@ -39,7 +39,7 @@ export class MemorySchedule implements Schedule {
   readonly #unplaced = new Map<string, LaneWake>()
   readonly #pages: Pages
   #transports: readonly string[] = []
-  #named: ReadonlySet<string> = new Set()
+  #named = new Set<string>()
   #lastToken: number
 
   constructor(store: LaneSource, firstToken: number) {
@@ -49,12 +49,16 @@ export class MemorySchedule implements Schedule {
   }
 
   serve({ transports, endpoints }: ServedLanes): void {
-    const ready = [...this.#ready.values()].flat().map(({ endpointId }) => endpointId)
-    const changed = new Set([...this.#named, ...endpoints, ...ready])
+    const named = new Set(endpoints)
+    const both = [...named, ...this.#named]
+    const changed = new Set(both.filter((id) => named.has(id) !== this.#named.has(id)))
+    if (transports.join() !== this.#transports.join()) {
+      for (const { endpointId } of [...this.#ready.values()].flat()) changed.add(endpointId)
+      this.#ready.clear()
+      this.#turns.length = 0
+    }
     this.#transports = transports
-    this.#named = new Set(endpoints)
-    this.#ready.clear()
-    this.#turns.length = 0
+    this.#named = named
     for (const endpointId of changed) {
       const lane = this.#lanes.get(endpointId)
       if (lane !== undefined && lane.state !== "claimed") this.#replace(lane, lane.transport)

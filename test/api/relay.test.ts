@@ -359,3 +359,20 @@ test("live events tell of agents, to keys of their application and no other", as
   ])
   expect([theirs.events, ofEndpoint.events]).toEqual([[], []])
 })
+
+test("a refused upgrade leaves no connection behind, though its client keeps its half open", async () => {
+  const { server } = await start()
+  const { hostname, port } = new URL(server.url)
+  const open = () =>
+    new Promise<number>((resolve) => server.app.server.getConnections((_, count) => resolve(count)))
+  const before = await open()
+  for (let n = 0; n < 5; n++) {
+    const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
+    onTestFinished(() => void socket.destroy())
+    socket.on("error", () => {})
+    socket.write(`GET ${RELAY_PATH} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`)
+    const [answer] = (await once(socket, "data")) as [Buffer]
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 401/)
+  }
+  await expect.poll(open).toBe(before)
+})

@@ -278,3 +278,22 @@ test.each([
   expect(said).toEqual([reason, `the agent closed the connection with ${code}`])
   expect(socket.closedWith).toBeNull()
 })
+
+test("a delivery that is sent again while it is in flight ends its former attempt without an outcome", async () => {
+  const { agent, deliver, socket } = start()
+  const former = deliver()
+  const event = await agent.event(1)
+  const again = deliver()
+  expect(await former).toMatchObject({ outcome: { kind: "interrupted" } })
+  agent.ack(event, "permanent")
+  expect(socket.of("error")).toMatchObject([{ code: "late" }])
+  agent.ack(await agent.event(2), "success")
+  expect(await again).toMatchObject({ outcome: { result: "success" } })
+})
+
+test("an agent that does not read is disconnected by a frame that would have to be answered", () => {
+  const { agent, socket } = start()
+  socket.bufferedBytes = 200_000_000
+  agent.say({ kind: "applause" })
+  expect(socket.closedWith).toMatchObject({ code: 4429 })
+})

@@ -59,6 +59,8 @@ type State = "greeting" | "welcomed" | "closing" | "ended"
 
 /** With this many bytes waiting for the network, no further event is started. */
 const MOST_BUFFERED_BYTES = 1_048_576
+/** Beyond a frame of the largest payload, the agent does not read: its connection ends with the next frame that has to be answered. */
+const MOST_UNREAD_BYTES = 134_217_728
 /** Ended events whose late acknowledgements are recognised. */
 const MOST_PAST = 1000
 /** Frames without a use that an agent may send in a window of time: late acknowledgements, unknown kinds, `credit`, `working`, pings. */
@@ -121,6 +123,9 @@ export class AgentSession {
   deliver(event: NewEvent, timeoutMs: number): Promise<TransportResult> {
     if (this.#state !== "welcomed") return Promise.resolve(cutOff("the agent is not connected"))
     const { promise, resolve } = Promise.withResolvers<TransportResult>()
+    // The lane was lost and claimed again: its former run does not count the outcome.
+    const former = this.#inFlight.get(event.id)
+    if (former !== undefined) this.#take(former)?.resolve(cutOff("the lane has another owner"))
     const token = this.#newToken()
     const { id, attempt } = event
     const startedAtMs = this.#clock.elapsedMs()
@@ -164,7 +169,7 @@ export class AgentSession {
     }
   }
 
-  /** A ping of the agent's; the socket answers it. */
+  /** A ping or pong of the agent's. The socket answers pings. */
   pinged(): void {
     this.heard()
     this.#isFlood()
@@ -297,8 +302,12 @@ export class AgentSession {
       this.#noiseSinceMs = now
       this.#noise = 0
     }
-    if (++this.#noise <= MOST_NOISE) return false
-    this.end(CLOSE.flood, `more than ${MOST_NOISE} frames without a use in 10 seconds`)
+    const isSlow = this.#socket.bufferedBytes > MOST_UNREAD_BYTES
+    if (++this.#noise <= MOST_NOISE && !isSlow) return false
+    const why = isSlow
+      ? "the agent does not read"
+      : `more than ${MOST_NOISE} frames without a use in 10 seconds`
+    this.end(CLOSE.flood, why)
     return true
   }
 

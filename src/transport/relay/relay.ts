@@ -20,6 +20,8 @@ export class RelayTransport implements SchemeTransport {
   readonly isBound = true
   /** By endpoint. */
   readonly #sessions = new Map<string, AgentSession>()
+  /** Also those that get no more events, and have some in flight. */
+  readonly #open = new Set<AgentSession>()
 
   async urlProblem(url: string): Promise<string | null> {
     if (agentNameOf(url) !== null) return null
@@ -32,7 +34,13 @@ export class RelayTransport implements SchemeTransport {
 
   /** The endpoint's requests go over this connection from now on. */
   bind(endpointId: string, session: AgentSession): void {
+    this.#open.add(session)
     this.#sessions.set(endpointId, session)
+  }
+
+  /** The connection has ended. */
+  ended(session: AgentSession): void {
+    this.#open.delete(session)
   }
 
   unbind(endpointId: string): void {
@@ -59,15 +67,11 @@ export class RelayTransport implements SchemeTransport {
   forget(): void {}
 
   interrupt(): number {
-    return this.#all().reduce((events, session) => events + session.interrupt(), 0)
+    return [...this.#open].reduce((events, session) => events + session.interrupt(), 0)
   }
 
   async close(): Promise<void> {
-    for (const session of this.#all()) session.end(CLOSE.goingAway, INTERRUPTED.message)
-  }
-
-  #all(): AgentSession[] {
-    return [...new Set(this.#sessions.values())]
+    for (const session of [...this.#open]) session.end(CLOSE.goingAway, INTERRUPTED.message)
   }
 }
 
