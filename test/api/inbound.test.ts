@@ -232,6 +232,9 @@ test("a body in chunks is cut at the limit, and its sender sees the answer", asy
   await connection.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`)
   await connection.write(chunk, chunk, chunk, chunk)
   expect(await connection.answer()).toMatchObject({ status: 413, headers: { connection: "close" } })
+  // A connection that is closed with bytes unread is reset, and senders who still write lose the answer.
+  await connection.write(chunk)
+  expect((await connection.peer).destroyed).toBe(false)
   // It goes on sending, and the connection is cut.
   const timer = setInterval(() => connection.socket.write(chunk), 10)
   await new Promise((resolve) => connection.socket.once("close", resolve))
@@ -310,8 +313,10 @@ test("a store that does not answer in time is a 503, too", async () => {
     acceptMany: ((...args) =>
       isStalled ? new Promise(() => {}) : store.acceptMany(...args)) as Store["acceptMany"],
   })
-  const { path, send } = await start({}, { wrapStore, timeouts: { handlerMs: 100 } })
-  expect((await send(path)).status).toBe(202)
+  const { posthorn, source, path, send } = await start({}, { wrapStore, timeouts: { handlerMs: 100 } })
+  // The library has no such limit, and the source is cached now.
+  const request = { method: "POST", headers: [], body: "" }
+  expect(await posthorn.sources.receive(source.token, request)).toMatchObject({ status: 202 })
   isStalled = true
   expect((await send(path)).status).toBe(503)
 })
