@@ -2,6 +2,8 @@
 import { expect, test } from "vitest"
 import { CLOSE } from "../../src/core/relay-protocol.ts"
 import type { PublicEvent } from "../../src/observe/public-events.ts"
+import { AGENT_KIND, agentRecordOf } from "../../src/relay/agent-record.ts"
+import type { Store } from "../../src/store/store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
 import { LogLines } from "../support/log-lines.ts"
 import { TestAgent } from "../support/test-agent.ts"
@@ -70,6 +72,35 @@ test("a connection that is not accepted is no event", async () => {
   const agent = new TestAgent((socket) => harness.posthorn.agentHub!.connect(socket, owner), { agent: "HUB" })
   expect(agent.socket.closedWith).toMatchObject({ code: CLOSE.badFrame })
   expect(events).toEqual([])
+})
+
+test("a connection that was replaced before it was welcomed is no event", async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const stored = Promise.withResolvers<void>()
+  /** The first connection is stored, and its process hears of that late. */
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    async saveEntryIfUnchanged(entry) {
+      await store.saveEntryIfUnchanged(entry)
+      if (entry.kind !== AGENT_KIND || agentRecordOf(entry).epoch !== 1) return
+      stored.resolve()
+      await answered
+    },
+  })
+  const { harness, events, common } = await start({ wrapStore })
+  const owner = {
+    appId: common.app_id,
+    orgId: common.org_id,
+    endpointIds: null,
+    isStillValid: async () => true,
+  }
+  const late = new TestAgent((socket) => harness.posthorn.agentHub!.connect(socket, owner))
+  await stored.promise
+  await TestAgent.join(harness, { version: "newer" })
+  answer()
+  await late.socket.until(() => late.socket.closedWith !== null)
+  expect(late.socket.closedWith).toMatchObject({ code: CLOSE.replaced })
+  expect(events).toMatchObject([{ type: "agent.connected", version: "newer" }])
 })
 
 test("the log has a line for each, with the reason", async () => {
