@@ -18,6 +18,9 @@ export function isGivenUp({ status, deadReason }: Pick<Change, "status" | "deadR
 }
 export const GIVEN_UP = "(x.status = 'dead' AND x.dead_reason NOT IN ('cancelled', 'expunged'))"
 
+/** The columns of a roll-up, with the count of deliveries that were given up without an attempt and zeros for everything else. */
+export const ONLY_DEAD = () => SUMS.map((name) => (name === "dead" ? "count(*)" : "0")).join(", ")
+
 const KEY = "webhook_id, hour, event_type, attempt_number"
 const LATENCIES = [...LATENCY_BOUNDS_MS, "slower"].map((bound) => `latency_${bound}`)
 /** Of one attempt, in this order; without its latency. */

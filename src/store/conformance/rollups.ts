@@ -221,6 +221,31 @@ export function rollups(name: string, setUp: SetUp): void {
       ])
     })
 
+    test("a delivery that an amendment gives up counts as dead, and one that it calls off does not", async () => {
+      const { store, send, fetch } = await setUp()
+      for (let i = 0; i < 3; i++) await send({ eventType: "a" })
+      const at = HOUR + 3 * HOUR_MS + 5
+      const amendments = (await fetch(1)).deliveries.map((delivery, i) => {
+        const outcome = { kind: i < 2 ? "overdue" : "cancelled" } as const
+        const change = settle(delivery, outcome, PRESETS.relay, at, () => 0.5)
+        const { seq, status, attemptCount } = delivery
+        return { seq, expectedStatus: status, expectedAttemptCount: attemptCount, change }
+      })
+      expect(await store.amendIfUnchanged(amendments)).toEqual([true, true, true])
+      expect(await store.amendIfUnchanged(amendments)).toEqual([false, false, false])
+      const sums = await store.sumRollups({ orgId: ORG }, ["eventType", "hour", "attemptNumber"])
+      expect(sums).toMatchObject([
+        {
+          eventType: "a",
+          hour: HOUR + 3 * HOUR_MS,
+          attemptNumber: 0,
+          dead: 2,
+          attempts: 0,
+          lastSuccessAt: null,
+        },
+      ])
+    })
+
     test("a delivery that was called off before it was given up does not count", async () => {
       const { store, lanes, endpoint, send, fetch } = await setUp()
       await send()

@@ -1,11 +1,13 @@
 /** Changes of deliveries without an attempt: an operator's, or the end of their endpoint. */
 import type { Change } from "../../core/settle.ts"
+import { GIVEN_UP } from "../rollups.ts"
 import { type Statement, statement } from "../statements.ts"
 import type { Amendment } from "../store.ts"
 import type { Runner } from "./connection.ts"
 import type { Context, Operation } from "./context.ts"
 import { isMissingPartition } from "./errors.ts"
 import { purgeDay } from "./partitions.ts"
+import { rollUpGivenUp } from "./rollups.ts"
 import { LIVE_DAY } from "./schema.ts"
 import { Columns } from "./statement.ts"
 
@@ -51,8 +53,9 @@ WITH changed AS (
          handed_token = CASE WHEN x.status IN ('pending', 'failed') THEN d.handed_token END
     FROM ${CHANGES.unnest("x")}
    WHERE d.seq = x.seq AND d.seq = ANY ($1) AND d.status = x.expected_status AND d.attempt_count = x.expected_count AND ${where}
-  RETURNING x.ord, d.id, d.webhook_id, d.status, d.purge_day
+  RETURNING x.ord, d.id, d.webhook_id, d.status, d.purge_day, d.app_id, d.event_type, d.attempt_count, d.dead_reason, d.dead_at
 ),
+${rollUpGivenUp("changed", GIVEN_UP)},
 moved AS (
   UPDATE attempts a SET purge_day = c.purge_day
     FROM changed c

@@ -5,6 +5,7 @@ import {
   HOUR_MS,
   LAST_ATTEMPT_NUMBER,
   NEW_ROLLUP,
+  ONLY_DEAD,
   sumRollupsOf,
   toRollupSum,
 } from "../rollups.ts"
@@ -35,6 +36,22 @@ rolled_up AS (
              x.attempt_status = 'succeeded' AS succeeded, ${givenUp} AS given_up
         FROM ${of} x
        WHERE x.attempt_id IS NOT NULL OR ${givenUp}
+    ) o
+   GROUP BY o.lane, o.hour, o.event_type, o.number
+   ORDER BY o.lane, o.hour, o.event_type, o.number
+  ${ADD_TO_ROLLUP}
+)`
+
+/** Adds the deliveries of `of` that an amendment gave up. */
+export const rollUpGivenUp = (of: string, givenUp: string): string => `
+rolled_up AS (
+  INSERT INTO attempt_rollups AS r (${NEW_ROLLUP})
+  SELECT o.lane, o.hour, o.event_type, o.number, min(o.app_id), ${ONLY_DEAD()}, NULL, NULL, NULL
+    FROM (
+      SELECT x.webhook_id COLLATE "C" AS lane, x.event_type COLLATE "C" AS event_type, x.app_id,
+             x.dead_at / ${HOUR_MS} * ${HOUR_MS} AS hour, least(x.attempt_count, ${LAST_ATTEMPT_NUMBER}) AS number
+        FROM ${of} x
+       WHERE ${givenUp}
     ) o
    GROUP BY o.lane, o.hour, o.event_type, o.number
    ORDER BY o.lane, o.hour, o.event_type, o.number

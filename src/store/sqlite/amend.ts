@@ -2,6 +2,7 @@
 import type { SQLInputValue } from "node:sqlite"
 import type { Change } from "../../core/settle.ts"
 import type { FencedSettlement } from "../fence.ts"
+import { isGivenUp } from "../rollups.ts"
 import type { Context, Operation } from "./context.ts"
 
 /** The row is still the one that the outcome was computed from. An operator's retry moves `age_from`, which fences earlier attempts. */
@@ -83,10 +84,24 @@ function applyChange(
   return changes === 1
 }
 
+function countGivenUp({ connection, rollups }: Context, seq: number, { attemptCount, deadAt }: Change): void {
+  const row = connection
+    .sql("SELECT webhook_id, app_id, event_type FROM webhook_deliveries WHERE seq = ?")
+    .get(seq) as { readonly [column: string]: string }
+  const delivery = { endpointId: row.webhook_id!, appId: row.app_id!, eventType: row.event_type! }
+  rollups.addGivenUp(delivery, attemptCount, deadAt!)
+}
+
 export const amendIfUnchanged: Operation<"amendIfUnchanged"> = (context, amendments) =>
   amendments.map(({ seq, expectedStatus, expectedAttemptCount, change }) => {
-    if (!("discardedAt" in change))
-      return applyChange(context, seq, change, null, AS_READ, [expectedAttemptCount, expectedStatus])
+    if (!("discardedAt" in change)) {
+      const isApplied = applyChange(context, seq, change, null, AS_READ, [
+        expectedAttemptCount,
+        expectedStatus,
+      ])
+      if (isApplied && isGivenUp(change)) countGivenUp(context, seq, change)
+      return isApplied
+    }
     return (
       context.connection
         .sql(

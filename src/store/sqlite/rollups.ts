@@ -18,6 +18,8 @@ import type { Operation } from "./context.ts"
 import { Inserts } from "./inserts.ts"
 import { readAll } from "./page.ts"
 
+type Delivered = Pick<FencedSettlement, "endpointId" | "appId" | "eventType">
+
 interface Sum {
   readonly key: readonly (string | number)[]
   readonly sums: number[]
@@ -43,7 +45,7 @@ export class RollupSums {
   add(settlement: FencedSettlement, isGivenUp: boolean): void {
     const { attempt, payloadBytes, change, settledAt } = settlement
     if (attempt === null) {
-      if (isGivenUp) this.#sumOf(settlement, change.attemptCount, settledAt).sums[DEAD]! += 1
+      if (isGivenUp) this.addGivenUp(settlement, change.attemptCount, settledAt)
       return
     }
     const endedAt = attempt.startedAt + attempt.durationMs
@@ -67,7 +69,12 @@ export class RollupSums {
     if (succeeded) sum.lastSuccessAt = Math.max(sum.lastSuccessAt ?? 0, endedAt)
   }
 
-  #sumOf({ endpointId, appId, eventType }: FencedSettlement, attemptNumber: number, at: number): Sum {
+  /** A delivery that was given up without an attempt. */
+  addGivenUp(delivery: Delivered, attemptCount: number, at: number): void {
+    this.#sumOf(delivery, attemptCount, at).sums[DEAD]! += 1
+  }
+
+  #sumOf({ endpointId, appId, eventType }: Delivered, attemptNumber: number, at: number): Sum {
     const hour = at - (at % HOUR_MS)
     const number = Math.min(attemptNumber, LAST_ATTEMPT_NUMBER)
     const name = `${endpointId} ${hour} ${number} ${eventType}`
