@@ -31,7 +31,10 @@ export function refusedBy({ status, body, location }: Refusal, url: string): Con
     case 401:
       return final(`${url} does not take the key${said}. It is wrong, expired or revoked; ${KEYS}`)
     case 403:
-      return final(`${url} does not let the key be this agent${said}. It needs the scope agent; ${KEYS}`)
+      // The server's own words have the advice.
+      return final(
+        `${url} does not let the key be this agent${said || `. It needs the scope agent; ${KEYS}`}`,
+      )
     case 404:
       return final(`${url} was not found${said}. Is it the address of a Posthorn server that has the relay?`)
     case 409:

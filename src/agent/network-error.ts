@@ -23,11 +23,13 @@ export function networkProblem(error: unknown, place: string, trust: string): st
     case "EAI_AGAIN":
       return `the name in ${place} cannot be resolved (${code})`
     case "ETIMEDOUT":
+    case "UND_ERR_CONNECT_TIMEOUT":
     case "EHOSTUNREACH":
     case "ENETUNREACH":
       return `${place} cannot be reached from here (${code})`
     case "ECONNRESET":
     case "EPIPE":
+    case "UND_ERR_SOCKET":
       return `${place} closed the connection without an answer`
     case "CERT_HAS_EXPIRED":
       return `the certificate of ${place} is refused: it has expired`

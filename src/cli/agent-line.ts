@@ -1,9 +1,10 @@
 /** A webhook that the agent handled, as one line for people or for programs. */
-import type { AgentHandled } from "../agent/options.ts"
+import type { AgentDisconnected, AgentHandled } from "../agent/options.ts"
 import type { Piece } from "./output.ts"
+import { spanText } from "./time-flags.ts"
 
 /** Without the query, which may have the sender's secrets. */
-const targetOf = ({ event: { method, path } }: AgentHandled) => `${method} ${path === "" ? "/" : path}`
+export const targetOf = ({ method, path }: AgentHandled["event"]) => `${method} ${path === "" ? "/" : path}`
 
 const NEXT = {
   success: "",
@@ -11,13 +12,23 @@ const NEXT = {
   transient: "; the webhook is tried again",
 } as const
 
+/** `next`: when the next try is. `before`: the reason that was told last, which is not told again. */
+export function disconnectedText({ reason }: AgentDisconnected, next: string, before?: string): string {
+  const why = reason === before ? "Still not connected." : `Not connected: ${reason}.`
+  return `${why} The next try is ${next}.`
+}
+
+export function inText({ retryInMs }: AgentDisconnected): string {
+  return `in ${spanText(Math.ceil((retryInMs ?? 0) / 1000))}`
+}
+
 export function handledLine(handled: AgentHandled, at: Date): Piece[] {
   const { event, outcome, isRepeated } = handled
   const said = isRepeated ? "acknowledged before, and now again" : answered(handled)
   return [
     [at.toISOString(), null],
     [event.eventType, "title"],
-    [targetOf(handled), null],
+    [targetOf(event), null],
     [said + NEXT[outcome.result], outcome.result === "success" ? "good" : "bad"],
     [`attempt ${event.attempt}`, null],
   ]

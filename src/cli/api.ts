@@ -70,7 +70,9 @@ export function sentenceOf(status: number, body: unknown, names: ReadonlyMap<str
   const { detail } = (body ?? {}) as { readonly detail?: string | readonly Problem[] }
   if (typeof detail === "string") {
     const said = printable(detail.replace(/^Entity not found: /, ""))
-    return status === 401 ? `the server does not take this key: ${said}` : said
+    return status === 401
+      ? `the server does not take this key: ${said}; check --key or POSTHORN_API_KEY`
+      : said
   }
   if (!Array.isArray(detail)) return `the server answered ${status} and did not say why`
   const problems = (detail as readonly Problem[]).map((problem) => inOurWords(problem, names))

@@ -7,6 +7,8 @@ export interface Call {
   /** Sent as JSON. */
   readonly body?: unknown
   readonly headers?: { readonly [name: string]: string }
+  /** Ends the wait for a server's response. */
+  readonly signal?: AbortSignal
 }
 
 export interface ApiResponse {

@@ -1,11 +1,15 @@
 /** A server's API over HTTP. */
 
+import { networkProblem } from "../agent/network-error.ts"
 import { printable } from "../core/text.ts"
 import type { ApiResponse, Call, Client, StreamResponse } from "./client.ts"
 import { queryText } from "./client.ts"
 import { UsageError } from "./usage-error.ts"
 
 const PATIENCE_MS = 60_000
+const TRUST = "give its authority with NODE_EXTRA_CA_CERTS=FILE"
+const NOT_THERE = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"])
+const ADDRESS = "; does it run, and is --server (POSTHORN_SERVER) its address?"
 
 export class HttpClient implements Client {
   readonly #base: string
@@ -24,7 +28,9 @@ export class HttpClient implements Client {
   }
 
   async call(method: string, path: string, call: Call): Promise<ApiResponse> {
-    const response = await this.#request(method, path, call, AbortSignal.timeout(PATIENCE_MS))
+    const patience = AbortSignal.timeout(PATIENCE_MS)
+    const signal = call.signal === undefined ? patience : AbortSignal.any([patience, call.signal])
+    const response = await this.#request(method, path, call, signal)
     return { status: response.status, body: this.#read(response, await response.text()) }
   }
 
@@ -64,9 +70,11 @@ export class HttpClient implements Client {
     try {
       return await fetch(url, request)
     } catch (error) {
-      const { message, cause } = error as Error
-      const why = cause instanceof Error ? (cause as NodeJS.ErrnoException).code || cause.message : message
-      throw new Error(`the server ${this.#base} cannot be reached: ${why}`)
+      const { name, cause = error } = error as Error
+      if (name === "TimeoutError") throw new Error(`the server ${this.#base} did not answer in time`)
+      const { code = "" } = cause as NodeJS.ErrnoException
+      const advice = NOT_THERE.has(code) ? ADDRESS : ""
+      throw new Error(`the server cannot be reached: ${networkProblem(cause, this.#base, TRUST)}${advice}`)
     }
   }
 

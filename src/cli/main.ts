@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { printable } from "../core/text.ts"
+import { printable, wrapped } from "../core/text.ts"
 /** The `posthorn` command: loads and runs a command's module. */
 import { VERSION } from "../version.ts"
 import { isGroup } from "./command.ts"
@@ -80,6 +80,16 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   const usage = error instanceof UsageError
-  console.error(`posthorn: ${usage ? error.message : printable((error as Error).message)}`)
+  const said = `posthorn: ${usage ? error.message : printable((error as Error).message)}`
+  const { isTTY, columns } = process.stderr
+  // A terminal would break it within words.
+  console.error(
+    isTTY && columns > 0
+      ? said
+          .split("\n")
+          .flatMap((line) => wrapped(line, columns))
+          .join("\n")
+      : said,
+  )
   process.exitCode = usage ? 2 : 1
 }

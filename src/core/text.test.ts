@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { nearest } from "./nearest.ts"
-import { column, columnRight, printable } from "./text.ts"
+import { column, columnRight, printable, wrapped } from "./text.ts"
 
 describe("printable", () => {
   test("shows escape sequences, control characters and line breaks as their codes", () => {
@@ -37,4 +37,14 @@ describe("nearest", () => {
   test("finds none when nothing is close", () => {
     expect(nearest("frobnicate", ["serve", "demo"])).toBeNull()
   })
+})
+
+test.each([
+  ["one two three", 20, ["one two three"]],
+  ["one two three", 7, ["one two", "three"]],
+  ["one two three", 3, ["one", "two", "thr", "ee"]],
+  ["a 東京東京 b", 3, ["a", "東京東", "京 b"]],
+  ["", 5, [""]],
+])("%j in %i columns", (text, width, lines) => {
+  expect(wrapped(text, width)).toEqual(lines)
 })

@@ -18,3 +18,20 @@ export function column(text: string, width: number): string {
 export function columnRight(text: string, width: number): string {
   return text.length >= width ? column(text, width) : text.padStart(width)
 }
+
+/** In lines of at most this width, broken between words. A longer word is cut into pieces. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line: string[] = []
+  for (const word of text.split(" ")) {
+    const letters = [...word]
+    if (line.length > 0 && line.length + 1 + letters.length <= width) {
+      line.push(" ", ...letters)
+      continue
+    }
+    if (line.length > 0) lines.push(line.join(""))
+    while (letters.length > width) lines.push(letters.splice(0, width).join(""))
+    line = letters
+  }
+  return [...lines, line.join("")]
+}

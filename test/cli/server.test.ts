@@ -107,7 +107,7 @@ test("a wrong key, no key, and no server are each said in a sentence", PATIENCE,
   expect(wrong).toEqual({
     code: 1,
     stdout: "",
-    stderr: "posthorn: the server does not take this key: Invalid token\n",
+    stderr: "posthorn: the server does not take this key: Invalid token; check --key or POSTHORN_API_KEY\n",
   })
   const nobody = new Desk({ POSTHORN_SERVER: server.url })
   expect(await nobody.posthorn(["apps", "list"])).toEqual({
@@ -120,7 +120,7 @@ test("a wrong key, no key, and no server are each said in a sentence", PATIENCE,
   expect(await desk.posthorn(["apps", "list"])).toEqual({
     code: 1,
     stdout: "",
-    stderr: `posthorn: the server ${server.url} cannot be reached: ECONNREFUSED\n`,
+    stderr: `posthorn: the server cannot be reached: ${server.url} refused the connection; does it run, and is --server (POSTHORN_SERVER) its address?\n`,
   })
 })
 

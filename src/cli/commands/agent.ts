@@ -1,14 +1,14 @@
 /** `posthorn agent`: receives webhooks behind a firewall and forwards them to a local program. */
 import { readFile } from "node:fs/promises"
 import { type AgentClient, connectAgent } from "../../agent/agent.ts"
+import type { AgentDisconnected } from "../../agent/options.ts"
 import { clearTextWarning, relayUrl } from "../../agent/server-url.ts"
 import { printable } from "../../core/text.ts"
-import { handledLine, handledRecord } from "../agent-line.ts"
+import { disconnectedText, handledLine, handledRecord, inText } from "../agent-line.ts"
 import { action, type Command } from "../command.ts"
 import { on, text, wholeNumber } from "../flag.ts"
 import type { Output } from "../output.ts"
 import { whenStopped } from "../signals.ts"
-import { spanText } from "../time-flags.ts"
 import { asUsageError, UsageError } from "../usage-error.ts"
 
 const KEY_VARIABLE = "POSTHORN_API_KEY"
@@ -75,17 +75,16 @@ ${KEY_VARIABLE} or in a file.`,
 })
 
 function reports(out: Output, url: URL, name: string) {
+  let told: string | undefined
   return {
-    onConnected: () => out.note(`Connected to ${url.host} as ${name}; Ctrl-C ends it.`),
-    onDisconnected: ({
-      reason,
-      retryInMs,
-    }: {
-      readonly reason: string
-      readonly retryInMs: number | null
-    }) => {
-      if (retryInMs === null) return
-      out.note(`Not connected: ${reason}. The next try is in ${spanText(Math.ceil(retryInMs / 1000))}.`)
+    onConnected: () => {
+      told = undefined
+      out.note(`Connected to ${url.host} as ${name}; Ctrl-C ends it.`)
+    },
+    onDisconnected: (disconnected: AgentDisconnected) => {
+      if (disconnected.retryInMs === null) return
+      out.note(disconnectedText(disconnected, inText(disconnected), told))
+      told = disconnected.reason
     },
     onHandled: (handled: Parameters<typeof handledLine>[0]) => {
       const at = new Date()
