@@ -124,6 +124,11 @@ function parseHandler({ handle, forward }: AgentOptions): AgentHandler | URL {
     if (typeof handle === "function") return handle
     throw invalid("handle", "must be a function")
   }
+  return forwardUrl(forward)
+}
+
+/** Of a local program. */
+export function forwardUrl(forward: string): URL {
   const url = URL.parse(forward)
   const isPlain = url !== null && url.username === "" && url.search === "" && url.hash === ""
   if (isPlain && /^https?:$/.test(url.protocol)) return url

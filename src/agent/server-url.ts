@@ -21,8 +21,14 @@ export function relayUrl(server: string): URL {
 
 const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
+/** Only programs on the same machine reach it. */
+export function isLoopback({ hostname }: URL): boolean {
+  return LOOPBACK.test(hostname)
+}
+
 /** A warning as a sentence, or null. */
-export function clearTextWarning({ protocol, hostname }: URL): string | null {
-  if (protocol === "wss:" || LOOPBACK.test(hostname)) return null
+export function clearTextWarning(url: URL): string | null {
+  const { protocol, hostname } = url
+  if (protocol === "wss:" || isLoopback(url)) return null
   return `the key and all webhooks travel to ${hostname} in the clear: use wss:// or https://`
 }

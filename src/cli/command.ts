@@ -36,7 +36,7 @@ export interface Action<
   readonly args?: A
   readonly flags?: F
   readonly examples: readonly string[]
-  /** Uses neither a server nor a store, and has no connection flags. */
+  /** Has no connection flags, or its own. */
   readonly alone?: true
   /** What to do when the local store does not exist; an error by default. */
   absentStore?(flags: Given<F>): AbsentStore

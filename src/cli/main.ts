@@ -72,6 +72,8 @@ function about(flags: Flags): number {
 
 // The reader has closed the pipe (`posthorn demo | head`): end silently, as SIGPIPE would.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  // A command that has something to tidy up listens itself.
+  if (process.stdout.listenerCount("error") > 1) return
   if (error.code === "EPIPE") process.exit(141)
   throw error
 })

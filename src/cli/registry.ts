@@ -38,6 +38,10 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
     summary: "receives webhooks behind a firewall, and forwards them to a local program",
     load: () => import("./commands/agent.ts"),
   },
+  listen: {
+    summary: "webhooks of a provider on your own machine, while you develop",
+    load: () => import("./commands/listen.ts"),
+  },
   migrate: { summary: "moves a store from an SQLite file to PostgreSQL", load: () => import("./migrate.ts") },
   config: { summary: "every setting in force, and where it came from", load: () => import("./config.ts") },
   send: { summary: "a message to the endpoints of an application", load: () => import("./commands/send.ts") },

@@ -10,10 +10,14 @@ export interface Column<R> {
   readonly short?: (text: string) => string
   /** Omitted on narrow terminals, the last one first. */
   readonly minor?: boolean
+  /** Its colour, where its words are not known ones. */
+  mood?(row: R): Mood | null
   /** May be cut on narrow terminals, to at least `least` characters (8). */
   readonly cut?: boolean
   readonly least?: number
 }
+
+type Mood = "good" | "bad"
 
 export type Cell = string | number | boolean | null | undefined | Date | readonly string[]
 
@@ -63,7 +67,7 @@ export function tableLines<R>(
 ): string[] {
   const { columns, texts, widths, isShortened } = layOut(rows, given, look.width)
   if (isShortened) onShortened()
-  const line = (cells: readonly string[], kind?: "title") => {
+  const line = (cells: readonly string[], row: R | null) => {
     const parts = cells.map((cell, i) => {
       const isLast = i === cells.length - 1
       if (columns[i]!.right) return columnRight(cell, widths[i]!)
@@ -71,15 +75,17 @@ export function tableLines<R>(
     })
     const whole = parts.join(GAP)
     if (look.width !== null && lengthOf(whole) > look.width) return column(whole, look.width)
-    if (kind !== undefined) return look.paint(whole, kind)
-    return parts.map((part, i) => coloured(part, cells[i]!, look)).join(GAP)
+    if (row === null) return look.paint(whole, "title")
+    const moodOf = (i: number) =>
+      columns[i]!.mood === undefined ? wordMood(cells[i]!) : columns[i]!.mood(row)
+    return parts.map((part, i) => painted(part, moodOf(i), look)).join(GAP)
   }
   return [
     line(
       columns.map(({ title }) => title),
-      "title",
+      null,
     ),
-    ...texts.map((cells) => line(cells)),
+    ...texts.map((cells, i) => line(cells, rows[i]!)),
   ]
 }
 
@@ -89,7 +95,7 @@ export function recordLines(record: object, look: TableStyle): string[] {
   const widest = Math.max(0, ...entries.map(([name]) => lengthOf(name)))
   return entries.map(([name, value]) => {
     const text = isCell(value) ? cellText(value) : printable(JSON.stringify(value))
-    return `${look.paint(column(name, widest), "title")}${GAP}${coloured(text, text, look)}`
+    return `${look.paint(column(name, widest), "title")}${GAP}${painted(text, wordMood(text), look)}`
   })
 }
 
@@ -100,9 +106,13 @@ function isCell(value: unknown): value is Cell {
   return typeof value !== "object" || value === null || value instanceof Date
 }
 
-function coloured(part: string, cell: string, { paint }: TableStyle): string {
-  if (GOOD.test(cell)) return paint(part, "good")
-  return BAD.test(cell) ? paint(part, "bad") : part
+function wordMood(cell: string): Mood | null {
+  if (GOOD.test(cell)) return "good"
+  return BAD.test(cell) ? "bad" : null
+}
+
+function painted(part: string, mood: Mood | null, { paint }: TableStyle): string {
+  return mood === null ? part : paint(part, mood)
 }
 
 interface Layout<R> {

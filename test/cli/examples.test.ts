@@ -42,7 +42,7 @@ function lateness(example: string): number {
 }
 
 const isElsewhere = (example: string) =>
-  /posthorn (bench|serve|demo|worker|agent|migrate|tail)\b/.test(example)
+  /posthorn (bench|serve|demo|worker|agent|listen|migrate|tail)\b/.test(example)
 
 type Finds = (example: string, world: World) => Promise<string>
 

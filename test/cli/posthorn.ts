@@ -8,6 +8,7 @@ import { onTestFinished } from "vitest"
 import { programFile } from "../support/bundled.ts"
 import { temporaryFolder } from "../support/harness.ts"
 import { NO_SCRAPES } from "../support/process.ts"
+import { type Size, TmuxScreen } from "./tmux.ts"
 
 const MAIN = fileURLToPath(programFile("posthorn"))
 
@@ -48,6 +49,11 @@ export class Desk {
   /** Goes on until it is stopped. */
   start(args: readonly string[], environment: Typing["environment"] = {}): Started {
     return new Started(this.#spawn(process.execPath, [MAIN, ...args], environment))
+  }
+
+  /** In a terminal of this size. */
+  onScreen(args: readonly string[], size: Size = { columns: 80, rows: 24 }): TmuxScreen {
+    return new TmuxScreen([process.execPath, MAIN, ...args], this.folder, this.#environment, size)
   }
 
   /** A line as somebody pastes it. */
@@ -118,6 +124,21 @@ export class Started {
 
   interrupt(): void {
     this.#child.kill("SIGINT")
+  }
+
+  terminate(): void {
+    this.#child.kill("SIGTERM")
+  }
+
+  /** Ends it as a crash does. */
+  kill(): Promise<Result> {
+    this.#child.kill("SIGKILL")
+    return this.ended
+  }
+
+  /** As `head` does when it has read enough. */
+  closeOutput(): void {
+    this.#child.stdout.destroy()
   }
 
   /** Rejects with what was written when the program ends before that. */

@@ -46,9 +46,9 @@ export class Receiver {
     })
   }
 
-  static async start(): Promise<Receiver> {
+  static async start(port = 0): Promise<Receiver> {
     const receiver = new Receiver()
-    await new Promise<void>((resolve) => receiver.#server.listen(0, "127.0.0.1", resolve))
+    await new Promise<void>((resolve) => receiver.#server.listen(port, "127.0.0.1", resolve))
     return receiver
   }
 
