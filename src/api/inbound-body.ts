@@ -6,8 +6,7 @@ export type BodyRead = Buffer | "size" | "timeout"
 
 export function readBody(request: IncomingMessage, mostBytes: number, deadlineMs: number): Promise<BodyRead> {
   const { promise, resolve } = Promise.withResolvers<BodyRead>()
-  const chunks: Buffer[] = []
-  let bytes = 0
+  const body = new Gathered(mostBytes)
   const timer = setTimeout(() => end("timeout"), deadlineMs)
   const end = (read: BodyRead) => {
     clearTimeout(timer)
@@ -15,15 +14,50 @@ export function readBody(request: IncomingMessage, mostBytes: number, deadlineMs
     resolve(read)
   }
   const add = (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > mostBytes) end("size")
-    else chunks.push(chunk)
+    if (!body.add(chunk)) end("size")
   }
-  const finish = () => end(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
+  const finish = () => end(body.bytes)
   const cut = () => end("timeout")
   if (request.destroyed) end("timeout")
   else request.on("data", add).on("end", finish).on("close", cut)
   return promise
+}
+
+const LEAST_ROOM = 4096
+
+/** One growing buffer: a client may send its body in chunks of a byte, each of which would be an object of 200 bytes. */
+class Gathered {
+  readonly #most: number
+  /** A body in one chunk is not copied. */
+  #room: Buffer = Buffer.alloc(0)
+  #length = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** False: the body exceeds the limit. */
+  add(chunk: Buffer): boolean {
+    const length = this.#length + chunk.length
+    if (length > this.#most) return false
+    if (this.#length === 0) this.#room = chunk
+    else {
+      if (length > this.#room.length) this.#grow(length)
+      chunk.copy(this.#room, this.#length)
+    }
+    this.#length = length
+    return true
+  }
+
+  #grow(length: number): void {
+    const grown = Buffer.allocUnsafeSlow(Math.min(this.#most, Math.max(length, 2 * this.#length, LEAST_ROOM)))
+    this.#room.copy(grown, 0, 0, this.#length)
+    this.#room = grown
+  }
+
+  get bytes(): Buffer {
+    return this.#room.subarray(0, this.#length)
+  }
 }
 
 /** A shorter rest of a body is read and dropped by Node, and the connection goes on. */
@@ -60,10 +94,20 @@ function unreadBytes({ complete, headers }: IncomingMessage): number {
   return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Infinity
 }
 
+/** More are closed at once: strangers choose how many connections linger. */
+const MOST_LINGERING = 500
+let lingering = 0
+
 /** Closing at once would reset the connection, and a client that is still sending would not see the response. */
 function linger(request: IncomingMessage, response: ServerResponse, body: string): void {
+  if (lingering >= MOST_LINGERING) return void response.end(body, () => request.socket.destroy())
+  lingering++
   const timer = setTimeout(() => request.socket.destroy(), LINGER_MS)
+  let hasEnded = false
   const end = () => {
+    if (hasEnded) return
+    hasEnded = true
+    lingering--
     clearTimeout(timer)
     response.end()
   }

@@ -10,7 +10,8 @@ import type { Posthorn } from "../posthorn.ts"
 import { type Receipt, refused } from "../sources/receipt.ts"
 import { SOURCE_PATH } from "../sources/source-token.ts"
 import { type Admission, type RequestSlot, withTimeout } from "./admission.ts"
-import { readBody, respond } from "./inbound-body.ts"
+import { BodiesBySource } from "./bodies-by-source.ts"
+import { type BodyRead, readBody, respond } from "./inbound-body.ts"
 
 interface ListenerDependencies {
   readonly posthorn: Posthorn
@@ -33,7 +34,8 @@ interface RequestState {
 }
 
 /** The listener returns false, and does nothing, for every other path. */
-export function inboundListener(dependencies: ListenerDependencies) {
+export function inboundListener(listener: ListenerDependencies) {
+  const dependencies = { ...listener, reading: new BodiesBySource() }
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const target = targetOf(request.url!)
     if (target === null) return false
@@ -51,7 +53,7 @@ function targetOf(url: string): Target | null {
 
 /** Never rejects. */
 async function answer(
-  dependencies: ListenerDependencies,
+  dependencies: ListenerDependencies & { readonly reading: BodiesBySource },
   request: IncomingMessage,
   response: ServerResponse,
   target: Target,
@@ -66,6 +68,8 @@ async function answer(
   const receipt = await receive(dependencies, request, target, state).catch((error) =>
     refused("unavailable", error),
   )
+  // A client that goes on sending after its answer takes no slot from others.
+  state.slot?.leave()
   // Node would wait for the rest of a slow body.
   respond(request, response, receipt, isClosing() || receipt.result === "refused_timeout")
   const { result, status, messageId, error } = receipt
@@ -83,7 +87,13 @@ async function answer(
 }
 
 async function receive(
-  { posthorn, admission, bodyMs, isClosing }: ListenerDependencies,
+  {
+    posthorn,
+    admission,
+    reading,
+    bodyMs,
+    isClosing,
+  }: ListenerDependencies & { readonly reading: BodiesBySource },
   request: IncomingMessage,
   { token, path, query }: Target,
   state: RequestState,
@@ -98,11 +108,22 @@ async function receive(
   if ("status" in source) return source
   state.sourceId = source.id
   const mostBytes = receiver.mostBytes(source)
-  admission.expectBody(state.slot, declaredBytes(request) ?? mostBytes)
-  const body = await readBody(request, mostBytes, bodyMs)
+  const bytes = declaredBytes(request) ?? mostBytes
+  if (!reading.begin(source.id, bytes))
+    return receiver.refuse(source, "rate", facts, "too many bodies at once")
+  let body: BodyRead
+  try {
+    admission.expectBody(state.slot, bytes)
+    body = await readBody(request, mostBytes, bodyMs)
+  } finally {
+    reading.end(source.id, bytes)
+  }
   if (typeof body === "string") return receiver.refuse(source, body, facts)
+  // It may have been changed, disabled or deleted while the body came.
+  const latest = await receiver.find(token)
+  if (latest === null || !latest.record.enabled) return refused("unknown")
   const received = receivedRequest({ method, path, query, headers, body })
-  return withTimeout(state, receiver.take(source, received, facts))
+  return withTimeout(state, receiver.take(latest, received, facts))
 }
 
 /** Null for a chunked body. */

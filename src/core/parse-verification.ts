@@ -70,6 +70,10 @@ function parseHmac(given: Partial<HmacFields>, at: string): Verification {
     ...(timestampHeader === undefined ? {} : { timestampHeader }),
   }
   requireContent(fields, field)
+  // The default is shown with every source, and may come back.
+  const isSet = fields.toleranceSeconds !== HMAC_DEFAULTS.toleranceSeconds
+  if (isSet && !fields.content.includes("{timestamp}"))
+    throw invalid(field("toleranceSeconds"), "needs a {timestamp} in the signed content")
   return { scheme: "hmac", ...fields }
 }
 

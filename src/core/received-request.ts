@@ -44,11 +44,13 @@ export function firstHeader(headers: readonly HeaderPair[], names: readonly stri
   return undefined
 }
 
-/** Undefined where there is no text and no number: numbers are ids as often as texts are. */
+/** Undefined where there is no text and no number. A number that JSON.parse may have rounded, as it does with ids of 19 digits, is none. */
 export function textAt(request: ReceivedRequest, place: Place): string | undefined {
   if (place.header !== undefined) return headerOf(request.headers, place.header)
   const found = readPointer(request.json(), place.pointer)
-  return typeof found === "string" || typeof found === "number" ? String(found) : undefined
+  if (typeof found === "string") return found.isWellFormed() ? found : undefined
+  const isExact = typeof found === "number" && (Number.isSafeInteger(found) || !Number.isInteger(found))
+  return isExact ? String(found) : undefined
 }
 
 function parseJson({ buffer, byteOffset, byteLength }: Uint8Array): unknown {

@@ -34,7 +34,7 @@ export class ActivityLog {
   readonly #clock: Clock
   #pending = new Map<string, Pending>()
   #timer: Timer | null = null
-  #flushing: Promise<void> = Promise.resolve()
+  #flushing: Promise<void> | null = null
 
   constructor(store: Store, clock: Clock) {
     this.#store = store
@@ -62,17 +62,29 @@ export class ActivityLog {
 
   /** One after the other. After a failure of the store the rest is dropped, too: these counts are lost, and the webhooks are not. */
   flush(): Promise<void> {
+    if (this.#flushing !== null) return this.#flushing.then(() => this.flush())
     this.#timer?.cancel()
     this.#timer = null
     const pending = this.#pending
     this.#pending = new Map()
-    this.#flushing = this.#flushing.then(async () => {
-      for (const one of pending.values()) {
-        const error = await this.#write(one).catch((error: unknown) => error)
-        if (error instanceof PosthornError && error.code.startsWith("store_")) return
-      }
+    this.#flushing = this.#writeAll(pending.values()).finally(() => {
+      this.#flushing = null
+      if (this.#pending.size > 0) this.#arm()
     })
     return this.#flushing
+  }
+
+  async #writeAll(all: Iterable<Pending>): Promise<void> {
+    for (const one of all) {
+      const error = await this.#write(one).catch((error: unknown) => error)
+      if (error instanceof PosthornError && error.code.startsWith("store_")) return
+    }
+  }
+
+  /** A flush that takes longer than the interval is waited for: what comes meanwhile is added up. */
+  #arm(): void {
+    if (this.#flushing !== null) return
+    this.#timer ??= this.#clock.setTimer(FLUSH_MS, () => void this.flush())
   }
 
   #add({ id, orgId, appId }: OpenSource, one: Partial<ActivityRecord>): void {
@@ -80,9 +92,7 @@ export class ActivityLog {
     if (pending === undefined && this.#pending.size >= MOST_PENDING) return
     const record = merge(pending?.record ?? NO_ACTIVITY, { ...NO_ACTIVITY, ...one })
     this.#pending.set(id, { source: { id, orgId, appId }, record })
-    this.#timer ??= this.#clock.setTimer(FLUSH_MS, () => {
-      void this.flush()
-    })
+    this.#arm()
   }
 
   #write({ source, record }: Pending): Promise<void> {

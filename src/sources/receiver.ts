@@ -48,6 +48,11 @@ export class Receiver {
     )
   }
 
+  /** Null: there is no such source. */
+  find(token: string): OpenSource | null | Promise<OpenSource | null> {
+    return this.#ring.find(token)
+  }
+
   mostBytes({ record }: OpenSource): number {
     const { maxPayloadBytes } = this.#context()
     return Math.min(record.maxBytes ?? maxPayloadBytes, maxPayloadBytes)
