@@ -135,11 +135,12 @@ test("as many handlers run at once as the credit says", async () => {
   await link.ack()
   link.event()
   await held.called(4)
-  // A fourth event without an acknowledgement is a mistake of the server.
-  link.event()
+  // The server may give up on 16 whose handlers still run. One more without an acknowledgement is a mistake of the server.
+  for (let i = 0; i < 17; i++) link.event()
   expect((await bench.report("disconnected")).reason).toBe(
-    "the server sent a bad frame: more than 3 events are in flight",
+    "the server sent a bad frame: more than 19 events are in flight",
   )
+  expect(held.calls).toHaveLength(4)
   await link.until(({ closed }) => closed !== null)
   expect(link.closed!.code).toBe(4400)
 })
