@@ -138,7 +138,7 @@ test("wrong and revoked keys end the agent with sentences", async () => {
     /does not take the key: .*\. It is wrong, expired or revoked; an administrator makes/,
   )
   expect((await connect({ key: server.key }).closed)!.message).toMatch(
-    /does not let the key be this agent: .* scope agent/,
+    /does not let the key be this agent: .*--scope agent/,
   )
   const agent = connect({ key })
   await heard("connected")
