@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-import { printable, wrapped } from "../core/text.ts"
 /** The `posthorn` command: loads and runs a command's module. */
+import { printable } from "../core/text.ts"
 import { VERSION } from "../version.ts"
 import { isGroup } from "./command.ts"
+import { complain } from "./complain.ts"
 import { rowLines } from "./help.ts"
 import { type Flags, parseFlags } from "./parse-flags.ts"
 import { COMMANDS } from "./registry.ts"
@@ -82,16 +83,6 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   const usage = error instanceof UsageError
-  const said = `posthorn: ${usage ? error.message : printable((error as Error).message)}`
-  const { isTTY, columns } = process.stderr
-  // A terminal would break it within words.
-  console.error(
-    isTTY && columns > 0
-      ? said
-          .split("\n")
-          .flatMap((line) => wrapped(line, columns))
-          .join("\n")
-      : said,
-  )
+  complain(usage ? error.message : printable((error as Error).message))
   process.exitCode = usage ? 2 : 1
 }

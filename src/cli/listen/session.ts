@@ -4,6 +4,7 @@ import type { AgentEvent } from "../../agent/event.ts"
 import { forwardTo } from "../../agent/forward.ts"
 import { systemClock } from "../../core/clock.ts"
 import { type Api, path } from "../api.ts"
+import { complain } from "../complain.ts"
 import type { Output } from "../output.ts"
 import type { Display, Listening } from "./display.ts"
 import { LineDisplay } from "./line-display.ts"
@@ -41,7 +42,7 @@ export class Session {
     // Also after a second signal, which ends the process at once.
     process.once("exit", () => {
       const { left } = this.#things
-      if (left !== null) console.error(`posthorn: ${left}`)
+      if (left !== null) complain(left)
     })
   }
 
