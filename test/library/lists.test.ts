@@ -16,6 +16,8 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
     await posthorn.keys.create({ name: "key", scope: "admin" })
     await posthorn.dead.retryMany({})
     await posthorn.alertChannels.put(`ops${i}`, { kind: "webhook", url: harness.receiver.url("/ops") })
+    await harness.endpoint({ url: `relay://hub-${i}`, eventTypes: ["none"] })
+    await posthorn.sources.create("acme", { name: `source${i}`, verification: "none" })
     await harness.endpoint({ uid: `hook${i}`, retry: { delays: [60], maxAttempts: i + 1 } }, "/hook")
   }
   for (let i = 0; i < 5; i++) await harness.send({ i })
@@ -24,6 +26,7 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
   const sending = async () => (await posthorn.lanes.list()).data.some((lane) => lane.sending > 0)
   await expect.poll(sending).toBe(false)
   const lists = {
+    agents: (page) => posthorn.agents.list(page),
     alertChannels: (page) => posthorn.alertChannels.list(page),
     applications: (page) => posthorn.applications.list(page),
     attempts: (page) => posthorn.attempts.list(page),
@@ -34,6 +37,7 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
     keys: (page) => posthorn.keys.list(page),
     lanes: (page) => posthorn.lanes.list(page),
     messages: (page) => posthorn.messages.list("acme", page),
+    sources: (page) => posthorn.sources.list("acme", page),
     tasks: (page) => posthorn.tasks.list(page),
   } satisfies Lists
   return { harness, lists }
