@@ -39,6 +39,19 @@ test("receive.ts: a forged request is refused and a repeated one is not processe
   ])
 })
 
+test("source.ts: a forged webhook is refused, and a sender that goes away does not end the program", {
+  timeout: PATIENCE_MS,
+}, async () => {
+  expect(await run("source.ts")).toEqual([
+    "POST /deploy: accepted",
+    "answered with 202",
+    "POST /deploy: refused_signature",
+    "answered with 401",
+    "not received: aborted",
+    "messages: push",
+  ])
+})
+
 test("ordered.ts: nothing overtakes a message that fails", { timeout: PATIENCE_MS }, async () => {
   const warnings = ["An endpoint is failing", "An endpoint works again"]
   expect(await run("ordered.ts", warnings)).toEqual([

@@ -13,9 +13,11 @@ const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 const seen = new Set<string>()
 
 const server = createServer(async (request, response) => {
-  // The signature covers the exact bytes: parse the body after it is verified.
-  const body = await buffer(request)
+  let body: Buffer
   try {
+    // Rejects when the sender goes away: an error that nobody catches would end the program.
+    body = await buffer(request)
+    // The signature covers the exact bytes: parse the body after it is verified.
     verifySignature(SECRET, request.headers, body)
   } catch (error) {
     console.log(`refused: ${(error as Error).message}`)

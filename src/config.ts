@@ -18,6 +18,17 @@ export interface Sources {
   readonly environment: { readonly [name: string]: string | undefined }
 }
 
+export const SETTING_SOURCES = ["default", "file", "environment", "flag"] as const
+
+/** As users may see it: without secrets. */
+export interface SettingInForce {
+  readonly name: SettingName
+  /** Null when it has none. */
+  readonly value: string | null
+  readonly source: (typeof SETTING_SOURCES)[number]
+  readonly description: string
+}
+
 interface Found {
   readonly value: unknown
   readonly source: string | null
@@ -61,6 +72,20 @@ function taken(source: string, read: () => unknown): Found {
     if (!(error instanceof InvalidValue)) throw error
     throw new PosthornError("invalid_input", `${source} ${error.message}`)
   }
+}
+
+export function settingsInForce({ values, sources }: Config): SettingInForce[] {
+  return NAMES.map((name) => {
+    const [value, { kind, about }] = [values[name], settingOf(name)]
+    const shown = value === null ? null : kind.show(value)
+    return { name, value: shown, source: sourceKind(sources[name]), description: about }
+  })
+}
+
+function sourceKind(source: string | null): SettingInForce["source"] {
+  if (source === null) return "default"
+  if (source.startsWith("--")) return "flag"
+  return source.includes(" ") ? "file" : "environment"
 }
 
 /** The library's options. Settings without a value are left out: the library has its own defaults. */

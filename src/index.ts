@@ -19,6 +19,7 @@ export type { AlertRuleInput, RuleId } from "./alerts/rules.ts"
 export type { AlertSettings } from "./alerts/settings.ts"
 export type { Silence, SilenceInput } from "./alerts/silences.ts"
 export type { AlertChannelKind } from "./core/alert-channel-kinds.ts"
+export type { AttemptTiming } from "./core/attempt-timing.ts"
 export type { AttemptWindow } from "./core/attempt-window.ts"
 export type { Auth, ClientTls, OAuth2 } from "./core/auth.ts"
 export { type Random, retryDelay } from "./core/backoff.ts"
@@ -53,6 +54,7 @@ export { type Health, openPosthorn, type Posthorn } from "./posthorn.ts"
 export type { Agent, AgentQuery } from "./resources/agents.ts"
 export type { Application, ApplicationInput, ApplicationQuery } from "./resources/applications.ts"
 export type { Attempt, AttemptQuery } from "./resources/attempts.ts"
+export type { Change, ChangeQuery, Changer } from "./resources/changes.ts"
 export type {
   AttemptYield,
   Cost,
@@ -72,8 +74,10 @@ export type {
   Endpoint,
   EndpointHealth,
   EndpointInput,
+  EndpointSeries,
   HealthQuery,
   RotateInput,
+  SeriesHour,
 } from "./resources/endpoints.ts"
 export type { EventType, EventTypeInput, EventTypeQuery } from "./resources/event-types.ts"
 export type { Capability, Key, KeyInput, KeyQuery, NewKey, RevokeInput } from "./resources/keys.ts"
@@ -110,6 +114,7 @@ export type {
   AttemptCounts,
   AttemptStatus,
   Priority,
+  StatusCodeCount,
   StatusCounts,
   TaskAction,
   TaskStatus,

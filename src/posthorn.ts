@@ -15,11 +15,15 @@ import { DEFAULT_ORG, requireOrg } from "./core/org.ts"
 import { createVault } from "./core/vault.ts"
 import { Engine } from "./engine/engine.ts"
 import { MONITOR_INTERVAL_MS, Monitor, type MonitorListener } from "./monitor/monitor.ts"
+import type { Overview } from "./monitor/overview.ts"
+import { OverviewRecorder } from "./monitor/overview-recorder.ts"
+import { OverviewStore } from "./monitor/overview-store.ts"
 import { EventBus, type Listener } from "./observe/event-bus.ts"
 import { EventLog } from "./observe/event-log.ts"
 import { EventRelay } from "./observe/event-relay.ts"
 import { EventStream, type EventSubscriber } from "./observe/event-stream.ts"
 import { type Instruments, NO_INSTRUMENTS } from "./observe/instruments.ts"
+import { AcceptedCounter } from "./observe/live/accepted-counter.ts"
 import { LiveEvents } from "./observe/live/live-events.ts"
 import type { Logger } from "./observe/log.ts"
 import type { Metrics } from "./observe/metrics/metrics.ts"
@@ -149,7 +153,24 @@ export async function openPosthorn(
       context: () => context,
     })
     const eventRelay = new EventRelay(bus, processChannel, () => clock.now())
-    const subscribers: EventSubscriber[] = [bus, new EventLog(logger), tenantWebhooks, notifier, eventRelay]
+    const isShared = processChannel !== noProcessChannel
+    const liveEvents = settings.deliver || isShared ? new LiveEvents({ bus, clock, instruments }) : null
+    const acceptedCounter = new AcceptedCounter({
+      clock,
+      isWanted: () => liveEvents?.countsAccepted === true || eventRelay.hasOtherListeners,
+      passOn(counts) {
+        liveEvents?.accepted(counts)
+        eventRelay.passOnAccepted(counts)
+      },
+    })
+    const subscribers: EventSubscriber[] = [
+      bus,
+      new EventLog(logger),
+      tenantWebhooks,
+      notifier,
+      eventRelay,
+      acceptedCounter,
+    ]
     if (metrics !== null) subscribers.push(metrics.subscriber)
     const events = new EventStream(logger, subscribers)
     const shared = { store, clock, ids, vault, events, instruments, tracing, defaultPolicy: settings.retry }
@@ -166,7 +187,6 @@ export async function openPosthorn(
     }
     const presence = new Presence(store, clock, holder)
     engine = settings.deliver ? await createEngine(router.kinds) : null
-    const isShared = processChannel !== noProcessChannel
     // On PostgreSQL, a process that does not deliver serves the lanes of its agents.
     const agentEngine = new AgentEngine(engine, () => createEngine([]))
     const engineOf = () => agentEngine.current
@@ -196,7 +216,7 @@ export async function openPosthorn(
       },
       endpointChanged(endpointId, appId) {
         engineOf()?.endpointChanged(endpointId, appId)
-        agentHub?.endpointChanged(appId)
+        agentHub?.endpointChanged(endpointId, appId)
         processChannel.post({ kind: "changed", endpointId, appId })
       },
       recall(which) {
@@ -215,14 +235,12 @@ export async function openPosthorn(
       ...{ store, clock, ids, logger, notifier, vault },
       storeUrl: options.store,
     })
-    const listeners: MonitorListener[] = [alerting.evaluator]
+    const listeners: MonitorListener[] = [new OverviewRecorder(store, clock), alerting.evaluator]
     if (metrics !== null) listeners.unshift(metrics.storeWide)
     const monitor =
       engine === null || intervalMs === null
         ? null
         : new Monitor({ ...shared, presence, logger, holder, intervalMs, listeners })
-    const hearsEvents = engine !== null || isShared
-    const liveEvents = hearsEvents ? new LiveEvents({ bus, clock, instruments }) : null
     const isLeader = () => monitor?.isLeader ?? false
     metrics?.storeWide.watchLeader(isLeader)
     metrics?.storeWide.watchAlerts(() => alerting.evaluator.firing(isLeader()))
@@ -245,7 +263,7 @@ export async function openPosthorn(
     }
     posthorn = new Posthorn(context, parts)
     await applyAlerts(posthorn, settings.alerts)
-    await processChannel.start((note) => hear(note, { engine: engineOf(), agentHub, eventRelay }))
+    await processChannel.start((note) => hear(note, { engine: engineOf(), agentHub, eventRelay, liveEvents }))
     eventRelay.start()
     await engine?.start()
     monitor?.start()
@@ -272,14 +290,15 @@ interface Listeners {
   readonly engine: Engine | null
   readonly agentHub: AgentHub | null
   readonly eventRelay: EventRelay
+  readonly liveEvents: LiveEvents | null
 }
 
-function hear(note: Note, { engine, agentHub, eventRelay }: Listeners): void {
+function hear(note: Note, { engine, agentHub, eventRelay, liveEvents }: Listeners): void {
   switch (note.kind) {
     case "due":
       return engine?.hint()
     case "changed":
-      agentHub?.endpointChanged(note.appId)
+      agentHub?.endpointChanged(note.endpointId, note.appId)
       return engine?.endpointChanged(note.endpointId, note.appId)
     case "agent":
       return agentHub?.heardOf(note.appId, note.agent, note.epoch)
@@ -291,6 +310,8 @@ function hear(note: Note, { engine, agentHub, eventRelay }: Listeners): void {
     case "listening":
     case "events":
       return eventRelay.hear(note)
+    case "accepted":
+      return liveEvents?.accepted(note.counts)
   }
 }
 
@@ -323,6 +344,7 @@ export class Posthorn extends Tenant {
   /** The server needs one for each request. */
   readonly #tenants = new BoundedCache<string, Tenant>(MOST_TENANTS)
   #closing: Promise<void> | null = null
+  #firstSnapshot: Promise<void> | null = null
 
   /** Use `openPosthorn`. */
   constructor(context: ResourceContext, parts: PosthornParts) {
@@ -345,6 +367,19 @@ export class Posthorn extends Tenant {
   /** @internal Used by the server. Null: the events are in another process, which this one cannot hear (SQLite). */
   get liveEvents(): LiveEvents | null {
     return this.#parts.liveEvents
+  }
+
+  /** @internal Of all tenants. Null: the leader of the processes that deliver has made no snapshot yet. */
+  async overview(): Promise<Overview | null> {
+    const { store, clock } = this.context
+    const read = async () => (await new OverviewStore(store).read(clock.now())).overview
+    const overview = await read()
+    const { monitor } = this.#parts
+    if (overview !== null || monitor === null) return overview
+    // The first snapshot of a new store would be made 15 s after the start. It is made once for all that ask.
+    this.#firstSnapshot ??= monitor.runOnce()
+    await this.#firstSnapshot
+    return read()
   }
 
   /** Another tenant, `org_…`. Its data are apart from all others; it needs no creation. */

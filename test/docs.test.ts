@@ -334,7 +334,7 @@ test("every relative link leads to a file, and its fragment to a heading there",
 })
 
 test("every file and folder that a page names in code format exists", () => {
-  const top = ["bench", "bin", "deploy", "docs", "examples", "src", "test"]
+  const top = ["bench", "bin", "dashboard", "deploy", "docs", "examples", "src", "test"]
   const files = globSync(`{${top.join()}}/**`, { cwd: ROOT, exclude: (name) => name === "node_modules" })
   const known = files.map((file) => `/${file.replaceAll("\\", "/")}`)
   const exists = (named: string) => {

@@ -11,6 +11,8 @@ export interface ConnectionEnd {
 
 const TRUST = "give its authority with NODE_EXTRA_CA_CERTS=FILE, or with the agent's own --ca FILE"
 const KEYS = 'an administrator makes one with "posthorn keys create NAME --scope agent --app APP"'
+const CHECK = "check that the server runs, and that this is its address"
+const UNREACHABLE = new Set(["ECONNREFUSED", "ENOTFOUND", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"])
 const RETRIED_4XX = new Set([408, 425, 429])
 const MOST_DETAIL = 300
 
@@ -55,7 +57,7 @@ export function closedWith(code: number, text: string): ConnectionEnd {
     case CLOSE.goingAway:
       return again(`the server closed the connection${said}`)
     case CLOSE.badKey:
-      return final(`the key was revoked or has expired${said}; ${KEYS}`)
+      return final(`the server refuses the key${said}; ${KEYS}`)
     case CLOSE.replaced:
       return final(
         `another agent connected with this name${said}. Stop one of them, or give it a name of its own`,
@@ -84,7 +86,8 @@ export function failedBy(error: Error, url: URL, maxFrameBytes: number): Connect
   if (/subprotocol/i.test(error.message))
     return final(`${url.href} does not speak posthorn.relay.v1. Is it a Posthorn server of this version?`)
   const origin = `${url.protocol.replace("ws", "http")}//${url.host}`
-  return again(networkProblem(error, origin, TRUST))
+  const advice = UNREACHABLE.has(code ?? "") ? `; ${CHECK}` : ""
+  return again(networkProblem(error, origin, TRUST) + advice)
 }
 
 function detailOf(body: string): string | null {

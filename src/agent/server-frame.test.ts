@@ -26,6 +26,10 @@ test("a trace context that is not valid is left out", () => {
   expect(read(eventFrame({ traceparent: "00-nonsense" }))).toMatchObject({ traceparent: null })
 })
 
+test("a deadline that is no whole number is rounded up", () => {
+  expect(read(eventFrame({ deadline: 16100.000000000002 }))).toMatchObject({ deadline: 16101 })
+})
+
 test.each([
   ["no text", "kind is not a text", {}],
   ["a kind of 1000 characters", "kind has not between", { kind: "k".repeat(1000) }],
@@ -33,7 +37,7 @@ test.each([
   ["no id", "id is not a text", { kind: "event", ...event, id: undefined }],
   ["an empty token", "token has not between", { kind: "event", ...event, token: "" }],
   ["a broken attempt", "attempt is not a whole number", { kind: "event", ...event, attempt: 1.5 }],
-  ["a deadline of 0", "deadline is not a whole number", { kind: "event", ...event, deadline: 0 }],
+  ["a deadline of 0", "deadline is not a number of at least 1", { kind: "event", ...event, deadline: 0 }],
   ["a method with a space", "method is not an HTTP method", { kind: "event", ...event, method: "GET /" }],
   ["no date", "receivedAt is not a date", { kind: "event", ...event, receivedAt: "soon" }],
   ["headers that are an object", "headers are not", { kind: "event", ...event, headers: {} }],

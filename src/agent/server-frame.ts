@@ -85,10 +85,17 @@ function event(fields: Fields): EventFrame {
     path: text(fields, "path"),
     query: text(fields, "query"),
     headers: headers(fields),
-    deadline: number(fields, "deadline", 1),
+    deadline: deadline(fields),
     traceparent: cleanTraceparent(orNull(fields, "traceparent", word)),
     ...body(fields),
   }
+}
+
+/** A server of an earlier version may send a fraction: closing the connection would bring the same event again. */
+function deadline(fields: Fields): number {
+  const { deadline: given } = fields
+  if (typeof given === "number" && Number.isFinite(given) && given >= 1) return Math.ceil(given)
+  throw new InvalidValue("deadline is not a number of at least 1")
 }
 
 function settled(fields: Fields): SettledFrame {

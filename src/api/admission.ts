@@ -23,33 +23,56 @@ declare module "fastify" {
   }
 }
 
-interface InFlight {
-  readonly slots: Set<RequestSlot>
-  bytes: number
+/**
+ * Whose limit a request counts towards. `stranger`: it may send a body without a key, so it has room of its own: strangers that send slowly
+ * take no place of callers with a key. `always`: none.
+ */
+type Guest = "caller" | "stranger" | "always"
+
+class InFlight {
+  readonly slots = new Set<RequestSlot>()
+  bytes = 0
+  readonly #maxRequests: number
+  readonly #maxBodyBytes: number
+
+  constructor({ maxRequests, maxBodyBytes }: Pick<AdmissionLimits, "maxRequests" | "maxBodyBytes">) {
+    this.#maxRequests = maxRequests
+    this.#maxBodyBytes = maxBodyBytes
+  }
+
+  requireSlot(): void {
+    if (this.slots.size >= this.#maxRequests) throw overloaded("too many requests are in flight")
+  }
+
+  requireRoomFor(bytes: number): void {
+    if (this.bytes + bytes > this.#maxBodyBytes) throw overloaded("too many bytes of requests are being read")
+  }
 }
 
+const UNLIMITED = { maxRequests: Number.POSITIVE_INFINITY, maxBodyBytes: Number.POSITIVE_INFINITY }
+
 export class Admission {
-  readonly #limits: AdmissionLimits
-  readonly #counted: InFlight = { slots: new Set(), bytes: 0 }
-  readonly #uncounted: InFlight = { slots: new Set(), bytes: 0 }
+  readonly limits: AdmissionLimits
+  readonly #inFlight: { readonly [G in Guest]: InFlight }
 
   constructor(limits: AdmissionLimits) {
-    this.#limits = limits
+    const { maxRequests, maxBodyBytes } = limits
+    this.limits = limits
+    this.#inFlight = {
+      caller: new InFlight(limits),
+      stranger: new InFlight({
+        maxRequests: Math.ceil(maxRequests / 4),
+        maxBodyBytes: Math.ceil(maxBodyBytes / 4),
+      }),
+      always: new InFlight(UNLIMITED),
+    }
   }
 
   /** Throws when all slots are taken. */
-  admit(always = false): RequestSlot {
-    const { maxRequests, handlerMs } = this.#limits
-    if (always) return new RequestSlot(this.#uncounted, handlerMs)
-    if (this.#counted.slots.size >= maxRequests) throw overloaded("too many requests are in flight")
-    return new RequestSlot(this.#counted, handlerMs)
-  }
-
-  /** Throws when the body exceeds the bytes that are left. */
-  expectBody(slot: RequestSlot | null, bytes: number): void {
-    if (this.#counted.bytes + bytes > this.#limits.maxBodyBytes)
-      throw overloaded("too many bytes of requests are being read")
-    slot?.expectBody(bytes)
+  admit(guest: Guest = "caller"): RequestSlot {
+    const inFlight = this.#inFlight[guest]
+    inFlight.requireSlot()
+    return new RequestSlot(inFlight, this.limits.handlerMs)
   }
 }
 
@@ -67,8 +90,9 @@ export class RequestSlot {
     inFlight.slots.add(this)
   }
 
-  /** A released slot takes no bytes: nothing would release them. */
+  /** Throws when the body exceeds the bytes that are left. A released slot takes no bytes: nothing would release them. */
   expectBody(bytes: number): void {
+    this.#inFlight.requireRoomFor(bytes)
     if (!this.#inFlight.slots.has(this)) return
     this.#bodyBytes = bytes
     this.#inFlight.bytes += bytes
@@ -129,7 +153,7 @@ export function registerAdmission(app: Api, admission: Admission): void {
     }
   })
   app.addHook("onRequest", (request, reply, done) => {
-    const slot = admission.admit(request.routeOptions.config.always)
+    const slot = admission.admit(guestOf(request))
     request.slot = slot
     const leave = () => slot.leave()
     reply.raw.on("finish", leave).on("close", leave)
@@ -137,9 +161,16 @@ export function registerAdmission(app: Api, admission: Admission): void {
   })
   app.addHook("preParsing", (request, _reply, _payload, done) => {
     const expected = expectedBytes(request)
-    if (expected > 0) admission.expectBody(request.slot, expected)
+    if (expected > 0) request.slot?.expectBody(expected)
     done()
   })
+}
+
+/** All other requests are refused without a key before their body is read. */
+function guestOf({ method, is404, routeOptions: { config } }: FastifyRequest): Guest {
+  if (config.always) return "always"
+  const isOpen = is404 || config.auth === "none"
+  return isOpen && method !== "GET" && method !== "HEAD" ? "stranger" : "caller"
 }
 
 /** The content length; for a chunked body the most that is allowed. */

@@ -1,8 +1,10 @@
-/** The bodies that are being read, by source: strangers who know one URL must not take the room of all other requests. */
+/** The bodies that are being read, by source: strangers who know URLs of sources must not take the room of all other requests. */
 
-/** Of one source. A chunked body counts as the largest that the source takes. */
-const MOST_BODIES = 256
-const MOST_BYTES = 16_777_216
+export interface Room {
+  readonly bodies: number
+  /** A chunked body counts as the largest that its source takes. */
+  readonly bytes: number
+}
 
 interface Reading {
   bodies: number
@@ -10,23 +12,39 @@ interface Reading {
 }
 
 export class BodiesBySource {
+  readonly #room: Room
   readonly #reading = new Map<string, Reading>()
+  readonly #total: Reading = { bodies: 0, bytes: 0 }
 
-  /** False: the source has too many. One body is always read, whatever its size. */
+  /** `room`: of all sources together. */
+  constructor(room: Room) {
+    this.#room = room
+  }
+
+  /**
+   * False: the source has too many. Each may have as many as it leaves free: a single one takes half of the room, two take a third each,
+   * and some is left for the next. One body of a source is always read, whatever its size.
+   */
   begin(sourceId: string, bytes: number): boolean {
     const reading = this.#reading.get(sourceId) ?? { bodies: 0, bytes: 0 }
-    const isFull = reading.bodies >= MOST_BODIES || reading.bytes + bytes > MOST_BYTES
+    const isFull =
+      reading.bodies >= this.#room.bodies - this.#total.bodies ||
+      reading.bytes + bytes > this.#room.bytes - this.#total.bytes
     if (reading.bodies > 0 && isFull) return false
-    reading.bodies++
-    reading.bytes += bytes
     this.#reading.set(sourceId, reading)
+    for (const one of [reading, this.#total]) {
+      one.bodies++
+      one.bytes += bytes
+    }
     return true
   }
 
   end(sourceId: string, bytes: number): void {
     const reading = this.#reading.get(sourceId)!
-    reading.bodies--
-    reading.bytes -= bytes
+    for (const one of [reading, this.#total]) {
+      one.bodies--
+      one.bytes -= bytes
+    }
     if (reading.bodies === 0) this.#reading.delete(sourceId)
   }
 }

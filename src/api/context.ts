@@ -9,9 +9,13 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from "fastify"
+import type { SettingInForce } from "../config.ts"
 import type { Posthorn } from "../posthorn.ts"
 import type { Tenant } from "../tenant.ts"
+import type { Identify } from "./auth.ts"
+import type { ChangeLog } from "./change-log.ts"
 import type { RequestLog } from "./logging.ts"
+import type { SessionCookies } from "./session-cookies.ts"
 
 export type Api = FastifyInstance<
   RawServerDefault,
@@ -31,6 +35,11 @@ export interface Context {
   /** The caller's tenant. Its ids are the same when an idempotent request is repeated. */
   tenant(request: FastifyRequest): Tenant
   readonly requestLog: RequestLog
+  readonly identify: Identify
+  readonly cookies: SessionCookies
+  readonly changes: Pick<ChangeLog, "settled">
+  /** Those that the server was started with, without secrets. */
+  readonly settings: readonly SettingInForce[]
   /** Whether the key of an earlier request is still good; rejects when the store cannot say. */
   isStillValid(request: FastifyRequest): Promise<boolean>
 }

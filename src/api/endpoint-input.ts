@@ -36,7 +36,7 @@ export const DEFAULTS = {
 } as const
 
 /** Headers that may contain credentials: their values are not shown. */
-const SENSITIVE = /^cookie$|auth|token|secret|password|api-?key/i
+export const SENSITIVE = /^cookie$|auth|token|secret|password|api-?key/i
 
 export function headersOut(headers: { readonly [name: string]: string }) {
   const entries = Object.entries(headers)

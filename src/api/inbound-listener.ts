@@ -7,10 +7,13 @@ import type { HeaderPair } from "../core/inbound-request.ts"
 import { receivedRequest } from "../core/received-request.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
+import type { RequestFacts } from "../sources/activity-log.ts"
 import { type Receipt, refused } from "../sources/receipt.ts"
+import type { OpenSource } from "../sources/source-ring.ts"
 import { SOURCE_PATH } from "../sources/source-token.ts"
 import { type Admission, type RequestSlot, withTimeout } from "./admission.ts"
 import { BodiesBySource } from "./bodies-by-source.ts"
+import { ApiError } from "./errors.ts"
 import { type BodyRead, readBody, respond } from "./inbound-body.ts"
 
 interface ListenerDependencies {
@@ -30,12 +33,15 @@ interface Target {
 
 interface RequestState {
   slot: RequestSlot | null
-  sourceId: string | null
+  source: OpenSource | null
 }
 
 /** The listener returns false, and does nothing, for every other path. */
 export function inboundListener(listener: ListenerDependencies) {
-  const dependencies = { ...listener, reading: new BodiesBySource() }
+  const { maxRequests, maxBodyBytes } = listener.admission.limits
+  // The other half is for the API, whatever comes to the sources.
+  const reading = new BodiesBySource({ bodies: maxRequests / 2, bytes: maxBodyBytes / 2 })
+  const dependencies = { ...listener, reading }
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const target = targetOf(request.url!)
     if (target === null) return false
@@ -59,15 +65,20 @@ async function answer(
   target: Target,
 ): Promise<void> {
   const { posthorn, logger, isClosing } = dependencies
-  const { instruments } = posthorn.context
+  const { instruments, receiver } = posthorn.context
   const startedAt = performance.now()
   const measuredAt = instruments.now()
-  const state: RequestState = { slot: null, sourceId: null }
+  const state: RequestState = { slot: null, source: null }
+  const facts = factsOf(request, target)
   // Also emitted when the client goes away, even before its body has come.
   response.on("close", () => state.slot?.leave())
-  const receipt = await receive(dependencies, request, target, state).catch((error) =>
-    refused("unavailable", error),
-  )
+  const receipt = await receive(dependencies, request, target, facts, state).catch((error) => {
+    // An overloaded server does not ask the store for the source.
+    state.source ??= receiver.cached(target.token)
+    return state.source === null
+      ? refused("unavailable", error)
+      : receiver.refuse(state.source, "unavailable", facts, codeOf(error), error)
+  })
   // A client that goes on sending after its answer takes no slot from others.
   state.slot?.leave()
   // Node would wait for the rest of a slow body.
@@ -77,12 +88,14 @@ async function answer(
   // Not the URL: its token is a secret, and its query may have others.
   const about = {
     method: request.method,
-    source: state.sourceId,
+    source: state.source?.id ?? null,
     status,
     result,
     messageId: messageId ?? undefined,
   }
-  if (error !== null) logger.warn({ ...about, err: error }, "a webhook was refused")
+  // The server's own refusals, such as an overload: their stack says nothing.
+  if (error instanceof ApiError) logger.warn({ ...about, reason: error.message }, "a webhook was refused")
+  else if (error !== null) logger.warn({ ...about, err: error }, "a webhook was refused")
   else logger.info({ ...about, durationMs: Math.round(performance.now() - startedAt) }, "webhook")
 }
 
@@ -95,35 +108,42 @@ async function receive(
     isClosing,
   }: ListenerDependencies & { readonly reading: BodiesBySource },
   request: IncomingMessage,
-  { token, path, query }: Target,
+  { token, query }: Target,
+  facts: RequestFacts,
   state: RequestState,
 ): Promise<Receipt> {
-  if (isClosing()) return refused("unavailable")
+  if (isClosing()) throw ApiError.of(503, "closing", "the server is stopping")
   const { receiver } = posthorn.context
   state.slot = admission.admit()
-  const [method, headers] = [request.method!, pairsOf(request.rawHeaders)]
-  const facts = { method, path, headers, remoteAddress: request.socket.remoteAddress ?? null }
   const admitted = receiver.admit(token, declaredBytes(request) ?? 0, facts)
   const source = admitted instanceof Promise ? await withTimeout(state, admitted) : admitted
   if ("status" in source) return source
-  state.sourceId = source.id
+  state.source = source
   const mostBytes = receiver.mostBytes(source)
   const bytes = declaredBytes(request) ?? mostBytes
   if (!reading.begin(source.id, bytes))
     return receiver.refuse(source, "rate", facts, "too many bodies at once")
   let body: BodyRead
   try {
-    admission.expectBody(state.slot, bytes)
+    state.slot.expectBody(bytes)
     body = await readBody(request, mostBytes, bodyMs)
   } finally {
     reading.end(source.id, bytes)
   }
   if (typeof body === "string") return receiver.refuse(source, body, facts)
-  // It may have been changed, disabled or deleted while the body came.
-  const latest = await receiver.find(token)
-  if (latest === null || !latest.record.enabled) return refused("unknown")
+  const { method, path, headers } = facts
   const received = receivedRequest({ method, path, query, headers, body })
-  return withTimeout(state, receiver.take(latest, received, facts))
+  return withTimeout(state, receiver.takeIfOpen(token, received, facts))
+}
+
+function factsOf({ method, rawHeaders, socket }: IncomingMessage, { path }: Target): RequestFacts {
+  const remoteAddress = socket.remoteAddress ?? null
+  return { method: method!, path, headers: pairsOf(rawHeaders), remoteAddress }
+}
+
+/** Null for errors of the store. */
+function codeOf(error: unknown): string | null {
+  return error instanceof ApiError && "code" in error.body ? error.body.code : null
 }
 
 /** Null for a chunked body. */

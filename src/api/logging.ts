@@ -33,6 +33,7 @@ export function requestFields({ method, url, caller }: LoggedRequest, status: nu
     durationMs: Math.round(elapsedMs),
     organization: caller?.orgId,
     key: caller?.keyId ?? undefined,
+    session: caller?.browserSession ?? undefined,
   }
 }
 

@@ -86,7 +86,8 @@ async function answer(
   }
   // Also emitted when the client goes away, even before its body has come.
   response.on("close", () => state.slot?.leave())
-  const headers = ["x-request-id", state.id, "access-control-allow-origin", "*", "content-type", JSON_TYPE]
+  const headers = ["x-request-id", state.id, "access-control-allow-origin", "*", "cache-control", "no-store"]
+  headers.push("content-type", JSON_TYPE)
   let status = 202
   let body: string
   try {
@@ -118,11 +119,10 @@ async function post(
 ): Promise<string> {
   const { admission, identify, posthorn } = dependencies
   state.slot = admission.admit()
-  const { authorization, "content-length": length } = request.headers
-  const identified = identify(authorization)
+  const identified = identify(request.headers)
   state.caller = identified instanceof Promise ? await withTimeout(state, identified) : identified
   requireScope(state.caller, "POST", SEND_ACCESS)
-  admission.expectBody(state.slot, Number(length))
+  state.slot.expectBody(Number(request.headers["content-length"]))
   const rawBody = await readBody(request)
   const loading = compilerLoading()
   if (loading !== undefined) await loading

@@ -1,9 +1,12 @@
-/** Unknown routes and methods are answered in JSON, since SDKs parse every error response. */
-import type { RouteOptions } from "fastify"
+/** Unknown routes and methods are answered in JSON, since SDKs parse every error response. A browser that opens one gets a page. */
+import type { FastifyReply, FastifyRequest, RouteOptions } from "fastify"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
 
-export function answerNotFound(app: Api): void {
+type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** `sendPage` sends the dashboard, which says that the address leads nowhere. */
+export function answerNotFound(app: Api, sendPage: SendPage): void {
   const methods = new Map<string, Set<string>>()
   app.addHook("onRoute", ({ method, url }: RouteOptions) => {
     const known = methods.get(url) ?? new Set<string>()
@@ -15,6 +18,7 @@ export function answerNotFound(app: Api): void {
     const path = request.url.split("?", 1)[0]!
     patterns ??= [...methods].map(([url, known]) => [patternOf(url), known] as const)
     const allowed = patterns.filter(([pattern]) => pattern.test(path)).flatMap(([, known]) => [...known])
+    if (allowed.length === 0 && opensPage(request, path)) return sendPage(request, reply.code(404))
     if (allowed.length === 0) throw ApiError.of(404, "not_found", `there is no ${request.method} ${path}`)
     void reply.header("allow", allowed.join(", "))
     throw ApiError.of(
@@ -23,6 +27,10 @@ export function answerNotFound(app: Api): void {
       `${path} allows ${allowed.join(", ")}, not ${request.method}`,
     )
   })
+}
+
+function opensPage({ method, headers }: FastifyRequest, path: string): boolean {
+  return method === "GET" && headers.accept?.includes("text/html") === true && !/^\/(api|in)\//.test(path)
 }
 
 function patternOf(url: string): RegExp {

@@ -4,8 +4,8 @@ import type { FastifyContextConfig, FastifySchema } from "fastify"
 export function operation<S extends FastifySchema>(
   operationId: string,
   summary: string,
-  { auth, capability, always, ownIdempotency, ...schema }: FastifyContextConfig & S,
+  { auth, capability, always, ownIdempotency, isRecorded, ...schema }: FastifyContextConfig & S,
 ) {
-  const config = { auth, capability, always, ownIdempotency } as FastifyContextConfig
+  const config = { auth, capability, always, ownIdempotency, isRecorded } as FastifyContextConfig
   return { config, schema: { operationId, summary, ...schema } as unknown as S }
 }

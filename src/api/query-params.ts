@@ -1,5 +1,5 @@
 /** Translates the parameters of queries and bodies into the library's. */
-import type { PageInput } from "../resources/paging.ts"
+import type { BoundedInput, PageInput } from "../resources/paging.ts"
 import type { ContentQuery } from "../resources/query.ts"
 import type { ViewOptions } from "./views/views.ts"
 
@@ -27,8 +27,10 @@ export function pageQuery(query: {
   readonly limit?: number
   readonly iterator?: string
   readonly order?: "ascending" | "descending"
-}): PageInput {
-  return omitNullish<PageInput>({ limit: query.limit, cursor: query.iterator, order: query.order })
+  readonly bounded?: boolean
+}): PageInput & BoundedInput {
+  const { limit, iterator: cursor, order, bounded } = query
+  return omitNullish<PageInput & BoundedInput>({ limit, cursor, order, bounded })
 }
 
 export interface ContentParams {

@@ -7,6 +7,7 @@ import type { ConnectionRefusal } from "../core/relay-results.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import type { AgentSocket } from "../relay/agent-hub.ts"
+import { AgentPlaces } from "./agent-places.ts"
 import { type Identify, isStillValid } from "./auth.ts"
 import type { Caller } from "./caller.ts"
 import { ApiError, errorResponse, logFailure } from "./errors.ts"
@@ -19,8 +20,6 @@ interface RelaySocketParts {
   isClosing(): boolean
 }
 
-/** Limit of connections that are open or being opened. */
-const MOST_CONNECTIONS = 10_000
 /** How long a closed socket may take to answer the close frame. */
 const CLOSE_TIMEOUT_MS = 5000
 
@@ -52,22 +51,20 @@ export function isRelayUpgrade({ url, headers }: IncomingMessage): boolean {
 /** The listener of the server's `upgrade` event. */
 export function relaySocket(parts: RelaySocketParts) {
   const server = new WebSocketServer(SERVER_OPTIONS)
-  let connections = 0
+  const places = new AgentPlaces()
   return async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const id = requestId(request)
-    connections++
-    socket.once("close", () => connections--)
     // A reset while the key is checked.
     socket.on("error", () => socket.destroy())
     // Node's timeouts of requests do not hold for an upgrade.
     const deadline = setTimeout(() => socket.destroy(), ADMISSION_TIMEOUT_MS)
     socket.once("close", () => clearTimeout(deadline))
     try {
-      if (connections > MOST_CONNECTIONS)
-        throw ApiError.of(503, "overloaded", "too many agents are connected; try again", 5)
+      places.take(socket)
       const caller = await admit(parts, request)
-      clearTimeout(deadline)
       if (socket.destroyed) return
+      places.takeOf(caller.appId, socket)
+      clearTimeout(deadline)
       server.handleUpgrade(request, socket, head, (client) => accept(parts, request, client, caller))
     } catch (error) {
       parts.posthorn.context.instruments.agentConnection(`refused_${refusalOf(error)}`)
@@ -94,7 +91,7 @@ function refusalOf(error: unknown): ConnectionRefusal {
 
 async function admit({ posthorn, identify, isClosing }: RelaySocketParts, request: IncomingMessage) {
   if (isClosing()) throw ApiError.of(503, "closing", "the server is stopping; try again", 1)
-  const caller = await identify(request.headers.authorization)
+  const caller = await identify(request.headers)
   if (caller.access !== "agent" || caller.appId === null)
     throw ApiError.of(
       403,
@@ -110,20 +107,20 @@ async function admit({ posthorn, identify, isClosing }: RelaySocketParts, reques
   const protocols = request.headers["sec-websocket-protocol"]?.split(",").map((one) => one.trim()) ?? []
   if (!protocols.includes(RELAY_PROTOCOL))
     throw ApiError.of(400, "generic_error", `the subprotocol must be ${RELAY_PROTOCOL}`)
-  return caller
+  return { ...caller, appId: caller.appId }
 }
 
 function accept(
   { posthorn, identify }: RelaySocketParts,
   { headers }: IncomingMessage,
   client: WebSocket,
-  caller: Caller,
+  caller: Caller & { readonly appId: string },
 ): void {
   const session = posthorn.agentHub!.connect(new ClientSocket(client), {
     orgId: caller.orgId,
-    appId: caller.appId!,
+    appId: caller.appId,
     endpointIds: caller.endpointIds,
-    isStillValid: () => isStillValid(identify, headers.authorization),
+    isStillValid: () => isStillValid(identify, headers),
   })
   client.on("message", (data, isBinary) => {
     if (isBinary) session.end(CLOSE.binary, "frames must be text")

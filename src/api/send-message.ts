@@ -9,7 +9,7 @@ import { rawField } from "./raw-field.ts"
 import { ensureApplication } from "./routes/applications.ts"
 import type { MessageIn } from "./schemas/message.ts"
 
-export const SEND_ACCESS = { auth: "org", ownIdempotency: true } as const
+export const SEND_ACCESS = { auth: "org", ownIdempotency: true, isRecorded: false } as const
 
 /** A validated request to send a message. */
 export interface MessagePost {

@@ -2,11 +2,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import fastify, { type FastifyBaseLogger } from "fastify"
+import type { SettingInForce } from "../config.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import { Admission, registerAdmission } from "./admission.ts"
 import { authenticate, isStillValid, requireCaller } from "./auth.ts"
 import { readBodies } from "./body.ts"
+import { recordChanges } from "./change-log.ts"
 import { type Api, type Context, PREFIX, type Routes } from "./context.ts"
 import { allowBrowsers } from "./cors.ts"
 import { ApiError, ENVELOPE_BYTES, handleError, sendError } from "./errors.ts"
@@ -21,7 +23,9 @@ import { relaySocket } from "./relay-socket.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
 import { messageRoutes } from "./routes/messages.ts"
+import { pageRoutes } from "./routes/pages.ts"
 import { sourceRoutes } from "./routes/sources.ts"
+import { SessionCookies } from "./session-cookies.ts"
 import { connectionOptions, TIMEOUTS, type Timeouts } from "./timeouts.ts"
 import { refuseUnsupported } from "./unsupported.ts"
 import { loadCompiler, validatorCompiler } from "./validation.ts"
@@ -35,6 +39,10 @@ export interface ServerSettings {
   readonly closeTimeoutMs: number
   /** The address under which clients reach the server. */
   readonly publicUrl?: string | null
+  /** Origins whose pages may show the portal in a frame. */
+  readonly "portal.frameAncestors"?: readonly string[] | null
+  /** The settings that the server was started with, for `GET /setting`. */
+  readonly inForce?: readonly SettingInForce[]
   /** Verifies Svix's tokens; without it only keys are accepted. */
   readonly readToken?: TokenReader | null
   /** Limit of bytes of concurrent bodies; 64 MiB, or four of the largest. */
@@ -87,15 +95,17 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     handlerMs: timeouts.handlerMs,
   })
   registerAdmission(app, admission)
-  answerNotFound(app)
+  answerNotFound(app, (request, reply) => sendDashboard(request, reply))
   // onClose hooks run in reverse order: Posthorn closes last.
   app.addHook("onClose", () => posthorn.close())
   refuseUndeclared(app)
-  const identify = authenticate(app, posthorn, settings.readToken ?? null)
+  const cookies = new SessionCookies(settings.publicUrl ?? null)
+  const identify = authenticate(app, posthorn, settings.readToken ?? null, cookies)
   refuseUnsupported(app)
   readBodies(app)
   loadCompiler(app)
   registerIdempotency(app, posthorn.context)
+  const changes = recordChanges(app, posthorn)
   const context: Context = {
     posthorn,
     requestLog,
@@ -104,7 +114,11 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
       const { run } = request
       return posthorn.tenant(requireCaller(request).orgId, run === null ? {} : { ids: run.ids })
     },
-    isStillValid: ({ headers }) => isStillValid(identify, headers.authorization),
+    isStillValid: ({ headers }) => isStillValid(identify, headers),
+    identify,
+    cookies,
+    changes,
+    settings: settings.inForce ?? [],
   }
   const routes = settings.routes ?? ROUTES
   const { logger } = settings
@@ -126,6 +140,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     },
     { prefix: PREFIX },
   )
+  const sendDashboard = pageRoutes(app, { frameAncestors: settings["portal.frameAncestors"] ?? [] })
   docsRoutes(app, async () => (await import("./openapi.ts")).describeApi(routes, context))
   return app
 }

@@ -22,7 +22,7 @@ test("every command, every action and every flag has its place", () => {
   expect(offered("help", "ap")).toEqual(["apps"])
   expect(offered("dead", "")).toEqual(["list", "groups", "count", "retry", "discard"])
   expect(offered("dead", "re")).toEqual(["retry"])
-  expect(offered("serve", "--po")).toEqual(["--port", "--poll-interval-ms"])
+  expect(offered("serve", "--po")).toEqual(["--port", "--poll-interval-ms", "--portal-frame-ancestors"])
   expect(offered("send", "acme", "--c")).toEqual(["--content-type", "--channel", "--create-app", "--config"])
   expect(offered("completion", "")).toEqual([...SHELLS])
 })

@@ -1,7 +1,7 @@
 /** `posthorn config`: the effective settings and their sources. */
 
-import { NAMES, settingOf } from "../config/table.ts"
-import { type Config, libraryOptions } from "../config.ts"
+import { NAMES } from "../config/table.ts"
+import { libraryOptions, settingsInForce } from "../config.ts"
 import { column } from "../core/text.ts"
 import { parseOptions } from "../options.ts"
 import type { Flags } from "./parse-flags.ts"
@@ -34,7 +34,9 @@ export async function run(flags: Flags): Promise<number> {
   } catch (error) {
     throw refused(error, config)
   }
-  const rows = NAMES.map((name) => rowOf(name, config))
+  const rows = settingsInForce(config).map(
+    ({ name, value }): Row => ({ name, value, source: config.sources[name] ?? "default" }),
+  )
   if (flags.json) {
     const settings = Object.fromEntries(rows.map(({ name, value, source }) => [name, { value, source }]))
     console.log(JSON.stringify(settings, null, 2))
@@ -45,15 +47,6 @@ export async function run(flags: Flags): Promise<number> {
   for (const { name, value, source } of rows)
     console.log(`${column(name, widths.name)}  ${(value ?? "–").padEnd(widths.value)}  ${source}`)
   return 0
-}
-
-function rowOf(name: (typeof NAMES)[number], { values, sources }: Config): Row {
-  const value = values[name]
-  return {
-    name,
-    value: value === null ? null : settingOf(name).kind.show(value),
-    source: sources[name] ?? "default",
-  }
 }
 
 function widest(rows: readonly Row[], field: "name" | "value"): number {

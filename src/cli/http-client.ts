@@ -1,6 +1,7 @@
 /** A server's API over HTTP. */
 
 import { networkProblem } from "../agent/network-error.ts"
+import { parseExactly } from "../core/exact-json.ts"
 import { printable } from "../core/text.ts"
 import type { ApiResponse, Call, Client, StreamResponse } from "./client.ts"
 import { queryText } from "./client.ts"
@@ -81,7 +82,7 @@ export class HttpClient implements Client {
   #read({ status, headers }: Response, text: string): unknown {
     if (text === "" && status < 300) return null
     try {
-      if (headers.get("content-type")?.startsWith("application/json")) return JSON.parse(text)
+      if (headers.get("content-type")?.startsWith("application/json")) return parseExactly(text)
     } catch {
       // Reported below.
     }

@@ -9,8 +9,9 @@ import { callerFromClaims, unauthenticated } from "../api/caller.ts"
 import type { Api } from "../api/context.ts"
 import { createServer } from "../api/server.ts"
 import type { Settings } from "../config/table.ts"
-import { type Config, libraryOptions } from "../config.ts"
+import { type Config, libraryOptions, settingsInForce } from "../config.ts"
 import { PosthornError } from "../core/errors.ts"
+import { parseExactly } from "../core/exact-json.ts"
 import { withoutPassword } from "../core/location.ts"
 import { DEFAULT_ORG } from "../core/org.ts"
 import { TaskRunner } from "../engine/tasks.ts"
@@ -43,9 +44,10 @@ export async function openLocalClient(flags: ConnectionFlags, absentStore: Absen
     // Where a server on this machine would be.
     publicUrl: config.values.publicUrl ?? `http://localhost:${config.values.port}`,
     logger,
+    inForce: settingsInForce(config),
     readToken: async (given) => {
       if (given !== token) throw unauthenticated("Invalid token")
-      return callerFromClaims({ sub: DEFAULT_ORG })
+      return { ...callerFromClaims({ sub: DEFAULT_ORG }), via: "local", name: "command line" }
     },
   })
   return new LocalClient(posthorn, app, token, logger)
@@ -96,7 +98,7 @@ class LocalClient implements Client {
       },
       ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
     })
-    return { status: response.statusCode, body: response.body === "" ? null : JSON.parse(response.body) }
+    return { status: response.statusCode, body: response.body === "" ? null : parseExactly(response.body) }
   }
 
   async stream(path: string, { query, headers = {} }: Call, signal: AbortSignal): Promise<StreamResponse> {

@@ -44,6 +44,10 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
   },
   migrate: { summary: "moves a store from an SQLite file to PostgreSQL", load: () => import("./migrate.ts") },
   config: { summary: "every setting in force, and where it came from", load: () => import("./config.ts") },
+  dashboard: {
+    summary: "a link that signs in to the dashboard",
+    load: () => import("./commands/dashboard.ts"),
+  },
   send: { summary: "a message to the endpoints of an application", load: () => import("./commands/send.ts") },
   apps: { summary: "applications", load: () => import("./commands/apps.ts") },
   endpoints: { summary: "where webhooks go", load: () => import("./commands/endpoints.ts") },
@@ -87,6 +91,7 @@ export const COMMANDS: { readonly [name: string]: CommandEntry } = {
   keys: { summary: "API keys", load: () => import("./commands/keys.ts") },
   tasks: { summary: "background tasks", load: () => import("./commands/tasks.ts") },
   stats: { summary: "how many deliveries are in each state", load: () => import("./commands/stats.ts") },
+  changes: { summary: "who changed what, and when", load: () => import("./commands/changes.ts") },
   cost: { summary: "what retries cost, and what fewer would", load: () => import("./commands/cost.ts") },
   health: { summary: "whether messages would be accepted now", load: () => import("./commands/health.ts") },
   completion: { summary: "completion scripts for shells", load: () => import("./commands/completion.ts") },

@@ -3,11 +3,12 @@
 import type { Api } from "../api/context.ts"
 import { tokenReader } from "../api/jwt.ts"
 import { NAMES } from "../config/table.ts"
-import { type Config, libraryOptions } from "../config.ts"
+import { type Config, libraryOptions, settingsInForce } from "../config.ts"
 import { systemClock } from "../core/clock.ts"
 import { withoutPassword } from "../core/location.ts"
 import { createLogger, type Logger } from "../observe/log.ts"
 import { openPosthorn, type Posthorn } from "../posthorn.ts"
+import { OPERATOR } from "../resources/sessions.ts"
 import { adoptKey, makeFirstKey } from "./first-key.ts"
 import { listenForScrapes } from "./metrics-listener.ts"
 import type { Flags } from "./parse-flags.ts"
@@ -20,7 +21,7 @@ export const options = { ...flagOptions(NAMES), force: FORCE }
 
 export const help = `posthorn serve [flags]
 
-The HTTP API under /api/v1 and its reference at /docs. Clients for Svix work with it: give them its address
+The dashboard at /, the HTTP API under /api/v1 and its reference at /docs. Clients for Svix work with it: give them its address
 and a key. Metrics for Prometheus are at /metrics, and /healthz beside it, on an address of their own.
 At the first start an admin key is made and printed, this once; POSTHORN_API_KEY gives one instead
 (any text of 24 characters and more; one that is replaced there stays valid until it is revoked).
@@ -41,13 +42,26 @@ export async function run(flags: Flags): Promise<number> {
   const stopped = whenStopped()
   const logger = createLogger(logLevel)
   const traces = await openTraces(logger)
-  const { app, metrics } = await start(config, logger, flags.force === true, traces !== null)
+  const { app, posthorn, metrics, isFirstStart } = await start(
+    config,
+    logger,
+    flags.force === true,
+    traces !== null,
+  )
   const address = addressOf(app, config)
   const told = createLogger(logLevel === "silent" ? "silent" : "info")
   const store = withoutPassword(config.values.store)
   told.info({ address, store }, `server ${process.pid} listens on ${address}, with ${store}`)
   if (metrics !== null) told.info(`metrics are at ${metrics.url}/metrics`)
-  if (process.stdout.isTTY) console.log(`Posthorn listens on ${address}; its reference is at ${address}/docs`)
+  // A log that is kept gets no link, except at the first start, whose log has the first key.
+  if (isFirstStart || process.stdout.isTTY || isNpmStart()) {
+    const code = await posthorn.sessions.createCode(OPERATOR)
+    console.log(`Posthorn listens on ${address}; its reference is at ${address}/docs
+The dashboard, for one browser within an hour (posthorn dashboard prints another link):
+
+  ${address}/#code=${code}
+`)
+  }
   const signal = await stopped
   told.info(`server ${process.pid} got ${signal}: finishes the requests in flight`)
   metrics?.stopping()
@@ -60,6 +74,8 @@ export async function run(flags: Flags): Promise<number> {
 
 interface Started {
   readonly app: Api
+  readonly posthorn: Posthorn
+  readonly isFirstStart: boolean
   readonly metrics: ScrapeServer | null
 }
 
@@ -88,12 +104,12 @@ async function start(config: Config, logger: Logger, openMoved: boolean, tracing
     const { createServer } = await loading
     metrics = await listenForScrapes(posthorn, config, logger)
     if (values.apiKey !== null) await adoptKey(posthorn.keys, values.apiKey)
-    app = createServer(posthorn, { ...values, logger, readToken })
+    app = createServer(posthorn, { ...values, logger, readToken, inForce: settingsInForce(config) })
     await app.listen({ port: values.port, host: values.host })
     // Last: a key that is created and not shown would lock out the operator.
     const key = values.apiKey === null ? await makeFirstKey(posthorn.keys) : null
     if (key !== null) console.log(welcome(key, addressOf(app, config), values["egress.allow"] !== null))
-    return { app, metrics }
+    return { app, posthorn, metrics, isFirstStart: key !== null }
   } catch (error) {
     await metrics?.close()
     await (app ?? posthorn)?.close()
@@ -110,11 +126,15 @@ function addressOf(app: Api, { values }: Config): string {
   return `http://${anywhere ? "localhost" : host}:${port}`
 }
 
+function isNpmStart(): boolean {
+  return process.env.npm_lifecycle_event === "start"
+}
+
 function welcome(key: string, address: string, isOpened: boolean): string {
   const api = `${address}/api/v1`
   const post = (path: string, body: object) =>
     `  curl -X POST ${api}${path} -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`
-  const started = process.env.npm_lifecycle_event === "start" ? "npm start" : "posthorn serve"
+  const started = isNpmStart() ? "npm start" : "posthorn serve"
   const local = `
 Webhooks go to public addresses only. For a receiver on this machine, start the server with
 

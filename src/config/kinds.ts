@@ -170,6 +170,18 @@ export const words: Kind<readonly string[]> = {
   show: (value) => value.join(", "),
 }
 
+/** Of web pages, as `https://HOST` or `https://HOST:PORT`. They become a part of a header. */
+export const origins: Kind<readonly string[]> = {
+  parse: (given) => origins.read(words.parse(given)),
+  read(value) {
+    for (const one of words.read(value))
+      if (!URL.canParse(one) || !/^https?:$/.test(new URL(one).protocol) || new URL(one).origin !== one)
+        throw new InvalidValue(`must be origins such as https://app.example.com, not ${quoted(one)}`)
+    return value as readonly string[]
+  },
+  show: words.show,
+}
+
 export const ports: Kind<"default" | "any" | readonly number[]> = {
   parse: (given) => (given === "default" || given === "any" ? given : words.parse(given).map(Number)),
   read(value) {

@@ -1,4 +1,5 @@
 /** Time: a steady clock for delays and the wall clock for dates. docs/decisions/0007-steady-clock.md says why. */
+import { performance } from "node:perf_hooks"
 
 export interface Timer {
   cancel(): void

@@ -11,6 +11,7 @@ export const ID_PREFIXES = [
   "alert",
   "silence",
   "src",
+  "chg",
 ] as const
 export type IdPrefix = (typeof ID_PREFIXES)[number]
 
@@ -72,6 +73,11 @@ export function createIds(randomBytes: RandomBytes): Ids {
 
 export function isId(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-Za-z]{27}$/.test(text.slice(prefix.length + 1))
+}
+
+/** Not after any id of this time or a later one. */
+export function firstIdAt(prefix: IdPrefix, ms: number): string {
+  return `${prefix}_${headOf(ms)}`
 }
 
 /** The first digits of all ids of this time, which is in the first five bytes: seconds, and steps of 4 ms. */

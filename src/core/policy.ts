@@ -106,6 +106,11 @@ export function readPolicy(stored: string): Policy {
   return { ...UNPROTECTED, ...JSON.parse(stored) }
 }
 
+/** Whole milliseconds: agents refuse fractions, and 16.1 * 1000 is one. */
+export function timeoutMsOf({ timeout }: Pick<Policy, "timeout">): number {
+  return Math.max(1, Math.round(timeout * 1000))
+}
+
 export type RetentionInput = "never" | { after: number; from?: RetentionFrom }
 
 /** A policy as users write it, with times in seconds. Some fields have a second name, in snake case. */

@@ -1,7 +1,9 @@
 /** One attempt: from a claimed delivery to its settlement. */
 import { type AttemptKind, attemptKindOf } from "../core/attempt-kind.ts"
+import { writeTiming } from "../core/attempt-timing.ts"
 import { describe } from "../core/errors.ts"
 import type { Outcome } from "../core/outcome.ts"
+import { timeoutMsOf } from "../core/policy.ts"
 import { isOverdue, MOST_STALLS, settle } from "../core/settle.ts"
 import { cleanTraceparent } from "../core/traceparent.ts"
 import type { AttemptSpan } from "../observe/tracing.ts"
@@ -54,7 +56,7 @@ export async function attempt(
     if (unsent !== null) return tried(unsent, null)
     const { oauth, endpoint, policy } = target!
     span = context.tracing.attemptStarted({ delivery, endpoint, kind })
-    let timeoutMs = policy.timeout * 1000
+    let timeoutMs = timeoutMsOf(policy)
     let token: string | null = null
     if (oauth !== null) {
       const answer = await context.tokens.get(endpoint.id, endpoint.version, oauth, timeoutMs)
@@ -182,5 +184,6 @@ function toRecord(
     error,
     startedAt,
     durationMs: now - startedAt,
+    timing: result.timing === undefined ? null : writeTiming(result.timing),
   }
 }

@@ -101,7 +101,8 @@ export class Target {
         signature,
         authorization: token === null ? null : `Bearer ${token}`,
         traceparent,
-        passedOn: inbound === null ? NO_HEADERS : this.#passedOn(inbound),
+        passedOn:
+          inbound === null ? NO_HEADERS : passedOn(readInbound(inbound), Object.keys(this.#fixedHeaders)),
         delivery,
       },
       body: payload,
@@ -109,11 +110,6 @@ export class Target {
       connectTimeoutMs: Math.min(this.policy.connectTimeout, this.policy.timeout) * 1000,
       tls: this.#tls,
     }
-  }
-
-  #passedOn(inbound: string): readonly HeaderPair[] {
-    const names = Object.keys(this.#fixedHeaders).map((name) => name.toLowerCase())
-    return passedOn(readInbound(inbound), new Set(names))
   }
 }
 

@@ -5,6 +5,7 @@
 import type { Timer } from "../core/clock.ts"
 import type { Logger } from "../observe/log.ts"
 import type { HealthContext } from "../resources/endpoint-health.ts"
+import type { RollupSum } from "../store/store.ts"
 import { readSums } from "./deaths.ts"
 import { type History, toSample, withSample } from "./history.ts"
 import { type Found, MonitorLease } from "./lease.ts"
@@ -21,8 +22,8 @@ const LEASE_MARGIN_MS = 20_000
 const STOP_MS = 2000
 
 export interface MonitorListener {
-  /** On the leader. The next snapshot waits for the result. */
-  snapshot(snapshot: Snapshot, history: History): void | Promise<void>
+  /** On the leader. The next snapshot waits for the result. `sums`: the attempts of this hour and the one before, by hour and number. */
+  snapshot(snapshot: Snapshot, history: History, sums: readonly RollupSum[]): void | Promise<void>
   /** On the leader, instead of `snapshot`: the store gave the lease, but could not be surveyed, for one reason or another. */
   surveyFailed(error: Error): void | Promise<void>
   /** The lease could not be read or written. `isLeader`: this process was the leader before. */
@@ -150,7 +151,7 @@ export class Monitor {
     const [snapshot, sums] = survey
     const history = withSample(found.history, toSample(snapshot.at, sums))
     if ((await this.#hold(found, history)) !== null)
-      await this.#tell((listener) => listener.snapshot(snapshot, history))
+      await this.#tell((listener) => listener.snapshot(snapshot, history, sums))
   }
 
   #survey() {

@@ -33,6 +33,8 @@ export interface TroubledEndpoint {
 }
 
 const MOST_TROUBLED = 1000
+/** Of the first of the troubled endpoints, the snapshot has the number of waiting deliveries. */
+export const MOST_COUNTED = 50
 const CHUNK = 250
 const BY_URGENCY: readonly HealthState[] = [
   "open",
@@ -49,13 +51,14 @@ export async function takeSnapshot(context: HealthContext): Promise<Snapshot> {
   const at = clock.now()
   const agents = await readAllAgents(context)
   const connected = [...agents].map(([id, { isConnected, since }]) => [id, isConnected ? since : null])
-  const { endpoints: total, ...survey } = await store.survey(at, Object.fromEntries(connected))
   const counts = Object.fromEntries(HEALTH_STATES.map((state) => [state, 0])) as Record<HealthState, number>
   let troubled: TroubledEndpoint[] = []
   for await (const chunk of troubledEndpoints(context, onlyAbsent(agents), at)) {
     for (const { health } of chunk) counts[health]++
     troubled = mostUrgent([...troubled, ...chunk])
   }
+  const counted = troubled.slice(0, MOST_COUNTED).map(({ endpointId }) => endpointId)
+  const { endpoints: total, ...survey } = await store.survey(at, Object.fromEntries(connected), counted)
   const others = Object.values(counts).reduce((sum, count) => sum + count)
   const endpoints = { ...counts, healthy: Math.max(0, total - others) }
   return { at, ...survey, endpoints, troubled }

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto"
 import type { EventBus } from "./event-bus.ts"
 import { formatEventId, parseEventId } from "./event-id.ts"
 import type { EventSubscriber, InternalEvent } from "./event-stream.ts"
-import type { Note, ProcessChannel, RelayedEvent, RelayMark } from "./process-channel.ts"
+import type { AcceptedCount, Note, ProcessChannel, RelayedEvent, RelayMark } from "./process-channel.ts"
 import { type GapEvent, type PublicEvent, toPublicEvents } from "./public-events.ts"
 import { RelayPositions } from "./relay-positions.ts"
 
@@ -17,6 +17,8 @@ const BELIEVED_MS = 20_000
 const BELIEVED_AT_FIRST_MS = 2000
 /** Many processes may listen: the answers to all of them are one note. */
 const POSITION_EVERY_MS = 1000
+/** Applications in one note, whose size is limited. */
+const MOST_COUNTS = 50
 
 export class EventRelay implements EventSubscriber {
   readonly #bus: EventBus
@@ -27,6 +29,7 @@ export class EventRelay implements EventSubscriber {
   #epoch = 0
   #number = 0
   #isPassingOn = false
+  #acceptedNotes = 0
   #heardAt = performance.now()
   #positionedAt = Number.NEGATIVE_INFINITY
   #saying: NodeJS.Timeout | null = null
@@ -41,8 +44,13 @@ export class EventRelay implements EventSubscriber {
   }
 
   handle(event: InternalEvent): void {
-    if (performance.now() - this.#heardAt >= BELIEVED_MS) this.#isPassingOn = false
+    if (!this.hasOtherListeners) this.#isPassingOn = false
     else this.#passOn(toPublicEvents(event))
+  }
+
+  /** Whether another process listens, as far as is known. */
+  get hasOtherListeners(): boolean {
+    return performance.now() - this.#heardAt < BELIEVED_MS
   }
 
   /** Called when the channel is open. */
@@ -64,6 +72,17 @@ export class EventRelay implements EventSubscriber {
       case "events":
         for (const event of note.events) this.#receive(event)
     }
+  }
+
+  /** These notes are not numbered as events are: a lost one is not noticed. */
+  passOnAccepted(counts: readonly AcceptedCount[]): void {
+    if (!this.hasOtherListeners) return
+    for (let from = 0; from < counts.length; from += MOST_COUNTS)
+      this.#channel.post({
+        kind: "accepted",
+        number: ++this.#acceptedNotes,
+        counts: counts.slice(from, from + MOST_COUNTS),
+      })
   }
 
   /** Before the channel closes. */

@@ -136,6 +136,13 @@ export interface AgentEvent {
   readonly at: number
 }
 
+/** The messages of one call, by whichever way they came in. They are committed, or part of the caller's transaction. */
+export interface MessagesAccepted {
+  readonly type: "messages.accepted"
+  readonly orgId: string
+  readonly messages: readonly { readonly appId: string; readonly duplicate: boolean }[]
+}
+
 export interface TaskFinished {
   readonly type: "task.finished"
   readonly task: Readonly<{ id: string; orgId: string; type: string }>
@@ -157,6 +164,7 @@ export type InternalEvent =
   | FailingEvent
   | OutageChange
   | AgentEvent
+  | MessagesAccepted
   | TaskFinished
   | WorkerEvent
 

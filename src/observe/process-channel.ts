@@ -15,6 +15,11 @@ export type Note =
   /** The sender listens to events: the others pass theirs on for some seconds. */
   | { readonly kind: "listening" }
   | { readonly kind: "events"; readonly events: readonly RelayedEvent[] }
+  /** The sender has accepted messages. Equal notes are sent once: `number` makes them different. */
+  | { readonly kind: "accepted"; readonly number: number; readonly counts: readonly AcceptedCount[] }
+
+/** Accepted messages of an application. */
+export type AcceptedCount = readonly [orgId: string, appId: string, messages: number]
 
 /** An event with its number in the process that it comes from, or a process that says which number was its latest. */
 export type RelayedEvent = (PublicEvent & { readonly relay_id?: string }) | RelayMark
@@ -64,6 +69,8 @@ export function toNote(value: unknown): Note | null {
       const events = Array.isArray(note!.events) ? note!.events.filter(isRelayed) : []
       return events.length === 0 ? null : { kind: "events", events }
     }
+    case "accepted":
+      return Array.isArray(note!.counts) && note!.counts.every(isCount) ? (value as Note) : null
     default:
       return null
   }
@@ -80,6 +87,11 @@ function isRelayed(value: unknown): value is RelayedEvent {
   if (MARKS.has(type)) return isText(id)
   const isWhole = typeof at === "number" && [error ?? undefined, lastError ?? undefined].every(isTextOrNone)
   return RELAYED_TYPES.has(type) && isWhole && isTextOrNone(id)
+}
+
+function isCount(value: unknown): boolean {
+  const [orgId, appId, messages] = Array.isArray(value) ? value : []
+  return isText(orgId) && isText(appId) && typeof messages === "number"
 }
 
 function isText(value: unknown): boolean {

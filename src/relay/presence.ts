@@ -16,6 +16,8 @@ export const LEASE_MS = 60_000
 /** How long an agent is listed that no endpoint names and that is not connected; and how long a killed process tells when it last saw its agents. */
 const KEPT_MS = 30 * 86_400_000
 const PAGE = 250
+/** An application with this many agents gets no more that no endpoint names: each is an entry of the store for 30 days. */
+export const MOST_UNNAMED = 1000
 
 export interface AgentOwner {
   readonly orgId: string
@@ -56,27 +58,31 @@ export class Presence {
     this.#own = own
   }
 
-  /** Counts a new connection, and returns its number. */
+  /** Counts a new connection, and returns its number. Null: the application has too many agents, and no endpoint names this one. */
   async connected(
     owner: AgentOwner,
     agent: string,
     version: string,
     endpointIds: AgentRecord["endpointIds"] = null,
-  ): Promise<number> {
+  ): Promise<number | null> {
     const connectedAt = this.#clock.now()
-    const { record } = await this.#change(owner, agent, async (before) => ({
-      record: {
-        name: agent,
-        epoch: (before?.record.epoch ?? 0) + 1,
-        holder: this.holder,
-        version,
-        connectedAt,
-        endpointIds,
-        disconnectedAt: null,
-      },
-      expiresAt: null,
-    }))
-    return record.epoch
+    const connected = await this.#change(owner, agent, async (before) => {
+      if (before === null && (await this.#isCrowded(owner)) && !(await this.#isNamed(owner, agent)))
+        return null
+      return {
+        record: {
+          name: agent,
+          epoch: (before?.record.epoch ?? 0) + 1,
+          holder: this.holder,
+          version,
+          connectedAt,
+          endpointIds,
+          disconnectedAt: null,
+        },
+        expiresAt: null,
+      }
+    })
+    return connected?.record.epoch ?? null
   }
 
   /** Nothing changes if a newer connection was counted since, or the application is gone. */
@@ -172,6 +178,12 @@ export class Presence {
         return [name, statusOf(record, holder, isAlive ? (holder.inFlight[name] ?? 0) : null, now)]
       }),
     )
+  }
+
+  async #isCrowded({ orgId, appId }: AgentOwner): Promise<boolean> {
+    const page = { limit: MOST_UNNAMED, order: "ascending", from: null, back: false } as const
+    const entries = await this.#store.listEntries(AGENT_KIND, orgId, page, this.#clock.now(), appId)
+    return entries.length === MOST_UNNAMED
   }
 
   async #isNamed({ appId }: AgentOwner, agent: string): Promise<boolean> {

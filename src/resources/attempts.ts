@@ -1,8 +1,9 @@
 /** Attempts: the requests of deliveries and their responses. */
+import { type AttemptTiming, readTiming } from "../core/attempt-timing.ts"
 import { notFound } from "../core/errors.ts"
-import { optionalOneOf } from "../core/input.ts"
+import { ifGiven, optionalOneOf, requireBoolean } from "../core/input.ts"
 import type { AttemptStatus, Attempt as Row } from "../store/store.ts"
-import { bySeq, type Listing, listing, type PageInput } from "./paging.ts"
+import { type BoundedInput, bySeq, type Listing, listing, MOST_SEARCHED, type PageInput } from "./paging.ts"
 import {
   CONTENT_FIELDS,
   type ContentQuery,
@@ -14,12 +15,14 @@ import {
 } from "./query.ts"
 import { date, optionalApplicationId, type ResourceContext } from "./resource-context.ts"
 
-export interface Attempt extends Omit<Row, "seq" | "startedAt"> {
+export interface Attempt extends Omit<Row, "seq" | "startedAt" | "timing"> {
   readonly startedAt: Date
+  /** How long its phases took. Null for an agent, mail, and attempts that were stored before phases were measured. */
+  readonly timing: AttemptTiming | null
 }
 
 /** `since` and `until` are compared with the start of the attempt. */
-export interface AttemptQuery extends ContentQuery, PageInput {
+export interface AttemptQuery extends ContentQuery, BoundedInput, PageInput {
   /** An application, by id or uid. */
   app?: string
   delivery?: string
@@ -38,6 +41,7 @@ const FIELDS = [
   "message",
   "status",
   "responseClass",
+  "bounded",
   ...CONTENT_FIELDS,
 ] as const
 
@@ -67,7 +71,12 @@ export class Attempts {
           statuses: someOf(asked.status, "status", STATUSES),
           responseClass: optionalOneOf(asked.responseClass, "responseClass", RESPONSE_CLASSES),
         }
-        return (page) => store.listAttempts(filter, page)
+        if (!ifGiven(asked.bounded, "bounded", requireBoolean))
+          return (page) => store.listAttempts(filter, page)
+        return async (page) => {
+          const bound = await store.boundAttempts(filter, page, MOST_SEARCHED)
+          return { rows: await store.listAttempts(bound.filter, page), end: bound.end }
+        }
       },
       show,
     })
@@ -92,5 +101,5 @@ export class Attempts {
 }
 
 function show({ seq: _seq, ...row }: Row): Attempt {
-  return { ...row, startedAt: date(row.startedAt) }
+  return { ...row, startedAt: date(row.startedAt), timing: readTiming(row.timing) }
 }

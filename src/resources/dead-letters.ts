@@ -1,6 +1,6 @@
 /** Dead letters: deliveries that were given up and not discarded. */
 import { invalid, PosthornError } from "../core/errors.ts"
-import { wholeNumber } from "../core/input.ts"
+import { optionalOneOf, wholeNumber } from "../core/input.ts"
 import type { DeliveryFilter, Endpoint, DeadGroup as GroupRow } from "../store/store.ts"
 import {
   amendIfUnchanged,
@@ -10,11 +10,16 @@ import {
   readDelivery,
 } from "./deliveries.ts"
 import { type DeliveryQuery, parseQuery, toFilter } from "./delivery-query.ts"
-import type { Listing, PageInput } from "./paging.ts"
+import { ofNewest, type SearchEnd } from "./newest.ts"
+import type { BoundedInput, Listing, PageInput } from "./paging.ts"
 import { date, type ResourceContext } from "./resource-context.ts"
 import { startNewTask, type Task } from "./tasks.ts"
 
 export type DeadQuery = Omit<DeliveryQuery, "status">
+
+export interface DeadGrouping {
+  readonly by?: "error" | "cause"
+}
 
 export interface DeadGroup extends Omit<GroupRow, "oldestAt" | "newestAt"> {
   /** Null for an endpoint that was deleted. */
@@ -33,7 +38,7 @@ export class DeadLetters {
     this.#deliveries = deliveries
   }
 
-  list(query: DeadQuery & PageInput = {}): Listing<Delivery> {
+  list(query: DeadQuery & BoundedInput & PageInput = {}): Listing<Delivery> {
     const context = this.#context
     return listDeliveries(context, query, async (asked) => deadOnly(asked, await toFilter(context, asked)))
   }
@@ -43,10 +48,35 @@ export class DeadLetters {
     return this.#context.store.countDeliveries(await this.#filter(query))
   }
 
-  /** By endpoint, reason and error, the largest group first. */
-  async groups(query: DeadQuery = {}, limit = 100): Promise<DeadGroup[]> {
+  /** As `count`, of the newest 10 000 dead letters that an index finds. */
+  async countNewest(query: DeadQuery = {}): Promise<SearchEnd & { readonly count: number }> {
     const { store } = this.#context
-    const rows = await store.groupDead(await this.#filter(query), wholeNumber(limit, "limit", 1, 1000))
+    const filter = await this.#filter(query)
+    const { found, searchedTo } = await ofNewest(store, filter, (bound) => store.countDeliveries(bound))
+    return { count: found, searchedTo }
+  }
+
+  /** By endpoint, reason and error, the largest group first; with `by: "cause"` by what the errors begin with, up to a colon. */
+  async groups(query: DeadQuery = {}, limit = 100, options: DeadGrouping = {}): Promise<DeadGroup[]> {
+    const { most, by } = parseGrouping(limit, options)
+    return this.#named(await this.#context.store.groupDead(await this.#filter(query), most, by))
+  }
+
+  /** As `groups`, of the newest 10 000 dead letters that an index finds. */
+  async groupsOfNewest(
+    query: DeadQuery = {},
+    limit = 100,
+    options: DeadGrouping = {},
+  ): Promise<SearchEnd & { readonly groups: readonly DeadGroup[] }> {
+    const { store } = this.#context
+    const { most, by } = parseGrouping(limit, options)
+    const filter = await this.#filter(query)
+    const { found, searchedTo } = await ofNewest(store, filter, (bound) => store.groupDead(bound, most, by))
+    return { groups: await this.#named(found), searchedTo }
+  }
+
+  async #named(rows: readonly GroupRow[]): Promise<DeadGroup[]> {
+    const { store } = this.#context
     const names = new Map<string, Endpoint | null>()
     for (const { appId, endpointId } of rows)
       if (!names.has(endpointId)) names.set(endpointId, await store.getEndpoint(appId, endpointId))
@@ -83,6 +113,13 @@ export class DeadLetters {
 
   async #filter(query: DeadQuery): Promise<DeliveryFilter> {
     return deadOnly(query, await parseQuery(this.#context, query))
+  }
+}
+
+function parseGrouping(limit: number, { by }: DeadGrouping) {
+  return {
+    most: wholeNumber(limit, "limit", 1, 1000),
+    by: optionalOneOf(by, "by", ["error", "cause"]),
   }
 }
 

@@ -1,16 +1,24 @@
 /** Deliveries, and the changes that an operator makes to one of them. */
 import { type Clock, momentOf, steadyDueOf } from "../core/clock.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
-import { refuseUnknown, requireDelayMs, requireObject, requireTime } from "../core/input.ts"
+import {
+  ifGiven,
+  refuseUnknown,
+  requireBoolean,
+  requireDelayMs,
+  requireObject,
+  requireTime,
+} from "../core/input.ts"
 import { cancel, isLive, reschedule, revive } from "../core/operate.ts"
 import { ageEndsAt, type Change } from "../core/settle.ts"
 import type { Wait, WaitReason } from "../core/wait.ts"
 import { amended } from "../observe/event-stream.ts"
 import type { DeliveryFilter, Delivery as Row } from "../store/store.ts"
 import { DELIVERY_FIELDS, type DeliveryQuery, parseQuery, toFilter } from "./delivery-query.ts"
-import { bySeq, type Listing, listing, type PageInput } from "./paging.ts"
+import type { SearchEnd } from "./newest.ts"
+import { type BoundedInput, bySeq, type Listing, listing, MOST_SEARCHED, type PageInput } from "./paging.ts"
 import { date, policyFor, type ResourceContext, requireFound } from "./resource-context.ts"
-import { countWaiting, sendNow, type WaitingQuery } from "./send-now.ts"
+import { countNewestWaiting, countWaiting, sendNow, type WaitingQuery } from "./send-now.ts"
 import type { Task } from "./tasks.ts"
 import { withWaits } from "./wait-reasons.ts"
 
@@ -51,7 +59,7 @@ export class Deliveries {
   }
 
   /** Newest first. */
-  list(query: DeliveryQuery & PageInput = {}): Listing<Delivery> {
+  list(query: DeliveryQuery & BoundedInput & PageInput = {}): Listing<Delivery> {
     return listDeliveries(this.#context, query, (asked) => toFilter(this.#context, asked))
   }
 
@@ -101,6 +109,11 @@ export class Deliveries {
   /** The number of deliveries that `sendNow` would take. */
   countWaiting(query: WaitingQuery = {}): Promise<number> {
     return countWaiting(this.#context, query)
+  }
+
+  /** As `countWaiting`, of the newest 10 000 deliveries that an index finds. All waiting deliveries are counted if they are fewer. */
+  countNewestWaiting(query: WaitingQuery = {}): Promise<SearchEnd & { readonly count: number }> {
+    return countNewestWaiting(this.#context, query)
   }
 
   /**
@@ -162,17 +175,26 @@ function dueAtOf(input: RescheduleInput, clock: Clock): number {
   return clock.now() + requireDelayMs(delaySeconds, "delaySeconds")
 }
 
-export function listDeliveries<Q extends PageInput>(
+export function listDeliveries<Q extends PageInput & BoundedInput>(
   context: ResourceContext,
   query: Q,
   filterOf: (query: Q) => Promise<DeliveryFilter>,
 ): Listing<Delivery> {
   return listing(query, {
-    fields: DELIVERY_FIELDS,
+    fields: [...DELIVERY_FIELDS, "bounded"],
     by: bySeq,
     read: async (asked) => {
       const filter = await filterOf(asked)
-      return async (page) => withWaits(context, await context.store.listDeliveries(filter, page))
+      const { store } = context
+      if (!ifGiven(asked.bounded, "bounded", requireBoolean))
+        return async (page) => withWaits(context, await store.listDeliveries(filter, page))
+      return async (page) => {
+        const bound = await store.boundDeliveries(filter, page, MOST_SEARCHED)
+        return {
+          rows: await withWaits(context, await store.listDeliveries(bound.filter, page)),
+          end: bound.end,
+        }
+      }
     },
     show,
   })

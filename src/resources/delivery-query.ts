@@ -34,6 +34,8 @@ export interface DeliveryQuery extends ContentQuery {
   deadReason?: DeadReason
   /** Of the dead: true for `cancelled` and `expunged` ones, false for all others. */
   calledOff?: boolean
+  /** What the last error begins with, up to a colon: `HTTP 500`, `timeout`; `none` for deliveries without an error. */
+  cause?: string
   /** The class of the last response's status: 100 to 500, or 0 for no response. */
   responseClass?: ResponseClass
 }
@@ -46,6 +48,7 @@ export const DELIVERY_FIELDS = [
   "live",
   "deadReason",
   "calledOff",
+  "cause",
   "responseClass",
   ...CONTENT_FIELDS,
 ] as const
@@ -56,17 +59,17 @@ export async function parseQuery(context: ResourceContext, query: DeliveryQuery)
   return toFilter(context, query)
 }
 
-/** The caller has refused unknown fields. */
-export async function toFilter(context: ResourceContext, query: DeliveryQuery): Promise<DeliveryFilter> {
-  for (const field of ["app", "endpoint", "message"] as const) optionalText(query[field], field)
-  const { app, endpoint, message } = query
+/** Of a tenant, of one of its applications, or of one endpoint. */
+export async function endpointFilter(
+  context: ResourceContext,
+  { app, endpoint }: { readonly app?: string | undefined; readonly endpoint?: string | undefined },
+): Promise<Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">> {
+  optionalText(app, "app")
+  optionalText(endpoint, "endpoint")
   if (app === undefined && endpoint !== undefined && !isId("ep", endpoint))
     throw invalid("endpoint", "must be an endpoint's id: a uid names one only together with its app")
-  if (app === undefined && message !== undefined && !isId("msg", message))
-    throw invalid("message", "must be a message's id: an event id names one only together with its app")
   const appId = await optionalApplicationId(context, app)
   return {
-    ...parseContent(query),
     // An application belongs to its tenant already.
     orgId: app === undefined ? context.orgId : undefined,
     appId,
@@ -74,12 +77,28 @@ export async function toFilter(context: ResourceContext, query: DeliveryQuery): 
       app === undefined || endpoint === undefined
         ? endpoint
         : (await requireEndpoint(context, app, endpoint)).id,
+  }
+}
+
+/** The caller has refused unknown fields. */
+export async function toFilter(context: ResourceContext, query: DeliveryQuery): Promise<DeliveryFilter> {
+  const { app, message } = query
+  optionalText(message, "message")
+  optionalText(query.cause, "cause")
+  const filter = await endpointFilter(context, query)
+  const { appId } = filter
+  if (app === undefined && message !== undefined && !isId("msg", message))
+    throw invalid("message", "must be a message's id: an event id names one only together with its app")
+  return {
+    ...parseContent(query),
+    ...filter,
     messageId:
       appId === undefined || message === undefined ? message : await messageIdOf(context, appId, message),
     status: optionalOneOf(query.status, "status", DELIVERY_STATUSES),
     live: ifGiven(query.live, "live", requireBoolean),
     calledOff: ifGiven(query.calledOff, "calledOff", requireBoolean),
     deadReason: optionalOneOf(query.deadReason, "deadReason", DEAD_REASONS),
+    cause: query.cause === "none" ? "" : query.cause,
     responseClass: optionalOneOf(query.responseClass, "responseClass", RESPONSE_CLASSES),
   }
 }

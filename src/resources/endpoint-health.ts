@@ -183,7 +183,7 @@ export async function healthOfMany(
 }
 
 /** An operator's SQL may have stored any number: one endpoint must not break the list of all. */
-function validDate(ms: number | null): Date | null {
+export function validDate(ms: number | null): Date | null {
   const date = new Date(ms ?? Number.NaN)
   return Number.isNaN(date.getTime()) ? null : date
 }

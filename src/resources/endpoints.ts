@@ -3,6 +3,7 @@
 import { agentNameOf } from "../core/agent-url.ts"
 import type { ClientTls } from "../core/auth.ts"
 import { reset as resetBreaker, tripped } from "../core/breaker.ts"
+import { spentNow } from "../core/budget.ts"
 import { invalid, PosthornError } from "../core/errors.ts"
 import { MOST_HEADERS, refuseUnknown, requireHeaders, requireObject, wholeNumber } from "../core/input.ts"
 import { wants } from "../core/match.ts"
@@ -33,6 +34,8 @@ import {
 } from "./enabling.ts"
 import { type EndpointHealth, type HealthQuery, healthOfMany, listHealth } from "./endpoint-health.ts"
 import { type EndpointInput, parseEndpoint, vetUrls } from "./endpoint-input.ts"
+import { type EndpointSeries, readSeries } from "./endpoint-series.ts"
+import { ofNewest, type SearchEnd } from "./newest.ts"
 import { readAndSave } from "./optimistic.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
 import { parseSpan, type SpanQuery } from "./query.ts"
@@ -48,6 +51,7 @@ import { newTask } from "./tasks.ts"
 export type { EnableInput, EnablePreview, EnableTasks } from "./enabling.ts"
 export type { EndpointHealth, HealthQuery } from "./endpoint-health.ts"
 export type { EndpointInput } from "./endpoint-input.ts"
+export type { EndpointSeries, SeriesHour } from "./endpoint-series.ts"
 
 export interface Endpoint
   extends Omit<
@@ -74,6 +78,8 @@ export interface Endpoint
   /** The end of a Retry-After that holds the endpoint. */
   readonly holdUntil: Date | null
   readonly breaker: BreakerStatus
+  /** Null: the policy has none. */
+  readonly budget: BudgetStatus | null
   readonly disabledAt: Date | null
   readonly pausedAt: Date | null
   readonly createdAt: Date
@@ -90,6 +96,15 @@ export interface BreakerStatus {
   readonly state: "closed" | "open" | "half_open" | "ramping"
   /** When an open breaker lets the next request start. */
   readonly until: Date | null
+}
+
+/** The retry budget. */
+export interface BudgetStatus {
+  readonly tokens: number
+  /** How many are left. */
+  readonly left: number
+  /** When the next retry may start; null: retries do not wait for it. */
+  readonly retriesAt: Date | null
 }
 
 const SECRET_BYTES = 32
@@ -386,11 +401,31 @@ export class Endpoints {
     return this.#context.store.countByStatus({ endpointId: id, ...received })
   }
 
+  /** As `stats`, of the newest 10 000 deliveries. */
+  async statsOfNewest(
+    app: string,
+    endpoint: string,
+    span: SpanQuery = {},
+  ): Promise<StatusCounts & SearchEnd> {
+    const { store } = this.#context
+    const received = parseSpan(span)
+    const { id } = await requireEndpoint(this.#context, app, endpoint)
+    const filter = { endpointId: id, ...received }
+    const { found, searchedTo } = await ofNewest(store, filter, (bound) => store.countByStatus(bound))
+    return { ...found, searchedTo }
+  }
+
   /** Counts attempts that began in the span, by outcome; without a span, all that are stored. */
   async attemptStats(app: string, endpoint: string, span: SpanQuery = {}): Promise<AttemptCounts> {
     const began = parseSpan(span)
     const { id } = await requireEndpoint(this.#context, app, endpoint)
     return this.#context.store.countAttempts({ endpointId: id, ...began })
+  }
+
+  /** Its attempts by the hour, the last 24 hours by default, and the status codes of the newest ones. */
+  async series(app: string, endpoint: string, span: SpanQuery = {}): Promise<EndpointSeries> {
+    const { id } = await requireEndpoint(this.#context, app, endpoint)
+    return readSeries(this.#context, id, span)
   }
 
   #changeSecrets(row: Row, secrets: StoredSecrets, patch: EndpointPatch = {}): Promise<Endpoint> {
@@ -476,6 +511,7 @@ export class Endpoints {
       disabledAt: date(row.disabledAt),
       pausedAt: date(row.pausedAt),
       breaker: breakerStatus(row.protection, policy, this.#context.clock.now()),
+      budget: budgetStatus(row.protection, policy, this.#context.clock.now()),
       createdAt: date(row.createdAt),
       updatedAt: date(row.updatedAt),
     }
@@ -488,4 +524,14 @@ function breakerStatus({ phase, until }: Row["protection"], { breaker }: Policy,
   if (isOpen) return { state: "open", until: date(until) }
   if (breaker === false || breaker.report) return { state: "closed", until: null }
   return { state: phase === "open" ? "half_open" : phase, until: null }
+}
+
+function budgetStatus(protection: Row["protection"], { budget }: Policy, now: number): BudgetStatus | null {
+  if (budget === false) return null
+  const { retriesAt } = protection
+  return {
+    tokens: budget.tokens,
+    left: Math.floor(budget.tokens - spentNow(protection, budget, now)),
+    retriesAt: date(retriesAt !== null && retriesAt > now ? retriesAt : null),
+  }
 }

@@ -1,6 +1,6 @@
 /** An API key as it is stored, and its public fields. */
 import type { KeyScope } from "../core/key-scope.ts"
-import type { Entry } from "../store/store.ts"
+import type { Entry, Store } from "../store/store.ts"
 import { date } from "./resource-context.ts"
 
 /** Svix's names for the rights of a portal's key. */
@@ -64,6 +64,21 @@ export function changed(entry: Omit<Entry, "body" | "expiresAt">, record: KeyRec
     updatedAt: now,
     expiresAt: endsAt === Number.POSITIVE_INFINITY ? null : endsAt + KEPT_MS,
   }
+}
+
+/** Whether the key that gave these rights has ended, or their application is deleted. */
+export async function isWithdrawn(
+  store: Pick<Store, "getEntry" | "getApplication">,
+  orgId: string,
+  { appId, keyId }: { readonly appId: string | null; readonly keyId: string | null },
+  now: number,
+): Promise<boolean> {
+  if (appId !== null && (await store.getApplication(orgId, appId)) === null) return true
+  if (keyId === null) return false
+  const entry = await store.getEntry(KEY_KIND, orgId, keyId, now)
+  if (entry === null) return true
+  const { revokedAt, expiresAt } = recordOf(entry)
+  return (revokedAt !== null && revokedAt <= now) || (expiresAt !== null && expiresAt <= now)
 }
 
 export function showKey(entry: Entry): Key {

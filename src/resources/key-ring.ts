@@ -1,15 +1,20 @@
-/** Verifies tokens of all tenants. Keys are cached for two seconds; a revocation in this process takes effect at once. */
+/** Verifies the tokens of keys and sessions, of all tenants. They are cached for two seconds; a revocation in this process takes effect at once. */
 import { BoundedCache } from "../core/bounded-cache.ts"
 import type { Clock } from "../core/clock.ts"
-import type { Entry, Store } from "../store/store.ts"
-import { changed, KEY_KIND, type KeyRecord, recordOf } from "./key-record.ts"
-import { hasDigest, readToken, Secret, type Token } from "./key-token.ts"
+import type { Store } from "../store/store.ts"
+import { changed, isWithdrawn, KEY_KIND, type KeyRecord, recordOf } from "./key-record.ts"
+import { hasDigest, readToken, Secret, type Token, type TokenKind } from "./key-token.ts"
+import { readAndSave } from "./optimistic.ts"
+import { IDLE_MS, SESSION_KIND, type SessionRecord } from "./session-record.ts"
 
 export type KeyProblem = "malformed" | "unknown" | "expired" | "revoked"
 
 export interface KnownKey extends KeyRecord {
+  readonly kind: TokenKind
   readonly id: string
   readonly orgId: string
+  /** Of a session: the key that opened it, if a key did. */
+  readonly keyId?: string | null
 }
 
 export type Verified =
@@ -31,7 +36,9 @@ const USED_MS = 60_000
 /** Parsed tokens of operators' own keys, whose ids are digests. There are few of them. */
 const MOST_NAMED = 100
 
-/** One cache for each store: revoking a key or deleting its application removes it for all rings of the store. */
+const ENTRY_KINDS = { key: KEY_KIND, session: SESSION_KIND } as const
+
+/** One cache for each store, emptied for all rings of the store when a key or a session is revoked or an application is deleted. */
 const SEEN = new WeakMap<Store, BoundedCache<string, Seen>>()
 
 function seenOf(store: Store): BoundedCache<string, Seen> {
@@ -40,10 +47,7 @@ function seenOf(store: Store): BoundedCache<string, Seen> {
   return seen
 }
 
-export function forgetKey(store: Store, id: string): void {
-  SEEN.get(store)?.delete(id)
-}
-
+/** All of them: the sessions of a key end with it. */
 export function forgetKeys(store: Store): void {
   SEEN.get(store)?.clear()
 }
@@ -64,16 +68,16 @@ export class KeyRing {
     this.#seen = seenOf(store)
   }
 
-  /** Synchronous for a cached key: awaiting a promise took as long as the check itself. */
-  verify(text: string, now = this.#clock.now()): Verified | Promise<Verified> {
+  /** `isRequest` is false when the caller of an earlier request is checked again. Synchronous for a cached key: awaiting a promise took as long as the check itself. */
+  verify(text: string, now = this.#clock.now(), isRequest = true): Verified | Promise<Verified> {
     const token = this.#named.get(text) ?? readToken(text)
     if (token === null) return { ok: false, reason: "malformed" }
-    const seen = this.#find(token.id, now)
-    if (seen.key !== null) return this.#judge(token, seen, seen.key, now)
-    return seen.reading.then((key) => this.#judge(token, seen, key, now))
+    const seen = this.#find(token, now)
+    if (seen.key !== null) return this.#judge(token, seen, seen.key, now, isRequest)
+    return seen.reading.then((key) => this.#judge(token, seen, key, now, isRequest))
   }
 
-  #judge(token: Token, seen: Seen, key: KnownKey | null, now: number): Verified {
+  #judge(token: Token, seen: Seen, key: KnownKey | null, now: number, isRequest: boolean): Verified {
     if (key === null) {
       this.#named.delete(token.secret)
       return { ok: false, reason: "unknown" }
@@ -84,13 +88,18 @@ export class KeyRing {
       this.#name(token)
     }
     const isRevoked = key.revokedAt !== null && key.revokedAt <= now
-    if (isRevoked || (key.expiresAt !== null && key.expiresAt <= now)) {
+    if (isRevoked || (key.expiresAt !== null && key.expiresAt <= now) || this.#isIdle(key, now)) {
       this.#named.delete(token.secret)
       seen.secret = null
       return { ok: false, reason: isRevoked ? "revoked" : "expired" }
     }
-    this.#note(key, now)
+    // A stream that is open in a forgotten tab does not keep its session.
+    if (isRequest || key.kind === "key") this.#note(key, now)
     return { ok: true, key }
+  }
+
+  #isIdle({ kind, id, lastUsedAt }: KnownKey, now: number): boolean {
+    return kind === "session" && now - Math.max(lastUsedAt!, this.#noted.get(id) ?? 0) >= IDLE_MS
   }
 
   #name(token: Token): void {
@@ -103,13 +112,14 @@ export class KeyRing {
   }
 
   /** Cached before it is read: a read that began before a revocation is not cached after it. */
-  #find(id: string, now: number): Seen {
-    const before = this.#seen.get(id)
+  #find({ kind, id }: Token, now: number): Seen {
+    const name = kind === "key" ? id : `session ${id}`
+    const before = this.#seen.get(name)
     if (before !== undefined && now < before.untilMs) return before
-    const seen: Seen = { reading: this.#read(id, now), key: null, secret: null, untilMs: now + SEEN_MS }
-    this.#seen.set(id, seen)
+    const seen: Seen = { reading: this.#read(kind, id, now), key: null, secret: null, untilMs: now + SEEN_MS }
+    this.#seen.set(name, seen)
     const forget = () => {
-      if (this.#seen.get(id) === seen) this.#seen.delete(id)
+      if (this.#seen.get(name) === seen) this.#seen.delete(name)
     }
     seen.reading.then((key) => {
       seen.key = key
@@ -119,15 +129,14 @@ export class KeyRing {
     return seen
   }
 
-  async #read(id: string, now: number): Promise<KnownKey | null> {
-    const entry = await this.#store.getEntry(KEY_KIND, null, id, now)
+  async #read(kind: TokenKind, id: string, now: number): Promise<KnownKey | null> {
+    const entry = await this.#store.getEntry(ENTRY_KINDS[kind], null, id, now)
     if (entry === null) return null
     const { orgId } = entry
-    const record = recordOf(entry)
-    const { appId } = record
+    const record = recordOf(entry) as KeyRecord & Partial<SessionRecord>
     // A key without its application is revoked, also one that was created while the application was deleted.
-    const isOrphan = appId !== null && (await this.#store.getApplication(orgId, appId)) === null
-    return { ...record, id, orgId, ...(isOrphan ? { revokedAt: 0 } : {}) }
+    const isEnded = await isWithdrawn(this.#store, orgId, { keyId: null, ...record }, now)
+    return { ...record, kind, id, orgId, ...(isEnded ? { revokedAt: 0 } : {}) }
   }
 
   #note(key: KnownKey, now: number): void {
@@ -140,12 +149,16 @@ export class KeyRing {
   }
 
   /** After the request. A failure is ignored: the next use is written again. */
-  async #write({ id, orgId }: KnownKey, now: number): Promise<void> {
+  async #write({ kind, id, orgId }: KnownKey, now: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     try {
-      const entry: Entry | null = await this.#store.getEntry(KEY_KIND, orgId, id, now)
-      if (entry !== null)
-        await this.#store.saveEntryIfUnchanged(changed(entry, { ...recordOf(entry), lastUsedAt: now }, now))
+      await readAndSave(async () => {
+        const entry = await this.#store.getEntry(ENTRY_KINDS[kind], orgId, id, now)
+        if (entry === null) return
+        const record = recordOf(entry)
+        const lastUsedAt = Math.max(record.lastUsedAt ?? 0, now)
+        await this.#store.saveEntryIfUnchanged(changed(entry, { ...record, lastUsedAt }, now))
+      })
     } catch {
       this.#noted.delete(id)
     }

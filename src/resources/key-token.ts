@@ -8,7 +8,13 @@ const SECRET_LENGTH = 40
 /** A shorter key of an operator's own could be guessed. */
 export const SHORTEST_OWN_KEY = 24
 
+/** Of what a token is: an API key, or a session that was opened with one. */
+export type TokenKind = "key" | "session"
+
+const PREFIXES: { readonly [K in TokenKind]: string } = { key: "ph", session: "phs" }
+
 export interface Token {
+  readonly kind: TokenKind
   /** Public. */
   readonly id: string
   readonly secret: string
@@ -16,22 +22,23 @@ export interface Token {
   readonly isOwn: boolean
 }
 
-/** `ph_<id>_<secret>`. */
-export function makeToken(randomBytes: RandomBytes): Token & { readonly text: string } {
+/** `ph_<id>_<secret>` for a key, `phs_<id>_<secret>` for a session. */
+export function makeToken(kind: TokenKind, randomBytes: RandomBytes): Token & { readonly text: string } {
   const id = randomText(ID_LENGTH, randomBytes)
   const secret = randomText(SECRET_LENGTH, randomBytes)
-  return { id, secret, isOwn: false, text: `ph_${id}_${secret}` }
+  return { kind, id, secret, isOwn: false, text: `${PREFIXES[kind]}_${id}_${secret}` }
 }
 
 /** A token of ours, or any other text that is long enough: an operator may have made it with another tool. Null: neither. */
 export function readToken(text: string): Token | null {
-  const [, id, secret] = /^ph_([0-9A-Za-z]{16})_([0-9A-Za-z]{32,128})$/.exec(text) ?? []
-  if (id !== undefined && secret !== undefined) return { id, secret, isOwn: false }
-  if (text.startsWith("ph_") || !/^[\x21-\x7e]{24,512}$/.test(text)) return null
+  const [, s, id, secret] = /^ph(s?)_([0-9A-Za-z]{16})_([0-9A-Za-z]{32,128})$/.exec(text) ?? []
+  if (id !== undefined && secret !== undefined)
+    return { kind: s === "" ? "key" : "session", id, secret, isOwn: false }
+  if (/^phs?_/.test(text) || !/^[\x21-\x7e]{24,512}$/.test(text)) return null
   const digest = hash("sha256", `posthorn key${text}`, "buffer")
   let name = ""
   for (let i = 0; i < ID_LENGTH; i++) name += ALPHABET[digest[i]! % 62]
-  return { id: name, secret: text, isOwn: true }
+  return { kind: "key", id: name, secret: text, isOwn: true }
 }
 
 export function digestOf(secret: string): string {

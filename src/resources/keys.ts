@@ -4,9 +4,10 @@ import { wholeNumber } from "../core/input.ts"
 import type { Entry } from "../store/store.ts"
 import { type KeyInput, parseKey } from "./key-input.ts"
 import { changed, KEY_KIND, type Key, type KeyRecord, recordOf, showKey } from "./key-record.ts"
-import { forgetKey } from "./key-ring.ts"
+import { forgetKeys } from "./key-ring.ts"
 import { digestOf, hasDigest, makeToken, readToken, SHORTEST_OWN_KEY } from "./key-token.ts"
 import { readAndSave } from "./optimistic.ts"
+import { ownerOf, readOwned } from "./owned-entries.ts"
 import { byName, type Listing, listing, type PageInput } from "./paging.ts"
 import { type ResourceContext, requireApplication, requireFound } from "./resource-context.ts"
 
@@ -38,14 +39,14 @@ export class Keys {
   }
 
   async create(input: KeyInput): Promise<NewKey> {
-    const { id, secret, text } = makeToken(this.#context.randomBytes)
+    const { id, secret, text } = makeToken("key", this.#context.randomBytes)
     return { ...(await this.#create(id, secret, await parseKey(this.#context, input))), token: text }
   }
 
   /** Stores a token of the caller's own: in the form of ours, or at least 24 characters. A key that exists already is not changed. */
   async adopt(text: string, input: KeyInput): Promise<Key> {
     const token = readToken(text)
-    if (token === null)
+    if (token === null || token.kind !== "key")
       throw invalid(
         "token",
         `must be ph_<16 letters and digits>_<32 or more>, or ${SHORTEST_OWN_KEY} to 512 visible ASCII characters`,
@@ -63,15 +64,10 @@ export class Keys {
 
   /** By id. */
   list(query: KeyQuery = {}): Listing<Key> {
-    const { store, orgId, clock } = this.#context
     return listing(query, {
       fields: ["appId"],
       by: byName,
-      read: async ({ appId }) => {
-        const id = appId == null ? appId : (await requireApplication(this.#context, appId)).id
-        const owner = id === undefined ? undefined : ownerOf(orgId, id)
-        return (page) => store.listEntries(KEY_KIND, orgId, page, clock.now(), owner)
-      },
+      read: ({ appId }) => readOwned(this.#context, KEY_KIND, appId),
       show: showKey,
     })
   }
@@ -89,7 +85,7 @@ export class Keys {
         await store.saveEntryIfUnchanged(after)
         return showKey(after)
       } finally {
-        forgetKey(store, id)
+        forgetKeys(store)
       }
     })
   }
@@ -130,9 +126,4 @@ export class Keys {
   #require(id: string): Promise<Entry> {
     return requireFound("key", id, (name) => this.#read(name))
   }
-}
-
-/** The application, or the tenant for a key of no application. */
-function ownerOf(orgId: string, appId: string | null): string {
-  return appId ?? orgId
 }

@@ -4,8 +4,9 @@ import { HEALTHY } from "../core/protection.ts"
 import { type AgentAbsent, type WaitReason, waitOf } from "../core/wait.ts"
 import { readAbsences } from "../relay/endpoint-agents.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
+import { endpointFilter } from "./delivery-query.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
-import { date, type ResourceContext, requireApplication } from "./resource-context.ts"
+import { date, type ResourceContext } from "./resource-context.ts"
 import { agentAbsent } from "./wait-reasons.ts"
 
 export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
@@ -20,7 +21,10 @@ export interface Lane extends Omit<LaneStatus, "oldestAt" | "first"> {
 }
 
 export interface LaneQuery extends PageInput {
+  /** An application, by id or uid. */
   app?: string
+  /** An endpoint, by id; or by uid together with `app`. */
+  endpoint?: string
 }
 
 export class Lanes {
@@ -32,13 +36,12 @@ export class Lanes {
 
   /** The lanes in which deliveries wait, by endpoint id. */
   list(query: LaneQuery = {}): Listing<Lane> {
-    const { store, orgId, clock, sending } = this.#context
+    const { store, clock, sending } = this.#context
     return listing(query, {
-      fields: ["app"],
+      fields: ["app", "endpoint"],
       by: { ...byId("ep"), key: ({ endpointId }: Lane) => endpointId },
-      read: async ({ app }) => {
-        const filter =
-          app === undefined ? { orgId } : { appId: (await requireApplication(this.#context, app)).id }
+      read: async ({ app, endpoint }) => {
+        const filter = await endpointFilter(this.#context, { app, endpoint })
         const at = momentOf(clock)
         return async (page) => {
           const rows = await store.listLanes(filter, page)

@@ -1,7 +1,7 @@
 /** Messages: the events that were accepted. */
 import { invalid, PosthornError } from "../core/errors.ts"
 import { type InboundRequest, readInbound, writeInbound } from "../core/inbound-request.ts"
-import { refuseUnknown, requireObject } from "../core/input.ts"
+import { ifGiven, refuseUnknown, requireBoolean, requireObject } from "../core/input.ts"
 import { expunge } from "../core/operate.ts"
 import { NOTIFICATIONS_ORG } from "../core/org.ts"
 import { cleanTraceparent } from "../core/traceparent.ts"
@@ -10,7 +10,7 @@ import type { Published } from "../observe/tracing.ts"
 import type { Accepted, NewMessage, Message as Row } from "../store/store.ts"
 import { amendIfUnchanged } from "./deliveries.ts"
 import { bindBatch, type MessageInput, parseMessage } from "./message-input.ts"
-import { bySeq, type Listing, listing, type PageInput } from "./paging.ts"
+import { type BoundedInput, bySeq, type Listing, listing, MOST_SEARCHED, type PageInput } from "./paging.ts"
 import { CONTENT_FIELDS, type ContentQuery, parseContent } from "./query.ts"
 import {
   date,
@@ -60,7 +60,7 @@ export interface Message extends Omit<Row, "seq" | "receivedAt" | "deliverAt" | 
   readonly inbound: InboundRequest | null
 }
 
-export interface MessageQuery extends ContentQuery, PageInput {
+export interface MessageQuery extends ContentQuery, BoundedInput, PageInput {
   /** False leaves the payloads out. */
   withPayload?: boolean
 }
@@ -120,11 +120,13 @@ export class Messages {
     const { tx, inbound } = options
     if (tx === null) throw invalid("tx", "must be a client of the package pg, in a transaction")
     const messages = inbound === undefined ? parsed : parsed.map((one) => takenIn(one, inbound))
-    const { instruments } = this.#context
+    const { orgId, instruments, events } = this.#context
     const startedAt = instruments.now()
     const accepted = await this.#acceptTraced(messages, tx, parseTraceOption(options))
-    if (this.#context.orgId !== NOTIFICATIONS_ORG)
+    if (orgId !== NOTIFICATIONS_ORG) {
       instruments.messagesAccepted(accepted, instruments.now() - startedAt)
+      events.emit({ type: "messages.accepted", orgId, messages: accepted })
+    }
     const lanes = accepted.flatMap((one, i) =>
       one.lanes.map((lane) => ({ ...lane, priority: messages[i]!.priority })),
     )
@@ -163,12 +165,18 @@ export class Messages {
   list(app: string, query: MessageQuery = {}): Listing<Message> {
     const { store } = this.#context
     return listing(query, {
-      fields: [...CONTENT_FIELDS, "withPayload"],
+      fields: [...CONTENT_FIELDS, "bounded", "withPayload"],
       by: bySeq,
-      read: async ({ withPayload, ...asked }) => {
+      read: async ({ withPayload = true, bounded, ...asked }) => {
         const content = parseContent(asked)
         const { id: appId } = await requireApplication(this.#context, app)
-        return (page) => store.listMessages({ ...content, appId }, page, withPayload ?? true)
+        const filter = { ...content, appId }
+        if (!ifGiven(bounded, "bounded", requireBoolean))
+          return (page) => store.listMessages(filter, page, withPayload)
+        return async (page) => {
+          const bound = await store.boundMessages(filter, page, MOST_SEARCHED)
+          return { rows: await store.listMessages(bound.filter, page, withPayload), end: bound.end }
+        }
       },
       show,
     })
@@ -180,7 +188,7 @@ export class Messages {
     return new Map(rows.map((row) => [row.id, show(row)]))
   }
 
-  /** Removes the payload for good. Deliveries that wait end as dead with the reason `expunged`. */
+  /** Removes the payload, and the request of a source, for good. Deliveries that wait end as dead with the reason `expunged`. */
   async expunge(app: string, message: string): Promise<void> {
     const { store, clock, events } = this.#context
     const { id, appId } = await this.#read(app, message)

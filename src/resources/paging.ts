@@ -13,6 +13,11 @@ export interface List<T> {
   readonly previous: string | null
   /** No more entries follow in the requested direction. */
   readonly done: boolean
+  /**
+   * Only of a bounded list: the time of the last row that was searched, when more rows follow and the page is not full. `cursor` continues
+   * the search from there. Null: the page is full, or everything was searched.
+   */
+  readonly searchedTo?: Date | null
 }
 
 export interface PageInput {
@@ -27,6 +32,24 @@ export type Order = "ascending" | "descending"
 
 /** Awaited: the requested page. Iterated: the entries of that page and of all pages that follow in its direction. */
 export type Listing<T> = Promise<List<T>> & AsyncIterable<T>
+
+/** The rows of a page, and where the search for them ended. */
+export interface SearchedRows<R> {
+  readonly rows: readonly R[]
+  /** Null: at the end of the list. */
+  readonly end: { readonly seq: number; readonly at: number } | null
+}
+
+export interface BoundedInput {
+  /**
+   * True: each page searches at most 10 000 rows for a filter without an index, and says in `searchedTo` how far it came. `since` and `until`
+   * are also compared with the time at which a row was added.
+   */
+  bounded?: boolean
+}
+
+/** How many rows a bounded search reads. */
+export const MOST_SEARCHED = 10_000
 
 /** The column that orders a list. Its value is the cursor. */
 interface Ordering<R, C extends string | number> {
@@ -61,7 +84,7 @@ interface ListOptions<Q, R, T, C extends string | number> {
   readonly fields?: readonly string[]
   readonly by: Ordering<R, C>
   /** Checks the query and returns the reader of its pages. */
-  read(query: Q): Promise<(page: Page<C>) => Promise<readonly R[]>>
+  read(query: Q): Promise<(page: Page<C>) => Promise<readonly R[] | SearchedRows<R>>>
   show(row: R): T
 }
 
@@ -84,14 +107,17 @@ export function listing<Q extends PageInput, R, T, C extends string | number>(
 
 async function readPage<Q extends PageInput, R, T, C extends string | number>(
   query: Q,
-  { fields = [], by, read, show }: ListOptions<Q, R, T, C>,
+  options: ListOptions<Q, R, T, C>,
 ): Promise<List<T>> {
+  const { fields = [], by, read, show } = options
   requireObject(query, "query")
   refuseUnknown(query, [...fields, "limit", "cursor", "order"], "")
   const page = parsePage(query, by)
   const readRows = await read(query)
   // One row more than requested shows whether more follow.
-  const rows = await readRows({ ...page, limit: page.limit + 1 })
+  const found = await readRows({ ...page, limit: page.limit + 1 })
+  const { rows, end = undefined } = "rows" in found ? found : { rows: found }
+  if (end !== undefined && rows.length <= page.limit) return lastSearched(rows, end, page, options)
   const done = rows.length <= page.limit
   const kept = done ? rows : page.back ? rows.slice(1) : rows.slice(0, page.limit)
   const [first] = kept
@@ -100,6 +126,27 @@ async function readPage<Q extends PageInput, R, T, C extends string | number>(
     cursor: first === undefined ? null : toCursor(by.key(kept.at(-1)!)),
     previous: first === undefined ? null : `-${toCursor(by.key(first))}`,
     done,
+    ...(end === undefined ? {} : { searchedTo: null }),
+  }
+}
+
+/** A page that a bounded search did not fill. The next page continues where the search ended. */
+function lastSearched<R, T, C extends string | number>(
+  rows: readonly R[],
+  end: SearchedRows<R>["end"],
+  { back }: Page<C>,
+  { by, show }: Pick<ListOptions<never, R, T, C>, "by" | "show">,
+): List<T> {
+  const cursorOf = (row: R | undefined) => (row === undefined ? null : toCursor(by.key(row)))
+  const [first, last] = [cursorOf(rows[0]), cursorOf(rows.at(-1))]
+  const ended = end === null ? null : String(end.seq)
+  const newest = back ? (ended ?? first) : (first ?? ended)
+  return {
+    data: rows.map(show),
+    cursor: back ? (last ?? ended) : (ended ?? last),
+    previous: newest === null ? null : `-${newest}`,
+    done: end === null,
+    searchedTo: end === null ? null : new Date(end.at),
   }
 }
 

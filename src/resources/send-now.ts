@@ -7,6 +7,7 @@ import type { LiveStatus } from "../core/settle.ts"
 import { breakerEvent } from "../observe/endpoint-events.ts"
 import type { DeliveryFilter, Endpoint } from "../store/store.ts"
 import { type DeliveryQuery, parseQuery } from "./delivery-query.ts"
+import { ofNewest, type SearchEnd } from "./newest.ts"
 import type { ResourceContext } from "./resource-context.ts"
 import { newTask, startTask, type Task } from "./tasks.ts"
 
@@ -19,6 +20,16 @@ const PAGE = 100
 
 export async function countWaiting(context: ResourceContext, query: WaitingQuery): Promise<number> {
   return context.store.countDeliveries(await parseWaiting(context, query))
+}
+
+export async function countNewestWaiting(
+  context: ResourceContext,
+  query: WaitingQuery,
+): Promise<SearchEnd & { readonly count: number }> {
+  const { store } = context
+  const filter = await parseWaiting(context, query)
+  const { found, searchedTo } = await ofNewest(store, filter, (bound) => store.countDeliveries(bound))
+  return { count: found, searchedTo }
 }
 
 /** A task, so that a million deliveries delay no other work. A hold is ended only at its start: the receiver may ask for another. */

@@ -13,6 +13,7 @@ import {
   merge,
   NO_ACTIVITY,
 } from "./activity-record.ts"
+import { SOURCE_KIND } from "./source-record.ts"
 import type { OpenSource } from "./source-ring.ts"
 
 /** What is shown of a refused request. */
@@ -101,6 +102,16 @@ export class ActivityLog {
       const before = await this.#store.getEntry(ACTIVITY_KIND, source.orgId, source.id, now)
       const after = merge(activityOf(before), record)
       await this.#store.saveEntryIfUnchanged(activityEntry(source, before, after, now))
+      if (before === null) await this.#deleteIfOrphaned(source)
     })
+  }
+
+  /**
+   * A source may be deleted while its activity is pending, also by another process. Deleting it deletes the stored activity, after which
+   * an update is a conflict. Only a first write succeeds then.
+   */
+  async #deleteIfOrphaned({ id, orgId }: Pending["source"]): Promise<void> {
+    const source = await this.#store.getEntry(SOURCE_KIND, orgId, id, this.#clock.now())
+    if (source === null) await this.#store.deleteEntry(ACTIVITY_KIND, orgId, id)
   }
 }

@@ -48,9 +48,9 @@ export class Receiver {
     )
   }
 
-  /** Null: there is no such source. */
-  find(token: string): OpenSource | null | Promise<OpenSource | null> {
-    return this.#ring.find(token)
+  /** From the cache alone: null also for a source that it does not have. Another process may have changed or deleted it. */
+  cached(token: string): OpenSource | null {
+    return this.#ring.cached(token)
   }
 
   mostBytes({ record }: OpenSource): number {
@@ -58,17 +58,23 @@ export class Receiver {
     return Math.min(record.maxBytes ?? maxPayloadBytes, maxPayloadBytes)
   }
 
+  /** After a body that took time: its source may have been changed, disabled or deleted meanwhile. Rejects when it cannot be read. */
+  async takeIfOpen(token: string, request: ReceivedRequest, facts: RequestFacts): Promise<Receipt> {
+    const source = this.#open(await this.#ring.find(token), facts)
+    return "status" in source ? source : this.take(source, request, facts)
+  }
+
   /** Never rejects. The body is within the source's limit. */
   async take(source: OpenSource, request: ReceivedRequest, facts: RequestFacts): Promise<Receipt> {
-    const { record, secrets, scheme } = source
-    const unsigned = unsignedHandshake(record.handshake, request, secrets.verifyToken)
+    const { secrets, scheme, handshake } = source
+    const unsigned = unsignedHandshake(handshake, request, secrets.verifyToken)
     if (unsigned !== null) return this.#answerChallenge(source, unsigned.answer, facts)
     const context = this.#context()
     const wallNow = context.clock.wallNow()
     const keys = areValid(secrets.signing, wallNow).map(({ key }) => key)
     const problem = verify(scheme, keys, request, wallNow / 1000)
     if (problem !== null) return this.refuse(source, "signature", facts, problem)
-    const signed = signedHandshake(record.handshake, request)
+    const signed = signedHandshake(handshake, request)
     if (signed !== null) return this.#answerChallenge(source, signed.answer, facts)
     try {
       const messages = new Messages({ ...context, orgId: source.orgId })
@@ -102,10 +108,15 @@ export class Receiver {
     return this.#activity.flush()
   }
 
-  #admit(source: OpenSource | null, size: number, facts: RequestFacts): OpenSource | Receipt {
+  #open(source: OpenSource | null, facts: RequestFacts): OpenSource | Receipt {
     if (source === null) return refused("unknown")
+    return source.record.enabled ? source : this.refuse(source, "unknown", facts, "disabled")
+  }
+
+  #admit(found: OpenSource | null, size: number, facts: RequestFacts): OpenSource | Receipt {
+    const source = this.#open(found, facts)
+    if ("status" in source) return source
     const { record, id } = source
-    if (!record.enabled) return this.refuse(source, "unknown", facts, "disabled")
     const now = this.#context().clock.now()
     const rate = this.#rateOf(id)
     if (rate.sum(now) >= record.rateLimit) return this.refuse(source, "rate", facts)

@@ -29,7 +29,8 @@ export interface SourceSettings {
 }
 
 export interface SourceRecord extends SourceSettings {
-  readonly handshake: Handshake | null
+  /** Null: none. Absent: the default of the scheme, which a later change of the scheme changes too. */
+  readonly handshake?: Handshake | null
   /** SHA-256 of the URL's secret. */
   readonly digest: string
   /** Base64 of `SourceSecrets`. */
@@ -56,8 +57,15 @@ export function recordOf(entry: Entry): SourceRecord {
   return JSON.parse(entry.body)
 }
 
+export function handshakeOf({ handshake, verification }: SourceRecord): Handshake | null {
+  // Slack sends its challenge to every new URL.
+  return handshake === undefined ? (verification.scheme === "slack" ? "slack" : null) : handshake
+}
+
 export function showSource(entry: Entry, vault: Vault, wallNow: number): Source {
-  const { digest: _digest, sealed, handshake, ...settings } = recordOf(entry)
+  const record = recordOf(entry)
+  const { digest: _digest, sealed, ...settings } = record
+  const handshake = handshakeOf(record)
   const { url, signing } = openSecrets(vault, entry.name, sealed)
   const secrets = areValid(signing, wallNow)
   const ends = secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [expiresAt]))

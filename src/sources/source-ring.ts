@@ -1,13 +1,14 @@
 /** Finds sources by the tokens in their URLs, of all tenants. They are cached for two seconds; a change in this process takes effect at once. */
 import { BoundedCache } from "../core/bounded-cache.ts"
 import type { Clock } from "../core/clock.ts"
+import type { Handshake } from "../core/handshake.ts"
 import type { Place } from "../core/received-request.ts"
 import type { Vault } from "../core/vault.ts"
 import type { Scheme } from "../core/verification.ts"
 import { deliveryIdPlaces, schemeOf } from "../core/verification-schemes.ts"
 import { hasDigest } from "../resources/key-token.ts"
 import type { Entry, Store } from "../store/store.ts"
-import { recordOf, SOURCE_KIND, type SourceRecord } from "./source-record.ts"
+import { handshakeOf, recordOf, SOURCE_KIND, type SourceRecord } from "./source-record.ts"
 import { openSecrets, type SourceSecrets } from "./source-secrets.ts"
 import { readSourceToken, type SourceToken } from "./source-token.ts"
 
@@ -19,6 +20,7 @@ export interface OpenSource {
   readonly record: SourceRecord
   readonly scheme: Scheme
   readonly secrets: SourceSecrets
+  readonly handshake: Handshake | null
   /** Where the provider's id of a delivery is; the first that a request has. */
   readonly deliveryId: readonly Place[]
 }
@@ -74,6 +76,12 @@ export class SourceRing {
     return seen.reading.then((source) => ifFits(token, source))
   }
 
+  /** Never asks the store, and returns a source that was cached more than two seconds ago. Null: it is not in the cache. */
+  cached(text: string): OpenSource | null {
+    const token = readSourceToken(text)
+    return token === null ? null : ifFits(token, this.#seen.get(token.sourceId)?.source ?? null)
+  }
+
   /**
    * Cached before it is read: a read that began before a change is not cached after it. Unknown ids are cached, too: a provider goes on
    * sending to a source that was deleted.
@@ -112,6 +120,7 @@ export class SourceRing {
       record,
       scheme: schemeOf(verification),
       secrets: openSecrets(this.#parts.vault, entry.name, record.sealed),
+      handshake: handshakeOf(record),
       deliveryId:
         deduplication === "scheme"
           ? deliveryIdPlaces(verification)

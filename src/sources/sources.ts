@@ -7,7 +7,12 @@ import { receivedRequest } from "../core/received-request.ts"
 import { digestOf } from "../resources/key-token.ts"
 import { readAndSave } from "../resources/optimistic.ts"
 import { byName, type Listing, listing, type PageInput } from "../resources/paging.ts"
-import { type ResourceContext, requireApplication, requireFound } from "../resources/resource-context.ts"
+import {
+  optionalApplicationId,
+  type ResourceContext,
+  requireApplication,
+  requireFound,
+} from "../resources/resource-context.ts"
 import type { Entry } from "../store/store.ts"
 import { ACTIVITY_KIND, type SourceActivity, showActivity } from "./activity-record.ts"
 import type { Receipt } from "./receipt.ts"
@@ -52,16 +57,15 @@ export class Sources {
   }
 
   async create(app: string, input: SourceInput): Promise<Source> {
-    const { settings, handshake: given } = parseSource(input)
+    const { settings, handshake } = parseSource(input)
     const { name, verification } = settings
     if (name === undefined) throw invalid("name", "is required")
     if (verification === undefined)
       throw invalid("verification", "is required: a scheme, or none, which accepts every request")
-    const handshake = given === undefined ? defaultHandshake(verification.scheme) : given
     const secrets: SourceSecrets = {
       url: makeSourceSecret(this.#context.randomBytes),
       signing: requireSigning(verification, input.secret),
-      verifyToken: requireVerifyToken(handshake, null),
+      verifyToken: requireVerifyToken(handshake ?? null, null),
     }
     const { id: appId } = await requireApplication(this.#context, app)
     const { ids, clock, orgId } = this.#context
@@ -71,7 +75,7 @@ export class Sources {
     const before = await this.#read(id)
     if (before !== null) return this.#show(before)
     await new SourceNames(this.#context, appId).reserve(name, id)
-    const record = { ...SOURCE_DEFAULTS, ...settings, name, verification, handshake: handshake?.kind ?? null }
+    const record = { ...SOURCE_DEFAULTS, ...settings, name, verification, ...recorded(handshake) }
     const blank = { kind: SOURCE_KIND, orgId, name: id, owner: appId, version: 0, createdAt } as const
     return this.#save(blank, record, secrets)
   }
@@ -81,14 +85,14 @@ export class Sources {
     return this.#show(await this.#require(app, source))
   }
 
-  /** By id. */
-  list(app: string, query: PageInput = {}): Listing<Source> {
+  /** By id; those of all applications for null. */
+  list(app: string | null, query: PageInput = {}): Listing<Source> {
     const { store, orgId, clock } = this.#context
     return listing(query, {
       by: byName,
       read: async () => {
-        const { id } = await requireApplication(this.#context, app)
-        return (page) => store.listEntries(SOURCE_KIND, orgId, page, clock.now(), id)
+        const appId = await optionalApplicationId(this.#context, app ?? undefined)
+        return (page) => store.listEntries(SOURCE_KIND, orgId, page, clock.now(), appId)
       },
       show: (entry: Entry) => this.#show(entry),
     })
@@ -102,18 +106,14 @@ export class Sources {
     if (settings.name !== undefined) await names.reserve(settings.name, id)
     const { before, after } = await readAndSave(async () => {
       const entry = await this.#require(app, id)
-      const record = { ...recordOf(entry), ...settings }
+      const record = { ...recordOf(entry), ...settings, ...recorded(handshake) }
       const old = this.#open(entry)
-      const secrets = { ...old, signing: requireSigning(record.verification, input.secret, old.signing) }
-      const saved =
-        handshake === undefined
-          ? this.#save(entry, record, secrets)
-          : this.#save(
-              entry,
-              { ...record, handshake: handshake?.kind ?? null },
-              { ...secrets, verifyToken: requireVerifyToken(handshake, old.verifyToken) },
-            )
-      return { before: recordOf(entry).name, after: await saved }
+      const secrets = {
+        ...old,
+        signing: requireSigning(record.verification, input.secret, old.signing),
+        ...(handshake === undefined ? {} : { verifyToken: requireVerifyToken(handshake, old.verifyToken) }),
+      }
+      return { before: recordOf(entry).name, after: await this.#save(entry, record, secrets) }
     })
     if (before !== after.name) await names.release(before, id)
     return after
@@ -218,9 +218,9 @@ export class Sources {
   }
 }
 
-/** Slack sends its challenge to every new URL. */
-function defaultHandshake(scheme: string): HandshakeInput | null {
-  return scheme === "slack" ? { kind: "slack" } : null
+/** Nothing when it was not given. */
+function recorded(handshake: HandshakeInput | null | undefined): Pick<SourceRecord, "handshake"> {
+  return handshake === undefined ? {} : { handshake: handshake?.kind ?? null }
 }
 
 async function deleteSource({ store, orgId }: ResourceContext, { name: id }: Entry): Promise<void> {

@@ -8,7 +8,7 @@ export const NEW_MESSAGE =
 export const NEW_DELIVERY =
   "id, app_id, webhook_id, message_id, session_id, event_type, target_url, max_attempts, priority, ordered, deferred, dated, next_retry_at, received_at, age_from"
 export const NEW_ATTEMPT =
-  "id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated, error, started_at, duration_ms"
+  "id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated, error, started_at, duration_ms, timing"
 
 /** Of the table `m`, without the payload, which is the largest part. */
 export const MESSAGE =

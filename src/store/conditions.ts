@@ -10,6 +10,7 @@ import type {
   MessageFilter,
   Page,
   RollupFilter,
+  SearchRows,
   Span,
   TaskFilter,
 } from "./store.ts"
@@ -36,17 +37,25 @@ export interface Dialect<V> {
   readonly live: string
   /** An endpoint's URL has the transport `relay`; as the partial indexes say it. */
   isRelay(url: string): string
+  /** What the last error of the delivery `d` begins with, up to a colon. */
+  readonly cause: string
   /** The class of the last response to the delivery `d`. */
   readonly lastResponseClass: string
 }
 
 export class Conditions<V> {
-  readonly values: V[] = []
+  readonly values: V[]
   readonly dialect: Dialect<V>
   #text = "true"
 
-  constructor(dialect: Dialect<V>) {
+  constructor(dialect: Dialect<V>, values: V[] = []) {
     this.dialect = dialect
+    this.values = values
+  }
+
+  /** Conditions of another part of the statement, with the same parameters. */
+  sibling(): Conditions<V> {
+    return new Conditions(this.dialect, this.values)
   }
 
   /** Without a value there is no condition. */
@@ -69,6 +78,10 @@ export class Conditions<V> {
 
   span(column: string, { since, until }: Span): this {
     return this.narrow(`${column} >= ?`, since).narrow(`${column} < ?`, until)
+  }
+
+  rows(column: string, rows: SearchRows | undefined): this {
+    return this.narrow(`${column} >= ?`, rows?.least).narrow(`${column} <= ?`, rows?.most)
   }
 
   /** `within` leads from the row to its message `m`. */
@@ -128,7 +141,9 @@ export function ofDeliveries<V>(dialect: Dialect<V>, filter: DeliveryFilter): Co
     .narrow(ofApplication, filter.appId)
     .narrow("d.webhook_id = ?", filter.endpointId)
     .narrow("d.message_id = ?", filter.messageId)
+    .rows("d.seq", filter.rows)
     .narrow("d.dead_reason = ?", filter.deadReason)
+    .narrow(`${dialect.cause} = ?`, filter.cause)
     .oneOf("d.event_type", eventTypes)
     .narrow("(d.attempt_count > 0 OR d.dated OR coalesce(d.next_retry_at, 0) <= ?)", filter.startableBy)
     .narrow("(NOT d.dated OR d.next_retry_at <= ?)", filter.datesBy ?? filter.startableBy)
@@ -155,6 +170,7 @@ export function ofAttempts<V>(dialect: Dialect<V>, filter: AttemptFilter): Condi
     .narrow("a.delivery_id = ?", filter.deliveryId)
     .narrow("a.webhook_id = ?", filter.endpointId)
     .narrow(ofMessageId(dialect), filter.messageId)
+    .rows("a.seq", filter.rows)
     .oneOf("a.status", filter.statuses)
     .span("a.started_at", filter)
     .tenant(filter.orgId, "endpoints", "a.webhook_id")
@@ -183,6 +199,7 @@ export function ofRollups<V>(dialect: Dialect<V>, filter: RollupFilter): Conditi
 export function ofMessages<V>(dialect: Dialect<V>, filter: MessageFilter): Conditions<V> {
   return new Conditions(dialect)
     .narrow("m.app_id = ?", filter.appId)
+    .rows("m.seq", filter.rows)
     .span("m.received_at", filter)
     .content(filter)
 }
@@ -203,9 +220,20 @@ export function ofApplications<V>(dialect: Dialect<V>, orgId: string, filter: Ap
   return new Conditions(dialect)
     .narrow("org_id = ?", orgId)
     .require("deleted_at IS NULL")
+    .narrow("name = ?", filter.name)
     .requireIf(filter.excludeWithoutEndpoints, hasEndpoint("true"))
     .requireIf(filter.excludeAllDisabled, `(${hasNone} OR ${hasEndpoint("NOT e.disabled")})`)
     .narrow(`(${hasNone} OR ${hasEndpoint(`NOT ${dialect.startsWith("e.url")}`)})`, filter.excludeAllTo)
+}
+
+const MOST_APPLICATIONS = 1000
+
+/** Messages `m` of the tenant's newest applications with an event id, by the index `messages_event_id`. */
+export function ofEventId<V>(dialect: Dialect<V>, orgId: string, eventId: string) {
+  const newest = `SELECT id FROM applications WHERE org_id = ? AND deleted_at IS NULL ORDER BY id DESC LIMIT ${MOST_APPLICATIONS}`
+  return new Conditions(dialect)
+    .narrow(dialect.oneOfQuery("m.app_id", newest), orgId)
+    .narrow("m.event_id = ?", eventId)
 }
 
 /** Of the table `e`. Endpoints of the relay have partial indexes, which the planners use if the condition is written out. */
@@ -217,6 +245,7 @@ export function ofEndpoints<V>(dialect: Dialect<V>, filter: EndpointFilter): Con
     .narrow("e.app_id = ?", filter.appId)
     .narrow("e.id = ?", filter.endpointId)
     .narrow("e.url = ?", url)
+    .narrow("e.uid = ?", filter.uid)
     .requireIf(isRelay, dialect.isRelay("e.url"))
     .narrow("(e.hold_until > ? OR e.breaker_until IS NOT NULL OR e.protection IS NOT NULL)", filter.heldAfter)
     .narrow(

@@ -12,6 +12,7 @@ import { pages } from "./conformance/pages.ts"
 import { resources } from "./conformance/resources.ts"
 import { retention } from "./conformance/retention.ts"
 import { rollups } from "./conformance/rollups.ts"
+import { searchBound } from "./conformance/search-bound.ts"
 import { settling } from "./conformance/settling.ts"
 import { type StoreUnderTest, stageOn } from "./conformance/stage.ts"
 import { survey } from "./conformance/survey.ts"
@@ -46,6 +47,7 @@ const TOPICS = [
   pages,
   filters,
   counts,
+  searchBound,
   tenants,
   resources,
   entries,

@@ -27,6 +27,8 @@ export interface ApplicationFilter {
   readonly excludeAllDisabled?: boolean | undefined
   /** Applications whose endpoints all have a URL with this prefix. */
   readonly excludeAllTo?: string | undefined
+  /** Applications with exactly this name. */
+  readonly name?: string | undefined
 }
 
 export type ApplicationPatch = Partial<Pick<Application, "uid" | "name" | "metadata" | "rateLimit">>
@@ -111,6 +113,7 @@ export interface EndpointFilter {
   readonly transport?: "relay" | undefined
   /** Endpoints with exactly this URL. */
   readonly url?: string | undefined
+  readonly uid?: string | undefined
 }
 
 export type Priority = "high" | "normal" | "low"
@@ -153,6 +156,7 @@ export interface NewMessage {
 
 export interface Accepted {
   readonly messageId: string
+  readonly appId: string
   readonly receivedAt: number
   /** On the wall clock; null: immediately. */
   readonly deliverAt: number | null
@@ -240,6 +244,8 @@ export interface NewAttempt {
   readonly error: string | null
   readonly startedAt: number
   readonly durationMs: number
+  /** Its phases, as `core/attempt-timing.ts` writes them. */
+  readonly timing: string | null
 }
 
 export interface Settlement {
@@ -330,6 +336,21 @@ export interface Page<C extends string | number = number> {
   readonly back: boolean
 }
 
+/** The rows that a bounded search reads, by number, both inclusive. */
+export interface SearchRows {
+  readonly least: number
+  readonly most: number
+  /** At most so many deliveries wait for the filter's endpoint or application: they are found by their lanes. Null: there are more. */
+  readonly few: number | null
+}
+
+/** The filter of a bounded search, and where the search ends. */
+export interface Bounded<F> {
+  readonly filter: F
+  /** The last row that is read, and its time. Null: the search reaches the end of the list. */
+  readonly end: { readonly seq: number; readonly at: number } | null
+}
+
 /** Filters on the content of messages. */
 export interface Content {
   readonly eventTypes?: readonly string[] | undefined
@@ -357,6 +378,8 @@ export interface DeliveryFilter extends Content, Span {
   readonly calledOff?: boolean | undefined
   /** Class of the last response's status, such as 200; 0 without a response. */
   readonly responseClass?: number | undefined
+  /** What the last error begins with, up to a colon: `HTTP 500`, `timeout`. Empty: no error. */
+  readonly cause?: string | undefined
   /** Excludes dead letters that an operator discarded. */
   readonly undiscarded?: boolean | undefined
   /** Excludes first attempts that are due after this time. */
@@ -365,6 +388,7 @@ export interface DeliveryFilter extends Content, Span {
   readonly datesBy?: number | undefined
   /** Excludes deliveries of paused and disabled endpoints. */
   readonly endpointSends?: boolean | undefined
+  readonly rows?: SearchRows | undefined
 }
 
 /** The span is compared with the time when the attempt began. */
@@ -376,12 +400,20 @@ export interface AttemptFilter extends Content, Span {
   readonly messageId?: string | undefined
   readonly statuses?: readonly AttemptStatus[] | undefined
   readonly responseClass?: number | undefined
+  readonly rows?: SearchRows | undefined
+}
+
+/** `status` 0: no response. */
+export interface StatusCodeCount {
+  readonly status: number
+  readonly count: number
 }
 
 export type AttemptCounts = { readonly [S in AttemptStatus]: number }
 
 export interface MessageFilter extends Content, Span {
   readonly appId: string
+  readonly rows?: SearchRows | undefined
 }
 
 /** The span is compared with the start of the hour. */
@@ -593,6 +625,11 @@ export type EntryKind =
   | "source-activity"
   | "source-names"
   | "agent"
+  | "session"
+  | "login-code"
+  | "overview"
+  | "change"
+  | "endpoint-change"
 
 export interface NamedPolicy {
   readonly orgId: string
@@ -637,6 +674,8 @@ export interface Survey {
     readonly oldestAt: number
   }[]
   readonly endpoints: number
+  /** Waiting deliveries of the endpoints that were named, without those that have none. */
+  readonly waiting: { readonly [endpointId: string]: number }
 }
 
 export interface StoreHealth {

@@ -23,6 +23,7 @@ import type {
   Message,
   NamedPolicy,
   Priority,
+  StatusCodeCount,
   StatusCounts,
   Task,
   TaskAction,
@@ -179,6 +180,10 @@ export function toAttemptCounts(rows: readonly Row[]): AttemptCounts {
   return counts
 }
 
+export function toStatusCodeCount(row: Row): StatusCodeCount {
+  return { status: int(row.status), count: int(row.n) }
+}
+
 export function toStatusCounts(rows: readonly Row[]): StatusCounts {
   const counts = { pending: 0, failed: 0, delivered: 0, dead: 0, calledOff: 0 }
   for (const row of rows) {
@@ -193,7 +198,7 @@ export function toDeadGroup(row: Row): DeadGroup {
     appId: text(row.app_id),
     endpointId: text(row.webhook_id),
     deadReason: row.dead_reason as DeadReason,
-    errorDetail: textOrNull(row.error_detail),
+    errorDetail: textOrNull(row.error),
     count: int(row.n),
     oldestAt: int(row.oldest_at),
     newestAt: int(row.newest_at),
@@ -358,6 +363,7 @@ export function toAttempt(row: Row): Attempt {
     error: textOrNull(row.error),
     startedAt: int(row.started_at),
     durationMs: int(row.duration_ms),
+    timing: textOrNull(row.timing),
   }
 }
 

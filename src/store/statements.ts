@@ -100,12 +100,16 @@ export const DELETE_ENTRY = statement(
 
 export const selectMessages = (withPayload: boolean) =>
   `SELECT ${MESSAGE}${withPayload ? ", m.payload" : ""} FROM messages m`
+/** In an order that no index has: a planner that reads an index in order until the limit would read every message. */
+export const findMessagesOf = <V>(where: Conditions<V>, limit: number) =>
+  `${selectMessages(false)} WHERE ${where} ORDER BY m.received_at DESC, m.id DESC LIMIT ${limit}`
 export const GET_MESSAGE = statement(
   "messages.get",
   `${selectMessages(true)} WHERE m.app_id = $1 AND m.id = $2
    UNION ALL ${selectMessages(true)} WHERE m.app_id = $1 AND m.event_id = $2 LIMIT 1`,
 )
-export const EXPUNGED = "payload = NULL, expunged = true, payload_until = NULL"
+/** The request of a source goes, too: its query and headers may have what its body has. */
+export const EXPUNGED = "payload = NULL, inbound = NULL, expunged = true, payload_until = NULL"
 export const EXPUNGE_MESSAGE = statement(
   "messages.expunge",
   `UPDATE messages SET ${EXPUNGED} WHERE app_id = $1 AND id = $2`,
@@ -117,15 +121,26 @@ export const usageOf = <V>(where: Conditions<V>) => `
 export const countAttemptsOf = <V>(where: Conditions<V>) =>
   `SELECT a.status, count(*) AS n FROM attempts a WHERE ${where} GROUP BY a.status`
 
-export const countByStatusOf = <V>(where: Conditions<V>) => `
+/** `newest` selects the attempts, as `a`. */
+export const countStatusCodesOf = <V>(newest: string, where: Conditions<V>) => `
+  SELECT coalesce(a.response_status, 0) AS status, count(*) AS n
+    FROM (${newest}) a WHERE a.status <> 'unknown' AND ${where}
+   GROUP BY 1 ORDER BY n DESC, 1`
+
+export const countByStatusOf = <V>(where: Conditions<V>, from = "webhook_deliveries d") => `
   SELECT d.status, count(*) AS n, count(*) FILTER (WHERE d.status = 'dead' AND ${CALLED_OFF}) AS called_off
-    FROM webhook_deliveries d WHERE ${where} GROUP BY d.status`
-export const groupDeadOf = <V>(where: Conditions<V>, limit: number) => `
-  SELECT d.app_id, d.webhook_id, d.dead_reason, d.error_detail, count(*) AS n,
+    FROM ${from} WHERE ${where} GROUP BY d.status`
+export const groupDeadOf = <V>(
+  where: Conditions<V>,
+  limit: number,
+  by: "error" | "cause",
+  from = "webhook_deliveries d",
+) => `
+  SELECT d.app_id, d.webhook_id, d.dead_reason, ${by === "error" ? "d.error_detail" : `nullif(${where.dialect.cause}, '')`} AS error, count(*) AS n,
          min(d.received_at) AS oldest_at, max(d.received_at) AS newest_at
-    FROM webhook_deliveries d WHERE ${where.require("d.status = 'dead'")}
-   GROUP BY d.app_id, d.webhook_id, d.dead_reason, d.error_detail
-   ORDER BY n DESC, d.webhook_id, d.dead_reason, d.error_detail LIMIT ${where.parameter(limit)}`
+    FROM ${from} WHERE ${where.require("d.status = 'dead'")}
+ GROUP BY d.app_id, d.webhook_id, d.dead_reason, error
+   ORDER BY n DESC, d.webhook_id, d.dead_reason, error LIMIT ${where.parameter(limit)}`
 
 /** Whether a task goes over messages, or over deliveries. */
 export const isOverMessages = (action: TaskAction) => action === "replay" || action === "expunge"

@@ -17,6 +17,7 @@ import type {
   Attempt,
   AttemptCounts,
   AttemptFilter,
+  Bounded,
   DeadGroup,
   Delivery,
   DeliveryFilter,
@@ -37,6 +38,7 @@ import type {
   RollupFilter,
   RollupSum,
   Span,
+  StatusCodeCount,
   StatusCounts,
   StoreHealth,
   Survey,
@@ -119,12 +121,17 @@ export interface HistoryStore {
 
   getDelivery(orgId: string, id: string): Promise<Delivery | null>
   listDeliveries(filter: DeliveryFilter, page: Page): Promise<Delivery[]>
+  /**
+   * Bounds a search for the page: with the filter that it returns, lists, counts and groups read at most `most` rows of the list's index.
+   * A span is found by the times in ids. So are the bounds of messages and attempts, but for attempts of no endpoint and no application.
+   */
+  boundDeliveries(filter: DeliveryFilter, page: Page, most: number): Promise<Bounded<DeliveryFilter>>
   countDeliveries(filter: DeliveryFilter): Promise<number>
   countByStatus(
-    filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId" | "since" | "until">,
+    filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId" | "since" | "until" | "rows">,
   ): Promise<StatusCounts>
   /** The largest groups first. */
-  groupDead(filter: DeliveryFilter, limit: number): Promise<DeadGroup[]>
+  groupDead(filter: DeliveryFilter, limit: number, by?: "error" | "cause"): Promise<DeadGroup[]>
   /** Lanes with waiting deliveries, ordered by endpoint id. */
   listLanes(
     filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">,
@@ -132,7 +139,10 @@ export interface HistoryStore {
   ): Promise<LaneStatus[]>
 
   listAttempts(filter: AttemptFilter, page: Page): Promise<Attempt[]>
+  boundAttempts(filter: AttemptFilter, page: Page, most: number): Promise<Bounded<AttemptFilter>>
   countAttempts(filter: AttemptFilter): Promise<AttemptCounts>
+  /** Of the endpoint's newest attempts, those with a known outcome that began in the span, by status code, the most frequent first. */
+  countStatusCodes(of: { readonly endpointId: string } & Span, newest: number): Promise<StatusCodeCount[]>
   getAttempt(messageId: string, id: string): Promise<Attempt | null>
   /**
    * Hourly sums of the attempts that were settled, one for each group that has attempts, in the order of `by`; without a dimension, one for
@@ -146,11 +156,14 @@ export interface HistoryStore {
   getMessage(appId: string, key: string): Promise<Message | null>
   /** The messages that still exist, in any order. */
   getMessages(ids: readonly string[], withPayload: boolean): Promise<Message[]>
+  /** Without payloads, the newest first. It looks into the 1000 newest applications: an event id is unique within one. */
+  findMessages(orgId: string, eventId: string, limit: number): Promise<Message[]>
   listMessages(filter: MessageFilter, page: Page, withPayload: boolean): Promise<Message[]>
+  boundMessages(filter: MessageFilter, page: Page, most: number): Promise<Bounded<MessageFilter>>
   countMessages(filter: MessageFilter): Promise<number>
   /** Accepted messages by application; `appIds` null for all applications of the tenant. */
   usage(orgId: string, appIds: readonly string[] | null, span: Span): Promise<Usage[]>
-  /** Removes the payload. Deliveries that still wait find nothing to send. */
+  /** Removes the payload and the request of a source. Deliveries that still wait find nothing to send. */
   expungeMessage(appId: string, id: string): Promise<void>
   /** Adds deliveries; false for each that the endpoint already has, or cannot have. */
   addIfMissing(additions: readonly Addition[], at: Moment): Promise<boolean[]>
@@ -184,8 +197,8 @@ export interface AdministrationStore {
   /** Every process that delivers, with its lanes of one tenant. */
   listWorkers(orgId: string): Promise<WorkerStatus[]>
 
-  /** Counts over all tenants but Posthorn's own; deliveries to agents that are not connected are held. It reads every waiting delivery and dead letter, in indexes: not for each request. */
-  survey(now: number, agents?: SurveyedAgents): Promise<Survey>
+  /** Counts over all tenants but Posthorn's own, and what waits for the endpoints `counted`; deliveries to agents that are not connected are held. It reads every waiting delivery and dead letter, in indexes: not for each request. */
+  survey(now: number, agents?: SurveyedAgents, counted?: readonly string[]): Promise<Survey>
 
   /** Removes at most `limit` rows whose time has come: finished deliveries, messages without deliveries, payloads, entries, roll-ups. */
   purge(now: number, limit: number): Promise<number>

@@ -20,6 +20,10 @@ export interface SurveyDialect {
   readonly retriesAt: string
   /** The members of the JSON object `$2`, as `a` with the columns `key` and `value`. */
   readonly agents: string
+  /** The endpoints whose waiting deliveries are counted, from the JSON array `$3`. */
+  readonly counted: string
+  /** The JSON object, as text, of names and values in the rows of a query; null or empty without rows. */
+  toObject(name: string, value: string): string
   /** A number as 16 digits, so that texts compare as numbers. */
   digits(number: string): string
 }
@@ -35,9 +39,10 @@ const IS_FAILING = `(coalesce(e.protection, '') LIKE '%"isFailing":true%' OR coa
 /**
  * Rank 0 is an ordered line: nothing in it is due before its head. Ranks 3, 5 and 7 are retries. A delivery that an operator sent again is due
  * since then (`age_from`). `$1` is the time. `$2` is an object of endpoints with an agent: since when it is connected, null if it is not.
+ * `$3` is an array of endpoints.
  */
 const surveyBacklog = (dialect: SurveyDialect) => {
-  const { table, live, queue, head, least, greatest, retriesAt, agents, digits } = dialect
+  const { table, live, queue, head, least, greatest, retriesAt, agents, counted, digits } = dialect
   const sum = (condition: string, count: string) =>
     `CAST(coalesce(sum(CASE WHEN ${condition} THEN ${count} ELSE 0 END), 0) AS bigint)`
   const startOf = (row: string) =>
@@ -70,7 +75,10 @@ SELECT ${sum("is_held", "n")} AS held,
        ${sum("NOT is_held", "n - later")} AS due,
        ${sum("NOT is_held AND is_retry", "later")} AS retrying,
        ${sum("NOT is_held AND NOT is_retry", "later")} AS scheduled,
-       min(CASE WHEN n > later AND since <= $1 AND NOT is_held AND NOT is_failing THEN ${digits("since")} || id END) AS oldest
+       min(CASE WHEN n > later AND since <= $1 AND NOT is_held AND NOT is_failing THEN ${digits("since")} || id END) AS oldest,
+       (SELECT ${dialect.toObject("w.webhook_id", "w.n")}
+          FROM (SELECT q.webhook_id, CAST(sum(q.n) AS bigint) AS n FROM queues q WHERE q.webhook_id IN (${counted}) GROUP BY q.webhook_id) w
+       ) AS waiting
   FROM gates`
 }
 
@@ -116,5 +124,6 @@ export function toSurvey(backlog: Row, deadLetters: readonly Row[], endpoints: R
       oldestAt: row.oldest_at as number,
     })),
     endpoints: endpoints.n as number,
+    waiting: JSON.parse((backlog.waiting as string | null) ?? "{}"),
   }
 }

@@ -123,6 +123,31 @@ test("concurrent requests have a connection each, and later requests reuse the c
   expect(receiver.connections).toEqual([1, 2, 3, 2, 2, 2])
 })
 
+test("each phase of a request is timed; a reused connection has only the time to the first byte", async () => {
+  const { clock, send } = start()
+  const receiver = await Receiver.start()
+  const first = send(receiver.port)
+  await receiver.hasSeen(1)
+  clock.advance(40)
+  receiver.visits[0]!.socket.write(ANSWER)
+  expect((await first).timing).toMatchObject({ dnsMs: 0, connectMs: 0, tlsMs: null, firstByteMs: 40 })
+  await nextTurn()
+  const second = send(receiver.port)
+  await receiver.hasSeen(2)
+  clock.advance(7)
+  receiver.visits[1]!.socket.write(ANSWER)
+  expect((await second).timing).toMatchObject({ dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: 7 })
+  await nextTurn()
+  const third = send(receiver.port)
+  await receiver.hasSeen(3)
+  clock.advance(9)
+  receiver.visits[2]!.socket.end()
+  await receiver.hasSeen(4)
+  clock.advance(3)
+  receiver.visits[3]!.socket.write(ANSWER)
+  expect((await third).timing).toMatchObject({ dnsMs: 0, connectMs: 0, firstByteMs: 3 })
+})
+
 test.each<[string, (stage: ReturnType<typeof start>) => void, number]>([
   ["was forgotten", ({ transport }) => transport.forget("ep_1"), 1],
   ["has changed", () => {}, 2],

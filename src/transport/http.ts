@@ -9,11 +9,13 @@ import type { Connection, RequestOwner } from "./http1/connection.ts"
 import { Pools } from "./http1/pools.ts"
 import { RequestHeads } from "./http1/request-head.ts"
 import type { ResponseReader } from "./http1/response.ts"
+import { PhaseTimer } from "./phase-timer.ts"
 import { completed, failed, forbidden, INTERRUPTED, withoutResponse } from "./result.ts"
 import type { OutboundRequest, SchemeTransport, TransportResult } from "./transport.ts"
 
 export class HttpTransport implements SchemeTransport {
   readonly schemes: readonly string[]
+  readonly #clock: Clock
   readonly #guard: Guard
   readonly #pools: Pools
   readonly #heads = new RequestHeads()
@@ -22,6 +24,7 @@ export class HttpTransport implements SchemeTransport {
 
   constructor(clock: Clock, guard: Guard) {
     this.schemes = guard.schemes
+    this.#clock = clock
     this.#deadlines = new Deadlines(clock)
     this.#guard = guard
     this.#pools = new Pools(clock, (options) => guardedOpener(guard, clock, options))
@@ -45,7 +48,14 @@ export class HttpTransport implements SchemeTransport {
     if (this.#isClosed) return Promise.resolve(withoutResponse({ kind: "interrupted" }, INTERRUPTED.message))
     const connection = this.#pools.borrow(request, target.origin)
     const { promise, resolve } = Promise.withResolvers<TransportResult>()
-    const inFlight = new RequestInFlight(request.timeoutMs, this.#deadlines, connection, span, resolve)
+    const inFlight = new RequestInFlight(
+      request.timeoutMs,
+      this.#deadlines,
+      this.#clock,
+      connection,
+      span,
+      resolve,
+    )
     connection.request(head, request.body, inFlight)
     return promise
   }
@@ -75,6 +85,8 @@ export class HttpTransport implements SchemeTransport {
 class RequestInFlight implements Deadlined, RequestOwner {
   readonly timeoutMs: number
   readonly #deadlines: Deadlines<RequestInFlight>
+  readonly #clock: Clock
+  readonly #phases: PhaseTimer
   readonly #span: AttemptSpan | null
   readonly #resolve: (result: TransportResult) => void
   #connection: Connection
@@ -83,12 +95,15 @@ class RequestInFlight implements Deadlined, RequestOwner {
   constructor(
     timeoutMs: number,
     deadlines: Deadlines<RequestInFlight>,
+    clock: Clock,
     connection: Connection,
     span: AttemptSpan | null,
     resolve: (result: TransportResult) => void,
   ) {
     this.timeoutMs = timeoutMs
     this.#deadlines = deadlines
+    this.#clock = clock
+    this.#phases = new PhaseTimer(clock.now())
     this.#connection = connection
     this.#span = span
     this.#resolve = resolve
@@ -100,6 +115,7 @@ class RequestInFlight implements Deadlined, RequestOwner {
   }
 
   reached(phase: AttemptPhase): void {
+    this.#phases.reached(phase, this.#clock.now())
     if (this.#span === null) return
     this.#span.mark(phase)
     if (phase === "first_byte") this.#span.peer(this.#connection.peerAddress)
@@ -107,6 +123,7 @@ class RequestInFlight implements Deadlined, RequestOwner {
 
   moved(to: Connection): void {
     this.#connection = to
+    this.#phases.restart(this.#clock.now())
   }
 
   /** A response may be unread because our own event loop was blocked: one more tick to read it before the request is cut. */
@@ -119,7 +136,8 @@ class RequestInFlight implements Deadlined, RequestOwner {
   ended(response: ResponseReader, error: Error | null): void {
     this.#isOver = true
     this.#deadlines.delete(this)
-    this.#resolve(error === null ? completed(response) : failed(response, error))
+    const result = error === null ? completed(response) : failed(response, error)
+    this.#resolve({ ...result, timing: this.#phases })
   }
 }
 

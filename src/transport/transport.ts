@@ -1,4 +1,6 @@
 /** The contract of a transport: how a request leaves. `router.ts` chooses one by the scheme of the URL; `http.ts` is the one for HTTP. */
+
+import type { AttemptTiming } from "../core/attempt-timing.ts"
 import type { ClientTls } from "../core/auth.ts"
 import type { Bytes } from "../core/bytes.ts"
 import type { HeaderPair } from "../core/inbound-request.ts"
@@ -61,6 +63,8 @@ export interface TransportResult {
   readonly responseTruncated: boolean
   /** For the operator's log only; a tenant sees the outcome's cause. */
   readonly detail: string | null
+  /** Left out where Posthorn opens no connection for the request. */
+  readonly timing?: AttemptTiming
   /** Called when the outcome is written. Null: it did not count, since somebody else had changed the delivery. */
   readonly settled?: (status: DeliveryStatus | null) => void
 }

@@ -165,7 +165,7 @@ test.each([408, 425, 429, 500, 502, 503, 504])("after the answer %i it tries aga
 })
 
 test.each([
-  [CLOSE.badKey, /^the key was revoked or has expired: why; an administrator/],
+  [CLOSE.badKey, /^the server refuses the key: why; an administrator/],
   [CLOSE.replaced, /^another agent connected with this name: why\. Stop one of them/],
   [CLOSE.badFrame, /^the server refuses a frame of this agent \(4400\): why\./],
   [CLOSE.foreignEvent, /^the server refuses a frame of this agent \(4403\): why\./],
@@ -209,10 +209,13 @@ test("no server, no name and a server without TLS are sentences, and it goes on 
   onTestFinished(() => void plain.close())
   const { port } = plain.address() as AddressInfo
   for (const [server, reason] of [
-    ["http://127.0.0.1:1", "http://127.0.0.1:1 refused the connection"],
+    [
+      "http://127.0.0.1:1",
+      "http://127.0.0.1:1 refused the connection; check that the server runs, and that this is its address",
+    ],
     [
       "https://no-such-name.invalid",
-      /^the name in https:\/\/no-such-name\.invalid cannot be resolved \(\w+\)$/,
+      /^the name in https:\/\/no-such-name\.invalid cannot be resolved \(\w+\)(; check that the server runs, and that this is its address)?$/,
     ],
     [`https://127.0.0.1:${relay.port}`, /^https:\/\/127\.0\.0\.1:\d+ (does not speak TLS|closed)/],
     [`http://127.0.0.1:${port}`, /cannot be used: |closed the connection/],

@@ -144,7 +144,9 @@ test("wrong and revoked keys end the agent with sentences", async () => {
   await heard("connected")
   await posthorn.keys.revoke(keyId)
   await posthorn.agentHub!.checkOnce()
-  expect((await agent.closed)!.message).toMatch(/^the key was revoked or has expired: /)
+  expect((await agent.closed)!.message).toMatch(
+    /^the server refuses the key: the key was revoked or has expired; an administrator makes/,
+  )
 })
 
 test("of two agents with one name the older one ends", async () => {

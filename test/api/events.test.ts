@@ -1,5 +1,7 @@
 /** Live events over HTTP: who sees what, what is missed and how it is told, and readers that are many or do not read. */
+
 import type { Socket } from "node:net"
+import { setTimeout as delay } from "node:timers/promises"
 import { expect, onTestFinished, test } from "vitest"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
 import type { KeyInput } from "../../src/resources/keys.ts"
@@ -271,8 +273,12 @@ test("a reader that stalls on a quiet system is dropped after two heartbeats", a
   server.app.server.on("connection", (socket) => sockets.push(socket))
   const [stalled, reading] = [await open(), await open()]
   stalled.stopReading()
-  // The operating system takes some megabytes for a reader that does not read.
-  for (let sent = 0; sockets[0]!.writableLength === 0; ) {
+  // The operating system takes some megabytes for a reader that does not read, some of them only after a moment.
+  const isStuck = async () => {
+    if (sockets[0]!.writableLength > 0) await delay(100)
+    return sockets[0]!.writableLength > 0
+  }
+  for (let sent = 0; !(await isStuck()); ) {
     emit(100, "x".repeat(2000))
     sent += 100
     await reading.until(() => reading.events.length === sent)

@@ -52,6 +52,23 @@ test("slow bodies to one source leave room for messages and for other sources", 
   expect(response.status).toBe(202)
 })
 
+test("slow bodies to many sources leave room for messages and for other sources", async () => {
+  const { server, posthorn, client } = await start({}, { maxRequests: 40 })
+  const create = (name: string) => posthorn.sources.create("acme", { name, verification: "none" })
+  for (let n = 0; n < 6; n++) {
+    const { path } = await create(`known-${n}`)
+    // The server looks the source up for the first one.
+    expect((await fetch(server.url + path, { method: "POST" })).status).toBe(202)
+    for (let k = 0; k < 10; k++)
+      await client().write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`)
+  }
+  const message = { eventType: "invoice.paid", payload: {} }
+  expect((await server.call("POST", "/app/acme/msg", { body: message })).status).toBe(202)
+  const other = await create("other")
+  const response = await fetch(server.url + other.path, { method: "POST", body: "{}" })
+  expect(response.status).toBe(202)
+})
+
 test("a body in chunks of a byte takes little more memory than its bytes", async () => {
   const { source, client } = await start()
   const one = client()
@@ -76,6 +93,22 @@ test("a source that is deleted while a body comes takes nothing more", async () 
   await one.write("}")
   expect((await one.answer()).status).toBe(404)
   expect((await posthorn.messages.list("acme")).data).toEqual([])
+})
+
+test("a source that is disabled while a body comes takes nothing more, and its operator sees who asked", async () => {
+  const { server, posthorn, source, client } = await start({ verification: "none" })
+  // The source is cached now: the next request is admitted as soon as the server has read it.
+  expect((await fetch(server.url + source.path, { method: "POST" })).status).toBe(202)
+  const one = client()
+  await one.write(`POST ${source.path}/deep HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`)
+  await posthorn.sources.update("acme", "hook", { enabled: false })
+  await one.write("}")
+  expect((await one.answer()).status).toBe(404)
+  await posthorn.context.receiver.flush()
+  expect(await posthorn.sources.activity("acme", "hook")).toMatchObject({
+    ...{ accepted: 1, refused: { unknown: 1 } },
+    recent: [{ reason: "unknown", detail: "disabled", path: "/deep" }],
+  })
 })
 
 test("ids that are numbers of 19 digits are not taken for duplicates of each other", async () => {

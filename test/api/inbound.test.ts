@@ -5,8 +5,11 @@ import { request as httpRequest, type IncomingMessage, METHODS } from "node:http
 import { connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { expect, onTestFinished, test } from "vitest"
+import type { Routes } from "../../src/api/context.ts"
+import { ROUTES } from "../../src/api/routes/all.ts"
 import type { SourceInput } from "../../src/sources/sources.ts"
-import type { Store } from "../../src/store/store.ts"
+import type { Entry, Store } from "../../src/store/store.ts"
+import { TestClock } from "../support/clock.ts"
 import { FailingStore } from "../support/failing-store.ts"
 import { LogLines } from "../support/log-lines.ts"
 import { Receiver } from "../support/receiver.ts"
@@ -269,16 +272,19 @@ test("a sender that goes away in the middle leaves no message and no place taken
 })
 
 test("bodies in flight are bounded: chunks are counted as the largest body", async () => {
-  const { path, client, send } = await start({ maxBytes: 600 }, { maxBodyBytes: 1000 })
+  const { posthorn, path, client, send } = await start({ maxBytes: 600 }, { maxBodyBytes: 1000 })
+  const other = await posthorn.sources.create("acme", { name: "other", verification: "none" })
+  // The source is cached now: the next request takes its bytes as soon as the server has read it.
+  expect((await send(path)).status).toBe(202)
   const waiting = client()
   await waiting.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`)
-  const answer = await send(path, { body: "x".repeat(500) })
+  const answer = await send(other.path, { body: "x".repeat(500) })
   expect(answer).toMatchObject({ status: 503, headers: { "retry-after": "5" } })
   expectSafe(answer)
-  expect((await send(path, { body: "x".repeat(400) })).status).toBe(202)
+  expect((await send(other.path, { body: "x".repeat(400) })).status).toBe(202)
   await waiting.write("0\r\n\r\n")
   expect(await waiting.answer()).toMatchObject({ status: 202 })
-  expect((await send(path, { body: "x".repeat(500) })).status).toBe(202)
+  expect((await send(other.path, { body: "x".repeat(500) })).status).toBe(202)
 })
 
 test("a flood is refused above the source's rate, and other sources do not notice", async () => {
@@ -313,12 +319,73 @@ test("a store that does not answer in time is a 503, too", async () => {
     acceptMany: ((...args) =>
       isStalled ? new Promise(() => {}) : store.acceptMany(...args)) as Store["acceptMany"],
   })
-  const { posthorn, source, path, send } = await start({}, { wrapStore, timeouts: { handlerMs: 100 } })
+  const options = { wrapStore, timeouts: { handlerMs: 100 } }
+  const { posthorn, source, path, send, activity } = await start({}, options)
   // The library has no such limit, and the source is cached now.
   const request = { method: "POST", headers: [], body: "" }
   expect(await posthorn.sources.receive(source.token, request)).toMatchObject({ status: 202 })
   isStalled = true
   expect((await send(path)).status).toBe(503)
+  expect(await activity()).toMatchObject({
+    refused: { unavailable: 1 },
+    recent: [{ reason: "unavailable", detail: "timeout" }],
+  })
+})
+
+test("a store that does not answer while a body comes is a 503, too", async () => {
+  const held = Promise.withResolvers<void>()
+  let isStalled = false
+  const wrapStore = (store: Store) => ({
+    ...store,
+    getEntry: (async (...args) => {
+      if (isStalled) await held.promise
+      return store.getEntry(...args)
+    }) as Store["getEntry"],
+  })
+  const clock = new TestClock()
+  const { posthorn, source, path, client } = await start(
+    {},
+    { wrapStore, clock, timeouts: { handlerMs: 100 } },
+  )
+  // The library has no such limit, and the source is cached now.
+  const request = { method: "POST", headers: [], body: "" }
+  expect(await posthorn.sources.receive(source.token, request)).toMatchObject({ status: 202 })
+  const connection = client()
+  await connection.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{`)
+  // The source is read again after the body.
+  clock.advance(2000)
+  isStalled = true
+  await connection.write("}")
+  expect(await connection.answer()).toMatchObject({ status: 503, headers: { "retry-after": "5" } })
+  held.resolve()
+})
+
+test("an overload is in the activity of a known source, and in the log without a stack", async () => {
+  const lines = new LogLines()
+  const { source, path, client, send, activity } = await start({}, { maxRequests: 1, logger: lines.logger })
+  expect((await send(path)).status).toBe(202)
+  const slow = client()
+  await slow.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n`)
+  expect((await send(`${path}/deep`)).status).toBe(503)
+  expect((await send("/in/nobody")).status).toBe(503)
+  await slow.write("x")
+  expect(await slow.answer()).toMatchObject({ status: 202 })
+  expect(await activity()).toMatchObject({
+    ...{ accepted: 2, refused: { unavailable: 1 } },
+    recent: [{ reason: "unavailable", detail: "overloaded", path: "/deep" }],
+  })
+  await until(() => lines.about("a webhook was refused").length === 2)
+  const refused = lines.about("a webhook was refused")
+  expect(refused.map((line) => [line.source, line.reason, "err" in line])).toEqual([
+    [source.id, "too many requests are in flight; try again", false],
+    [null, "too many requests are in flight; try again", false],
+  ])
+})
+
+test("bytes above the limit are in the activity, too", async () => {
+  const { path, send, activity } = await start({}, { maxBodyBytes: 10 })
+  expect((await send(path, { body: "12345678901" })).status).toBe(503)
+  expect(await activity()).toMatchObject({ refused: { unavailable: 1 }, recent: [{ detail: "overloaded" }] })
 })
 
 test("an offer to change the protocol, as Java's client makes it, is a header like others", async () => {
@@ -375,6 +442,41 @@ test("each request is measured once, by what became of it", async () => {
   ])
 })
 
+test("the operator sees the request of a message without its credentials, and an application's keys do not", async () => {
+  const { server, posthorn, source, path, send } = await start()
+  const headers = ["Cookie", "a=s3cret", "X-Twice", "1", "Authorization", "Bearer s3cret", "x-twice", "2"]
+  const { text } = await send(`${path}/a%20b?q=1`, { method: "PUT", headers })
+  const { id } = JSON.parse(text)
+  const [one, all] = [`/app/acme/msg/${id}`, "/app/acme/msg"]
+  const shown = await server.call("GET", one)
+  expect(shown.body.inbound).toEqual({
+    ...{ sourceId: source.id, method: "PUT", path: "/a%20b", query: "?q=1" },
+    headers: [
+      ["host", "localhost"],
+      ["X-Twice", "1"],
+      ["x-twice", "2"],
+      ["content-length", "0"],
+      ["Connection", "keep-alive"],
+    ],
+    sensitive: ["Cookie", "Authorization"],
+  })
+  expect(shown.text).not.toContain("s3cret")
+  expect((await server.call("GET", all)).body.data[0]).toEqual(shown.body)
+  for (const hidden of [`${one}?with_content=false`, `${all}?with_content=false`])
+    expect((await server.call("GET", hidden)).text).not.toContain('"inbound":')
+  const portal = await server.call("POST", "/auth/app-portal-access/acme", { body: {} })
+  const { token } = await posthorn.keys.create({ name: "k", scope: "read", appId: "acme" })
+  for (const key of [portal.body.token, token])
+    for (const route of [one, all]) {
+      const answer = await server.call("GET", route, { key })
+      expect(answer.status).toBe(200)
+      expect(answer.text).not.toMatch(/"inbound":|X-Twice/)
+    }
+  const message = { eventType: "invoice.paid", payload: {} }
+  const plain = await server.call("POST", all, { body: message })
+  expect((await server.call("GET", `${all}/${plain.body.id}`)).body).not.toHaveProperty("inbound")
+})
+
 test("what comes in goes out to an HTTP endpoint with its bytes and its headers", async () => {
   const receiver = await Receiver.start()
   onTestFinished(() => receiver.close())
@@ -400,6 +502,34 @@ test("a server that stops asks providers to come back", async () => {
   expect(await connection.answer()).toMatchObject({ status: 202, headers: { connection: "close" } })
   late.destroy()
   await closing
+})
+
+test("a request that comes while the server stops is in the activity", async () => {
+  const failing = new FailingStore()
+  const saved: Entry[] = []
+  failing.onSaved = (entry) => void saved.push(entry)
+  const [opened, stopping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const hold: Routes = (app) =>
+    void app.addHook("preClose", () => {
+      stopping.resolve()
+      return opened.promise
+    })
+  const wrapStore = (store: Store) => failing.wrap(store)
+  const { server, path, send } = await start({}, { wrapStore, routes: [...ROUTES, hold] })
+  expect((await send(path)).status).toBe(202)
+  const closing = server.app.close()
+  await stopping.promise
+  expect(await send(path)).toMatchObject({
+    status: 503,
+    headers: { "retry-after": "5", connection: "close" },
+  })
+  opened.resolve()
+  await closing
+  const [activity] = saved.filter(({ kind }) => kind === "source-activity")
+  expect(JSON.parse(activity!.body)).toMatchObject({
+    ...{ accepted: 1, refused: { unavailable: 1 } },
+    recent: [{ reason: "unavailable", detail: "closing" }],
+  })
 })
 
 const ROUTE = "/app/acme/source"

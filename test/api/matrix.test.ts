@@ -28,6 +28,7 @@ const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.endpoint.patch-headers": "ManageEndpoint",
   "v1.endpoint.get-stats": "ViewBase",
   "v1.endpoint.get-attempt-stats": "ViewBase",
+  "v1.endpoint.series": "ViewBase",
   "v1.endpoint.health": "ViewBase",
   "v1.endpoint.list-health": "ViewBase",
   "v1.endpoint.recover": "CreateAttempts",
@@ -51,14 +52,19 @@ const PORTALS: { readonly [operation: string]: Capability } = {
   "v1.event-type.list": "ViewBase",
   "v1.event-type.get": "ViewBase",
   "v1.events.stream": "ViewBase",
+  "v1.search.find": "ViewBase",
   "v1.authentication.whoami": "ViewBase",
   "v1.authentication.logout": "ViewBase",
 }
 const LOGOUT = "v1.authentication.logout"
+/** A POST that changes nothing. */
+const PREVIEW = "v1.retry-policy.preview"
 
 /** A thousand requests are soon answered, unless the machine has much else to do. */
 const PATIENTLY = { timeout: 120_000 }
 const FINE = [200, 201, 202, 204]
+/** The answers of operations that need no key. A session is opened only from a page of the server. */
+const open = ({ id }: Operation) => (id === "v1.session.open" ? [403] : FINE)
 const isReading = ({ method }: Operation) => method === "GET" || method === "HEAD"
 const isOfApplication = ({ path }: Operation) => path.includes("{app_id}")
 const asksForApplications = ({ parameters }: Operation) =>
@@ -76,15 +82,31 @@ test("without a key that is good nothing opens that is not open to all", PATIENT
   const world = await World.start()
   const { first, server } = world
   const { id, token: revoked } = await world.firstKey({ scope: "admin" })
-  await server.call("DELETE", `/key/${id}`, { key: first.key })
-  const { token: expired } = await world.firstKey({ scope: "admin", expiresAt: Date.now() + 100 })
-  await expect.poll(async () => (await server.call("GET", "/app", { key: expired })).status).toBe(401)
+  const { token: ended } = await world.sessionOf(id)
+  // Not through the API, which would record the change.
+  const { keys: ofTenant, sessions } = server.posthorn.tenant("org_first")
+  await ofTenant.revoke(id)
+  const { id: kept } = await world.firstKey({ scope: "admin" })
+  const { id: session, token: loggedOut } = await world.sessionOf(kept)
+  await sessions.revoke(session)
+  const expiring = await world.firstKey({ scope: "admin", expiresAt: Date.now() + 3000 })
+  const [expired, { token: outlived }] = [expiring.token, await world.sessionOf(expiring.id)]
+  await expect
+    .poll(async () => (await server.call("GET", "/app", { key: expired })).status, { timeout: 30_000 })
+    .toBe(401)
   const unknown = `ph_${"a".repeat(16)}_${"b".repeat(40)}`
   const forged = first.key.replace(/.$/, (last) => (last === "a" ? "b" : "a"))
-  const keys = { none: null, nonsense: "nonsense", malformed: "ph_a_b", unknown, forged, revoked, expired }
+  const keys = {
+    ...{ none: null, nonsense: "nonsense", malformed: "ph_a_b", unknown, forged, revoked, expired },
+    ...{
+      "a session of a revoked key": ended,
+      "a session of an expired key": outlived,
+      "a session that logged out": loggedOut,
+    },
+  }
   for (const operation of world.operations) {
     const request = requestFor(operation, [first.ids], first.ids)
-    const allowed = operation.isOpen ? FINE : [401]
+    const allowed = operation.isOpen ? open(operation) : [401]
     const visits = Object.entries(keys).map(([who, key]) =>
       world.visit({ who, key, request, allowed, hidden: [...everythingOf(first), ...first.ownNames] }),
     )
@@ -96,21 +118,29 @@ test("without a key that is good nothing opens that is not open to all", PATIENT
 test("a reading key only reads, no secrets, and one of an application only there", PATIENTLY, async () => {
   const world = await World.start()
   const { first } = world
-  const { token: all } = await world.firstKey({ scope: "read" })
-  const { token: one } = await world.firstKey({ scope: "read", appId: first.appId })
+  const { id: allId, token: all } = await world.firstKey({ scope: "read" })
+  const { id: oneId, token: one } = await world.firstKey({ scope: "read", appId: first.appId })
+  const sessions = async () =>
+    [(await world.sessionOf(allId)).token, (await world.sessionOf(oneId)).token] as const
+  const kept = await sessions()
   for (const operation of world.operations) {
     const request = requestFor(operation, [first.ids], first.ids)
-    const mayRead = isReading(operation) && !operation.id.endsWith("get-secret") && !isOperators(operation)
+    const reads = isReading(operation) || operation.id === PREVIEW
+    const mayRead = reads && !operation.id.endsWith("get-secret") && !isOperators(operation)
     const mayPortal = operation.id in PORTALS || operation.isOpen
+    const isLogout = operation.id === LOGOUT
+    const [ofAll, ofOne] = isLogout ? await sessions() : kept
     for (const [who, key, may] of [
       ["a reader", all, mayRead],
       ["a reader of one application", one, mayRead && mayPortal],
+      ["a session that reads", ofAll, mayRead || isLogout],
+      ["a session that reads one application", ofOne, (mayRead && mayPortal) || isLogout],
     ] as const)
       await world.visit({
         who,
         key,
         request,
-        allowed: may ? FINE : [403],
+        allowed: operation.isOpen ? open(operation) : may ? FINE : [403],
         hidden: first.secrets,
       })
   }
@@ -122,17 +152,37 @@ test("a portal's key with too few capabilities looks and does nothing else", PAT
   const { first } = world
   const portal = (capabilities: readonly Capability[]) =>
     world.firstKey({ scope: "application", appId: first.appId, capabilities })
-  const { token: key } = await portal(["ViewBase", "ManageTransformations"])
-  for (const operation of world.operations) {
-    const may = operation.isOpen || PORTALS[operation.id] === "ViewBase"
-    await world.visit({
-      who: "a portal that may look",
-      key: operation.id === LOGOUT ? (await portal(["ViewBase"])).token : key,
-      request: requestFor(operation, [first.ids], first.ids),
-      allowed: may ? FINE : [403],
-      hidden: first.secrets,
-    })
+  const visitors = async () => {
+    const { id, token } = await portal(["ViewBase", "ManageTransformations"])
+    return { "a session of a portal": (await world.sessionOf(id)).token, "a portal that may look": token }
   }
+  const kept = await visitors()
+  for (const operation of world.operations) {
+    const may = PORTALS[operation.id] === "ViewBase"
+    for (const [who, key] of Object.entries(operation.id === LOGOUT ? await visitors() : kept))
+      await world.visit({
+        who,
+        key,
+        request: requestFor(operation, [first.ids], first.ids),
+        allowed: operation.isOpen ? open(operation) : may ? FINE : [403],
+        hidden: first.secrets,
+      })
+  }
+  await world.isUntouched()
+})
+
+test("an agent's key connects an agent and opens nothing else", PATIENTLY, async () => {
+  const world = await World.start()
+  const { first } = world
+  const { token: key } = await world.firstKey({ scope: "agent", appId: first.appId })
+  for (const operation of world.operations)
+    await world.visit({
+      who: "an agent",
+      key,
+      request: requestFor(operation, [first.ids], first.ids),
+      allowed: operation.isOpen ? open(operation) : [403],
+      hidden: [...everythingOf(first), ...first.ownNames],
+    })
   await world.isUntouched()
 })
 
@@ -174,7 +224,7 @@ test("for the key of one application no other exists, nor what is in it", PATIEN
     const visitor = { who: "another application", key, hidden }
     const namesOne = isOfApplication(operation) || asksForApplications(operation)
     if (operation.isOpen || !(operation.id in PORTALS) || !namesOne) {
-      const allowed = operation.isOpen || operation.id in PORTALS ? FINE : [403]
+      const allowed = operation.isOpen ? open(operation) : operation.id in PORTALS ? FINE : [403]
       await world.visit({ ...visitor, request: requestFor(operation, [first.ids], first.ids), allowed })
     } else await lookInto(world, { ...visitor, operation, own: sibling.ids })
   }
@@ -213,7 +263,7 @@ test("a tenant that uses the same names has its own, and can do everything with 
       key,
       request: requestFor(operation, [twin.uids], twin.uids),
       // A conflict with an earlier operation is fine: access was granted.
-      allowed: isOperators(operation) ? [403] : [...FINE, 409],
+      allowed: operation.isOpen ? open(operation) : isOperators(operation) ? [403] : [...FINE, 409],
       hidden: everythingOf(world.first),
     })
   }
@@ -254,6 +304,7 @@ async function lookInto(world: World, { operation, own, ...visitor }: Look): Pro
 }
 
 function expected(operation: Operation, mixture: number, places: number, isReferring: boolean): number[] {
+  if (operation.isOpen) return open(operation)
   if (isOperators(operation)) return [403]
   // An admin has nothing to log out of.
   if (operation.id === LOGOUT) return [...FINE, 400]

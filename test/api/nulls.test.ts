@@ -65,7 +65,8 @@ test("no operation refuses null for a field that it does not ask for", { timeout
     const tenant = { orgId: `org_${operation.id.replace(/\W/g, "")}`, mark: "zanzibar", suffix: "first" }
     const { key: tenantKey, ids } = await fillTenant(server, receiver, tenant)
     const key = isOperators(operation) ? server.key : tenantKey
-    const known = { ...BESIDES, ...INSIDE, ...ids.references }
+    const SessionIn = { key: tenantKey, cookie: false }
+    const known = { ...BESIDES, ...INSIDE, SessionIn, ...ids.references }
     const { method, path, body: smallest } = requestOf(operation, [ids.names], known)
     // Only a disabled endpoint can be enabled.
     const prepare = async () => {

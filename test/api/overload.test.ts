@@ -56,6 +56,26 @@ test("while all places are taken nobody gets another, and then somebody does", a
   expect(await server.call("GET", "/app")).toMatchObject({ status: 200 })
 })
 
+test("bodies that strangers send slowly take no place of callers with a key", async () => {
+  const server = await ApiServer.start({ maxRequests: 4 })
+  const { hostname, port } = new URL(server.url)
+  for (const path of ["/api/v1/auth/session", "/nowhere"]) {
+    const answers = Array.from({ length: 8 }, async () => {
+      const socket = connect(Number(port), hostname)
+      onTestFinished(() => void socket.destroy())
+      socket.write(`POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\n`)
+      socket.write("content-length: 100\r\n\r\n{")
+      const [bytes] = await once(socket, "data")
+      return String(bytes).split("\r\n")[0]
+    })
+    // One place in four is theirs.
+    expect(await Promise.any(answers)).toMatch(/503/)
+    const all = Array.from({ length: 4 }, () => server.call("GET", "/app"))
+    for (const { status } of await Promise.all(all)) expect(status).toBe(200)
+    expect(await server.call("POST", "/app", { body: { name: "Acme" } })).toMatchObject({ status: 201 })
+  }
+})
+
 test("health is answered all the same", async () => {
   const server = await ApiServer.start({ maxRequests: 0 })
   expect(await server.call("GET", "/health", { key: null })).toMatchObject({ status: 200 })

@@ -226,6 +226,23 @@ test("the newest connection of an agent replaces the older one", async () => {
   await client.came("settled")
 })
 
+test("an agent that says hello twice is closed, and nobody counts as connected after it", async () => {
+  const { app, key, open, posthorn } = await start()
+  await app("acme")
+  const socket = await open(await key())
+  const client = new Client(socket)
+  await once(socket, "open")
+  for (const agent of ["hub", "ghost"]) client.say({ kind: "hello", agent, version: "test" })
+  await client.ended()
+  expect(client.closed).toMatchObject({ code: 4400 })
+  await expect
+    .poll(async () => (await posthorn.agents.list()).data.map(({ name, connected }) => [name, connected]), {
+      timeout: 20_000,
+    })
+    .toEqual([["hub", false]])
+  expect(posthorn.agentHub!.counts.agents).toBe(0)
+})
+
 test("two tenants may have agents of one name", async () => {
   const { app, join, key, posthorn, send } = await start()
   await app("acme")
@@ -374,5 +391,5 @@ test("a refused upgrade leaves no connection behind, though its client keeps its
     const [answer] = (await once(socket, "data")) as [Buffer]
     expect(answer.toString()).toMatch(/^HTTP\/1\.1 401/)
   }
-  await expect.poll(open).toBe(before)
+  await expect.poll(open, { timeout: 20_000 }).toBe(before)
 })

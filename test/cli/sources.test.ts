@@ -34,6 +34,11 @@ test("a source is created with a secret from standard input, and its URL takes a
     })
   expect((await send("s3cret")).status).toBe(202)
   expect((await send("wrong")).status).toBe(401)
+  const [message] = (await server.posthorn.messages.list("acme")).data
+  const shown = await desk.posthorn(["messages", "get", "acme", message!.id])
+  expect(FIELD("source", shown.stdout)).toBe(message!.inbound!.sourceId)
+  expect(FIELD("request", shown.stdout)).toBe("POST /deep")
+  expect(FIELD("X-Gitlab-Event", shown.stdout)).toBe("Push Hook")
   await server.posthorn.context.receiver.flush()
   const { stdout } = await desk.posthorn(["sources", "activity", "acme", "gitlab"])
   expect(FIELD("accepted", stdout)).toBe("1")
@@ -76,6 +81,20 @@ test("what is missing or wrong is said before anything is done", async () => {
   ] as const) {
     const { code, stderr } = await desk.posthorn(["sources", ...args])
     expect([args, code]).not.toEqual([args, 0])
+    expect(stderr).toContain(sentence)
+  }
+})
+
+test("two flags that exclude each other are refused", async () => {
+  const { desk } = await World.start()
+  for (const [args, sentence] of [
+    [["rotate", "--secret", "a", "--secret-file", "-"], "give one of them"],
+    [["update", "--secret", "a", "--secret-file", "-"], "give one of them"],
+    [["update", "--handshake", "none", "--verify-token", "t"], "of the handshake meta"],
+  ] as const) {
+    const [action, ...flags] = args
+    const { code, stderr } = await desk.posthorn(["sources", action, "acme", "github", ...flags])
+    expect([args, code]).toEqual([args, 2])
     expect(stderr).toContain(sentence)
   }
 })

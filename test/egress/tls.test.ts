@@ -36,6 +36,9 @@ test("a certificate of the endpoint's own authority is trusted; the name is in S
     { path: "/hook", servername: NAME, localAddress: OPEN, headers: { host: `${NAME}:${site.port}` } },
   ])
   expect(tracing.of("mark")).toEqual([["resolved"], ["connected"], ["secured"], ["first_byte"]])
+  const { data } = await harness.posthorn.attempts.list()
+  const ms = expect.any(Number)
+  expect(data).toMatchObject([{ timing: { dnsMs: ms, connectMs: ms, tlsMs: ms, firstByteMs: ms } }])
 })
 
 test("of several authorities, with words between them, each is trusted", async () => {

@@ -24,6 +24,10 @@ test("an empty budget defers retries to one a minute, and drops none; first atte
     Array.from({ length: 50 }, () => ["failed", "budget"]),
   )
 
+  const [endpoint] = (await harness.posthorn.endpoints.list("acme")).data
+  expect(endpoint!.budget).toMatchObject({ tokens: 100, retriesAt: expect.any(Date) })
+  expect(endpoint!.budget!.left).toBeLessThan(5)
+
   const before = receiver.requests.length
   await harness.send({ n: "new" })
   await harness.calm()

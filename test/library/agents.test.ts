@@ -1,7 +1,7 @@
 /** The list of agents: who is connected, since when, and for which endpoints. */
 import { expect, test } from "vitest"
 import { entryNameOf } from "../../src/relay/agent-record.ts"
-import { LEASE_MS, Presence } from "../../src/relay/presence.ts"
+import { LEASE_MS, MOST_UNNAMED, Presence } from "../../src/relay/presence.ts"
 import { Harness } from "../support/harness.ts"
 import { TestAgent } from "../support/test-agent.ts"
 
@@ -92,7 +92,9 @@ test("an agent that no endpoint names is listed for 30 days after its connection
   expect(await names()).toEqual(["hub"])
   clock.advance(DAY_MS)
   agent.cut()
-  await until(async () => !(await hub()).connected)
+  const cutAt = clock.now()
+  // Its end is written in the background.
+  await until(async () => (await hub()).lastSeenAt?.getTime() === cutAt)
   clock.advance(30 * DAY_MS - 1)
   expect(await names()).toEqual(["hub"])
   clock.advance(1)
@@ -102,12 +104,27 @@ test("an agent that no endpoint names is listed for 30 days after its connection
 test("an agent that an endpoint names is listed for ever, also if it named it for a while only", async () => {
   const { posthorn, endpointId, clock, names, other, owner } = await start()
   const epoch = await other.connected(owner, "hub", "1")
-  await other.disconnected(owner, "hub", epoch)
+  await other.disconnected(owner, "hub", epoch!)
   await posthorn.endpoints.delete("acme", endpointId)
   clock.advance(29 * DAY_MS)
   await posthorn.endpoints.create("acme", RELAY)
   clock.advance(31 * DAY_MS)
   expect(await names()).toEqual(["hub"])
+})
+
+test("an application with a thousand agents takes no further one, unless an endpoint names it", {
+  timeout: 120_000,
+}, async () => {
+  const { harness, posthorn, other, owner } = await start()
+  // One is "hub", which an endpoint names.
+  const names = Array.from({ length: MOST_UNNAMED - 1 }, (_, n) => `agent-${n}`)
+  await Promise.all(names.map((name) => other.expected(owner, name)))
+  await expect(TestAgent.join(harness, { agent: "ghost" })).rejects.toThrow("1013")
+  await expect(posthorn.agents.get("acme", "ghost")).rejects.toMatchObject({ code: "not_found" })
+  await TestAgent.join(harness, { agent: "hub" })
+  await TestAgent.join(harness, { agent: "agent-7" })
+  await posthorn.endpoints.create("acme", { url: "relay://ghost" })
+  await TestAgent.join(harness, { agent: "ghost" })
 })
 
 test("the agents of a deleted application are listed no more, also if one was connected", async () => {

@@ -1,6 +1,8 @@
 /** Every list can be awaited, for one page, and iterated, for all of them. */
 import { expect, test } from "vitest"
+import type { NewChange } from "../../src/resources/changes.ts"
 import type { List, Listing, PageInput } from "../../src/resources/paging.ts"
+import { OPERATOR } from "../../src/resources/sessions.ts"
 import { Harness } from "../support/harness.ts"
 
 type Lists = { readonly [name: string]: (page?: PageInput) => Listing<object> }
@@ -14,6 +16,8 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
     await posthorn.applications.create({ uid: `app${i}`, name: "Another" })
     await posthorn.eventTypes.create({ name: `type.${i}`, description: "A" })
     await posthorn.keys.create({ name: "key", scope: "admin" })
+    await posthorn.sessions.open(OPERATOR)
+    await posthorn.changes.record(aChange(harness))
     await posthorn.dead.retryMany({})
     await posthorn.alertChannels.put(`ops${i}`, { kind: "webhook", url: harness.receiver.url("/ops") })
     await harness.endpoint({ url: `relay://hub-${i}`, eventTypes: ["none"] })
@@ -30,6 +34,7 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
     alertChannels: (page) => posthorn.alertChannels.list(page),
     applications: (page) => posthorn.applications.list(page),
     attempts: (page) => posthorn.attempts.list(page),
+    changes: (page) => posthorn.changes.list(page),
     dead: (page) => posthorn.dead.list(page),
     deliveries: (page) => posthorn.deliveries.list(page),
     endpoints: (page) => posthorn.endpoints.list("acme", page),
@@ -37,10 +42,18 @@ async function start(): Promise<{ readonly harness: Harness; readonly lists: Lis
     keys: (page) => posthorn.keys.list(page),
     lanes: (page) => posthorn.lanes.list(page),
     messages: (page) => posthorn.messages.list("acme", page),
+    sessions: (page) => posthorn.sessions.list(page),
     sources: (page) => posthorn.sources.list("acme", page),
     tasks: (page) => posthorn.tasks.list(page),
   } satisfies Lists
   return { harness, lists }
+}
+
+function aChange({ posthorn, clock }: Harness): NewChange {
+  const atMs = clock.now()
+  const id = posthorn.context.ids.make("chg", atMs)
+  const by = { kind: "local", id: null, name: "test", appId: null } as const
+  return { id, atMs, by, action: "key.create", appId: null, endpointId: null, subject: null, detail: null }
 }
 
 test("iterating over a list gives the rows of its pages, forwards and back", async () => {

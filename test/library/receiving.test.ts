@@ -312,6 +312,16 @@ test("Slack's challenge is answered only if it is signed", async () => {
   expect(await receive(signed(body, "wrong"))).toMatchObject({ result: "refused_signature", ...UNVERIFIED })
 })
 
+test("a source whose scheme is changed to slack answers Slack's challenge", async () => {
+  const { harness, posthorn, receive } = await start(GITHUB)
+  await posthorn.sources.update("acme", "hook", { verification: "slack" })
+  const body = '{"type":"url_verification","challenge":"abc"}'
+  const at = String(Math.floor(harness.clock.wallNow() / 1000))
+  const signature = `v0=${createHmac("sha256", SECRET).update(`v0:${at}:${body}`).digest("hex")}`
+  const headers = { "x-slack-request-timestamp": at, "x-slack-signature": signature }
+  expect(await receive(plain(body, { headers }))).toMatchObject({ result: "handshake", body: "abc" })
+})
+
 test("Meta's challenge is answered for its token", async () => {
   const { receive } = await start({ ...GITHUB, handshake: { kind: "meta", verifyToken: "t" } })
   const ask = (token: string) =>
@@ -529,6 +539,83 @@ test("activity is written within two seconds, in one write for many requests, an
   await harness.posthorn.sources.receive((await harness.posthorn.sources.get("acme", "hook")).token, plain())
   await harness.posthorn.context.receiver.flush()
   expect(await harness.posthorn.sources.activity("acme", "hook")).toMatchObject({ accepted: 12 })
+})
+
+/** Activity is written when the test says so: `open` lets the writes that have begun go on. */
+class SlowActivity {
+  inFlight = 0
+  most = 0
+  writes = 0
+  #gate: PromiseWithResolvers<void> | null = null
+
+  close(): void {
+    this.#gate = Promise.withResolvers()
+  }
+
+  open(): void {
+    this.#gate?.resolve()
+    this.#gate = null
+  }
+
+  wrap(store: Store): Store {
+    const saveEntryIfUnchanged: Store["saveEntryIfUnchanged"] = async (entry) => {
+      if (entry.kind !== "source-activity") return store.saveEntryIfUnchanged(entry)
+      this.writes++
+      this.most = Math.max(this.most, ++this.inFlight)
+      await this.#gate?.promise
+      await store.saveEntryIfUnchanged(entry).finally(() => this.inFlight--)
+    }
+    return { ...store, saveEntryIfUnchanged }
+  }
+}
+
+test("while the store is slow, activity is written one after the other, and nothing of it is lost", async () => {
+  const slow = new SlowActivity()
+  const wrapStore = (store: Store) => slow.wrap(store)
+  const { harness, posthorn, receive, activity } = await start({}, { wrapStore })
+  const other = await posthorn.sources.create("acme", { name: "other", verification: "none" })
+  slow.close()
+  for (let round = 0; round < 5; round++) {
+    await receive(plain())
+    await receive(plain(), other)
+    harness.clock.advance(2000)
+    await expect.poll(() => slow.writes).toBe(1)
+  }
+  const flushed = [posthorn.context.receiver.flush(), posthorn.context.receiver.flush()]
+  slow.open()
+  await Promise.all(flushed)
+  expect([await activity(), await activity("other")]).toMatchObject([{ accepted: 5 }, { accepted: 5 }])
+  expect(slow.most).toBe(1)
+  // Two sources; what came during the first flush is one more write of each.
+  expect(slow.writes).toBe(4)
+})
+
+test("the activity of a deleted source ends with it, also while it is written", async () => {
+  const slow = new SlowActivity()
+  const wrapStore = (store: Store) => slow.wrap(store)
+  const { harness, posthorn, source, receive } = await start({}, { wrapStore })
+  const { receiver, store } = posthorn.context
+  const stored = (id: string) => store.getEntry("source-activity", null, id, harness.clock.now())
+  // Not written yet.
+  await receive(plain())
+  await posthorn.sources.delete("acme", "hook")
+  await receiver.flush()
+  expect(await stored(source.id)).toBeNull()
+  // Being written, for the first time and again.
+  for (const name of ["first", "again"]) {
+    const { id, token } = await posthorn.sources.create("acme", { name, verification: "none" })
+    await receive(plain(), { token })
+    if (name === "again") await receiver.flush()
+    await receive(plain(), { token })
+    const before = slow.writes
+    slow.close()
+    const flushed = receiver.flush()
+    await expect.poll(() => slow.writes).toBe(before + 1)
+    await posthorn.sources.delete("acme", name)
+    slow.open()
+    await flushed
+    expect(await stored(id), name).toBeNull()
+  }
 })
 
 test("each request is measured by what became of it", async () => {

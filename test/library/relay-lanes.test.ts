@@ -81,7 +81,7 @@ test("a key that is limited to endpoints takes no other agent's name", async () 
   await harness.published("delivery.delivered", 1)
 })
 
-test("an agent serves more endpoints than a page of the store has", async () => {
+test("an agent serves more endpoints than a page of the store has", { timeout: 120_000 }, async () => {
   const { harness } = await start()
   let last = ""
   for (let n = 0; n < 255; n++) last = await harness.endpoint({ ...RELAY, eventTypes: [`type.${n}`] })
@@ -101,6 +101,32 @@ test("agents that take nothing leave the places of lanes to others", async () =>
   await harness.published("delivery.delivered", 1)
 })
 
+test("without order an agent gets up to 16 events at once, and after a cut those again, in order and first", async () => {
+  const { harness } = await start()
+  await harness.endpoint({ url: "relay://hub" })
+  for (let n = 1; n <= 60; n++) await harness.send({ n })
+  /** Answers what is in flight until 16 are: the lane doubles its concurrency with each success. */
+  const numbersOf = async (agent: TestAgent, count: number) => {
+    const events = () => agent.socket.of("event")
+    for (let answered = 0; events().length < count; ) {
+      await agent.event(answered + 1)
+      await harness.calm()
+      for (const event of events().slice(answered, count - 16)) agent.answer(event, 200)
+      answered = Math.min(events().length, count - 16)
+    }
+    return events().map(({ body }) => JSON.parse(body!).n)
+  }
+  const first = await TestAgent.join(harness)
+  const numbers = Array.from({ length: 60 }, (_, i) => i + 1)
+  expect(await numbersOf(first, 31)).toEqual(numbers.slice(0, 31))
+  expect(first.session.inFlight).toBe(16)
+  first.cut()
+  await harness.quiet()
+  const second = await TestAgent.join(harness)
+  expect(await numbersOf(second, 45)).toEqual(numbers.slice(15))
+  expect(second.socket.of("event").map(({ attempt }) => attempt)).toEqual(Array(45).fill(1))
+})
+
 test("a delivery that an operator's SQL revived is given up when the age that begins then ends", async () => {
   const { harness } = await start()
   await harness.endpoint({ url: "relay://hub", retry: { delays: [60], maxAge: 3600, autoDisable: false } })
@@ -117,4 +143,12 @@ test("a delivery that an operator's SQL revived is given up when the age that be
   harness.clock.advance(3_600_000)
   await harness.posthorn.engine!.expireOnce()
   expect((await harness.rows())[0]).toMatchObject({ status: "dead", dead_reason: "expired" })
+})
+
+test("a timeout whose milliseconds are no exact number becomes a whole deadline", async () => {
+  const { harness } = await start()
+  await harness.endpoint({ url: "relay://hub", retry: { delays: [1], maxAttempts: 2, timeout: 16.1 } })
+  const agent = await TestAgent.join(harness)
+  await harness.send()
+  expect((await agent.event(1)).deadline).toBe(16_100)
 })

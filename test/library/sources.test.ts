@@ -93,6 +93,24 @@ test("the scheme slack answers Slack's challenge without being told, and may be 
   })
 })
 
+test("the default handshake follows the scheme, and an explicit one stays", async () => {
+  const { sources } = await start()
+  const change = (name: string, input: Partial<SourceInput>) =>
+    sources.update("acme", name, { secret: "s3cret", ...input }).then(({ handshake }) => handshake)
+  for (const [name, handshake] of [
+    ["default", undefined],
+    ["none", null],
+    ["graph", { kind: "microsoft-graph" }],
+  ] as const) {
+    await sources.create("acme", { ...GITHUB, name, ...(handshake === undefined ? {} : { handshake }) })
+    const expected = handshake === undefined ? { kind: "slack" } : handshake
+    expect(await change(name, { verification: "slack" }), name).toEqual(expected)
+    expect(await change(name, { verification: "github" }), name).toEqual(handshake ?? null)
+  }
+  expect(await change("default", { handshake: null })).toBeNull()
+  expect(await change("default", { verification: "slack" })).toBeNull()
+})
+
 test("Meta's token stays when a change does not name it, and is required once", async () => {
   const { sources } = await start()
   const meta = { name: "meta", verification: "none", handshake: { kind: "meta" } } as const
@@ -147,6 +165,13 @@ test("input that does not fit is refused with its field, and nothing is stored",
       field,
     })
   expect((await sources.list("acme")).data).toEqual([])
+})
+
+test("the list of all applications has the sources of each", async () => {
+  const { sources } = await start()
+  const made = [await sources.create("acme", GITHUB), await sources.create("globex", GITHUB)]
+  const { data } = await sources.list(null)
+  expect(data.map(({ id }) => id).sort()).toEqual(made.map(({ id }) => id).sort())
 })
 
 test("a name is taken once in an application, whoever asks at the same time, and free again afterwards", async () => {

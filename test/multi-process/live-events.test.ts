@@ -55,6 +55,43 @@ test("a server has the events of all processes", PATIENCE, async () => {
   expect(reader.kinds).not.toContain("gap")
 })
 
+test(
+  "summaries count the messages that other processes accept, and what they deliver",
+  PATIENCE,
+  async () => {
+    const site = await Site.open({ store: await migratedDatabase() })
+    await site.endpoint("lane")
+    const worker = await open(site.place)
+    const server = await ApiServer.start({ options: { ...site.place, deliver: false } })
+    const reader = await EventReader.open(server.url, { key: server.key, query: "?summary_ms=250" })
+    const sum = (of: (summary: { accepted: number; counts: { [kind: string]: number } }) => number) =>
+      reader.events.reduce((total, { data }) => total + of(data), 0)
+    const accepted = () => sum((summary) => summary.accepted)
+    const delivered = () => sum(({ counts }) => counts["delivery.delivered"] ?? 0)
+    let sent = 0
+    const send = async (count: number) => {
+      for (let n = 0; n < count; n++, sent++)
+        await (sent % 2 === 0 ? site.sender : worker).send("acme", { eventType: "lane", payload: {} })
+    }
+    // Until both others know that this process listens.
+    await expect
+      .poll(
+        async () => {
+          const before = accepted()
+          await send(2)
+          await expect.poll(() => accepted() > before && delivered() > 0, WITNESSED).toBe(true)
+          return accepted() - before
+        },
+        { timeout: 40_000 },
+      )
+      .toBe(2)
+    const [acceptedBefore, deliveredBefore] = [accepted(), delivered()]
+    await send(40)
+    await reader.until(() => delivered() >= deliveredBefore + 40 && accepted() >= acceptedBefore + 40)
+    expect(accepted() - acceptedBefore).toBe(40)
+  },
+)
+
 test("events that were lost on the way are a gap, with their number", PATIENCE, async () => {
   const store = await migratedDatabase()
   const { hostname, port } = new URL(store)

@@ -101,6 +101,7 @@ function run(context: Context, all: readonly Life[], policy: Policy) {
         error: null,
         startedAt,
         durationMs: life.durationMs,
+        timing: null,
       }
       const settlement = {
         seq: i,

@@ -17,6 +17,7 @@ export function snapshotOf(more: Partial<Snapshot> = {}): Snapshot {
     deliveries: { due: 0, scheduled: 0, retrying: 0, held: 0 },
     oldestDue: null,
     deadLetters: [],
+    waiting: {},
     endpoints: Object.fromEntries(counts) as Snapshot["endpoints"],
     troubled: [],
     ...more,

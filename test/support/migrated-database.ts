@@ -2,12 +2,18 @@
 import { createHash } from "node:crypto"
 import { MIGRATIONS } from "../../src/store/postgres/schema.ts"
 import { openPostgresStore } from "../../src/store/postgres/store.ts"
-import { freshDatabase, templateDatabase } from "./servers/postgres.ts"
+import { createDatabase, freshDatabase, type NewDatabase, templateDatabase } from "./servers/postgres.ts"
 
 /** The URL of a database as the first start of a Posthorn leaves it, dropped after the test. */
 export async function migratedDatabase(): Promise<string> {
   template ??= makeTemplate()
   return freshDatabase(await template)
+}
+
+/** For several tests: the caller drops it. */
+export async function createMigratedDatabase(): Promise<NewDatabase> {
+  template ??= makeTemplate()
+  return createDatabase(await template)
 }
 
 /** Asked for once in a process. */

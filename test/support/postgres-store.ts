@@ -117,7 +117,12 @@ export async function stage(more: Partial<Endpoint> = {}) {
 }
 
 /** The plans of the statements that the work runs on the store, each as text. */
-export async function plansOf(url: string, store: PostgresStore, work: () => Promise<unknown>) {
+export async function plansOf(
+  url: string,
+  store: PostgresStore,
+  work: () => Promise<unknown>,
+  options = "COSTS off",
+): Promise<string[]> {
   const spies = [vi.spyOn(store.database, "run"), vi.spyOn(store.database, "runCalmly")]
   await work()
   const statements = spies.flatMap(({ mock }) => mock.calls)
@@ -125,8 +130,9 @@ export async function plansOf(url: string, store: PostgresStore, work: () => Pro
   const client = await connect(url)
   const plans = []
   for (const [{ text }, values] of statements) {
-    const { rows } = await client.query(`EXPLAIN (COSTS off) ${text}`, [...values])
-    plans.push(rows.map((row) => row["QUERY PLAN"]).join("\n"))
+    const { rows } = await client.query(`EXPLAIN (${options}) ${text}`, [...values])
+    const lines = rows.map((row) => row["QUERY PLAN"])
+    plans.push(lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"))
   }
   return plans
 }

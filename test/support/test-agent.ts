@@ -7,7 +7,7 @@ import {
   type ServerFrame,
 } from "../../src/core/relay-protocol.ts"
 import type { Posthorn } from "../../src/posthorn.ts"
-import type { AgentAccess } from "../../src/relay/agent-hub.ts"
+import type { AgentAccess } from "../../src/relay/connected-agent.ts"
 import type { AgentSession, AgentSocket } from "../../src/transport/relay/agent-session.ts"
 import type { Harness } from "./harness.ts"
 import { Watchers } from "./watchers.ts"

@@ -42,11 +42,20 @@ const VALUES: { readonly [name: string]: unknown } = {
   key: "whsec_C2FVsBQIhrscChlQIMVb5sSYspob7oDazfgh",
   error: "HTTP 500: try again later",
   policy: "standard",
+  q: "acme",
 }
 
 export function exampleRequest({ path, operation }: DescribedOperation, document: OpenApi): ExampleRequest {
   const { schemas } = document.components
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => String(VALUES[name] ?? name))
+  const named = path.replace(/\{(\w+)\}/g, (_, name: string) => String(VALUES[name] ?? name))
+  const required = (operation.parameters ?? []).filter((one) => one.in === "query" && one.required)
+  const query = new URLSearchParams(
+    required.map(({ name, schema = {} }): [string, string] => [
+      name,
+      String(exampleOf(schema, schemas, { name })),
+    ]),
+  )
+  const filled = query.size === 0 ? named : `${named}?${query}`
   const { schema, example } = operation.requestBody?.content["application/json"] ?? {}
   if (schema === undefined) return { path: filled }
   return { path: filled, body: example ?? exampleOf(schema, schemas, { onlyRequired: true }) }

@@ -7,6 +7,7 @@ import { alertRoutes } from "./alerts.ts"
 import { applicationRoutes } from "./applications.ts"
 import { attemptRoutes } from "./attempts.ts"
 import { batchRoutes } from "./batches.ts"
+import { changeRoutes } from "./changes.ts"
 import { costRoutes } from "./cost.ts"
 import { deadLetterRoutes } from "./dead-letters.ts"
 import { deliveryRoutes } from "./deliveries.ts"
@@ -24,9 +25,13 @@ import { healthRoutes } from "./health.ts"
 import { keyRoutes } from "./keys.ts"
 import { messageRoutes } from "./messages.ts"
 import { operationalWebhookRoutes } from "./operational-webhooks.ts"
+import { overviewRoutes } from "./overview.ts"
 import { policyRoutes } from "./policies.ts"
 import { portalRoutes } from "./portal.ts"
 import { replayRoutes } from "./replays.ts"
+import { searchRoutes } from "./search.ts"
+import { sessionRoutes } from "./sessions.ts"
+import { settingRoutes } from "./settings.ts"
 import { sourceRoutes } from "./sources.ts"
 import { taskRoutes } from "./tasks.ts"
 import { usageRoutes } from "./usage.ts"
@@ -52,11 +57,16 @@ export const ROUTES: readonly Routes[] = [
   eventTypeRoutes,
   eventTypeImportRoutes,
   portalRoutes,
+  sessionRoutes,
   keyRoutes,
+  changeRoutes,
   taskRoutes,
   operationalWebhookRoutes,
   usageRoutes,
   environmentRoutes,
+  settingRoutes,
+  overviewRoutes,
+  searchRoutes,
   agentRoutes,
   workerRoutes,
   alertRoutes,

@@ -8,7 +8,7 @@ import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { contentQuery, omitNullish, pageQuery, viewOptions } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
-import { ListResponse, PageQuery } from "../schemas/common.ts"
+import { Bounded, BoundedListResponse, ListResponse, PageQuery } from "../schemas/common.ts"
 import { StatusCodeClass } from "../schemas/delivery.ts"
 import { MessageEndpointOut, StatusNumber } from "../schemas/endpoint.ts"
 import { AppId, content, EndpointId, MessageId } from "../schemas/fields.ts"
@@ -30,9 +30,10 @@ const viewQuery = {
   ),
 }
 const status = { status: Type.Optional(StatusNumber) }
-const AttemptList = ListResponse("ListResponseMessageAttemptOut", AttemptOut)
+const AttemptList = BoundedListResponse("ListResponseMessageAttemptOut", AttemptOut)
 const attemptQuery = {
   ...PageQuery,
+  ...Bounded,
   ...content,
   ...viewQuery,
   ...status,
@@ -140,8 +141,8 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
         auth: "app",
         tags,
         params: Type.Object(EndpointId),
-        querystring: Type.Object({ ...PageQuery, ...content, ...viewQuery, ...status }),
-        response: { 200: ListResponse("ListResponseEndpointMessageOut", EndpointMessageOut) },
+        querystring: Type.Object({ ...PageQuery, ...Bounded, ...content, ...viewQuery, ...status }),
+        response: { 200: BoundedListResponse("ListResponseEndpointMessageOut", EndpointMessageOut) },
       },
     ),
     async (request) => {
@@ -198,11 +199,13 @@ type AttemptParams = Parameters<typeof contentQuery>[0] &
     readonly status?: number
     readonly status_code_class?: 0 | 100 | 200 | 300 | 400 | 500
     readonly with_msg?: boolean
+    readonly bounded?: boolean
   }
 
 async function listAttempts(tenant: Tenant, asked: AttemptParams, which: Partial<AttemptQuery>) {
   const wanted: ViewOptions = viewOptions(asked)
-  if (asked.status !== undefined && attemptStatuses(asked.status).length === 0) return EMPTY
+  if (asked.status !== undefined && attemptStatuses(asked.status).length === 0)
+    return asked.bounded ? { ...EMPTY, searchedTo: null } : EMPTY
   const list = await tenant.attempts.list(
     omitNullish<AttemptQuery>({
       ...which,

@@ -1,10 +1,11 @@
 /** Dead letters: `/dead-letter`. */
 
+import type { DeadGroup } from "../../resources/dead-letters.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { pageQuery } from "../query-params.ts"
 import { Type } from "../schema.ts"
-import { HttpErrorOut, ListResponse, PageQuery } from "../schemas/common.ts"
+import { Bounded, BoundedListResponse, HttpErrorOut, PageQuery, searchedTo } from "../schemas/common.ts"
 import { DeadGroupOut, DeliveryOut, TaskStartedOut } from "../schemas/delivery.ts"
 import { deliveryOut, listOut, taskStartedOut } from "../views/views.ts"
 import { deliveryQuery, which } from "./deliveries.ts"
@@ -13,14 +14,18 @@ const tags = ["Dead Letter"]
 const params = Type.Object({ delivery_id: Type.String({ minLength: 1, maxLength: 64 }) })
 const Filter = Type.Named("DeadLetterFilter", Type.Filter(Type.Object(which)))
 
+function groupOut({ errorDetail, ...group }: DeadGroup) {
+  return { ...group, error: errorDetail }
+}
+
 export const deadLetterRoutes: Routes = (app, { tenant }) => {
   app.get(
     "/dead-letter",
     operation("v1.dead-letter.list", "List what was given up and not discarded, the newest first", {
       auth: "org",
       tags,
-      querystring: Type.Object({ ...PageQuery, ...which }),
-      response: { 200: ListResponse("ListResponseDeadLetterOut", DeliveryOut), 404: HttpErrorOut },
+      querystring: Type.Object({ ...PageQuery, ...Bounded, ...which }),
+      response: { 200: BoundedListResponse("ListResponseDeadLetterOut", DeliveryOut), 404: HttpErrorOut },
     }),
     async (request) => {
       const query = { ...deliveryQuery(request.query), ...pageQuery(request.query) }
@@ -36,14 +41,18 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
       {
         auth: "org",
         tags,
-        querystring: Type.Object(which),
+        querystring: Type.Object({ ...Bounded, ...which }),
         response: {
-          200: Type.Named("DeadLetterCountOut", Type.Object({ count: Type.Integer() })),
+          200: Type.Named("DeadLetterCountOut", Type.Object({ count: Type.Integer(), ...searchedTo })),
           404: HttpErrorOut,
         },
       },
     ),
-    async (request) => ({ count: await tenant(request).dead.count(deliveryQuery(request.query)) }),
+    async (request) => {
+      const { dead } = tenant(request)
+      const query = deliveryQuery(request.query)
+      return request.query.bounded ? dead.countNewest(query) : { count: await dead.count(query) }
+    },
   )
 
   app.get(
@@ -53,19 +62,26 @@ export const deadLetterRoutes: Routes = (app, { tenant }) => {
       tags,
       querystring: Type.Object({
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 250 })),
+        by: Type.Optional(
+          Type.Enum(["error", "cause"], {
+            description: "`cause` takes errors with the same start, up to a colon, together: `HTTP 500`.",
+          }),
+        ),
+        ...Bounded,
         ...which,
       }),
       response: {
-        200: Type.Named("DeadGroupList", Type.Object({ data: Type.Array(DeadGroupOut) })),
+        200: Type.Named("DeadGroupList", Type.Object({ data: Type.Array(DeadGroupOut), ...searchedTo })),
         404: HttpErrorOut,
       },
     }),
     async (request) => {
-      const groups = await tenant(request).dead.groups(
-        deliveryQuery(request.query),
-        request.query.limit ?? 100,
-      )
-      return { data: groups.map(({ errorDetail, ...group }) => ({ ...group, error: errorDetail })) }
+      const { dead } = tenant(request)
+      const { bounded, by = "error", limit = 100 } = request.query
+      const query = deliveryQuery(request.query)
+      if (!bounded) return { data: (await dead.groups(query, limit, { by })).map(groupOut) }
+      const { groups, searchedTo } = await dead.groupsOfNewest(query, limit, { by })
+      return { data: groups.map(groupOut), searchedTo }
     },
   )
 

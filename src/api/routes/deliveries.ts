@@ -1,12 +1,20 @@
 /** Deliveries with their attempts, and the lanes they wait in: `/delivery` and `/lane`. */
 import { hasCode } from "../../core/errors.ts"
 import type { DeliveryQuery, RescheduleInput } from "../../resources/deliveries.ts"
+import type { LaneQuery } from "../../resources/lanes.ts"
 import type { WaitingQuery } from "../../resources/send-now.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { type ContentParams, contentQuery, omitNullish, pageQuery, toDate } from "../query-params.ts"
 import { Timestamp, Type } from "../schema.ts"
-import { HttpErrorOut, ListResponse, PageQuery } from "../schemas/common.ts"
+import {
+  Bounded,
+  BoundedListResponse,
+  HttpErrorOut,
+  ListResponse,
+  PageQuery,
+  searchedTo,
+} from "../schemas/common.ts"
 import {
   DeadReason,
   DeliveryDetailOut,
@@ -28,6 +36,14 @@ export const which = {
   endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   msg_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   dead_reason: Type.Optional(DeadReason),
+  cause: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        "What the last error begins with, up to a colon, such as `HTTP 500` or `timeout`; `none` for no error.",
+    }),
+  ),
   status_code_class: Type.Optional(StatusCodeClass),
   ...content,
 }
@@ -37,6 +53,7 @@ interface DeliveryParams extends ContentParams {
   readonly endpoint_id?: string
   readonly msg_id?: string
   readonly dead_reason?: DeliveryQuery["deadReason"]
+  readonly cause?: string
   readonly status_code_class?: DeliveryQuery["responseClass"]
 }
 
@@ -46,6 +63,7 @@ export function deliveryQuery(query: DeliveryParams): DeliveryQuery {
     endpoint: query.endpoint_id,
     message: query.msg_id,
     deadReason: query.dead_reason,
+    cause: query.cause,
     responseClass: query.status_code_class,
     ...contentQuery(query),
   })
@@ -79,8 +97,8 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     operation("v1.delivery.list", "List deliveries, the newest first", {
       auth: "org",
       tags,
-      querystring: Type.Object({ ...PageQuery, ...which, status: Type.Optional(DeliveryStatus) }),
-      response: { 200: ListResponse("ListResponseDeliveryOut", DeliveryOut), 404: HttpErrorOut },
+      querystring: Type.Object({ ...PageQuery, ...Bounded, ...which, status: Type.Optional(DeliveryStatus) }),
+      response: { 200: BoundedListResponse("ListResponseDeliveryOut", DeliveryOut), 404: HttpErrorOut },
     }),
     async (request) => {
       const { status } = request.query
@@ -153,15 +171,19 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     operation("v1.delivery.count-waiting", "How many send-now with the same filter would take: the preview", {
       auth: "org",
       tags,
-      querystring: Type.Object(waiting),
+      querystring: Type.Object({ ...waiting, ...Bounded }),
       response: {
-        200: Type.Named("WaitingCountOut", Type.Object({ count: Type.Integer() })),
+        200: Type.Named("WaitingCountOut", Type.Object({ count: Type.Integer(), ...searchedTo })),
         404: HttpErrorOut,
+        409: HttpErrorOut,
       },
     }),
-    async (request) => ({
-      count: await tenant(request).deliveries.countWaiting(waitingQuery(request.query)),
-    }),
+    async (request) => {
+      const { deliveries } = tenant(request)
+      const query = waitingQuery(request.query)
+      if (request.query.bounded) return deliveries.countNewestWaiting(query)
+      return { count: await deliveries.countWaiting(query) }
+    },
   )
 
   app.post(
@@ -191,12 +213,12 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     operation("v1.lane.list", "List the endpoints for which something waits: how much, why, and since when", {
       auth: "org",
       tags: ["Lane"],
-      querystring: Type.Object({ ...PageQuery, app_id: which.app_id }),
+      querystring: Type.Object({ ...PageQuery, app_id: which.app_id, endpoint_id: which.endpoint_id }),
       response: { 200: ListResponse("ListResponseLaneOut", LaneOut), 404: HttpErrorOut },
     }),
     async (request) => {
-      const { app_id: app } = request.query
-      const query = { ...pageQuery(request.query), ...(app === undefined ? {} : { app }) }
+      const { app_id: app, endpoint_id: endpoint } = request.query
+      const query = { ...pageQuery(request.query), ...omitNullish<LaneQuery>({ app, endpoint }) }
       return listOut(await tenant(request).lanes.list(query), (lane) => lane)
     },
   )

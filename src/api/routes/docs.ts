@@ -28,7 +28,6 @@ export function docsRoutes(app: Api, describe: () => Promise<OpenApi>): void {
         .header("content-security-policy", POLICY)
         .send((await page())(q.trim())),
   )
-  app.get("/", hidden, async (_request, reply) => reply.redirect("/docs", 307))
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

@@ -1,9 +1,13 @@
 /** Secret, headers and statistics of an endpoint. */
+
+import type { SpanQuery } from "../../resources/query.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
+import { omitNullish, toDate } from "../query-params.ts"
 import { NoContent, Timestamp, Type } from "../schema.ts"
 import { EndpointAttemptStats, EndpointHeadersPatchIn, EndpointStatsOut } from "../schemas/endpoint.ts"
+import { EndpointSeriesOut } from "../schemas/endpoint-health.ts"
 import { EndpointId } from "../schemas/fields.ts"
 import { attemptCountsOut, countsOut } from "../views/status.ts"
 import { secretRoutes } from "./endpoint-secret.ts"
@@ -82,6 +86,33 @@ export const endpointDetailRoutes: Routes = (app, { tenant }) => {
         until: HOUR_MS * Math.ceil(until.getTime() / HOUR_MS),
       }
       return attemptCountsOut(await tenant(request).endpoints.attemptStats(app_id, endpoint_id, hours))
+    },
+  )
+
+  app.get(
+    `${PATH}/series`,
+    operation(
+      "v1.endpoint.series",
+      "An endpoint's attempts and latency by the hour, and the status codes of the newest attempts",
+      {
+        auth: "app",
+        description: "The last 24 hours, or a span of up to 90 days, in whole hours.",
+        tags,
+        params,
+        querystring: Type.Object(span),
+        response: { 200: EndpointSeriesOut },
+      },
+    ),
+    async (request) => {
+      const { app_id, endpoint_id } = request.params
+      const { since, until } = request.query
+      const span = omitNullish<SpanQuery>({ since: toDate(since), until: toDate(until) })
+      const { hours, statusCodes, sampled } = await tenant(request).endpoints.series(
+        app_id,
+        endpoint_id,
+        span,
+      )
+      return { hours: [...hours], statusCodes: [...statusCodes], sampled }
     },
   )
 }

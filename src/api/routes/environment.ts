@@ -19,6 +19,7 @@ export const environmentRoutes: Routes = (app, { tenant, posthorn }) => {
       "Every event type, also the archived ones, and every retry policy of yours",
       {
         auth: "org",
+        isRecorded: false,
         description: "Applications, endpoints, keys and secrets are not part of it.",
         tags,
         response: { 200: EnvironmentOut },

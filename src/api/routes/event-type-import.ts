@@ -38,6 +38,7 @@ export const eventTypeImportRoutes: Routes = (app, { tenant }) => {
       const there = replaceAll ? await Array.fromAsync(eventTypes.list({ limit: 250 })) : []
       const others = there.map(({ name }) => name).filter((name) => !kept.has(name))
       if (dryRun) {
+        request.change = null
         const to_modify = (await eventTypes.changes(types, where)).map(
           ({ archived: _archived, ...type }) => type as EventTypeFromOpenApi,
         )

@@ -33,6 +33,14 @@ const querystring = Type.Object({
       description: "Only events of these kinds.",
     }),
   ),
+  summary_ms: Type.Optional(
+    Type.Integer({
+      minimum: 250,
+      maximum: 60_000,
+      description:
+        "In place of events, at most one event `summary` in so many milliseconds: counts by kind, accepted messages, failed attempts, and the rarer events in full.",
+    }),
+  ),
   last_event_id: Type.Optional(
     Type.String({ maxLength: 64, description: "For clients that cannot set the header Last-Event-ID." }),
   ),
@@ -54,7 +62,7 @@ const Stream = Type.Unsafe<never>({
       schema: {
         type: "string",
         description:
-          "Server-sent events. `event` is the kind, `data` its fields as JSON, `id` the place to resume from. An event `gap` says that events are missing.",
+          "Server-sent events. `event` is the kind, `data` its fields as JSON, `id` the place to resume from. An event `gap` says that events are missing. With `summary_ms`, an event `summary` has `from`, `to`, `accepted`, `counts`, `failedAttempts`, `events` and `dropped`.",
       },
     },
   },
@@ -64,6 +72,7 @@ interface EventQuery {
   readonly app_id?: readonly string[]
   readonly endpoint_id?: readonly string[]
   readonly kind?: readonly string[]
+  readonly summary_ms?: number
 }
 
 export const eventRoutes: Routes = (app, context) => {
@@ -119,12 +128,13 @@ function lastEventIdOf({ headers: given }: FastifyRequest, parameter: string | u
 
 /** Rejects with `not_found` for names that the caller's tenant, or application, does not have. */
 async function filterOf({ orgId, appId }: Caller, tenant: Tenant, query: EventQuery): Promise<LiveFilter> {
-  const { app_id: apps = [], endpoint_id: endpoints = [], kind: kinds = [] } = query
+  const { app_id: apps = [], endpoint_id: endpoints = [], kind: kinds = [], summary_ms: summaryMs } = query
   const named = await Promise.all(apps.map(async (app) => idOfApplication(tenant, app, appId)))
   const appIds = appId === null ? unlessEmpty(named) : [appId]
   const endpointIds = await Promise.all(endpoints.map((one) => idOfEndpoint(tenant, one, appIds)))
   const seesCounts = orgId === DEFAULT_ORG && appId === null
-  return { orgId, appIds, endpointIds: unlessEmpty(endpointIds), kinds: unlessEmpty(kinds), seesCounts }
+  const narrowed = { appIds, endpointIds: unlessEmpty(endpointIds), kinds: unlessEmpty(kinds) }
+  return { orgId, ...narrowed, seesCounts, summaryMs }
 }
 
 async function idOfApplication(tenant: Tenant, name: string, only: string | null): Promise<string> {

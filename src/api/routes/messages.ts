@@ -1,10 +1,12 @@
 /** Messages: `/app/{app_id}/msg`. */
 import { hasCode } from "../../core/errors.ts"
+import { seesInbound } from "../access.ts"
+import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { contentQuery, pageQuery, viewOptions } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
-import { JSON_TYPE, ListResponse, PageQuery } from "../schemas/common.ts"
+import { Bounded, BoundedListResponse, JSON_TYPE, PageQuery } from "../schemas/common.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { AppId, Channels, content, EventTypeName, MessageId, Uid } from "../schemas/fields.ts"
 import { MessageIn, MessageOut } from "../schemas/message.ts"
@@ -14,7 +16,11 @@ import { listOut, messageOut, taskStartedOut } from "../views/views.ts"
 const tags = ["Message"]
 const params = Type.Object(MessageId)
 export const withContent = {
-  with_content: Type.Optional(Type.Boolean({ description: "False leaves the payload out of the answer." })),
+  with_content: Type.Optional(
+    Type.Boolean({
+      description: "False leaves the payload, and the request of a source, out of the answer.",
+    }),
+  ),
 }
 
 export const messageRoutes: Routes = (app, { tenant }) => {
@@ -51,11 +57,11 @@ export const messageRoutes: Routes = (app, { tenant }) => {
       auth: "app",
       tags,
       params: Type.Object(AppId),
-      querystring: Type.Object({ ...PageQuery, ...content, ...withContent }),
-      response: { 200: ListResponse("ListResponseMessageOut", MessageOut) },
+      querystring: Type.Object({ ...PageQuery, ...Bounded, ...content, ...withContent }),
+      response: { 200: BoundedListResponse("ListResponseMessageOut", MessageOut) },
     }),
     async (request) => {
-      const view = viewOptions(request.query)
+      const view = { ...viewOptions(request.query), inbound: seesInbound(requireCaller(request)) }
       const query = {
         ...contentQuery(request.query),
         ...pageQuery(request.query),
@@ -77,7 +83,8 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     }),
     async (request) => {
       const { app_id, msg_id } = request.params
-      return messageOut(await tenant(request).messages.get(app_id, msg_id), viewOptions(request.query))
+      const view = { ...viewOptions(request.query), inbound: seesInbound(requireCaller(request)) }
+      return messageOut(await tenant(request).messages.get(app_id, msg_id), view)
     },
   )
 
@@ -139,6 +146,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     "/app/:app_id/msg/precheck/active",
     operation("v1.message.precheck", "Whether any enabled endpoint would get such a message", {
       auth: "org",
+      isRecorded: false,
       tags,
       params: Type.Object(AppId),
       body: Type.Named(

@@ -67,6 +67,9 @@ export const policyRoutes: Routes = (app, { tenant }) => {
       "When a policy would try again, and how it would protect an endpoint that fails",
       {
         auth: "org",
+        // It writes nothing: keys that only read may ask too.
+        capability: "ViewBase",
+        isRecorded: false,
         tags,
         body: PreviewIn,
         response: { 200: PreviewOut, 404: HttpErrorOut },

@@ -1,5 +1,6 @@
 /** Portal access for an application's owner, and the caller's identity: `/auth`. */
 import type { Capability, KeyInput } from "../../resources/keys.ts"
+import { grantOf } from "../../resources/sessions.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
@@ -16,19 +17,21 @@ import {
   WhoamiOut,
 } from "../schemas/key.ts"
 import { ensureApplication } from "./applications.ts"
+import { pageOf } from "./sessions.ts"
 
 const tags = ["Authentication"]
 const params = Type.Object(AppId)
 
-export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
+export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl, cookies }) => {
   for (const path of ["app-portal-access", "dashboard-access"] as const) {
     app.post(
       `/auth/${path}/:app_id`,
       operation(`v1.authentication.${path}`, "A token that opens one application, for its owner", {
         auth: "org",
+        isRecorded: false,
         description:
-          "The token may do what its capabilities say, for a week unless told. The url leads to the API's reference, " +
-          "with the token behind the #, where browsers keep it to themselves: a portal of your own reads it there as `key`.",
+          "The token may do what its capabilities say, for a week unless told. The url opens the portal, for one visitor: it contains a code, not the token, " +
+          "and the portal exchanges it for a session with the token's rights. The session ends with the token.",
         tags,
         params,
         // Older clients send no body.
@@ -38,12 +41,12 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
         response: { 200: AppPortalAccessOut },
       }),
       async (request) => {
-        const { applications, keys } = tenant(request)
+        const { applications, keys, sessions } = tenant(request)
         const { app_id: appId } = request.params
         const asked: AppPortalAccessIn = request.body ?? {}
         const { application, expiry, featureFlags, sessionId } = asked
         await ensureApplication(applications, appId, application)
-        const { token } = await keys.create({
+        const key = await keys.create({
           name: "portal",
           scope: "application",
           appId,
@@ -51,7 +54,8 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
           ...omitNullish<KeyInput>({ featureFlags, sessionId }),
           expiresAt: posthorn.context.clock.now() + (expiry ?? WEEK_SECONDS) * 1000,
         })
-        return { url: `${publicUrl ?? originOf(request)}/docs#key=${token}`, token }
+        const code = await sessions.createCode(grantOf(key))
+        return { url: `${publicUrl ?? originOf(request)}/portal#code=${code}`, token: key.token }
       },
     )
   }
@@ -77,11 +81,18 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
     "/auth/logout",
     operation(
       "v1.authentication.logout",
-      "Revoke the key that the request was made with, if it is an application's",
-      { auth: "read", capability: "ViewBase", tags, response: { 204: NoContent } },
+      "End the session, or revoke the key, that the request was made with; a key only if it is an application's",
+      { auth: "read", isRecorded: false, capability: "ViewBase", tags, response: { 204: NoContent } },
     ),
     async (request, reply) => {
-      const { keyId, appId } = requireCaller(request)
+      const caller = requireCaller(request)
+      const { access, keyId, appId, browserSession } = caller
+      if (browserSession !== null) {
+        await tenant(request).sessions.revoke(browserSession)
+        void reply.header("set-cookie", cookies.write(pageOf(caller), null, 0))
+        return reply.code(204).send()
+      }
+      if (access === "read") throw ApiError.of(403, "insufficient access", "this key can only read")
       if (keyId === null)
         throw ApiError.of(400, "generic_error", "a JWT cannot be revoked: it is good until it expires")
       if (appId === null)
@@ -103,14 +114,18 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl }) => {
       { auth: "read", tags, response: { 200: WhoamiOut } },
     ),
     async (request) => {
-      const { orgId, appId, access, capabilities, featureFlags, keyId } = requireCaller(request)
+      const { orgId, appId, access, capabilities, featureFlags, keyId, browserSession, name } =
+        requireCaller(request)
       const key = keyId === null ? null : await tenant(request).keys.get(keyId)
       return {
         envId: orgId,
         appId,
-        permissionSource: key === null ? ("SvixJwt" as const) : ("RegionalAuthToken" as const),
+        permissionSource:
+          key === null && browserSession === null ? ("SvixJwt" as const) : ("RegionalAuthToken" as const),
         sessionId: key?.sessionId ?? null,
         keyId,
+        name,
+        browserSession,
         scope: access,
         capabilities: capabilities === null ? null : [...capabilities],
         featureFlags: featureFlags === null ? null : [...featureFlags],

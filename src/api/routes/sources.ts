@@ -24,6 +24,8 @@ const tags = ["Source"]
 const LIST = "/app/:app_id/source"
 const ONE = `${LIST}/:source_id`
 const params = Type.Object(SourceId)
+const querystring = Type.Object({ ...PageQuery, order: Type.Optional(Order) })
+const response = { 200: ListResponse("ListResponseSourceOut", SourceOut) }
 
 export const sourceRoutes: Routes = (app, { tenant, publicUrl }) => {
   const shownTo = (request: FastifyRequest) => {
@@ -39,13 +41,25 @@ export const sourceRoutes: Routes = (app, { tenant, publicUrl }) => {
       auth: "app",
       tags,
       params: Type.Object(AppId),
-      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
-      response: { 200: ListResponse("ListResponseSourceOut", SourceOut) },
+      querystring,
+      response,
     }),
     async (request) => {
       const page = await tenant(request).sources.list(request.params.app_id, pageQuery(request.query))
       return listOut(page, shownTo(request))
     },
+  )
+
+  app.get(
+    "/source",
+    operation("v1.source.list-all", "List the sources of all applications, without their secrets", {
+      auth: "org",
+      tags,
+      querystring,
+      response,
+    }),
+    async (request) =>
+      listOut(await tenant(request).sources.list(null, pageQuery(request.query)), shownTo(request)),
   )
 
   app.post(

@@ -18,6 +18,7 @@ export const usageRoutes: Routes = (app, { tenant }) => {
       "How many messages each application sent, and to how many endpoints",
       {
         auth: "org",
+        isRecorded: false,
         description: "The answer is a task; its data have `appStats`.",
         tags,
         body: AppUsageStatsIn,
@@ -42,6 +43,7 @@ export const usageRoutes: Routes = (app, { tenant }) => {
       "Which event types the endpoints of each application ask for",
       {
         auth: "org",
+        isRecorded: false,
         description: "The answer is a task; its data have `event_types`.",
         tags,
         response: { 202: TaskStartedOut },

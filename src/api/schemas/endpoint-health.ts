@@ -24,6 +24,44 @@ const AttemptWindow = Type.Named(
 
 const timeOrNull = (description: string) => Type.Nullable({ ...Timestamp, description })
 
+const ms = (description: string) => Type.Nullable(Type.Integer({ description }))
+
+export const EndpointSeriesOut = Type.Named(
+  "EndpointSeriesOut",
+  Type.Object({
+    hours: Type.Array(
+      Type.Named(
+        "EndpointHour",
+        Type.Object({
+          hour: Timestamp,
+          attempts: Type.Integer(),
+          succeeded: Type.Integer(),
+          retries: Type.Integer({ description: "Attempts after the first of their delivery." }),
+          dead: Type.Integer({ description: "Deliveries that were given up." }),
+          noResponse: Type.Integer({ description: "Attempts without an HTTP status." }),
+          p50Ms: ms("The median duration, estimated from a histogram; null without attempts."),
+          p95Ms: ms("95 % of the attempts took no longer."),
+        }),
+      ),
+      {
+        description:
+          "Every hour of the span, the oldest first. An attempt belongs to the hour in which it ended.",
+      },
+    ),
+    statusCodes: Type.Array(
+      Type.Named(
+        "StatusCodeCount",
+        Type.Object({ status: Type.Integer({ description: "0: no answer." }), count: Type.Integer() }),
+      ),
+      { description: "Of the newest attempts, the most frequent first." },
+    ),
+    sampled: Type.Integer({
+      description:
+        "The number of attempts in `statusCodes`: those of the newest 1000 that began in the span.",
+    }),
+  }),
+)
+
 export const EndpointHealthOut = Type.Named(
   "EndpointHealthOut",
   Type.Object({

@@ -138,6 +138,16 @@ export const EndpointOut = Type.Named(
       },
       { description: "The circuit breaker, and until when it is open." },
     ),
+    budget: Type.Nullable(
+      Type.Object(
+        {
+          tokens: Type.Integer(),
+          left: Type.Integer({ description: "How many of the tokens are left." }),
+          retriesAt: Type.Nullable({ ...Timestamp, description: "Until when retries wait for tokens." }),
+        },
+        { description: "The retry budget; null if the policy has none." },
+      ),
+    ),
   }),
 )
 export type EndpointOut = Static<typeof EndpointOut>

@@ -5,7 +5,7 @@ import { type Static, Timestamp, Type } from "../schema.ts"
 import { ApplicationIn } from "./application.ts"
 import { Flag } from "./event-type.ts"
 
-const Capability = Type.Named("AppPortalCapability", Type.Enum(CAPABILITIES))
+export const Capability = Type.Named("AppPortalCapability", Type.Enum(CAPABILITIES))
 const Capabilities = Type.Nullable(Type.Array(Capability, { minItems: 1, uniqueItems: true }))
 const FeatureFlags = Type.Array(Flag, {
   maxItems: 100,
@@ -13,7 +13,7 @@ const FeatureFlags = Type.Array(Flag, {
   description: "The event types behind a flag that its holder sees.",
 })
 const SessionId = Type.String({ minLength: 1, maxLength: 64, pattern: "^[a-zA-Z0-9@_-]+$" })
-const Scope = Type.Enum(KEY_SCOPES as unknown as string[])
+export const Scope = Type.Enum(KEY_SCOPES as unknown as string[])
 export const WEEK_SECONDS = 7 * 86_400
 
 export const AppPortalAccessIn = Type.Named(
@@ -77,6 +77,8 @@ export const WhoamiOut = Type.Named(
     permissionSource: Type.Enum(["RegionalAuthToken", "SvixJwt"]),
     sessionId: Type.Nullable(Type.String()),
     keyId: Type.Nullable(Type.String({ description: "Null for a JWT." })),
+    name: Type.String({ description: "The name of the key or the login link; of a JWT its subject." }),
+    browserSession: Type.Nullable(Type.String({ description: "The session, if the caller has one." })),
     scope: Scope,
     capabilities: Type.Nullable(Type.Array(Capability, { description: "Null for all." })),
     featureFlags: Type.Nullable(Type.Array(Type.String(), { description: "Null for all." })),

@@ -73,6 +73,33 @@ const shown = {
   deliverAt: Type.Optional(Type.Nullable(Timestamp)),
 }
 
+const HeaderPair = Type.Array(Type.String(), {
+  minItems: 2,
+  maxItems: 2,
+  examples: [["X-GitHub-Event", "push"]],
+})
+
+const InboundRequestOut = Type.Named(
+  "InboundRequestOut",
+  Type.Object(
+    {
+      sourceId: Type.String({ description: "The source's id." }),
+      method: Type.String(),
+      path: Type.String({ description: "Behind the source's URL, percent-encoded as it came." }),
+      query: Type.String({ description: "As it came: empty, or with a leading question mark." }),
+      headers: Type.Array(HeaderPair, { description: "Names and values, in their order." }),
+      sensitive: Type.Array(Type.String(), {
+        description: "The names of headers that may contain credentials. Their values are not shown.",
+      }),
+    },
+    {
+      description:
+        "Of a message that came through a source: the request, without its body, which is the payload. Only keys of the whole organization see it.",
+    },
+  ),
+)
+export type InboundRequestOut = Static<typeof InboundRequestOut>
+
 export const MessageOut = Type.Named(
   "MessageOut",
   Type.Object({
@@ -81,6 +108,7 @@ export const MessageOut = Type.Named(
     metadata: Type.Optional(Metadata),
     priority: Type.Optional(Priority),
     matched: Type.Optional(Type.Integer({ description: "How many endpoints get it." })),
+    inbound: Type.Optional(InboundRequestOut),
   }),
 )
 export type MessageOut = Static<typeof MessageOut>
@@ -89,6 +117,23 @@ export const BatchOut = Type.Named("MessageBatchOut", Type.Object({ data: Type.A
 
 export const EndpointMessageOut = Type.Named("EndpointMessageOut", Type.Object({ ...shown, ...progress }))
 export type EndpointMessageOut = Static<typeof EndpointMessageOut>
+
+const phase = (description: string) => Type.Nullable(Type.Integer({ description }))
+const AttemptTimingOut = Type.Named(
+  "AttemptTimingOut",
+  Type.Object(
+    {
+      dnsMs: phase("Name resolution. 0 for an address, and for a name that was resolved a moment before."),
+      connectMs: phase("From the addresses to an open connection."),
+      tlsMs: phase("The TLS handshake."),
+      firstByteMs: phase("From the open connection to the first byte of the answer."),
+    },
+    {
+      description:
+        "How long the phases took, one after the other. A phase that did not happen is null: on a reused connection all but the last. Null for agents and older attempts.",
+    },
+  ),
+)
 
 export const AttemptOut = Type.Named(
   "AttemptOut",
@@ -109,6 +154,7 @@ export const AttemptOut = Type.Named(
     ),
     responseStatusCode: Type.Integer({ description: "0 when no answer came." }),
     responseDurationMs: Type.Integer(),
+    timing: Type.Nullable(AttemptTimingOut),
     status: StatusNumber,
     statusText: StatusText,
     triggerType: Type.Integer({ description: "0 by the schedule, 1 by hand." }),

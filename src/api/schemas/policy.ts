@@ -260,7 +260,7 @@ export const PreviewOut = Type.Named(
   "PreviewOut",
   Type.Object({
     seconds: Type.Array(Type.Number(), {
-      description: "After the first attempt, when each of the others is made; jitter left out.",
+      description: "When each attempt is made, in seconds after the first, which is at 0; jitter left out.",
     }),
     times: Type.Array(Timestamp, { description: "The same, had it begun now." }),
     protection: Type.Object(

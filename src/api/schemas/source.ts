@@ -94,7 +94,10 @@ const settings = {
             Type.String({ maxLength: 512, description: "Of meta: the text that was entered there, too." }),
           ),
         },
-        { description: "The provider's question whether somebody reads the URL, which the source answers." },
+        {
+          description:
+            "The provider's question whether somebody reads the URL, which the source answers. Unless set, that of the scheme slack, and none for others; null: none.",
+        },
       ),
     ),
   ),
@@ -194,7 +197,7 @@ export const SourceSecretRotateIn = Type.Named(
 
 const Reason = Type.Enum(REFUSAL_REASONS, {
   description:
-    "unknown (the source is disabled), rate, size, timeout (of the body), handshake, signature, or unavailable (an overload or the store)",
+    "unknown (the source is disabled), rate, size, timeout (of the body), handshake, signature, or unavailable (a 503)",
 })
 const Count = Type.Integer({ minimum: 0 })
 
@@ -216,7 +219,8 @@ export const SourceActivityOut = Type.Named(
         reason: Reason,
         detail: Type.Nullable(
           Type.String({
-            description: "Of signature: missing, timestamp or mismatch. The provider is not told.",
+            description:
+              "Of signature: missing, timestamp or mismatch. Of unavailable: overloaded, closing, timeout (of the store), or null for its failure. The provider is not told.",
           }),
         ),
         method: Type.String(),

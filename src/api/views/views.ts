@@ -1,5 +1,7 @@
 /** Translates the library's objects into the API's. */
+import { parseExactly } from "../../core/exact-json.ts"
 import { FAILURE_CAUSES } from "../../core/failure-causes.ts"
+import type { HeaderPair, InboundRequest } from "../../core/inbound-request.ts"
 import { writePolicy } from "../../core/write-policy.ts"
 import type { Application } from "../../resources/applications.ts"
 import type { Attempt } from "../../resources/attempts.ts"
@@ -9,11 +11,12 @@ import type { EventType } from "../../resources/event-types.ts"
 import type { Message } from "../../resources/messages.ts"
 import type { List } from "../../resources/paging.ts"
 import type { Task } from "../../resources/tasks.ts"
+import { SENSITIVE } from "../endpoint-input.ts"
 import type { ApplicationOut } from "../schemas/application.ts"
 import type { DeliveryOut, TaskOut } from "../schemas/delivery.ts"
 import type { EndpointOut, MessageEndpointOut } from "../schemas/endpoint.ts"
 import type { EventTypeOut } from "../schemas/event-type.ts"
-import type { AttemptOut, EndpointMessageOut, MessageOut } from "../schemas/message.ts"
+import type { AttemptOut, EndpointMessageOut, InboundRequestOut, MessageOut } from "../schemas/message.ts"
 import { attemptNumber, numbered, statusOf } from "./status.ts"
 
 /** From the parameters `with_content` and `expanded_statuses`. */
@@ -23,12 +26,13 @@ export interface ViewOptions {
 }
 
 export function listOut<T, O>(list: List<T>, show: (item: T) => O) {
-  const { data, cursor, previous, done } = list
+  const { data, cursor, previous, done, searchedTo } = list
   return {
     data: data.map(show),
     iterator: cursor,
     ...(previous === null ? {} : { prevIterator: previous }),
     done,
+    ...(searchedTo === undefined ? {} : { searchedTo }),
   }
 }
 
@@ -62,7 +66,7 @@ function endpointFields(endpoint: Endpoint) {
 }
 
 export function endpointOut(endpoint: Endpoint): EndpointOut {
-  const { metadata, retry, policy, ordered, concurrency, paused, holdUntil, breaker } = endpoint
+  const { metadata, retry, policy, ordered, concurrency, paused, holdUntil, breaker, budget } = endpoint
   return {
     ...endpointFields(endpoint),
     metadata,
@@ -76,6 +80,7 @@ export function endpointOut(endpoint: Endpoint): EndpointOut {
     disabledAt: endpoint.disabledAt,
     disabledReason: endpoint.disabledReason,
     breaker,
+    budget,
   }
 }
 
@@ -111,7 +116,10 @@ function messageFields(message: Message, content: boolean) {
   }
 }
 
-export function messageOut(message: Message, { content }: Pick<ViewOptions, "content">): MessageOut {
+export function messageOut(
+  message: Message,
+  { content, inbound = false }: Pick<ViewOptions, "content"> & { readonly inbound?: boolean },
+): MessageOut {
   const { sessionId, metadata, priority, matched } = message
   return {
     ...messageFields(message, content),
@@ -119,6 +127,16 @@ export function messageOut(message: Message, { content }: Pick<ViewOptions, "con
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     priority,
     matched,
+    ...(content && inbound && message.inbound !== null ? { inbound: inboundOut(message.inbound) } : {}),
+  }
+}
+
+function inboundOut({ headers, ...request }: InboundRequest): InboundRequestOut {
+  const isSensitive = ([name]: HeaderPair) => SENSITIVE.test(name)
+  return {
+    ...request,
+    headers: headers.filter((pair) => !isSensitive(pair)).map((pair) => [...pair]),
+    sensitive: headers.filter(isSensitive).map(([name]) => name),
   }
 }
 
@@ -135,7 +153,7 @@ function payloadOut({ payload, expunged, contentType }: Message): unknown {
   if (payload === null) return expunged ? { expired: true } : {}
   const bytes = Buffer.from(payload)
   try {
-    if (contentType.includes("json")) return JSON.parse(bytes.toString())
+    if (contentType.includes("json")) return parseExactly(bytes.toString())
   } catch {}
   return { contentType, base64: bytes.toString("base64") }
 }
@@ -158,6 +176,7 @@ export function attemptOut(
     error: FAILURE_CAUSES.find((cause) => cause === attempt.error) ?? null,
     responseStatusCode: responseStatus ?? 0,
     responseDurationMs: Math.round(durationMs),
+    timing: attempt.timing,
     ...numbered(attemptNumber(attempt.status)),
     triggerType: attempt.manual ? 1 : 0,
     timestamp: attempt.startedAt,

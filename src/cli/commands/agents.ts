@@ -1,5 +1,5 @@
 /** `posthorn agents`: agents behind firewalls. */
-import type { AgentOut } from "../../api/routes/agents.ts"
+import type { AgentOut } from "../../api/schemas/agent.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS } from "../command.ts"
 import { showList } from "../lists.ts"

@@ -6,7 +6,7 @@ import { countText } from "../../core/wording.ts"
 import { path } from "../api.ts"
 import { type Action, action, type Group, PAGE_FLAGS, TABLE_FLAGS, WAIT_FLAG, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
-import { on, wholeNumber } from "../flag.ts"
+import { choice, on, wholeNumber } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
 import { UsageError } from "../usage-error.ts"
@@ -88,6 +88,9 @@ export const command: Group = {
         ...DELIVERY_FILTERS,
         ...TABLE_FLAGS,
         limit: wholeNumber("N", "the most groups (100)", { field: "limit" }),
+        by: choice(["error", "cause"], "cause: errors with the same start, up to a colon, together", {
+          field: "by",
+        }),
       },
       examples: ["posthorn dead groups", "posthorn dead groups --app acme --limit 5"],
       async run({ api, out, fields }) {

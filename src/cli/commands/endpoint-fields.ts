@@ -58,6 +58,10 @@ function breakerText({ state, until }: EndpointOut["breaker"]): string {
   return `${state.replace("_", "-")}${until === null ? "" : ` until ${time(until)}`}`
 }
 
+function budgetText({ tokens, left, retriesAt }: NonNullable<EndpointOut["budget"]>): string {
+  return `${left} of ${tokens} tokens left${retriesAt === null ? "" : `, retries wait until ${time(retriesAt)}`}`
+}
+
 /** `breaker open, ends in 4m 30s`: an absolute time would leave no room for the URL. */
 function shortState(text: string): string {
   return text.replace(/ until (\S+)$/, (_, at) => `, ends ${shortTime(at)}`)
@@ -66,7 +70,7 @@ function shortState(text: string): string {
 /** Without the older names of fields. */
 export function showEndpoint(out: Output, endpoint: EndpointOut): void {
   const { rateLimit: _rate, filterTypes: _types, version: _version, ...rest } = endpoint
-  const { heldUntil, pausedAt, disabledAt, breaker, createdAt, updatedAt } = rest
+  const { heldUntil, pausedAt, disabledAt, breaker, budget, createdAt, updatedAt } = rest
   out.record(endpoint, {
     ...rest,
     policy: ownFields(endpoint.policy as PolicyInput),
@@ -74,6 +78,7 @@ export function showEndpoint(out: Output, endpoint: EndpointOut): void {
     pausedAt: time(pausedAt),
     disabledAt: time(disabledAt),
     breaker: breakerText(breaker),
+    budget: budget && budgetText(budget),
     createdAt: time(createdAt),
     updatedAt: time(updatedAt),
   })

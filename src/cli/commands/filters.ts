@@ -28,6 +28,9 @@ export const DELIVERY_FILTERS = {
   }),
   message: text("MESSAGE", "of this message, by id; by event id together with --app", { field: "msg_id" }),
   reason: choice(DEAD_REASONS, "given up for this reason", { field: "dead_reason" }),
+  cause: text("CAUSE", "whose last error begins so, up to a colon: 'HTTP 500', timeout; none for no error", {
+    field: "cause",
+  }),
   answer: {
     ...answer,
     read: (given) => Number(answer.read(given)),

@@ -1,6 +1,6 @@
 /** `posthorn messages`: accepted messages. */
 import type { MessageEndpointOut } from "../../api/schemas/endpoint.ts"
-import type { MessageOut } from "../../api/schemas/message.ts"
+import type { InboundRequestOut, MessageOut } from "../../api/schemas/message.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, TABLE_FLAGS } from "../command.ts"
 import { readList, showList } from "../lists.ts"
@@ -23,6 +23,24 @@ const DESTINATIONS: readonly Column<MessageEndpointOut>[] = [
   { title: "WHY", value: ({ waitReason }) => waitReason },
   { title: "URL", value: ({ url }) => url, cut: true },
 ]
+
+type Header = readonly [name: string, value: string]
+
+const HEADERS: readonly Column<Header>[] = [
+  { title: "HEADER", value: ([name]) => name },
+  { title: "VALUE", value: ([, value]) => value, cut: true },
+]
+
+const headersOf = ({ headers, sensitive }: InboundRequestOut): Header[] => [
+  ...(headers as unknown as Header[]),
+  ...sensitive.map((name) => [name, "not shown"] as const),
+]
+
+function requestFields(inbound: InboundRequestOut | undefined) {
+  if (inbound === undefined) return {}
+  const { sourceId, method, path, query } = inbound
+  return { source: sourceId, request: `${method} ${path || "/"}${query}` }
+}
 
 const MESSAGE = { name: "message", about: "the message, by id or event id" } as const
 
@@ -50,8 +68,13 @@ export const command: Group = {
       async run({ api, out, args }) {
         const route = path`/app/${args.app}/msg/${args.message}`
         const message = await api.get<MessageOut>(route)
-        out.record(message, { ...message, timestamp: time(message.timestamp) })
+        const { inbound, timestamp, ...rest } = message
+        out.record(message, { ...rest, timestamp: time(timestamp), ...requestFields(inbound) })
         if (out.json) return
+        if (inbound !== undefined) {
+          out.note("")
+          out.table(inbound, headersOf(inbound), HEADERS, "The request had no headers.")
+        }
         const list = await readList<MessageEndpointOut>(api, `${route}/endpoint`, {}, { all: true })
         out.note("")
         out.table(list, list.data, DESTINATIONS, "No endpoint got it.")

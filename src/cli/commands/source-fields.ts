@@ -8,6 +8,7 @@ import { choice, clearableNumber, type Flag, text, wholeNumber } from "../flag.t
 import type { Output } from "../output.ts"
 import { readSource } from "../source.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
+import { UsageError } from "../usage-error.ts"
 
 /** `header:NAME` and `pointer:/PATH` are places in the request; an event type has no colon. */
 function placeIn(given: string): unknown {
@@ -47,25 +48,35 @@ export const SOURCE_FIELDS = {
   from: text("FILE", "a JSON file with any of the API's fields; - is standard input"),
 } as const
 
-interface Given {
+interface SecretGiven {
+  readonly secret?: string
+  readonly "secret-file"?: string
+}
+
+interface Given extends SecretGiven {
   readonly handshake?: (typeof HANDSHAKES)[number] | "none"
   readonly "verify-token"?: string
-  readonly "secret-file"?: string
 }
 
 /** The fields that need more than a flag. */
 export async function sourceFields(flags: Given): Promise<{ readonly [field: string]: unknown }> {
-  const { handshake, "verify-token": verifyToken, "secret-file": file } = flags
+  const { handshake, "verify-token": verifyToken } = flags
   const kind = handshake ?? (verifyToken === undefined ? undefined : "meta")
+  if (verifyToken !== undefined && kind !== "meta")
+    throw new UsageError(`--verify-token is of the handshake meta, and --handshake is ${kind}`)
+  const secret = await secretOf(flags)
   const token = verifyToken === undefined ? {} : { verifyToken }
   return {
     ...(kind === undefined ? {} : { handshake: kind === "none" ? null : { kind, ...token } }),
-    ...(file === undefined ? {} : { secret: await secretIn(file) }),
+    ...(secret === undefined ? {} : { secret }),
   }
 }
 
-/** Editors end a file with a line break. */
-export async function secretIn(file: string): Promise<string> {
+export async function secretOf({ secret, "secret-file": file }: SecretGiven): Promise<string | undefined> {
+  if (file === undefined) return secret
+  if (secret !== undefined)
+    throw new UsageError("--secret and --secret-file are two secrets; give one of them")
+  // Editors end a file with a line break.
   return (await readSource({ file })).text.replace(/\r?\n$/, "")
 }
 

@@ -12,7 +12,7 @@ import { APP, requireChanges } from "./shared.ts"
 import {
   SOURCE_COLUMNS,
   SOURCE_FIELDS,
-  secretIn,
+  secretOf,
   showActivity,
   showSource,
   sourceFields,
@@ -115,11 +115,10 @@ export const command: Group = {
       },
       examples: ["posthorn sources rotate acme github --secret-file secret.txt --grace 2h"],
       async run({ api, out, args, flags, fields }) {
-        const file = flags["secret-file"]
-        const body = file === undefined ? fields : { ...fields, secret: await secretIn(file) }
-        if (!("secret" in body))
+        const secret = await secretOf(flags)
+        if (secret === undefined)
           throw new UsageError("the new secret is missing: --secret-file FILE, or --secret")
-        showSource(out, await api.post(`${routeOf(args)}/secret/rotate`, body))
+        showSource(out, await api.post(`${routeOf(args)}/secret/rotate`, { ...fields, secret }))
       },
     }),
     activity: action({

@@ -5,7 +5,7 @@ import type { EndpointOut } from "../../api/schemas/endpoint.ts"
 import type { KeyOut } from "../../api/schemas/key.ts"
 import type { SourceOut } from "../../api/schemas/source.ts"
 import { type Api, ApiFailure, path } from "../api.ts"
-import { secretIn } from "../commands/source-fields.ts"
+import { secretOf } from "../commands/source-fields.ts"
 import { readList } from "../lists.ts"
 import type { Listening } from "./display.ts"
 import { LISTEN_POLICY, type ListenFlags, type Types, typesFor } from "./listen-flags.ts"
@@ -31,7 +31,7 @@ export async function setUp(
 ): Promise<Setup> {
   const name = `listen-${randomBytes(6).toString("hex")}`
   const types = typesFor(name, flags)
-  const secret = flags["secret-file"] === undefined ? flags.secret : await secretIn(flags["secret-file"])
+  const secret = await secretOf(flags)
   const { app = name } = flags
   const get = <T>(route: string, query = {}) => api.send<T>("GET", route, { query, signal })
   const post = <T>(route: string, body: object) => api.send<T>("POST", route, { body, signal })

@@ -1,5 +1,5 @@
 /** Deletes what runs of `posthorn listen` left behind that were killed a day ago or longer. */
-import type { AgentOut } from "../../api/routes/agents.ts"
+import type { AgentOut } from "../../api/schemas/agent.ts"
 import type { ApplicationOut } from "../../api/schemas/application.ts"
 import { type Api, ApiFailure, path } from "../api.ts"
 import { readList } from "../lists.ts"

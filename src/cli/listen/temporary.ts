@@ -28,13 +28,13 @@ export class TemporaryThings {
     this.#things = [thing, ...this.#things]
   }
 
-  /** A request whose response is lost may have made it. */
+  /** A request whose response is lost may have made it, and so may one that a proxy or an overloaded server gave up. */
   async make<T>(thing: Temporary, request: () => Promise<T>): Promise<T> {
     this.add(thing)
     try {
       return await request()
     } catch (error) {
-      if (error instanceof ApiFailure) this.#remove(thing)
+      if (error instanceof ApiFailure && error.status < 500) this.#remove(thing)
       throw error
     }
   }

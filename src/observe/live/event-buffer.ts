@@ -2,6 +2,9 @@
 import { formatEventId } from "../event-id.ts"
 import type { PublicEvent } from "../public-events.ts"
 import { eventText } from "./event-text.ts"
+import type { AcceptedBatch } from "./summary.ts"
+
+export type LiveEvent = PublicEvent | AcceptedBatch
 
 export interface BufferLimits {
   readonly events: number
@@ -10,19 +13,21 @@ export interface BufferLimits {
 
 /** Memory of an event without its texts of free length. */
 const EVENT_BYTES = 600
+/** Memory of the count of an application. */
+const COUNT_BYTES = 200
 
 export class BufferedEvent {
   readonly number: number
-  readonly event: PublicEvent
+  readonly event: LiveEvent
   readonly bytes: number
   readonly #id: string
   #text: string | null = null
 
-  constructor(id: string, number: number, event: PublicEvent) {
+  constructor(id: string, number: number, event: LiveEvent) {
     this.#id = id
     this.number = number
     this.event = event
-    this.bytes = EVENT_BYTES + 2 * errorLength(event)
+    this.bytes = EVENT_BYTES + variableBytes(event)
   }
 
   /** The same, if it is a gap, without the number of events that are missing. */
@@ -68,7 +73,7 @@ export class EventBuffer {
     return formatEventId({ process: this.#process, epoch: this.#epoch, number })
   }
 
-  add(event: PublicEvent): BufferedEvent {
+  add(event: LiveEvent): BufferedEvent {
     const number = ++this.#last
     const added = new BufferedEvent(this.idOf(number), number, event)
     this.#events.push(added)
@@ -93,7 +98,8 @@ export class EventBuffer {
   }
 }
 
-function errorLength(event: PublicEvent): number {
-  if ("last_error" in event) return event.last_error?.length ?? 0
-  return "error" in event ? (event.error?.length ?? 0) : 0
+function variableBytes(event: LiveEvent): number {
+  if (event.type === "accepted") return COUNT_BYTES * event.counts.length
+  const error = "last_error" in event ? event.last_error : "error" in event ? event.error : null
+  return 2 * (error?.length ?? 0)
 }

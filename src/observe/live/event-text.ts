@@ -1,8 +1,9 @@
 /** Events in the format of server-sent events (the HTML standard, section 9.2). */
-import type { PublicEvent } from "../public-events.ts"
+import type { LiveEvent } from "./event-buffer.ts"
+import type { SummaryEvent } from "./summary.ts"
 
 /** JSON has no line breaks, so that one data line is enough. */
-export function eventText(id: string, event: PublicEvent): string {
+export function eventText(id: string, event: LiveEvent | SummaryEvent): string {
   return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 }
 

@@ -6,28 +6,25 @@
 import { randomBytes } from "node:crypto"
 import type { Clock, Timer } from "../../core/clock.ts"
 import { PosthornError } from "../../core/errors.ts"
-import { DEFAULT_ORG } from "../../core/org.ts"
 import type { EventBus } from "../event-bus.ts"
 import { parseEventId } from "../event-id.ts"
 import type { Instruments } from "../instruments.ts"
-import type { GapEvent, PublicEvent } from "../public-events.ts"
-import { type BufferLimits, EventBuffer } from "./event-buffer.ts"
+import type { AcceptedCount } from "../process-channel.ts"
+import type { GapEvent } from "../public-events.ts"
+import { type BufferLimits, EventBuffer, type LiveEvent } from "./event-buffer.ts"
 import { eventText, heartbeatText, openingText } from "./event-text.ts"
 import { filterKey, type LiveFilter, matches } from "./live-filter.ts"
+import type { LiveGroup } from "./live-group.ts"
 import { LiveReader, type ReaderConnection } from "./live-reader.ts"
 import { ReaderGroup } from "./reader-group.ts"
+import { requireRoom } from "./reader-limits.ts"
+import { SummaryGroup } from "./summary-group.ts"
 
 export const HEARTBEAT_MS = 15_000
 /** How long events are recorded after the last reader has gone: it may only have lost its connection. */
 const LINGER_MS = 60_000
 /** At the highest rate, half a second and more; usually many minutes. */
 export const BUFFER_LIMITS: BufferLimits = { events: 20_000, bytes: 16_777_216 }
-const MOST_READERS = 2000
-/** Of all tenants but the default organization, which is the operator's: places remain for it. */
-const MOST_READERS_OF_OTHERS = 1700
-/** Of a tenant, and of an application: neither takes the places of all others. */
-const MOST_READERS_OF_A_TENANT = 1000
-const MOST_READERS_OF_AN_APPLICATION = 200
 /** A write to each reader takes some 10 µs: with many readers, events of this time for each of them go together. */
 const GATHER_MS_FOR_A_READER = 0.1
 
@@ -41,9 +38,9 @@ export interface LiveEventsParts {
 export class LiveEvents {
   readonly #parts: LiveEventsParts
   readonly #process = randomBytes(6).toString("hex")
-  readonly #groups = new Map<string, ReaderGroup>()
+  readonly #groups = new Map<string, LiveGroup>()
   /** The same groups by the applications of their filter, else by tenant: an event concerns few of them. */
-  readonly #bySubject = new Map<string, Set<ReaderGroup>>()
+  readonly #bySubject = new Map<string, Set<LiveGroup>>()
   readonly #readers = new Set<LiveReader>()
   #buffer: EventBuffer
   #epoch = 0
@@ -52,6 +49,7 @@ export class LiveEvents {
   #heartbeat: Timer | null = null
   #flushing: NodeJS.Immediate | NodeJS.Timeout | null = null
   #flushedAt = Number.NEGATIVE_INFINITY
+  #hasSummaries = false
   #isClosed = false
 
   constructor(parts: LiveEventsParts) {
@@ -63,33 +61,40 @@ export class LiveEvents {
   open(filter: LiveFilter, lastEventId: string | null, connection: ReaderConnection): LiveReader {
     if (this.#isClosed) throw new PosthornError("closed", "Posthorn is closing")
     if (lastEventId !== null) this.#catchUp(filter)
-    this.#requireRoom(filter)
+    requireRoom(filter, [...this.#groups.values()], (appId) => this.#bySubject.get(appId) ?? [])
     this.#record()
     const { cursor, gap } = this.#resume(lastEventId, filter)
     const group = this.#groupFor(filter)
     const reader = new LiveReader(connection, group, cursor)
-    if (cursor < this.#buffer.last) this.#replay(group, cursor)
-    group.readers.add(reader)
     this.#readers.add(reader)
     this.#parts.instruments.eventStreamReaders(this.#readers.size)
     reader.write(openingText(this.#buffer.idOf(cursor)))
     if (gap !== null) reader.write(eventText(this.#buffer.idOf(cursor), gap))
-    reader.pump(this.#buffer.last)
+    group.join(reader)
     return reader
+  }
+
+  /** Whether accepted messages are counted: since somebody reads summaries, until nothing is recorded any more. */
+  get countsAccepted(): boolean {
+    return this.#hasSummaries
+  }
+
+  accepted(counts: readonly AcceptedCount[]): void {
+    if (this.#hasSummaries) this.#add({ type: "accepted", counts, at: this.#parts.clock.now() })
   }
 
   /** The connection takes bytes again. */
   drained(reader: LiveReader): void {
     if (!this.#readers.has(reader)) return
     reader.drained()
-    reader.pump(this.#buffer.last)
+    reader.group.drained(reader)
   }
 
   /** The reader has gone. */
   leave(reader: LiveReader): void {
     if (!this.#readers.delete(reader)) return
     const { group } = reader
-    group.readers.delete(reader)
+    group.leave(reader)
     if (group.readers.size === 0) this.#forget(group)
     this.#parts.instruments.eventStreamReaders(this.#readers.size)
     if (this.#readers.size > 0 || this.#isClosed) return
@@ -108,28 +113,6 @@ export class LiveEvents {
   #catchUp(filter: LiveFilter): void {
     const group = this.#groups.get(filterKey(filter))
     if (group !== undefined) this.#flushGroup(group)
-  }
-
-  #requireRoom({ orgId, appIds }: LiveFilter): void {
-    const requireBelow = (most: number, groups: Iterable<ReaderGroup>, whose: string) => {
-      const connected = [...groups].reduce((sum, { readers }) => sum + readers.size, 0)
-      if (connected >= most)
-        throw new PosthornError("limit_reached", `${most} readers of live events${whose} are connected`)
-    }
-    const groups = [...this.#groups.values()]
-    requireBelow(MOST_READERS, groups, "")
-    if (orgId !== DEFAULT_ORG) {
-      const ofOthers = groups.filter(({ filter }) => filter.orgId !== DEFAULT_ORG)
-      requireBelow(MOST_READERS_OF_OTHERS, ofOthers, " of such organizations")
-      const ofTenant = groups.filter(({ filter }) => filter.orgId === orgId)
-      requireBelow(MOST_READERS_OF_A_TENANT, ofTenant, " of this organization")
-    }
-    if (appIds?.length === 1)
-      requireBelow(
-        MOST_READERS_OF_AN_APPLICATION,
-        this.#bySubject.get(appIds[0]!) ?? [],
-        " of this application",
-      )
   }
 
   /** A reader that does not read would never get the end of its stream. */
@@ -158,6 +141,7 @@ export class LiveEvents {
   #stop(): void {
     this.#stopRecording?.()
     this.#stopRecording = null
+    this.#hasSummaries = false
     for (const timer of [this.#lingering, this.#heartbeat]) timer?.cancel()
     this.#lingering = this.#heartbeat = null
     // Events from now on are in no buffer: ids of this epoch cannot be resumed.
@@ -183,9 +167,9 @@ export class LiveEvents {
     return { cursor: id.number, gap: null }
   }
 
-  #groupFor(filter: LiveFilter): ReaderGroup {
+  #groupFor(filter: LiveFilter): LiveGroup {
     const key = filterKey(filter)
-    const group = this.#groups.get(key) ?? new ReaderGroup(filter)
+    const group = this.#groups.get(key) ?? this.#newGroup(filter)
     this.#groups.set(key, group)
     for (const subject of subjectsOf(filter)) {
       const same = this.#bySubject.get(subject) ?? new Set()
@@ -194,7 +178,13 @@ export class LiveEvents {
     return group
   }
 
-  #forget(group: ReaderGroup): void {
+  #newGroup(filter: LiveFilter): LiveGroup {
+    if (filter.summaryMs === undefined) return new ReaderGroup(filter, this.#buffer)
+    this.#hasSummaries = true
+    return new SummaryGroup(filter, filter.summaryMs, this.#buffer, this.#parts.clock)
+  }
+
+  #forget(group: LiveGroup): void {
     this.#groups.delete(filterKey(group.filter))
     for (const subject of subjectsOf(group.filter)) {
       const same = this.#bySubject.get(subject)
@@ -203,19 +193,14 @@ export class LiveEvents {
     }
   }
 
-  #replay(group: ReaderGroup, cursor: number): void {
-    const from = Math.min(cursor, ...[...group.readers].map((reader) => reader.cursor))
-    group.replay(this.#buffer.after(from).filter(({ event }) => matches(group.filter, event)))
-  }
-
-  #add(event: PublicEvent): void {
+  #add(event: LiveEvent): void {
     const added = this.#buffer.add(event)
     for (const groups of this.#concernedBy(event))
       for (const group of groups) if (matches(group.filter, event)) group.add(added)
     if (this.#readers.size > 0) this.#flushSoon()
   }
 
-  #concernedBy(event: PublicEvent): Iterable<ReaderGroup>[] {
+  #concernedBy(event: LiveEvent): Iterable<LiveGroup>[] {
     if (!("org_id" in event)) return [this.#groups.values()]
     return [this.#bySubject.get(event.org_id) ?? [], this.#bySubject.get(event.app_id) ?? []]
   }
@@ -234,10 +219,8 @@ export class LiveEvents {
     for (const group of [...this.#groups.values()]) this.#flushGroup(group)
   }
 
-  #flushGroup(group: ReaderGroup): void {
-    const { last, first } = this.#buffer
-    for (const reader of group.readers) if (!reader.isBlocked) reader.pump(last)
-    for (const reader of group.trim(first)) this.#drop(reader)
+  #flushGroup(group: LiveGroup): void {
+    for (const reader of group.flush()) this.#drop(reader)
   }
 
   #scheduleHeartbeat(): void {

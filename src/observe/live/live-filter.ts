@@ -1,6 +1,8 @@
 /** The events that one reader of the live stream gets. */
 import { DEFAULT_ORG } from "../../core/org.ts"
-import { EVENT_NAMES, type PublicEvent, TOPIC } from "../public-events.ts"
+import { EVENT_NAMES, TOPIC } from "../public-events.ts"
+import type { LiveEvent } from "./event-buffer.ts"
+import { acceptedOf, countsAccepted } from "./summary.ts"
 
 /** A gap passes every filter: the lost events are unknown. */
 export const LIVE_KINDS = EVENT_NAMES.filter((name) => name !== TOPIC && name !== "gap")
@@ -15,19 +17,24 @@ export interface LiveFilter {
   readonly kinds: readonly string[] | null
   /** Whether gaps say how many events are missing: events of all tenants are counted, which is only the operator's business. */
   readonly seesCounts: boolean
+  /** The period of summaries; left out: every event by itself. */
+  readonly summaryMs?: number | undefined
 }
 
 /** Filters with the same text let the same events through. */
-export function filterKey({ orgId, appIds, endpointIds, kinds, seesCounts }: LiveFilter): string {
+export function filterKey({ orgId, appIds, endpointIds, kinds, seesCounts, summaryMs }: LiveFilter): string {
   return JSON.stringify([
     orgId,
     seesCounts,
+    summaryMs,
     ...[appIds, endpointIds, kinds].map((list) => list && [...list].sort()),
   ])
 }
 
-export function matches({ orgId, appIds, endpointIds, kinds }: LiveFilter, event: PublicEvent): boolean {
+export function matches(filter: LiveFilter, event: LiveEvent): boolean {
+  const { orgId, appIds, endpointIds, kinds } = filter
   if (event.type === "gap") return true
+  if (event.type === "accepted") return countsAccepted(filter) && acceptedOf(filter, event) > 0
   if (kinds !== null && !kinds.includes(event.type)) return false
   // Events of the process are the operator's, whose keys are of the default tenant.
   if (!("app_id" in event)) return orgId === DEFAULT_ORG && appIds === null && endpointIds === null

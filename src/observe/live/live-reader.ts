@@ -1,5 +1,5 @@
 /** One reader of the live stream: how far it was sent, and whether it takes more now. */
-import type { ReaderGroup } from "./reader-group.ts"
+import type { LiveGroup } from "./live-group.ts"
 
 /** The reader's connection. */
 export interface ReaderConnection {
@@ -13,13 +13,13 @@ export interface ReaderConnection {
 
 export class LiveReader {
   readonly connection: ReaderConnection
-  readonly group: ReaderGroup
+  readonly group: LiveGroup
   /** Every event up to this number was sent or does not match. */
   cursor: number
   #isBlocked = false
   #heartbeatsBlocked = 0
 
-  constructor(connection: ReaderConnection, group: ReaderGroup, cursor: number) {
+  constructor(connection: ReaderConnection, group: LiveGroup, cursor: number) {
     this.connection = connection
     this.group = group
     this.cursor = cursor
@@ -31,16 +31,6 @@ export class LiveReader {
 
   write(text: string | Buffer): void {
     this.#isBlocked = !this.connection.write(typeof text === "string" ? Buffer.from(text) : text)
-  }
-
-  /** Sends what the connection takes, up to the event with this number. */
-  pump(last: number): void {
-    while (!this.#isBlocked) {
-      const chunk = this.group.chunkAfter(this.cursor)
-      this.cursor = chunk?.upTo ?? last
-      if (chunk === null) return
-      this.write(chunk.bytes)
-    }
   }
 
   drained(): void {

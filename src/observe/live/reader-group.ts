@@ -1,40 +1,74 @@
 /** Readers with the same filter. The bytes of their events are made once, and shared by all readers at the same place. */
-import type { BufferedEvent } from "./event-buffer.ts"
-import type { LiveFilter } from "./live-filter.ts"
+import type { BufferedEvent, EventBuffer } from "./event-buffer.ts"
+import { type LiveFilter, matches } from "./live-filter.ts"
+import type { LiveGroup } from "./live-group.ts"
 import type { LiveReader } from "./live-reader.ts"
 
 /** A reader that stops reading keeps at most this much in memory, and the same chunk is often shared. */
 const CHUNK_BYTES = 65_536
 
-export interface Chunk {
+interface Chunk {
   readonly bytes: Buffer
   /** The number of its last event. */
   readonly upTo: number
 }
 
-export class ReaderGroup {
+export class ReaderGroup implements LiveGroup {
   readonly filter: LiveFilter
   readonly readers = new Set<LiveReader>()
+  readonly #buffer: EventBuffer
   /** Matching events that some reader has not been sent yet. */
   #waiting: BufferedEvent[] = []
   #latest: (Chunk & { readonly after: number }) | null = null
 
-  constructor(filter: LiveFilter) {
+  constructor(filter: LiveFilter, buffer: EventBuffer) {
     this.filter = filter
+    this.#buffer = buffer
+  }
+
+  join(reader: LiveReader): void {
+    if (reader.cursor < this.#buffer.last) this.#replay(reader.cursor)
+    this.readers.add(reader)
+    this.#pump(reader)
+  }
+
+  leave(reader: LiveReader): void {
+    this.readers.delete(reader)
   }
 
   add(event: BufferedEvent): void {
     this.#waiting.push(this.#seen(event))
   }
 
-  /** In place of those that wait. */
-  replay(events: BufferedEvent[]): void {
+  drained(reader: LiveReader): void {
+    this.#pump(reader)
+  }
+
+  flush(): LiveReader[] {
+    for (const reader of this.readers) this.#pump(reader)
+    return this.#trim(this.#buffer.first)
+  }
+
+  /** Events of the buffer take the place of those that wait. */
+  #replay(cursor: number): void {
+    const from = Math.min(cursor, ...[...this.readers].map((reader) => reader.cursor))
+    const events = this.#buffer.after(from).filter(({ event }) => matches(this.filter, event))
     this.#waiting = events.map((event) => this.#seen(event))
     this.#latest = null
   }
 
+  /** Sends what the connection takes. */
+  #pump(reader: LiveReader): void {
+    while (!reader.isBlocked) {
+      const chunk = this.#chunkAfter(reader.cursor)
+      reader.cursor = chunk?.upTo ?? this.#buffer.last
+      if (chunk === null) return
+      reader.write(chunk.bytes)
+    }
+  }
+
   /** The next events after this number; null when there are none. */
-  chunkAfter(number: number): Chunk | null {
+  #chunkAfter(number: number): Chunk | null {
     if (this.#latest?.after === number) return this.#latest
     const from = this.#indexAfter(number)
     const first = this.#waiting[from]
@@ -50,7 +84,7 @@ export class ReaderGroup {
   }
 
   /** Forgets events that every reader was sent, and those that the buffer has dropped. Returns the readers that needed one of the latter. */
-  trim(oldest: number): LiveReader[] {
+  #trim(oldest: number): LiveReader[] {
     const reached = Math.min(...[...this.readers].map((reader) => reader.cursor))
     const lastLost = this.#waiting[this.#indexAfter(oldest - 1) - 1]
     const overtaken =

@@ -111,6 +111,7 @@ export function accepting(name: string, setUp: SetUp): void {
       const first = await send({ idempotency })
       expect(await send({ idempotency })).toMatchObject({
         messageId: first.messageId,
+        appId: application.id,
         matched: 1,
         duplicate: true,
         lanes: [],

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "vitest"
 import { HEALTHY } from "../../core/protection.ts"
 import { lanesOf } from "./lanes.ts"
-import { laneFetch, NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
-import { revived, type SetUp } from "./stage.ts"
+import { claimed, laneFetch, NOW, newest, ORG, OTHER_ORG, sample } from "./samples.ts"
+import { calledOff, revived, type SetUp } from "./stage.ts"
 import { makeWorld } from "./world.ts"
 
 export function counts(name: string, setUp: SetUp): void {
@@ -37,7 +37,40 @@ export function counts(name: string, setUp: SetUp): void {
       expect(await store.groupDead({ messageId: timedOut!.messageId }, 9)).toEqual([silent])
       expect(await store.groupDead({ eventTypes: ["order.sent"] }, 9)).toMatchObject([{ count: 1 }])
       expect(await store.groupDead({ orgId: OTHER_ORG }, 9)).toEqual([])
+      const [oldest] = await store.listDeliveries({ status: "dead" }, { ...newest(1), order: "ascending" })
+      await store.amendIfUnchanged([
+        calledOff(oldest!, { deadReason: "exhausted", errorDetail: "HTTP 500: ten: rows" }),
+      ])
+      expect(await store.groupDead({}, 9)).toHaveLength(3)
+      expect(await store.groupDead({}, 9, "cause")).toEqual([failed, silent])
       expect(await store.groupDead({ status: "pending" }, 9)).toEqual([])
+    })
+
+    test("the newest attempts of an endpoint are counted by status code, without those of unknown outcome", async () => {
+      const { store, lanes, endpoint, send, fetch, attemptAll } = await setUp()
+      const attempt = async (status: number | null, at: number) => [
+        await send(),
+        await attemptAll(status, at),
+      ]
+      await attempt(200, NOW)
+      await attempt(null, NOW + 1)
+      await attempt(200, NOW + 2)
+      const of = { endpointId: endpoint.id }
+      const all = [
+        { status: 200, count: 2 },
+        { status: 0, count: 1 },
+      ]
+      expect(await store.countStatusCodes(of, 3)).toEqual(all)
+      expect(await store.countStatusCodes(of, 1)).toEqual([{ status: 200, count: 1 }])
+      expect(await store.countStatusCodes({ ...of, since: NOW + 1, until: NOW + 2 }, 3)).toEqual([
+        { status: 0, count: 1 },
+      ])
+      expect(await store.countStatusCodes({ endpointId: "ep_x" }, 3)).toEqual([])
+      await send()
+      const [delivery] = (await fetch(1000)).deliveries
+      const unknown = sample.attempt({ status: "unknown", responseStatus: null })
+      await lanes.giveBack([{ ...claimed(endpoint.id, 1000, delivery!), attempt: unknown }])
+      expect(await store.countStatusCodes(of, 4)).toEqual(all)
     })
 
     test("messages and their endpoints are counted by application, within a tenant and a span", async () => {

@@ -9,9 +9,9 @@ const bytes = (value: Uint8Array | null) => (value === null ? null : Buffer.from
 
 export function expunging(name: string, setUp: SetUp): void {
   describe(`${name}: expunging`, () => {
-    test("removes a message's payload; waiting deliveries find nothing to send", async () => {
+    test("removes a message's payload and request; waiting deliveries find nothing to send", async () => {
       const { store, application, send, fetch } = await setUp()
-      const { messageId } = await send({ payloadUntil: NOW + 5 })
+      const { messageId } = await send({ payloadUntil: NOW + 5, inbound: '{"query":"?name=Jane"}' })
       const untouched = await send()
       await store.expungeMessage("app_x", messageId)
       expect(await store.getMessage(application.id, messageId)).toMatchObject({ expunged: false })
@@ -19,6 +19,7 @@ export function expunging(name: string, setUp: SetUp): void {
       for (let i = 0; i < 2; i++) await store.expungeMessage(application.id, messageId)
       expect(await store.getMessage(application.id, messageId)).toMatchObject({
         payload: null,
+        inbound: null,
         expunged: true,
         matched: 1,
         eventType: "invoice.paid",

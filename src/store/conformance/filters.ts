@@ -35,6 +35,10 @@ const DELIVERIES: readonly Case<DeliveryFilter>[] = [
   [() => ({ tag: "vip" }), ["refused", "waits"]],
   [() => ({ since: NOW + 4 }), ["expunged", "waits", "elsewhere"]],
   [() => ({ until: NOW + 1 }), ["ok", "foreign"]],
+  [() => ({ cause: "timeout" }), ["refused"]],
+  [() => ({ cause: "HTTP 503" }), ["slow"]],
+  [() => ({ cause: "HTTP 50" }), []],
+  [() => ({ status: "dead", cause: "" }), ["cancelled", "expunged"]],
   [() => ({ responseClass: 200 }), ["ok"]],
   [() => ({ responseClass: 500 }), ["slow"]],
   // Deliveries without an attempt have no response.
@@ -50,6 +54,7 @@ function everything({ application, endpoint, ids }: World): DeliveryFilter {
     messageId: ids.refused!.messageId,
     status: "dead",
     deadReason: "exhausted",
+    cause: "timeout",
     calledOff: false,
     responseClass: 0,
     undiscarded: true,

@@ -171,6 +171,40 @@ export function resources(name: string, setUp: SetUp): void {
       expect(await list({ appId, url: "https://a.example/?a=1", transport: "relay" })).toEqual([])
     })
 
+    test("applications are found by their exact name, endpoints and messages of a tenant by uid and event id", async () => {
+      const { store, application, send } = await setUp()
+      const twin = sample.application({ name: application.name })
+      const other = sample.application({ name: "Acme Ltd." })
+      const foreign = sample.application({ orgId: OTHER_ORG, name: application.name })
+      const deleted = sample.application({ name: application.name })
+      for (const one of [twin, other, foreign, deleted]) await store.createApplication(one)
+      const endpoints = [application, twin, foreign, deleted].map(({ id, orgId }) =>
+        sample.endpoint(id, { uid: "main", orgId }),
+      )
+      for (const one of endpoints) await store.createEndpoint(one)
+      const sent = []
+      for (const { id, orgId } of [application, twin, foreign, deleted])
+        sent.push(await send({ app: id, orgId, eventId: "order-1", receivedAt: NOW + sent.length }))
+      const cancel = sample.task({ action: "cancel", filter: { appId: deleted.id, live: true } })
+      await store.deleteApplication(deleted.id, cancel)
+
+      const page: Page<string> = { limit: 9, order: "ascending", from: null, back: false }
+      const ids = async (found: Promise<readonly { readonly id: string }[]>) =>
+        (await found).map(({ id }) => id)
+      const named = (name: string) => ids(store.listApplications(ORG, page, { name }))
+      expect(await named(application.name)).toEqual([application.id, twin.id].toSorted())
+      expect(await named("Acme Ltd.")).toEqual([other.id])
+      expect(await named("acme ltd.")).toEqual([])
+      const uids = (uid: string) => ids(store.listEndpoints({ orgId: ORG, uid }, page))
+      expect(await uids("main")).toEqual([endpoints[0]!.id, endpoints[1]!.id].toSorted())
+      expect(await uids("other")).toEqual([])
+      const messages = await store.findMessages(ORG, "order-1", 9)
+      expect(messages.map(({ id }) => id)).toEqual([sent[1]!.messageId, sent[0]!.messageId])
+      expect(messages[0]).toMatchObject({ appId: twin.id, eventId: "order-1", payload: null })
+      expect(await store.findMessages(ORG, "order-1", 1)).toHaveLength(1)
+      expect(await store.findMessages(ORG, "order-2", 9)).toEqual([])
+    })
+
     test("an endpoint that becomes ordered orders its waiting deliveries", async () => {
       const { store, endpoint, send, fetch } = await setUp()
       const first = await send()

@@ -38,7 +38,7 @@ export function retention(name: string, setUp: SetUp): void {
       const { store, application, send, attemptAll } = await setUp()
       const delivered = await send({ payloadUntil: NOW + 1000 })
       await attemptAll(200)
-      const waiting = await send({ payloadUntil: NOW + 1000 })
+      const waiting = await send({ payloadUntil: NOW + 1000, inbound: '{"query":"?name=Jane"}' })
       const kept = await send()
       expect(await store.purge(NOW + 999, 10)).toBe(0)
       expect(await store.purge(NOW + 1000, 10)).toBe(2)
@@ -46,6 +46,7 @@ export function retention(name: string, setUp: SetUp): void {
       for (const { messageId } of [delivered, waiting])
         expect(await store.getMessage(application.id, messageId)).toMatchObject({
           payload: null,
+          inbound: null,
           expunged: true,
         })
       expect(await store.getMessage(application.id, kept.messageId)).toMatchObject({ expunged: false })

@@ -119,6 +119,7 @@ export const sample = {
       error: "HTTP 500",
       startedAt: NOW,
       durationMs: 3,
+      timing: "1,2,,4",
       ...more,
     }
   },

@@ -39,7 +39,12 @@ export function settling(name: string, setUp: SetUp): void {
         errorDetail: "HTTP 500",
       })
       const [attempt] = await store.listAttempts({ deliveryId: claimed!.id }, newest(9))
-      expect(attempt).toMatchObject({ status: "failed", responseStatus: 500, endpointId: endpoint.id })
+      expect(attempt).toMatchObject({
+        status: "failed",
+        responseStatus: 500,
+        endpointId: endpoint.id,
+        timing: "1,2,,4",
+      })
       expect(Buffer.from(attempt!.responseBody!)).toEqual(Buffer.from([0, 255, 1]))
     })
 

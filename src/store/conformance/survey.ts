@@ -16,7 +16,7 @@ export function survey(name: string, setUp: SetUp): void {
   describe(`${name}: survey`, () => {
     test("an empty store has nothing to count", async () => {
       const { store } = await setUp()
-      const found = { deliveries: NOTHING, oldestDue: null, deadLetters: [], endpoints: 1 }
+      const found = { deliveries: NOTHING, oldestDue: null, deadLetters: [], endpoints: 1, waiting: {} }
       expect(await store.survey(NOW)).toEqual(found)
     })
 
@@ -81,6 +81,21 @@ export function survey(name: string, setUp: SetUp): void {
       await store.updateEndpoint(endpoint.id, { paused: true }, NOW - 4)
       await store.updateEndpoint(endpoint.id, { paused: false }, NOW - 3)
       expect((await store.survey(NOW)).oldestDue).toEqual({ at: NOW - 3, endpointId: endpoint.id })
+    })
+
+    test("waiting deliveries are counted by endpoint for the endpoints that are named", async () => {
+      const { store, application, endpoint, send, attemptAll } = await setUp()
+      const [paused, idle, other] = [1, 2, 3].map(() => sample.endpoint(application.id))
+      for (const one of [paused!, idle!, other!]) await store.createEndpoint(one)
+      await send({ to: endpoint.id })
+      await attemptAll(500)
+      await send({ to: endpoint.id })
+      for (let i = 0; i < 3; i++) await send({ to: paused!.id })
+      await send({ to: other!.id })
+      await store.updateEndpoint(paused!.id, { paused: true }, NOW)
+      const named = [endpoint.id, paused!.id, idle!.id, "ep_nobody"]
+      expect((await store.survey(NOW, {}, named)).waiting).toEqual({ [endpoint.id]: 2, [paused!.id]: 3 })
+      expect((await store.survey(NOW)).waiting).toEqual({})
     })
 
     test("an endpoint that fails is not the one with the oldest due delivery", async () => {

@@ -272,13 +272,15 @@ function toResult(row: Row, message: NewMessage): Result | null {
       const dueAt = message.wakeAt
       const matched = ((row.lanes as string[] | null) ?? []).length
       const wakes = (row.wakes ?? row.lanes ?? []) as string[]
-      const lanes = wakes.map((endpointId) => ({ endpointId, appId: row.app_id as string, dueAt }))
+      const appId = row.app_id as string
+      const lanes = wakes.map((endpointId) => ({ endpointId, appId, dueAt }))
       const { id, receivedAt, deliverAt } = message
-      return { messageId: id, receivedAt, deliverAt, matched, duplicate: false, lanes }
+      return { messageId: id, appId, receivedAt, deliverAt, matched, duplicate: false, lanes }
     }
     case "duplicate":
       return {
         messageId: row.used_by as string,
+        appId: row.app_id as string,
         receivedAt: Number(row.prior_received_at ?? message.receivedAt),
         deliverAt: (row.prior_deliver_at as number | null) ?? message.deliverAt,
         matched: Number(row.prior_matched ?? 0),

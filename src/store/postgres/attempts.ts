@@ -1,7 +1,7 @@
 /** The log of attempts: reading it, and removing a response from it. */
-import { type Conditions, ofAttempts, ofMessageId, paging } from "../conditions.ts"
-import { orNull, type Row, toAttempt, toAttemptCounts } from "../rows.ts"
-import { countAttemptsOf, statement } from "../statements.ts"
+import { Conditions, ofAttempts, ofMessageId, paging } from "../conditions.ts"
+import { orNull, type Row, toAttempt, toAttemptCounts, toStatusCodeCount } from "../rows.ts"
+import { countAttemptsOf, countStatusCodesOf, statement } from "../statements.ts"
 import type { Page } from "../store.ts"
 import { POSTGRES } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
@@ -40,6 +40,18 @@ export const countAttempts: Operation<"countAttempts"> = async (context, filter)
   const ofApplication = POSTGRES.oneOfQuery("a.webhook_id", "SELECT id FROM endpoints WHERE app_id = ?")
   const where = ofAttempts(POSTGRES, filter).narrow(ofApplication, filter.appId)
   return toAttemptCounts(await readAll(context, countAttemptsOf(where), where))
+}
+
+export const countStatusCodes: Operation<"countStatusCodes"> = async (
+  context,
+  { endpointId, ...span },
+  newest,
+) => {
+  const where = new Conditions(POSTGRES)
+  const rows = `
+    SELECT * FROM attempts WHERE webhook_id = ${where.parameter(endpointId)} ORDER BY seq DESC LIMIT ${where.parameter(newest)}`
+  const text = countStatusCodesOf(rows, where.span("a.started_at", span))
+  return (await readAll(context, text, where)).map(toStatusCodeCount)
 }
 
 const OF_MESSAGE = ofMessageId(POSTGRES, "$1")

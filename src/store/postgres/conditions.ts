@@ -16,6 +16,7 @@ export const POSTGRES: Dialect<unknown> = {
   sum: (column) => `CAST(least(sum(${column}), 9007199254740991) AS bigint)`,
   live: "d.status IN ('pending', 'failed')",
   isRelay,
+  cause: "split_part(coalesce(d.error_detail, ''), ':', 1)",
   // Attempts are in the partition of their delivery or of the live ones: no other day's table is read.
   lastResponseClass: `(
     SELECT ${responseClassOf("a")} FROM attempts a

@@ -1,11 +1,12 @@
 /** Deliveries: reading and counting them. */
-import { ofDeliveries, oldestFirst, paging } from "../conditions.ts"
+import { type Conditions, ofDeliveries, oldestFirst, paging } from "../conditions.ts"
 import { orNull, toDeadGroup, toDelivery, toStatusCounts } from "../rows.ts"
 import { countByStatusOf, groupDeadOf, statement } from "../statements.ts"
 import type { Delivery, DeliveryFilter, Page } from "../store.ts"
 import { POSTGRES } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
 import { readAll } from "./page.ts"
+import { selectIndexed, tablesOf } from "./search-bound.ts"
 
 const GET = statement(
   "deliveries.get",
@@ -42,33 +43,55 @@ async function read(
 ): Promise<Delivery[]> {
   const where = ofDeliveries(POSTGRES, filter).narrow("d.seq <= ?", upTo)
   const { direction, limit, arrange } = paging(where, "d.seq", page)
-  // A message has few deliveries: they are found by it and then sorted, also in a new day's table, which has no statistics yet.
-  const order = `${filter.messageId === undefined ? "d.seq" : "d.seq + 0"} ${direction}`
-  const parts = tablesOf(filter).map(
-    (table) => `(SELECT * FROM ${table} d WHERE ${where} ORDER BY ${order} LIMIT ${limit})`,
+  const parts = partsOf(filter, where, direction).map(
+    ({ from, order }) => `(SELECT * FROM ${from} d WHERE ${where} ORDER BY ${order} LIMIT ${limit})`,
   )
   const text = `SELECT * FROM (${parts.join(" UNION ALL ")}) found ORDER BY seq ${direction} LIMIT ${limit}`
   return arrange(await readAll(context, text, where)).map(toDelivery)
 }
 
-function tablesOf({ status, live, calledOff }: DeliveryFilter): readonly string[] {
-  if (live || status === "pending" || status === "failed") return ["webhook_deliveries_live"]
-  if (status !== undefined || calledOff !== undefined) return ["webhook_deliveries_done"]
-  return ["webhook_deliveries_live", "webhook_deliveries_done"]
+interface Part {
+  readonly from: string
+  readonly order: string
+}
+
+/** Tables; of a bounded search, the rows of their indexes, behind a fence: the planner may not test other conditions first. */
+function partsOf(filter: DeliveryFilter, where: Conditions<unknown>, direction: string): readonly Part[] {
+  const { rows, messageId } = filter
+  return tablesOf(filter).map((table): Part => {
+    // A message has few deliveries: they are found by it and then sorted, also in a new day's table, which has no statistics yet.
+    const isSorted =
+      messageId !== undefined ||
+      (rows !== undefined && rows.few !== null && table === "webhook_deliveries_live")
+    const order = `${isSorted ? "d.seq + 0" : "d.seq"} ${direction}`
+    if (rows === undefined) return { from: table, order }
+    const inside = where.sibling().rows("d.seq", rows)
+    const from = `(SELECT * FROM (${selectIndexed(where, table, filter)}) d WHERE ${inside} ORDER BY ${order} OFFSET 0)`
+    return { from, order }
+  })
+}
+
+/** For counts and groups. */
+function fromOf(filter: DeliveryFilter, where: Conditions<unknown>): string {
+  if (filter.rows === undefined) return "webhook_deliveries d"
+  const parts = partsOf(filter, where, "DESC").map(({ from }) => `SELECT * FROM ${from} part`)
+  return `(${parts.join(" UNION ALL ")}) d`
 }
 
 export const countDeliveries: Operation<"countDeliveries"> = async (context, filter) => {
   const where = ofDeliveries(POSTGRES, filter)
-  const [row] = await readAll(context, `SELECT count(*) AS n FROM webhook_deliveries d WHERE ${where}`, where)
+  const text = `SELECT count(*) AS n FROM ${fromOf(filter, where)} WHERE ${where}`
+  const [row] = await readAll(context, text, where)
   return row!.n as number
 }
 
 export const countByStatus: Operation<"countByStatus"> = async (context, filter) => {
   const where = ofDeliveries(POSTGRES, filter)
-  return toStatusCounts(await readAll(context, countByStatusOf(where), where))
+  return toStatusCounts(await readAll(context, countByStatusOf(where, fromOf(filter, where)), where))
 }
 
-export const groupDead: Operation<"groupDead"> = async (context, filter, limit) => {
+export const groupDead: Operation<"groupDead"> = async (context, filter, limit, by = "error") => {
   const where = ofDeliveries(POSTGRES, filter)
-  return (await readAll(context, groupDeadOf(where, limit), where)).map(toDeadGroup)
+  const text = groupDeadOf(where, limit, by, fromOf(filter, where))
+  return (await readAll(context, text, where)).map(toDeadGroup)
 }

@@ -1,7 +1,15 @@
 /** Messages: reading them, and removing their payloads. */
-import { ofMessages, ofUsage, oldestFirst } from "../conditions.ts"
+import { ofEventId, ofMessages, ofUsage, oldestFirst } from "../conditions.ts"
 import { orNull, toMessage, toUsage } from "../rows.ts"
-import { EXPUNGE_MESSAGE, EXPUNGED, GET_MESSAGE, selectMessages, statement, usageOf } from "../statements.ts"
+import {
+  EXPUNGE_MESSAGE,
+  EXPUNGED,
+  findMessagesOf,
+  GET_MESSAGE,
+  selectMessages,
+  statement,
+  usageOf,
+} from "../statements.ts"
 import type { Message, MessageFilter } from "../store.ts"
 import { POSTGRES } from "./conditions.ts"
 import type { Runner } from "./connection.ts"
@@ -16,6 +24,11 @@ const GET_MANY_WHOLE = statement("messages.get-many-whole", `${selectMessages(tr
 
 export const getMessages: Operation<"getMessages"> = async ({ database }, ids, withPayload) =>
   (await database.runCalmly(withPayload ? GET_MANY_WHOLE : GET_MANY, [ids])).map(toMessage)
+
+export const findMessages: Operation<"findMessages"> = async (context, orgId, eventId, limit) => {
+  const where = ofEventId(POSTGRES, orgId, eventId)
+  return (await readAll(context, findMessagesOf(where, limit), where)).map(toMessage)
+}
 
 export const listMessages: Operation<"listMessages"> = async (context, filter, page, withPayload) => {
   const where = ofMessages(POSTGRES, filter)

@@ -15,6 +15,7 @@ import * as messages from "./messages.ts"
 import { bindEncryptionKey, check } from "./meta.ts"
 import * as policies from "./policies.ts"
 import { sumRollups } from "./rollups.ts"
+import * as bounds from "./search-bound.ts"
 import { survey } from "./survey.ts"
 import * as tasks from "./tasks.ts"
 import * as workers from "./workers.ts"
@@ -30,6 +31,7 @@ export const OPERATIONS: Contract = {
   ...amending,
   ...applications,
   ...attempts,
+  ...bounds,
   ...deliveries,
   ...endpoints,
   ...entries,

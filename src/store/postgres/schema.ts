@@ -362,6 +362,10 @@ DROP INDEX deliveries_done_dead_reason;
 CREATE INDEX deliveries_done_dead_reason ON webhook_deliveries_done (app_id, dead_reason, dead_at, last_attempted_at, received_at) WHERE status = 'dead' AND discarded_at IS NULL;
 `
 
+/** For the dead letters of an endpoint. */
+const DEAD_OF_ENDPOINT =
+  "CREATE INDEX deliveries_done_dead_endpoint ON webhook_deliveries_done (webhook_id, seq) WHERE status = 'dead' AND discarded_at IS NULL"
+
 /** The ages of deliveries at the start of their attempts. `aged` counts the attempts that are in them: programs before this do not add any. */
 const ATTEMPT_AGES = `
 ALTER TABLE attempt_rollups ADD COLUMN aged bigint NOT NULL DEFAULT 0,
@@ -375,6 +379,12 @@ export const isRelay = (url: string) => `${url} ~* '^\\s*relay:'`
 const RELAY = `
 CREATE INDEX endpoints_relay_url ON endpoints (app_id, url, id) WHERE deleted_at IS NULL AND ${isRelay("url")};
 CREATE INDEX endpoints_relay ON endpoints (id) WHERE deleted_at IS NULL AND ${isRelay("url")};
+`
+
+/** For the search of the whole tenant. */
+const NAMES = `
+CREATE INDEX applications_name ON applications (org_id, name, id) WHERE deleted_at IS NULL;
+CREATE INDEX endpoints_org_uid ON endpoints (org_id, uid, id) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 `
 
 export interface Migration {
@@ -417,4 +427,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: "ALTER TABLE messages ADD COLUMN inbound text", additive: true },
   { sql: RELAY, additive: true },
   { sql: DEATHS, additive: true },
+  // The phases of an attempt; see `core/attempt-timing.ts`.
+  { sql: "ALTER TABLE attempts ADD COLUMN timing text", additive: true },
+  { sql: NAMES, additive: true },
+  { sql: DEAD_OF_ENDPOINT, additive: true },
 ]

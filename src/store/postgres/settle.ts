@@ -52,6 +52,7 @@ const CLAIM = {
   error: attemptColumn("text", ({ error }) => error),
   started_at: attemptColumn("bigint", ({ startedAt }) => startedAt),
   duration_ms: attemptColumn("bigint", ({ durationMs }) => durationMs),
+  timing: attemptColumn("text", ({ timing }) => timing),
 } satisfies { [name: string]: Column<Packable> }
 
 const changeColumn = (
@@ -158,10 +159,10 @@ moved AS (
 const insertAttempts = (columns: Columns<Packable>, day: string, of: string) => `
 INSERT INTO attempts (
   id, delivery_id, webhook_id, message_id, attempt_number, manual, status, url, response_status, response_body, response_truncated,
-  error, started_at, duration_ms, purge_day
+  error, started_at, duration_ms, timing, purge_day
 )
 SELECT x.attempt_id, x.delivery_id, x.lane, x.message_id, x.attempt_number, x.attempt_manual, x.attempt_status, x.url,
-       x.response_status, substr($${columns.next()}::bytea, x.body_at, x.body_length), x.response_truncated, x.error, x.started_at, x.duration_ms, ${day}
+       x.response_status, substr($${columns.next()}::bytea, x.body_at, x.body_length), x.response_truncated, x.error, x.started_at, x.duration_ms, x.timing, ${day}
   FROM ${of} x
  WHERE x.attempt_id IS NOT NULL ORDER BY x.ord`
 

@@ -11,12 +11,14 @@ const { backlog, deadLetters, endpoints } = surveyStatements({
   greatest: "greatest",
   retriesAt: `CAST(substring(e.protection FROM '"retriesAt":(\\d{1,15})') AS bigint)`,
   agents: "(SELECT m.key, CAST(m.value AS bigint) AS value FROM jsonb_each_text(CAST($2 AS jsonb)) m) a",
+  counted: "SELECT jsonb_array_elements_text(CAST($3 AS jsonb))",
+  toObject: (name, value) => `CAST(json_object_agg(${name}, ${value}) AS text)`,
   digits: (number) => `lpad(CAST(${number} AS text), 16, '0')`,
 })
 
-export const survey: Operation<"survey"> = async ({ database }, now, agents = {}) => {
+export const survey: Operation<"survey"> = async ({ database }, now, agents = {}, counted = []) => {
   const [[queues], dead, [total]] = await Promise.all([
-    database.runCalmly(backlog, [now, JSON.stringify(agents)]),
+    database.runCalmly(backlog, [now, JSON.stringify(agents), JSON.stringify(counted)]),
     database.runCalmly(deadLetters, []),
     database.runCalmly(endpoints, []),
   ])

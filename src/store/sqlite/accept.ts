@@ -35,7 +35,13 @@ function acceptOne(context: Context, message: NewMessage): AcceptedOnThread {
   if (idempotency !== null) {
     const use = findKey(context, recipients.appId, idempotency.key, receivedAt)
     if (use !== null)
-      return answerAgain(context, use.messageId, sameBytes(use.digest, idempotency.digest), message)
+      return answerAgain(
+        context,
+        recipients.appId,
+        use.messageId,
+        sameBytes(use.digest, idempotency.digest),
+        message,
+      )
     rememberKey(
       context,
       recipients.appId,
@@ -84,6 +90,7 @@ function acceptOne(context: Context, message: NewMessage): AcceptedOnThread {
   }
   return {
     messageId: message.id,
+    appId: recipients.appId,
     receivedAt,
     deliverAt,
     matched: subscribers.length,
@@ -137,6 +144,7 @@ function addMessage({ messages }: Context, message: NewMessage, appId: string, m
 
 function answerAgain(
   context: Context,
+  appId: string,
   messageId: string,
   same: boolean,
   asked: NewMessage,
@@ -149,6 +157,7 @@ function answerAgain(
     .get(messageId)
   return {
     messageId,
+    appId,
     receivedAt: (row?.received_at as number | undefined) ?? asked.receivedAt,
     deliverAt: (row?.deliver_at as number | null | undefined) ?? asked.deliverAt,
     matched: (row?.matched as number | undefined) ?? 0,

@@ -1,13 +1,14 @@
 /** The log of attempts. */
 import { NEW_ATTEMPT } from "../columns.ts"
-import { type Conditions, ofAttempts, ofMessageId } from "../conditions.ts"
+import { Conditions, ofAttempts, ofMessageId } from "../conditions.ts"
 import type { Fence } from "../fence.ts"
-import { orNull, toAttempt, toAttemptCounts } from "../rows.ts"
-import { countAttemptsOf } from "../statements.ts"
+import { orNull, toAttempt, toAttemptCounts, toStatusCodeCount } from "../rows.ts"
+import { countAttemptsOf, countStatusCodesOf } from "../statements.ts"
 import type { Attempt, AttemptFilter, NewAttempt, Page } from "../store.ts"
 import { SQLITE } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
 import { readAll, readPage } from "./page.ts"
+import { eraOf } from "./schema.ts"
 
 /** For a delivery whose row exists; written with the other attempts of the transaction. */
 export function addAttempt(
@@ -23,7 +24,7 @@ export function insertAttempt({ connection }: Context, deliverySeq: number, atte
   const { changes } = connection
     .sql(`
       INSERT INTO attempts (${NEW_ATTEMPT})
-      SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, CAST(? AS BLOB), ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
+      SELECT ?, id, webhook_id, message_id, ?, ?, ?, ?, ?, CAST(? AS BLOB), ?, ?, ?, ?, ? FROM webhook_deliveries WHERE seq = ?`)
     .run(attempt.id, ...outcomeOf(attempt), deliverySeq)
   return changes === 1
 }
@@ -40,6 +41,7 @@ function outcomeOf(attempt: NewAttempt) {
     attempt.error,
     attempt.startedAt,
     attempt.durationMs,
+    attempt.timing,
   ] as const
 }
 
@@ -76,6 +78,17 @@ function readAttempts(context: Context, filter: AttemptFilter, page: Page): Atte
 export const countAttempts: Operation<"countAttempts"> = (context, filter) => {
   const where = conditions(filter)
   return toAttemptCounts(readAll(context, countAttemptsOf(where), where))
+}
+
+/** In the order of the index `attempts_endpoint`, which SQLite skips through from era to era. */
+export const countStatusCodes: Operation<"countStatusCodes"> = (context, { endpointId, ...span }, newest) => {
+  const where = new Conditions(SQLITE)
+  const rows = `
+    SELECT * FROM attempts WHERE webhook_id = ${where.parameter(endpointId)}
+     ORDER BY ${eraOf("seq")} DESC, seq DESC LIMIT ${where.parameter(newest)}`
+  return readAll(context, countStatusCodesOf(rows, where.span("a.started_at", span)), where).map(
+    toStatusCodeCount,
+  )
 }
 
 const OF_MESSAGE = ofMessageId(SQLITE)

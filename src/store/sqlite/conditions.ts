@@ -14,6 +14,7 @@ export const SQLITE: Dialect<string | number> = {
   sum: (column) => `CAST(min(total(${column}), 9007199254740991) AS INTEGER)`,
   live: `d.${LIVE} AND d.${IN_BOTH_PARTS}`,
   isRelay,
+  cause: "substr(coalesce(d.error_detail, ''), 1, instr(coalesce(d.error_detail, '') || ':', ':') - 1)",
   lastResponseClass: `
     (SELECT ${responseClassOf("a")} FROM attempts a WHERE a.delivery_id = d.id ORDER BY a.seq DESC LIMIT 1)`,
 }

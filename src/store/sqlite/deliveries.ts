@@ -6,6 +6,7 @@ import type { Delivery, DeliveryFilter, Page } from "../store.ts"
 import { SQLITE } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
 import { readAll, readPage } from "./page.ts"
+import { indexOf } from "./search-bound.ts"
 
 const SELECT = "SELECT d.* FROM webhook_deliveries d"
 
@@ -19,14 +20,15 @@ export const listDeliveries: Operation<"listDeliveries"> = (context, filter, pag
 
 function read(context: Context, filter: DeliveryFilter, page: Page, upTo?: number): Delivery[] {
   const where = ofDeliveries(SQLITE, filter).narrow("d.seq <= ?", upTo)
-  const inEras = filter.endpointId !== undefined && filter.messageId === undefined
-  return readPage(context, `${SELECT} ${byNumber(filter)}`, where, "d.seq", page, inEras).map(toDelivery)
+  const { hint, isInEras } = filter.rows === undefined ? byNumber(filter) : indexOf(filter)
+  return readPage(context, `${SELECT} ${hint}`, where, "d.seq", page, isInEras).map(toDelivery)
 }
 
 /** Waiting deliveries are read by number, too: SQLite would read their lanes by due time, and sort a million rows for each page. */
-function byNumber({ live, endpointId, messageId }: DeliveryFilter): string {
-  if (!live || messageId !== undefined) return ""
-  return endpointId === undefined ? "NOT INDEXED" : "INDEXED BY deliveries_endpoint"
+function byNumber({ live, endpointId, messageId }: DeliveryFilter) {
+  const isInEras = endpointId !== undefined && messageId === undefined
+  if (!live || messageId !== undefined) return { hint: "", isInEras }
+  return { hint: isInEras ? "INDEXED BY deliveries_endpoint" : "NOT INDEXED", isInEras }
 }
 
 /** For tasks: the oldest deliveries after the cursor. */
@@ -43,8 +45,9 @@ export function rangeOfDeliveries(
 /** The index of waiting deliveries. Left to itself, SQLite prefers another one and reads all finished rows. */
 const BY_LANE = "INDEXED BY deliveries_live"
 
-/** For a filter of waiting deliveries of an endpoint or an application. */
-function byLane({ live, appId, endpointId, messageId }: DeliveryFilter): string {
+function countedBy(filter: DeliveryFilter): string {
+  if (filter.rows !== undefined) return indexOf(filter).hint
+  const { live, appId, endpointId, messageId } = filter
   const isOfLanes = live && messageId === undefined && (endpointId ?? appId) !== undefined
   return isOfLanes ? BY_LANE : ""
 }
@@ -66,16 +69,19 @@ export function frontOfLanes(
 
 export const countDeliveries: Operation<"countDeliveries"> = (context, filter) => {
   const where = ofDeliveries(SQLITE, filter)
-  const text = `SELECT count(*) AS n FROM webhook_deliveries d ${byLane(filter)} WHERE ${where}`
+  const text = `SELECT count(*) AS n FROM webhook_deliveries d ${countedBy(filter)} WHERE ${where}`
   return readAll(context, text, where)[0]!.n as number
 }
 
 export const countByStatus: Operation<"countByStatus"> = (context, filter) => {
   const where = ofDeliveries(SQLITE, filter)
-  return toStatusCounts(readAll(context, countByStatusOf(where), where))
+  return toStatusCounts(
+    readAll(context, countByStatusOf(where, `webhook_deliveries d ${countedBy(filter)}`), where),
+  )
 }
 
-export const groupDead: Operation<"groupDead"> = (context, filter, limit) => {
+export const groupDead: Operation<"groupDead"> = (context, filter, limit, by = "error") => {
   const where = ofDeliveries(SQLITE, filter)
-  return readAll(context, groupDeadOf(where, limit), where).map(toDeadGroup)
+  const text = groupDeadOf(where, limit, by, `webhook_deliveries d ${countedBy(filter)}`)
+  return readAll(context, text, where).map(toDeadGroup)
 }

@@ -318,6 +318,7 @@ function takeOver(context: Context, row: Row, now: number): ClaimedDelivery | nu
     error: "the worker stopped before it wrote down how this attempt ended",
     startedAt: Math.abs(claimedAt),
     durationMs: 0,
+    timing: null,
   })
   if (waitMs === 0) return { ...delivery, stalls }
   context.connection.sql("DELETE FROM in_flight WHERE seq = ?").run(delivery.seq)

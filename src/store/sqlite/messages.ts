@@ -1,7 +1,14 @@
 /** Messages: reading them, and removing their payloads. */
-import { ofMessages, ofUsage, oldestFirst } from "../conditions.ts"
+import { ofEventId, ofMessages, ofUsage, oldestFirst } from "../conditions.ts"
 import { orNull, toMessage, toUsage } from "../rows.ts"
-import { EXPUNGE_MESSAGE, EXPUNGED, GET_MESSAGE, selectMessages, usageOf } from "../statements.ts"
+import {
+  EXPUNGE_MESSAGE,
+  EXPUNGED,
+  findMessagesOf,
+  GET_MESSAGE,
+  selectMessages,
+  usageOf,
+} from "../statements.ts"
 import type { Message, MessageFilter } from "../store.ts"
 import { SQLITE } from "./conditions.ts"
 import type { Context, Operation } from "./context.ts"
@@ -15,6 +22,11 @@ export const getMessages: Operation<"getMessages"> = ({ connection }, ids, withP
     .sql(`${selectMessages(withPayload)} WHERE ${SQLITE.oneOf("m.id")}`)
     .all(SQLITE.toParameter(ids))
     .map(toMessage)
+
+export const findMessages: Operation<"findMessages"> = (context, orgId, eventId, limit) => {
+  const where = ofEventId(SQLITE, orgId, eventId)
+  return readAll(context, findMessagesOf(where, limit), where).map(toMessage)
+}
 
 export const listMessages: Operation<"listMessages"> = (context, filter, page, withPayload) =>
   readPage(context, selectMessages(withPayload), ofMessages(SQLITE, filter), "m.seq", page).map(toMessage)

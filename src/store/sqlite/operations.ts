@@ -16,6 +16,7 @@ import * as messages from "./messages.ts"
 import * as meta from "./meta.ts"
 import * as policies from "./policies.ts"
 import { sumRollups } from "./rollups.ts"
+import * as bounds from "./search-bound.ts"
 import * as settling from "./settle.ts"
 import { survey } from "./survey.ts"
 import * as tasks from "./tasks.ts"
@@ -35,6 +36,7 @@ const LOOKUPS = {
   getAttempt: attempts.getAttempt,
   getMessage: messages.getMessage,
   getMessages: messages.getMessages,
+  findMessages: messages.findMessages,
   getTask: tasks.getTask,
   listRunningTasks: tasks.listRunningTasks,
 }
@@ -47,6 +49,7 @@ export const LISTS = {
   listPolicies: policies.listPolicies,
   listEntries: entries.listEntries,
   listDeliveries: deliveries.listDeliveries,
+  boundDeliveries: bounds.boundDeliveries,
   countDeliveries: deliveries.countDeliveries,
   countByStatus: deliveries.countByStatus,
   groupDead: deliveries.groupDead,
@@ -55,9 +58,12 @@ export const LISTS = {
   listWorkers,
   survey,
   listAttempts: attempts.listAttempts,
+  boundAttempts: bounds.boundAttempts,
   countAttempts: attempts.countAttempts,
+  countStatusCodes: attempts.countStatusCodes,
   sumRollups,
   listMessages: messages.listMessages,
+  boundMessages: bounds.boundMessages,
   countMessages: messages.countMessages,
   listTasks: tasks.listTasks,
   readTask: tasks.readTask,

@@ -82,6 +82,8 @@ test("a survey reads waiting rows and dead letters by their indexes, and no fini
   for (const index of ["deliveries_live", "deliveries_dead_reason", "endpoints_app"])
     expect(plans).toContain(`INDEX ${index}`)
   expect(plans).not.toMatch(/SCAN (d|webhook_deliveries|endpoints)$/m)
+  // The counts by endpoint come from the same scan as all others.
+  expect(plans.match(/SCAN d USING INDEX deliveries_live/g)).toHaveLength(1)
 })
 
 test("retention finds its rows by an index of its own", () => {
@@ -238,6 +240,17 @@ test("one row is found by its name, without its tenant", () => {
     ...plan("createTask", sample.task({})),
   ]
   for (const text of found) expect(text).not.toMatch(WHOLE)
+})
+
+test("what a tenant calls by a name is found by an index of that name", () => {
+  const { plan } = open()
+  const applications = plan("listApplications", "o", named, { name: "Acme" }).join("\n")
+  expect(applications).toContain("INDEX applications_name (org_id=? AND name=? AND id>?)")
+  const endpoints = plan("listEndpoints", { orgId: "o", uid: "main" }, named).join("\n")
+  expect(endpoints).toContain("INDEX endpoints_org_uid (org_id=? AND uid=? AND id>?)")
+  const messages = plan("findMessages", "o", "order-1", 10).join("\n")
+  expect(messages).toContain("INDEX messages_event_id (app_id=? AND event_id=?)")
+  expect(messages).toContain("INDEX applications_org (org_id=?)")
 })
 
 test("a lane is skipped with one probe, and counted by its own rows", () => {

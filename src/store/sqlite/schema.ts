@@ -468,6 +468,13 @@ const TRACEPARENT = "ALTER TABLE messages ADD COLUMN traceparent TEXT;"
 /** See `core/inbound-request.ts`. */
 const INBOUND = "ALTER TABLE messages ADD COLUMN inbound TEXT;"
 
+/** For the dead letters of an endpoint. */
+const DEAD_OF_ENDPOINT =
+  "CREATE INDEX deliveries_dead_endpoint ON webhook_deliveries (webhook_id, seq) WHERE status = 'dead' AND discarded_at IS NULL"
+
+/** See `core/attempt-timing.ts`. */
+const ATTEMPT_TIMING = "ALTER TABLE attempts ADD COLUMN timing TEXT;"
+
 /** As `transportOf` in core/transport-kind.ts. */
 export const isRelay = (url: string) =>
   `lower(substr(ltrim(${url}, ' ' || char(9, 10, 11, 12, 13)), 1, 6)) = 'relay:'`
@@ -476,6 +483,12 @@ export const isRelay = (url: string) =>
 const RELAY = `
 CREATE INDEX endpoints_relay_url ON endpoints (app_id, url, id) WHERE deleted_at IS NULL AND ${isRelay("url")};
 CREATE INDEX endpoints_relay ON endpoints (id) WHERE deleted_at IS NULL AND ${isRelay("url")};
+`
+
+/** For the search of the whole tenant. */
+const NAMES = `
+CREATE INDEX applications_name ON applications (org_id, name, id) WHERE deleted_at IS NULL;
+CREATE INDEX endpoints_org_uid ON endpoints (org_id, uid, id) WHERE uid IS NOT NULL AND deleted_at IS NULL;
 `
 
 export const MIGRATIONS: readonly string[] = [
@@ -497,4 +510,7 @@ export const MIGRATIONS: readonly string[] = [
   INBOUND,
   RELAY,
   DEATHS,
+  ATTEMPT_TIMING,
+  NAMES,
+  DEAD_OF_ENDPOINT,
 ]

@@ -13,12 +13,14 @@ const { backlog, deadLetters, endpoints } = surveyStatements({
   greatest: "max",
   retriesAt: "CASE WHEN json_valid(e.protection) THEN json_extract(e.protection, '$.retriesAt') END",
   agents: "json_each($2) a",
+  counted: "SELECT value FROM json_each($3)",
+  toObject: (name, value) => `json_group_object(${name}, ${value})`,
   digits: (number) => `printf('%016d', ${number})`,
 })
 
-export const survey: Operation<"survey"> = ({ connection }, now, agents = {}) =>
+export const survey: Operation<"survey"> = ({ connection }, now, agents = {}, counted = []) =>
   toSurvey(
-    connection.sql(backlog.text).get(now, JSON.stringify(agents))!,
+    connection.sql(backlog.text).get(now, JSON.stringify(agents), JSON.stringify(counted))!,
     connection.sql(deadLetters.text).all(),
     connection.sql(endpoints.text).get()!,
   )

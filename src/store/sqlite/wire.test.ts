@@ -87,6 +87,7 @@ const settlement: Required<FencedSettlement> = {
     error: "error",
     startedAt: 12,
     durationMs: 13,
+    timing: ",,,14",
   },
   gate: {
     holdUntil: 14,
@@ -108,6 +109,7 @@ const swapped: FencedSettlement = {
 const lane = { endpointId: "ep_1", appId: "app_1", dueAt: 1, transport: "http" }
 const accepted: AcceptedOnThread = {
   messageId: "msg_1",
+  appId: "app_1",
   receivedAt: 2,
   deliverAt: 8,
   matched: 3,

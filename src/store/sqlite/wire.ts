@@ -82,20 +82,20 @@ const unpackSettlement = ([
 })
 
 const packAttempt = (a: NewAttempt) => [
-  a.id, a.status, a.manual, a.attemptNumber, a.url, a.responseStatus, a.responseBody === null ? null : packContent(a.responseBody), a.responseTruncated, a.error, a.startedAt, a.durationMs,
+  a.id, a.status, a.manual, a.attemptNumber, a.url, a.responseStatus, a.responseBody === null ? null : packContent(a.responseBody), a.responseTruncated, a.error, a.startedAt, a.durationMs, a.timing,
 ] as const
 
 const unpackAttempt = ([
-  id, status, manual, attemptNumber, url, responseStatus, responseBody, responseTruncated, error, startedAt, durationMs,
+  id, status, manual, attemptNumber, url, responseStatus, responseBody, responseTruncated, error, startedAt, durationMs, timing,
 ]: PackedAttempt): NewAttempt => ({
   id, status, manual, attemptNumber, url, responseStatus, responseBody: responseBody === null ? null : unpackContent(responseBody),
-  responseTruncated, error, startedAt, durationMs,
+  responseTruncated, error, startedAt, durationMs, timing,
 })
 
-const packAccepted = (a: AcceptedOnThread) => [a.messageId, a.receivedAt, a.deliverAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
+const packAccepted = (a: AcceptedOnThread) => [a.messageId, a.appId, a.receivedAt, a.deliverAt, a.matched, a.duplicate, a.lanes.map(packLane)] as const
 
-const unpackAccepted = ([messageId, receivedAt, deliverAt, matched, duplicate, lanes]: PackedAccepted): AcceptedOnThread => ({
-  messageId, receivedAt, deliverAt, matched, duplicate, lanes: lanes.map(unpackLane),
+const unpackAccepted = ([messageId, appId, receivedAt, deliverAt, matched, duplicate, lanes]: PackedAccepted): AcceptedOnThread => ({
+  messageId, appId, receivedAt, deliverAt, matched, duplicate, lanes: lanes.map(unpackLane),
 })
 
 const packLane = ({ endpointId, appId, dueAt, transport, handed }: LaneOnThread) => [

@@ -1,16 +1,19 @@
 /** Turns an agent's acknowledgement into the result of an attempt. */
-import type { AckFrame, AckResult } from "../../core/relay-protocol.ts"
+import { type AckFrame, type AckResult, MOST_RESPONSE_BYTES } from "../../core/relay-protocol.ts"
 import { excerpt } from "../result.ts"
 import type { TransportResult } from "../transport.ts"
 
 export function acknowledged(ack: AckFrame): TransportResult {
   const { result, status, retryAfter, response } = ack
-  const body = response === null ? null : bytesOf(response)
+  const whole = response === null ? null : bytesOf(response)
+  // A copy: posting a part to the store's thread would copy all of it.
+  const body =
+    whole !== null && whole.length > MOST_RESPONSE_BYTES ? whole.slice(0, MOST_RESPONSE_BYTES) : whole
   return {
     outcome: { kind: "ack", result, detail: detailOf(ack, body), retryAfterSeconds: retryAfter },
     responseStatus: status,
     responseBody: body,
-    responseTruncated: response?.truncated ?? false,
+    responseTruncated: (response?.truncated ?? false) || body !== whole,
     detail: null,
   }
 }

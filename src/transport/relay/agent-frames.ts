@@ -8,6 +8,7 @@ import {
   MOST_CREDIT,
   MOST_RESPONSE_BYTES,
 } from "../../core/relay-protocol.ts"
+import { excerpt } from "../result.ts"
 
 export type ParsedFrame =
   | { readonly kind: "frame"; readonly frame: AgentFrame }
@@ -52,7 +53,8 @@ function frameOf(kind: string, fields: Fields): AgentFrame | null {
       return {
         kind,
         agent: matching(fields, "agent", AGENT_NAME),
-        version: textOf(fields, "version", LONGEST_NAME),
+        // Shown to people by programs that may not escape it.
+        version: excerpt(Buffer.from(textOf(fields, "version", LONGEST_NAME))),
         credit: fields.credit === undefined ? MOST_CREDIT : wholeOf(fields, "credit", 0, MOST_CREDIT),
       }
     case "ack":

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { TestClock } from "../../../test/support/clock.ts"
-import { TestAgent } from "../../../test/support/test-agent.ts"
+import { MemorySocket, TestAgent } from "../../../test/support/test-agent.ts"
 import { MOST_WORKING_MS } from "../../core/relay-protocol.ts"
 import { AgentSession, type NewEvent } from "./agent-session.ts"
 
@@ -69,6 +69,18 @@ test.each([
   const sent = deliver()
   agent.ack(await agent.event(1), "transient", { ...more, retryAfter: 7 } as object)
   expect(await sent).toMatchObject({ outcome: { result: "transient", detail, retryAfterSeconds: 7 } })
+})
+
+test("of a response 64 KiB are kept, also if the agent sends more", async () => {
+  const { agent, deliver } = start()
+  const kept = async (n: number, bytes: number) => {
+    const sent = deliver({ id: `dlv_${n}` })
+    agent.ack(await agent.event(n), "success", { response: { body: "a".repeat(bytes) } })
+    const { responseBody, responseTruncated } = await sent
+    return [responseBody?.length, responseTruncated]
+  }
+  expect(await kept(1, 65_536)).toEqual([65_536, false])
+  expect(await kept(2, 65_537)).toEqual([65_536, true])
 })
 
 test("without an acknowledgement the event ends at its deadline, and a late one changes nothing", async () => {
@@ -173,19 +185,41 @@ test("the server pings every 20 seconds, and closes a connection that is silent 
   expect(socket.closedWith).toMatchObject({ code: 4408 })
 })
 
-test("a connection without hello is closed after ten seconds", () => {
+/** A session whose hub has not answered its hello. */
+function unwelcomed(isGreeted: boolean) {
   const clock = new TestClock()
-  const agent = new TestAgent(
-    (socket) =>
-      new AgentSession(socket, clock, () => "token", {
-        ...{ greeted() {}, reachChanged() {} },
-        ...{ acknowledged() {}, ended() {} },
-      }),
-    { agent: "hub" },
-  )
-  expect(agent.session.reach).toBe("absent")
-  clock.advance(10_000)
-  expect(agent.socket.closedWith).toMatchObject({ code: 4408 })
+  const socket = new MemorySocket()
+  let hellos = 0
+  const session = new AgentSession(socket, clock, () => "token", {
+    greeted: () => void hellos++,
+    ...{ reachChanged() {}, acknowledged() {}, ended() {} },
+  })
+  if (isGreeted) session.read('{"kind":"hello","agent":"hub","version":"1"}')
+  return { clock, socket, session, hellos: () => hellos }
+}
+
+test.each([
+  ["without hello is closed after ten seconds", false, 4408],
+  ["that the server could not welcome within ten seconds is asked to come again", true, 1013],
+])("a connection %s", (_what, isGreeted, code) => {
+  const { clock, session, socket } = unwelcomed(isGreeted)
+  expect(session.reach).toBe("absent")
+  clock.advance(9_999)
+  expect(socket.closedWith).toBeNull()
+  clock.advance(1)
+  expect(socket.closedWith).toMatchObject({ code })
+})
+
+test.each([
+  ["a second hello", '{"kind":"hello","agent":"ghost","version":"1"}'],
+  ["credit", '{"kind":"credit","n":1}'],
+  ["drain", '{"kind":"drain"}'],
+])("%s before the welcome closes the connection, and the hub hears of one hello", (_what, text) => {
+  const { hellos, session, socket } = unwelcomed(true)
+  session.read(text)
+  expect(socket.closedWith).toMatchObject({ code: 4400 })
+  session.welcome({ session: "s", epoch: 1 })
+  expect([hellos(), socket.frames]).toEqual([1, []])
 })
 
 test.each([
@@ -228,6 +262,19 @@ test.each([["hub.example"], ["HUB"], [""], ["a".repeat(64)]])("the name %j is re
   expect(start({ agent: name }).socket.closedWith).toMatchObject({ code: 4400 })
 })
 
+test("the words of an agent about itself are one line of printable text", () => {
+  const heard: string[] = []
+  const socket = new MemorySocket()
+  const session = new AgentSession(socket, new TestClock(), () => "token", {
+    greeted: (_session, { version }) => void heard.push(version),
+    ...{ reachChanged() {}, acknowledged() {}, ended() {} },
+  })
+  session.read(
+    JSON.stringify({ kind: "hello", agent: "hub", version: "hub/1\u001b[31m\n\u0000\ud800\u202e2" }),
+  )
+  expect(heard).toEqual(["hub/1 [31m \ufffd 2"])
+})
+
 test("an unknown kind is answered, unknown fields are ignored, and a flood of either is closed", () => {
   const { agent, socket } = start()
   agent.say({ kind: "credit", n: 3, colour: "red" })
@@ -238,6 +285,17 @@ test("an unknown kind is answered, unknown fields are ignored, and a flood of ei
   for (let n = 0; n < 400; n++) agent.say({ kind: "applause" })
   expect(socket.closedWith).toMatchObject({ code: 4429 })
   expect(socket.of("error").length).toBeLessThan(301)
+})
+
+test.each([
+  ["credit", { kind: "credit", n: 1 }],
+  ["working", { kind: "working", id: "dlv_1", token: "token-1" }],
+  ["drain", { kind: "drain" }],
+])("a flood of %s is closed, also with an event in flight", async (_kind, frame) => {
+  const { agent, deliver, socket } = start()
+  void deliver()
+  for (let n = 0; n <= 300; n++) agent.say(frame)
+  expect(socket.closedWith).toMatchObject({ code: 4429 })
 })
 
 test("acknowledgements of events are no flood, however many", async () => {

@@ -1,5 +1,4 @@
 /** The server's end of an agent's connection: sends events, waits for their acknowledgements, and notices when the agent is gone. */
-import { BoundedCache } from "../../core/bounded-cache.ts"
 import type { Clock, Timer } from "../../core/clock.ts"
 import {
   type AckFrame,
@@ -9,15 +8,16 @@ import {
   HEARTBEAT_MS,
   HELLO_MS,
   type HelloFrame,
-  MOST_WORKING_MS,
   type ServerFrame,
   type WelcomeFrame,
 } from "../../core/relay-protocol.ts"
 import { type AcknowledgementResult, type EndReason, endReasonOf } from "../../core/relay-results.ts"
-import { INTERRUPTED, withoutResponse } from "../result.ts"
+import { INTERRUPTED } from "../result.ts"
 import type { Reach, TransportResult } from "../transport.ts"
 import { acknowledged } from "./acknowledged.ts"
 import { parseAgentFrame } from "./agent-frames.ts"
+import { MOST_NOISE, Noise } from "./noise.ts"
+import { cutOff, SentEvents } from "./sent-events.ts"
 
 /** The socket, as far as a session needs it. */
 export interface AgentSocket {
@@ -41,31 +41,18 @@ export interface SessionListener {
   ended(session: AgentSession, reason: EndReason, detail: string): void
 }
 
-interface InFlight {
-  readonly id: string
-  readonly attempt: number
-  readonly token: string
-  readonly startedAtMs: number
-  readonly timeoutMs: number
-  timer: Timer
-  resolve(result: TransportResult): void
-}
-
 /** An event as the transport makes it; the session adds the token. */
 export type NewEvent = Omit<EventFrame, "kind" | "token" | "deadline"> & Pick<EventFrame, "body">
 
-/** `closing`: no more events are sent; those in flight go on. */
-type State = "greeting" | "welcomed" | "closing" | "ended"
+/** `greeting`: hello has not come. `greeted`: it has, and the hub decides. `closing`: no more events are sent; those in flight go on. */
+type State = "greeting" | "greeted" | "welcomed" | "closing" | "ended"
 
 /** With this many bytes waiting for the network, no further event is started. */
 const MOST_BUFFERED_BYTES = 1_048_576
 /** Beyond a frame of the largest payload, the agent does not read: its connection ends with the next frame that has to be answered. */
 const MOST_UNREAD_BYTES = 134_217_728
-/** Ended events whose late acknowledgements are recognised. */
-const MOST_PAST = 1000
-/** Frames without a use that an agent may send in a window of time: late acknowledgements, unknown kinds, `credit`, `working`, pings. */
-const MOST_NOISE = 300
-const NOISE_WINDOW_MS = 10_000
+/** From hello to welcome: the store is read and written. */
+const WELCOME_MS = 10_000
 
 export class AgentSession {
   readonly connectedAt: number
@@ -73,17 +60,14 @@ export class AgentSession {
   readonly #clock: Clock
   readonly #newToken: () => string
   readonly #listener: SessionListener
-  readonly #inFlight = new Map<string, InFlight>()
-  /** Tokens of events that are not in flight any more, with their ids. */
-  readonly #past = new BoundedCache<string, string>(MOST_PAST)
+  readonly #inFlight: SentEvents
+  readonly #noise: Noise
   #state: State = "greeting"
   #credit = 0
   /** Acknowledged events whose outcomes are not written yet. */
   #unsettled = 0
   #isBufferFull = false
   #heardAtMs: number
-  #noise = 0
-  #noiseSinceMs: number
   #timer: Timer
 
   constructor(socket: AgentSocket, clock: Clock, newToken: () => string, listener: SessionListener) {
@@ -93,7 +77,11 @@ export class AgentSession {
     this.#listener = listener
     this.connectedAt = clock.now()
     this.#heardAtMs = clock.elapsedMs()
-    this.#noiseSinceMs = this.#heardAtMs
+    this.#noise = new Noise(clock)
+    this.#inFlight = new SentEvents(clock, () => {
+      this.#listener.reachChanged(this)
+      this.#endIfDone()
+    })
     this.#timer = clock.setTimer(HELLO_MS, () => this.end(CLOSE.silent, "no hello within 10 seconds"))
   }
 
@@ -113,7 +101,7 @@ export class AgentSession {
   }
 
   welcome(welcome: Omit<WelcomeFrame, "kind" | "heartbeat">): void {
-    if (this.#state !== "greeting") return
+    if (this.#state !== "greeted") return
     this.#state = "welcomed"
     this.#send({ kind: "welcome", ...welcome, heartbeat: HEARTBEAT_MS / 1000 })
     this.#beat()
@@ -122,18 +110,10 @@ export class AgentSession {
   /** The result is `interrupted` if the connection ends before the acknowledgement. */
   deliver(event: NewEvent, timeoutMs: number): Promise<TransportResult> {
     if (this.#state !== "welcomed") return Promise.resolve(cutOff("the agent is not connected"))
-    const { promise, resolve } = Promise.withResolvers<TransportResult>()
-    // The lane was lost and claimed again: its former run does not count the outcome.
-    const former = this.#inFlight.get(event.id)
-    if (former !== undefined) this.#take(former)?.resolve(cutOff("the lane has another owner"))
     const token = this.#newToken()
-    const { id, attempt } = event
-    const startedAtMs = this.#clock.elapsedMs()
-    const timer = this.#clock.setTimer(timeoutMs, () => this.#timedOut(inFlight))
-    const inFlight: InFlight = { id, attempt, token, startedAtMs, timeoutMs, timer, resolve }
-    this.#inFlight.set(id, inFlight)
+    const result = this.#inFlight.add({ ...event, token }, timeoutMs)
     this.#send({ ...event, kind: "event", token, deadline: timeoutMs } as EventFrame, () => this.#drained())
-    return promise
+    return result
   }
 
   /** A text message came in. */
@@ -148,22 +128,22 @@ export class AgentSession {
       return
     }
     const { frame } = parsed
-    if ((frame.kind === "hello") !== (this.#state === "greeting"))
-      return this.end(CLOSE.badFrame, "the first frame, and no other one, must be hello")
+    // Each hello writes to the store: a second one during the first would bind one connection to two agents.
+    if (this.#state === "greeted" || (frame.kind === "hello") !== (this.#state === "greeting"))
+      return this.end(CLOSE.badFrame, "the first frame must be hello, and the next one comes after welcome")
     switch (frame.kind) {
       case "hello":
-        this.#credit = frame.credit
-        return this.#listener.greeted(this, frame)
+        return this.#greeted(frame)
       case "ack":
         return this.#acknowledged(frame)
       case "working":
-        return this.#isFlood() ? undefined : this.#extend(frame.id, frame.token)
+        return this.#isFlood() ? undefined : this.#inFlight.extend(frame.id, frame.token)
       case "credit":
         if (this.#isFlood()) return
         this.#credit = frame.n
         return this.#listener.reachChanged(this)
       case "drain":
-        return this.close()
+        return this.#isFlood() ? undefined : this.close()
       default:
         return frame satisfies never
     }
@@ -196,9 +176,7 @@ export class AgentSession {
 
   /** Cuts off the events in flight, and returns their number. */
   interrupt(): number {
-    const all = [...this.#inFlight.values()]
-    for (const one of all) this.#take(one)?.resolve(cutOff(INTERRUPTED.message))
-    return all.length
+    return this.#inFlight.cutOff(INTERRUPTED.message)
   }
 
   /** Closes the connection. `detail` is a sentence for the agent. */
@@ -218,26 +196,34 @@ export class AgentSession {
   #end(reason: EndReason, detail: string): void {
     this.#state = "ended"
     this.#timer.cancel()
-    for (const one of [...this.#inFlight.values()])
-      this.#take(one)?.resolve(cutOff("the agent's connection ended"))
+    this.#inFlight.cutOff("the agent's connection ended")
     this.#listener.ended(this, reason, detail)
   }
 
+  #greeted(hello: HelloFrame): void {
+    this.#state = "greeted"
+    this.#credit = hello.credit
+    this.#timer.cancel()
+    this.#timer = this.#clock.setTimer(WELCOME_MS, () =>
+      this.end(CLOSE.unavailable, "the server could not take the agent within 10 seconds"),
+    )
+    this.#listener.greeted(this, hello)
+  }
+
   #acknowledged(ack: AckFrame): void {
-    const { id, attempt, token } = ack
-    const inFlight = this.#inFlight.get(id)
-    if (inFlight?.token !== token || inFlight.attempt !== attempt) {
-      if (this.#past.get(token) !== id)
-        return this.end(CLOSE.foreignEvent, "ack of an event that this connection was not sent")
+    const { id, attempt } = ack
+    const found = this.#inFlight.take(ack)
+    if (found.kind === "foreign")
+      return this.end(CLOSE.foreignEvent, "ack of an event that this connection was not sent")
+    if (found.kind === "late") {
       this.#listener.acknowledged("late")
       if (this.#isFlood()) return
       const detail = "the event is not in flight any more: its deadline passed, or it was acknowledged before"
       return this.#send({ kind: "error", code: "late", detail, id })
     }
     this.#listener.acknowledged(ack.result)
-    this.#take(inFlight)
     this.#unsettled++
-    inFlight.resolve({
+    found.resolve({
       ...acknowledged(ack),
       settled: (status) => {
         this.#unsettled--
@@ -246,31 +232,6 @@ export class AgentSession {
       },
     })
     this.#listener.reachChanged(this)
-  }
-
-  #extend(id: string, token: string): void {
-    const inFlight = this.#inFlight.get(id)
-    if (inFlight?.token !== token) return
-    const leftMs = inFlight.startedAtMs + MOST_WORKING_MS - this.#clock.elapsedMs()
-    inFlight.timer.cancel()
-    inFlight.timer = this.#clock.setTimer(Math.max(0, Math.min(inFlight.timeoutMs, leftMs)), () =>
-      this.#timedOut(inFlight),
-    )
-  }
-
-  #timedOut(inFlight: InFlight): void {
-    const outcome = { kind: "failure", cause: "timeout" } as const
-    this.#take(inFlight)?.resolve(withoutResponse(outcome, "the agent did not acknowledge in time"))
-    this.#listener.reachChanged(this)
-    this.#endIfDone()
-  }
-
-  #take(inFlight: InFlight): InFlight | null {
-    if (this.#inFlight.get(inFlight.id) !== inFlight) return null
-    this.#inFlight.delete(inFlight.id)
-    this.#past.set(inFlight.token, inFlight.id)
-    inFlight.timer.cancel()
-    return inFlight
   }
 
   #endIfDone(): void {
@@ -297,13 +258,8 @@ export class AgentSession {
 
   /** True: the connection was closed. */
   #isFlood(): boolean {
-    const now = this.#clock.elapsedMs()
-    if (now - this.#noiseSinceMs >= NOISE_WINDOW_MS) {
-      this.#noiseSinceMs = now
-      this.#noise = 0
-    }
     const isSlow = this.#socket.bufferedBytes > MOST_UNREAD_BYTES
-    if (++this.#noise <= MOST_NOISE && !isSlow) return false
+    if (!this.#noise.isFloodWithThis() && !isSlow) return false
     const why = isSlow
       ? "the agent does not read"
       : `more than ${MOST_NOISE} frames without a use in 10 seconds`
@@ -314,8 +270,4 @@ export class AgentSession {
   #send(frame: ServerFrame, sent?: () => void): void {
     if (this.#state !== "ended") this.#socket.send(JSON.stringify(frame), sent)
   }
-}
-
-function cutOff(detail: string): TransportResult {
-  return withoutResponse({ kind: "interrupted" }, detail)
 }

@@ -36,6 +36,18 @@ async function start(options: ApiServerOptions = {}): Promise<World> {
   return { server, svix, receiver, send }
 }
 
+test("an attempt says how long its phases took", async () => {
+  const { server, send } = await start()
+  await send("a")
+  await send("b")
+  const { body } = await server.call("GET", "/app/acme/attempt")
+  const ms = expect.any(Number)
+  expect(body.data.map(({ timing }: { timing: object }) => timing)).toEqual([
+    { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: ms },
+    { dnsMs: ms, connectMs: ms, tlsMs: null, firstByteMs: ms },
+  ])
+})
+
 test("attempts are listed by endpoint and by message, and one by one", async () => {
   const { svix, receiver, send } = await start()
   receiver.queue("/hook", 200, 404, 503)
@@ -176,6 +188,26 @@ test("attempts are counted in whole hours", async () => {
   expect((await stats(`?since=${day(2)}&until=${day(1)}`)).body).toEqual({ success: 0, fail: 0, canceled: 0 })
   for (const wrong of [`?since=${day(40)}`, `?since=${day(1)}&until=${day(2)}`])
     expect(await stats(wrong)).toMatchObject({ status: 400, body: { code: "invalid_range" } })
+})
+
+test("an endpoint's series has its attempts by the hour", async () => {
+  const { server, receiver, send } = await start()
+  receiver.queue("/hook", 200, 404)
+  for (const type of ["a", "b"]) await send(type)
+  const series = (query = "") => server.call("GET", `/app/acme/endpoint/hook/series${query}`)
+  const { body } = await series()
+  expect(body.hours).toHaveLength(24)
+  expect(body.hours.reduce((all: number, one: { attempts: number }) => all + one.attempts, 0)).toBe(2)
+  expect(body.statusCodes).toEqual([
+    { status: 200, count: 1 },
+    { status: 404, count: 1 },
+  ])
+  const past = await series("?since=2026-01-01T00:30:00Z&until=2026-01-01T02:00:00Z")
+  expect(past.body).toMatchObject({ hours: [{ attempts: 0 }, { attempts: 0 }], sampled: 0 })
+  expect(await series("?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z")).toMatchObject({
+    status: 422,
+    body: { detail: [{ loc: ["query", "since"] }] },
+  })
 })
 
 test("an endpoint that was deleted stays among the destinations of its messages", async () => {

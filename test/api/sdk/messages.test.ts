@@ -100,6 +100,15 @@ test("a payload arrives in the bytes in which it came, numbers that JavaScript r
   expect(nothing).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "payload"] }] } })
 })
 
+test("numbers that JavaScript rounds are shown as they were sent", async () => {
+  const { server } = await start()
+  const raw = '{"eventType":"a","eventId":"evt-1","payload":{"id":12345678901234567890,"list":[1e400,0.5]}}'
+  await server.call("POST", "/app/acme/msg", { raw })
+  const payload = '"payload":{"id":12345678901234567890,"list":[1e400,0.5]}'
+  expect((await server.call("GET", "/app/acme/msg/evt-1")).text).toContain(payload)
+  expect((await server.call("GET", "/app/acme/msg")).text).toContain(payload)
+})
+
 test("a raw payload that is no JSON is sent as it is, and does not break the list", async () => {
   const { server, svix, receiver } = await start()
   await svix.endpoint.create("acme", { url: receiver.url("/hook") })

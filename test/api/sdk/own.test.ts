@@ -168,6 +168,14 @@ test("dead letters are listed, grouped, counted, retried and discarded", async (
     [4, "HTTP 404: answer 404"],
     [3, "HTTP 500: answer 500"],
   ])
+  const { body: causes } = await server.call("GET", "/dead-letter/group?by=cause")
+  expect(causes.data.map(({ count, error }: { count: number; error: string }) => [count, error])).toEqual([
+    [4, "HTTP 404"],
+    [3, "HTTP 500"],
+  ])
+  const countOf = async (cause: string) =>
+    (await server.call("GET", `/dead-letter/count?cause=${encodeURIComponent(cause)}`)).body.count
+  expect([await countOf("HTTP 500"), await countOf("HTTP 50"), await countOf("none")]).toEqual([3, 0, 0])
   const filter = "app_id=acme&endpoint_id=two&event_types=a&dead_reason=exhausted"
   expect((await server.call("GET", `/dead-letter/count?${filter}`)).body).toEqual({ count: 3 })
   const page = (await server.call("GET", "/dead-letter?limit=4")).body

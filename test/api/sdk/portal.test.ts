@@ -26,8 +26,8 @@ async function start(options: ApiServerOptions = {}) {
 test("a portal's token opens its application and no other", async () => {
   const { server, svix, acme } = await start()
   const { url, token } = await svix.authentication.appPortalAccess("acme")
-  expect(url).toBe(`${server.url}/docs#key=${token}`)
-  expect((await fetch(url)).status).toBe(200)
+  expect(url).toMatch(/#code=phl_\w+$/)
+  expect(url).toContain(`${server.url}/portal#`)
   const own = svixFor(server, token)
   expect(await own.application.get("acme")).toMatchObject({ id: acme.id })
   expect(await own.endpoint.create("acme", { url: endpoint.url })).toMatchObject({ uid: null })
@@ -41,7 +41,7 @@ test("a portal's token opens its application and no other", async () => {
 test("the url is on the server's public address, when it has one", async () => {
   const { svix } = await start({ publicUrl: "https://hooks.example.com" })
   const { url } = await svix.authentication.appPortalAccess("acme")
-  expect(url).toMatch(/^https:\/\/hooks\.example\.com\/docs#key=ph_/)
+  expect(url).toMatch(/^https:\/\/hooks\.example\.com\/portal#code=phl_/)
 })
 
 test("an application that is not there is made, if the request brings it", async () => {
@@ -165,6 +165,8 @@ test("a key is told whose it is, and what it may do", async () => {
     permissionSource: "RegionalAuthToken",
     sessionId: null,
     keyId: server.key.split("_")[1],
+    name: "test",
+    browserSession: null,
     scope: "admin",
     capabilities: null,
     featureFlags: null,

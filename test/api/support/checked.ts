@@ -3,6 +3,7 @@ import type { Routes } from "../../../src/api/context.ts"
 import { RequestLog } from "../../../src/api/logging.ts"
 import { describeApi } from "../../../src/api/openapi.ts"
 import { ROUTES } from "../../../src/api/routes/all.ts"
+import { SessionCookies } from "../../../src/api/session-cookies.ts"
 import { openPosthorn, type Posthorn } from "../../../src/posthorn.ts"
 import { Contract } from "./contract.ts"
 
@@ -17,6 +18,12 @@ export function contractOf(posthorn: Posthorn, routes: readonly Routes[] = ROUTE
       tenant: () => posthorn,
       requestLog: new RequestLog(posthorn.context.instruments),
       isStillValid: async () => true,
+      identify: () => {
+        throw new Error("nobody calls these routes")
+      },
+      cookies: new SessionCookies(null),
+      settings: [],
+      changes: { settled: async () => {} },
     })
     return new Contract(JSON.parse(JSON.stringify(document)))
   }

@@ -20,6 +20,7 @@ export interface Called {
   readonly waiting: string
   readonly task: string
   readonly key: string
+  readonly session: string
   readonly policy: string
   readonly eventType: string
   readonly agent: string
@@ -43,6 +44,8 @@ export const BESIDES: Known = {
   SourcePatch: { description: "changed" },
   SourceSecretRotateIn: { secret: "changed" },
   PolicyIn: { delays: [60], maxAttempts: 3 },
+  // Signs nobody in: these requests come from no page of the server.
+  SessionIn: { key: "nonsense" },
   RescheduleIn: { delaySeconds: 60 },
   EventTypeImportOpenApiIn: { spec: { webhooks: { changed: { post: { description: "changed" } } } } },
 }
@@ -60,6 +63,7 @@ export function namingOf(called: Called): Naming {
       "delivery/{delivery_id}": called.waiting,
       "{task_id}": called.task,
       "{key_id}": called.key,
+      "{session_id}": called.session,
       "retry-policy/{name}": called.policy,
       "alert-channel/{name}": "ops",
       "{alert_id}": "alert_none",
@@ -77,6 +81,7 @@ export function namingOf(called: Called): Naming {
       ids: [called.message],
       eventType: called.eventType,
       policy: called.policy,
+      q: called.endpoint,
     },
   }
 }

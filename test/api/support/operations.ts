@@ -79,7 +79,7 @@ function inlined(node: unknown, schemas: Document["components"]["schemas"]): unk
 
 /** Of the deployment, not of a tenant: for keys of the default organization. */
 export function isOperators({ id }: { readonly id: string }): boolean {
-  return id.startsWith("v1.alert")
+  return /^v1\.(alert|overview|setting)/.test(id)
 }
 
 /** The names in the path, from left to right, each with what stands before it. */

@@ -1,5 +1,6 @@
 /** A tenant that has one of everything, each with a mark by which it is known wherever it turns up. */
 import { expect } from "vitest"
+import { grantOf } from "../../../src/resources/sessions.ts"
 import type { Receiver } from "../../support/receiver.ts"
 import { type Naming, namingOf } from "./naming.ts"
 import type { ApiServer } from "./server.ts"
@@ -95,6 +96,8 @@ export async function fillTenant(
   const [attempt] = (await call("GET", `/app/${app.id}/attempt/msg/${sent.id}`)).data
   const task = await call("PUT", "/stats/usage/event-types")
   const portal = await call("POST", "/key", { name: orgMark, scope: "application", appId: app.id })
+  const { keys, sessions } = server.posthorn.tenant(orgId)
+  const session = await sessions.open(grantOf(await keys.get(portal.id)))
   const { key: secret } = await call("GET", `/app/${app.id}/endpoint/${endpoint.id}/secret`)
   const operationalSecret = await call("GET", `/operational-webhook/endpoint/${operational.id}/secret`)
 
@@ -111,6 +114,7 @@ export async function fillTenant(
     attempt,
     task,
     portal,
+    session,
   ]
   const ids = {
     app: app.id,
@@ -123,6 +127,7 @@ export async function fillTenant(
     waiting: waiting.id,
     task: task.id,
     key: portal.id,
+    session: session.id,
     policy,
     eventType,
     agent,
@@ -141,7 +146,7 @@ export async function fillTenant(
     uids: namingOf({ ...ids, ...uids }),
     ownIds: made.map(({ id }) => id),
     ownNames: [policy, eventType, agent, ...Object.values(uids)],
-    secrets: [secretMark, portal.token, secret, operationalSecret.key, source.url],
+    secrets: [secretMark, portal.token, session.token, secret, operationalSecret.key, source.url],
     appMark,
     orgMark,
   }

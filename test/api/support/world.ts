@@ -1,6 +1,7 @@
 /** A server with a tenant on it that others try to look into, and everything that was seen there that should not have been. */
 import { expect, onTestFinished } from "vitest"
 import type { KeyInput } from "../../../src/resources/keys.ts"
+import { grantOf } from "../../../src/resources/sessions.ts"
 import { Receiver } from "../../support/receiver.ts"
 import { requestFor } from "./naming.ts"
 import { type Operation, operationsOf } from "./operations.ts"
@@ -26,7 +27,8 @@ const CHANGES_BY_ITSELF: readonly string[] = [
   "v1.endpoint.list-health",
   "v1.endpoint.list-all-health",
 ]
-const KEY_LIST = "v1.key.list"
+/** Lists with the keys and sessions of visitors. */
+const VISITED = ["v1.key.list", "v1.session.list"]
 
 export class World {
   readonly server: ApiServer
@@ -81,6 +83,12 @@ export class World {
     return this.keyOf(FIRST_ORG, input)
   }
 
+  /** The token of a session that was opened with this key. */
+  async sessionOf(keyId: string): Promise<{ readonly id: string; token: string }> {
+    const { keys, sessions } = this.server.posthorn.tenant(FIRST_ORG)
+    return sessions.open(grantOf(await keys.get(keyId)))
+  }
+
   /** The answer, or null where it breaks the contract. */
   async visit({
     who,
@@ -127,7 +135,7 @@ export class World {
     for (const operation of reading) {
       const { method, path } = requestFor(operation, [ids], ids)
       const { status, body } = await this.server.call(method, path, { key })
-      seen[operation.id] = [status, operation.id === KEY_LIST ? residents(body.data) : body]
+      seen[operation.id] = [status, VISITED.includes(operation.id) ? residents(body.data) : body]
     }
     return seen
   }

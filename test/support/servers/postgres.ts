@@ -5,13 +5,25 @@ import { onTestFinished } from "vitest"
 import { type PostgresOptions, PostgresServer } from "./postgres-server.ts"
 
 /** The URL of a new database, which is dropped after the test: an empty one, or a copy of the one of this name. */
-export async function freshDatabase(from = "template0"): Promise<string> {
+export async function freshDatabase(from?: string): Promise<string> {
+  const { url, drop } = await createDatabase(from)
+  onTestFinished(drop)
+  return url
+}
+
+export interface NewDatabase {
+  readonly url: string
+  drop(): Promise<void>
+}
+
+/** For several tests: the caller drops it. */
+export async function createDatabase(from = "template0"): Promise<NewDatabase> {
   const name = `posthorn_test_${randomBytes(8).toString("hex")}`
   administrator ??= appoint()
   const { client, strategy } = await administrator
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${escapeIdentifier(from)} ${strategy}`)
-  onTestFinished(async () => void (await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)))
-  return urlOf(name)
+  const drop = async () => void (await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+  return { url: urlOf(name), drop }
 }
 
 /**
