@@ -5,6 +5,8 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
+COPY scripts ./scripts
+COPY dashboard ./dashboard
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-slim

@@ -50,7 +50,7 @@ const INSTALL = `
 /** Whether the package could be installed at all; throws when apt-get fails. No service of it is started. */
 export function installPackage(inPackage: string): boolean {
   if (process.getuid?.() !== 0 || findTool("apt-get") === null) return false
-  console.log(`The tests need ${inPackage}: installing it with apt-get.`)
+  console.error(`The tests need ${inPackage}: installing it with apt-get.`)
   execFileSync("sh", ["-c", INSTALL, "sh", inPackage], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },

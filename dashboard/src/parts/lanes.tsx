@@ -1,0 +1,58 @@
+/** Lanes: the endpoints where deliveries wait, and what they wait for. */
+import { number, words } from "../format.ts"
+import { toEndpoint } from "../links.ts"
+import { type List, useResource } from "../resource.ts"
+import { filterOf } from "../router.ts"
+import type { Lane } from "../types.ts"
+import { Badge, Empty, Time, type Tone } from "../ui/basics.tsx"
+import { ListView } from "../ui/table.tsx"
+
+/** Reasons that need somebody's attention. */
+const TONES: { readonly [reason: string]: Tone } = {
+  breaker: "bad",
+  offline: "bad",
+  paused: "warn",
+  disabled: "warn",
+  budget: "warn",
+  backoff: "warn",
+}
+
+export function LaneList({ appId = null }: { readonly appId?: string | null }) {
+  const list = useResource<List<Lane>>(
+    "/lane",
+    { app_id: appId, limit: 50, iterator: filterOf("iterator") },
+    { live: true },
+  )
+  return (
+    <ListView
+      list={list}
+      label="Lanes"
+      keyOf={({ endpointId }) => endpointId}
+      hrefOf={({ appId: app, endpointId }) => toEndpoint(app, endpointId)}
+      columns={[
+        {
+          title: "Endpoint",
+          cell: ({ appId: app, endpointId, endpointUrl, endpointUid }) => (
+            <a href={toEndpoint(app, endpointId)} class="url">
+              {endpointUid ?? endpointUrl ?? endpointId}
+            </a>
+          ),
+        },
+        {
+          title: "Waits for",
+          cell: ({ reason }) => <Badge tone={TONES[reason] ?? "idle"}>{words(reason)}</Badge>,
+        },
+        { title: "First attempts", align: "right", cell: ({ waiting }) => number(waiting) },
+        { title: "Retries", align: "right", cell: ({ retrying }) => number(retrying) },
+        { title: "In flight", align: "right", minor: true, cell: ({ sending }) => number(sending) },
+        { title: "Oldest", cell: ({ oldestAt }) => <Time at={oldestAt} /> },
+        { title: "Next", minor: true, cell: ({ nextDueAt }) => <Time at={nextDueAt} /> },
+      ]}
+      empty={
+        <Empty title="Nothing waits">
+          <p>Every delivery was made or given up.</p>
+        </Empty>
+      }
+    />
+  )
+}

@@ -1,0 +1,31 @@
+/** When a delivery is tried next, why it waits, and what would change that. */
+import { now } from "../clock.ts"
+import { duration, localTime } from "../format.ts"
+import type { Delivery } from "../types.ts"
+import { WAITS } from "./words.ts"
+
+type Waiting = Pick<Delivery, "nextAttempt"> & { readonly waitReason: NonNullable<Delivery["waitReason"]> }
+
+/** An item of the timeline of attempts. */
+export function NextAttempt({ nextAttempt, waitReason }: Waiting) {
+  const { because, change } = WAITS[waitReason]
+  return (
+    <li class="info">
+      <p>
+        <strong>{headline(nextAttempt, waitReason)}</strong>{" "}
+        {nextAttempt !== null && <span class="faint">({localTime(Date.parse(nextAttempt))})</span>}
+      </p>
+      <p>
+        It waits because {because}. {change}
+      </p>
+    </li>
+  )
+}
+
+function headline(nextAttempt: string | null, reason: Waiting["waitReason"]): string {
+  if (reason === "sending") return "An attempt is in flight"
+  if (nextAttempt === null) return "No next attempt is set"
+  const seconds = Math.ceil((Date.parse(nextAttempt) - now.value) / 1000)
+  if (reason === "agent") return `It is given up in ${duration(seconds)} unless the agent connects`
+  return seconds <= 0 ? "The next attempt is due" : `Next attempt in ${duration(seconds)}`
+}

@@ -1,0 +1,141 @@
+/** Live events, alerts, sources, agents, workers: what an operator watches and does. */
+import { createHmac } from "node:crypto"
+import { badge, confirm, field, GONE, press, rowOf, told } from "../support/press.ts"
+import { expect, testOn } from "../support/test.ts"
+import { WORLD } from "../support/world.ts"
+
+const test = testOn(WORLD)
+const PATIENCE = 60_000
+
+test("live events are filtered, paused, and go on with what came meanwhile", { timeout: PATIENCE }, async ({
+  site,
+  tab,
+}) => {
+  const { page } = tab
+  const send = () => site.call("POST", "/app/globex/msg", { eventType: "invoice.paid", payload: {} })
+  await tab.open("/live?app_id=globex&kind=delivery.delivered")
+  await tab.live()
+  await expect
+    .poll(
+      async () => {
+        await send()
+        return rowOf(tab, "delivery.delivered").count()
+      },
+      { timeout: PATIENCE },
+    )
+    .toBeGreaterThan(0)
+  await press(tab, "Pause")
+  const before = await rowOf(tab, "delivery.delivered").count()
+  await send()
+  await page.getByText(/\d+ events? since the pause/).waitFor()
+  expect(await rowOf(tab, "delivery.delivered").count()).toBe(before)
+  expect(await rowOf(tab, "delivery.attempt").count()).toBe(0)
+  await press(tab, "Go on")
+  await expect.poll(() => rowOf(tab, "delivery.delivered").count()).toBeGreaterThan(before)
+})
+
+test("an alert is acknowledged and its rule silenced", async ({ site, tab }) => {
+  const { page } = tab
+  await tab.open("/alerts?state=firing")
+  await page.getByRole("row").nth(1).getByRole("link").click()
+  await press(tab, "Acknowledge")
+  await told(tab, /You have taken this alert/)
+  await badge(tab, "acknowledged").waitFor()
+  await press(tab, "Silence")
+  await field(tab, "Hours").fill("0.5")
+  await field(tab, "Reason").fill("Planned work")
+  await confirm(tab, "Silence")
+  await told(tab, "The silence has begun.")
+  await tab.open("/alerts/silences")
+  await rowOf(tab, "Planned work").getByRole("button", { name: "End now" }).click()
+  await told(tab, "The silence has ended.")
+  const { data } = await site.call("GET", "/alert-silence")
+  expect(data.map(({ reason }: { reason: string }) => reason)).not.toContain("Planned work")
+})
+
+test("a channel is created and tested; a rule is changed and restored", async ({ site, tab }) => {
+  await tab.open("/alerts/channels")
+  await press(tab, "New channel")
+  await field(tab, "Name").fill("siren")
+  await field(tab, "Kind").selectOption("webhook")
+  await field(tab, "URL").fill(site.receiver.url("/alarm"))
+  await confirm(tab, "Save")
+  await rowOf(tab, "siren").getByRole("button", { name: "Test" }).click()
+  await told(tab, /^siren: /)
+  await expect.poll(() => site.receiver.to("/alarm").length).toBeGreaterThan(0)
+  await tab.open("/alerts/rules")
+  await rowOf(tab, "dead-letters-count").getByRole("button", { name: "Edit" }).click()
+  await field(tab, "count").fill("5")
+  await confirm(tab, "Save")
+  await rowOf(tab, "dead-letters-count").getByText("count 5").waitFor()
+  await rowOf(tab, "dead-letters-count").getByRole("button", { name: "Defaults" }).click()
+  await confirm(tab, "Restore the defaults")
+  await rowOf(tab, "dead-letters-count").getByText("count 1000").waitFor()
+})
+
+test("a source is created, shows what it accepted and refused, and is rotated and deleted", async ({
+  site,
+  tab,
+}) => {
+  const { page } = tab
+  await tab.open("/sources?app_id=acme")
+  await press(tab, "New source")
+  await field(tab, "Name").fill("shop")
+  await field(tab, "Verification").selectOption("github")
+  await field(tab, "Secret").fill("first")
+  await confirm(tab, "Create")
+  const url = await page.getByLabel("The URL", { exact: true }).innerText()
+  const post = async (secret: string) => {
+    const body = '{"order":1}'
+    const signature = createHmac("sha256", secret).update(body).digest("hex")
+    const headers = { "x-hub-signature-256": `sha256=${signature}`, "content-type": "application/json" }
+    return (await fetch(url, { method: "POST", body, headers })).status
+  }
+  expect([await post("first"), await post("wrong")]).toEqual([202, 401])
+  await page.keyboard.press("r")
+  await page.getByText("refused: signature").waitFor()
+  await rowOf(tab, "mismatch").getByText("POST /").waitFor()
+  await press(tab, "Rotate the secret")
+  await field(tab, "New secret").fill("second")
+  await confirm(tab, "Rotate")
+  await told(tab, /verified with the new secret/)
+  expect([await post("first"), await post("second")]).toEqual([202, 202])
+  await press(tab, "Edit")
+  await page.getByRole("checkbox", { name: /^On/ }).uncheck()
+  await confirm(tab, "Save")
+  await badge(tab, "off").waitFor()
+  await press(tab, "Delete")
+  tab.expect(GONE)
+  await confirm(tab, "Delete the source")
+  await told(tab, "shop is deleted.")
+  expect(
+    (await site.call("GET", `/app/acme/source`)).data.map(({ name }: { name: string }) => name),
+  ).not.toContain("shop")
+})
+
+test("an agent's page says that it is connected, and what leads to it", async ({ tab }) => {
+  const { page } = tab
+  await tab.open("/agents")
+  await rowOf(tab, "absent").getByText("never connected").waitFor()
+  await page.getByRole("link", { name: "hub", exact: true }).click()
+  await badge(tab, "connected").waitFor()
+  await page.getByRole("link", { name: "what waits" }).waitFor()
+})
+
+test("workers are alive, and lanes say what their deliveries wait for", async ({ tab }) => {
+  await tab.open("/workers")
+  await rowOf(tab, "alive").first().waitFor()
+  await rowOf(tab, "absent").getByText("agent").waitFor()
+  await rowOf(tab, "paused").getByText("paused").first().waitFor()
+})
+
+test("an id in the search of the top bar leads to its page", async ({ site, tab }) => {
+  const { page } = tab
+  const { data } = await site.call("GET", "/delivery?limit=1")
+  await tab.open("/")
+  await page.keyboard.press("/")
+  await page.keyboard.type(data[0].id)
+  await page.getByRole("list", { name: "Found" }).getByRole("link").first().waitFor()
+  await page.keyboard.press("Enter")
+  await page.waitForURL(`**/deliveries/${data[0].id}`)
+})
