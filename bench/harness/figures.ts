@@ -99,6 +99,11 @@ export function figuresOf(quick: boolean): readonly Figure[] {
       lessIsBetter: true,
       condition: "the server's memory for 1000 agents that are connected and get nothing",
     },
+    {
+      name: "dashboard.ratio",
+      condition:
+        "POST to receipt, 100 endpoints, with the live overview open in Chromium on the same cores ÷ without",
+    },
     { name: "thread.ratio", condition: "SQLite on its own thread ÷ on the main thread, 1 endpoint" },
   ]
 }

@@ -2,6 +2,7 @@
 import type { Part } from "../harness/bench.ts"
 import { apiOnPostgres, apiPart } from "./api.ts"
 import { backlogPart } from "./backlog.ts"
+import { dashboardPart } from "./dashboard.ts"
 import { deliverToServers, deliverToSqlite } from "./deliver.ts"
 import { failingNeighboursPart } from "./failing-neighbours.ts"
 import { guardPart } from "./guard.ts"
@@ -27,6 +28,7 @@ export const PARTS: readonly Part[] = [
   failingNeighboursPart,
   observePart,
   relayPart,
+  dashboardPart,
   threadPart,
   backlogPart,
   startPart,
