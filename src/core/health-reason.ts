@@ -59,8 +59,9 @@ function whyOffline({ agent, since, hasOtherKey, lastSeenAt }: AgentAbsence): st
 }
 
 function waitingText({ waiting }: AgentAbsence): string | null {
-  if (waiting === null || waiting === 0) return null
-  return `${countText(waiting, "delivery waits", "deliveries wait")}`
+  if (waiting === null || waiting.count === 0) return null
+  const text = countText(waiting.count, "delivery waits", "deliveries wait")
+  return waiting.isLowerBound ? `at least ${text}` : text
 }
 
 function givingUp({ givenUpAt }: AgentAbsence, now: number): string | null {

@@ -38,12 +38,13 @@ const hour = (hoursAgo: number, attempts: number, succeeded: number): HourlySum 
   succeeded,
   latencies: [attempts],
 })
+const waiting = (count: number) => ({ count, isLowerBound: false })
 const ABSENCE = {
   hasOtherKey: false,
   agent: "hub",
   since: NOW - 60_000,
   lastSeenAt: NOW - 60_000,
-  waiting: 12,
+  waiting: waiting(12),
   givenUpAt: SOON,
 }
 const GOOD = [hour(0, 100, 95)]
@@ -159,19 +160,24 @@ test.each<[Partial<HealthFacts>, readonly HourlySum[], string]>([
     `its agent hub has not been connected since ${at(NOW - 60_000)}; 12 deliveries wait; the oldest delivery is given up at ${at(SOON)}`,
   ],
   [
-    { absence: { ...ABSENCE, waiting: 1, givenUpAt: NOW } },
+    { absence: { ...ABSENCE, waiting: waiting(1), givenUpAt: NOW } },
     [],
     `its agent hub has not been connected since ${at(NOW - 60_000)}; 1 delivery waits; the oldest delivery is given up now`,
   ],
   [
-    { absence: { ...ABSENCE, lastSeenAt: null, waiting: 0, givenUpAt: null } },
+    { absence: { ...ABSENCE, lastSeenAt: null, waiting: waiting(0), givenUpAt: null } },
     BAD,
     "its agent hub was never connected",
   ],
   [
-    { absence: { ...ABSENCE, hasOtherKey: true, waiting: 0, givenUpAt: null } },
+    { absence: { ...ABSENCE, hasOtherKey: true, waiting: waiting(0), givenUpAt: null } },
     [],
     "its agent hub is connected with a key for other endpoints",
+  ],
+  [
+    { absence: { ...ABSENCE, waiting: { count: 1000, isLowerBound: true }, givenUpAt: null } },
+    [],
+    `its agent hub has not been connected since ${at(NOW - 60_000)}; at least 1,000 deliveries wait`,
   ],
   [
     { absence: { ...ABSENCE, waiting: null } },
@@ -240,7 +246,7 @@ test("any facts have one state, with a reason, and a worse fact never makes it b
         since: fc.nat(NOW),
         hasOtherKey: fc.boolean(),
         lastSeenAt: time,
-        waiting: fc.option(fc.nat(9)),
+        waiting: fc.option(fc.record({ count: fc.nat(9), isLowerBound: fc.boolean() })),
         givenUpAt: time,
       }),
     ),

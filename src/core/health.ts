@@ -45,7 +45,7 @@ export interface AgentAbsence {
   /** Null: it was never connected. */
   readonly lastSeenAt: number | null
   /** Deliveries; null: nobody counted them. */
-  readonly waiting: number | null
+  readonly waiting: { readonly count: number; readonly isLowerBound: boolean } | null
   /** When age ends the oldest delivery that waits; null: never, or nothing waits. */
   readonly givenUpAt: number | null
 }

@@ -4,6 +4,7 @@ import { optionalOneOf, refuseUnknown, requireObject } from "../core/input.ts"
 import { isReplayable } from "../core/match.ts"
 import type { EnableData } from "../engine/task-steps.ts"
 import type { Endpoint, Task } from "../store/store.ts"
+import { countLane } from "./lane-count.ts"
 import { date, type ResourceContext } from "./resource-context.ts"
 import { newTask, startTask } from "./tasks.ts"
 
@@ -20,6 +21,8 @@ export interface EnablePreview {
   readonly disabledReason: Endpoint["disabledReason"]
   /** Waiting deliveries of the endpoint. */
   readonly held: number
+  /** True: `held` counts at least 10 000 of them, and there may be more. */
+  readonly heldIsLowerBound: boolean
   /** Messages that were sent since `disabledAt` and that the endpoint would have got; null: it is not known since when it is disabled. */
   readonly missed: number | null
   /** True: `missed` counts only the newest 10 000 messages of the application. */
@@ -37,11 +40,16 @@ const PAGE = 1000
 
 export async function previewEnabling(context: ResourceContext, row: Endpoint): Promise<EnablePreview> {
   const { disabled, disabledReason } = row
-  const held = disabled ? await context.store.countDeliveries({ endpointId: row.id, live: true }) : 0
+  const held = disabled
+    ? await countLane(context.store, row.id, MOST_LOOKED_AT)
+    : { count: 0, isLowerBound: false }
   const { missed, missedIsLowerBound } = disabled
     ? await countMissed(context, row)
     : { missed: 0, missedIsLowerBound: false }
-  return { disabled, disabledAt: date(row.disabledAt), disabledReason, held, missed, missedIsLowerBound }
+  return {
+    ...{ disabled, disabledAt: date(row.disabledAt), disabledReason },
+    ...{ held: held.count, heldIsLowerBound: held.isLowerBound, missed, missedIsLowerBound },
+  }
 }
 
 /**

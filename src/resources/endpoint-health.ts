@@ -4,7 +4,8 @@ import { type AttemptWindow, DAY_HOURS, firstHourOf } from "../core/attempt-wind
 import { type AgentAbsence, HEALTH_STATES, type Health, type HealthState, healthOf } from "../core/health.ts"
 import { policyOf } from "../engine/target.ts"
 import { type EndpointAgents, readAbsences } from "../relay/endpoint-agents.ts"
-import type { Endpoint, Page, Store } from "../store/store.ts"
+import type { Endpoint, Page } from "../store/store.ts"
+import { countLane } from "./lane-count.ts"
 import { byId, type Listing, listing, type PageInput } from "./paging.ts"
 import { someOf } from "./query.ts"
 import { optionalApplicationId, type ResourceContext } from "./resource-context.ts"
@@ -37,6 +38,8 @@ export interface HealthQuery extends PageInput {
   health?: HealthState | readonly HealthState[]
 }
 
+/** Of the deliveries in each queue that wait for an absent agent. */
+const MOST_COUNTED = 1000
 /** How many endpoints are read at once to find those in the wanted states. */
 const CHUNK = 250
 
@@ -128,7 +131,7 @@ async function readWaiting(
       absent.map(({ id }) => id),
       clock.now(),
     ),
-    Promise.all(absent.map(({ id }) => (isCounted ? countWaiting(store, id) : null))),
+    Promise.all(absent.map(({ id }) => (isCounted ? countLane(store, id, MOST_COUNTED) : null))),
   ])
   const oldestAt = new Map(activities.map((one) => [one.endpointId, one.oldestWaitingAt]))
   return new Map(
@@ -139,14 +142,6 @@ async function readWaiting(
       return [endpoint.id, { agent, since, hasOtherKey, lastSeenAt, waiting: counts[i]!, givenUpAt: at }]
     }),
   )
-}
-
-async function countWaiting(store: Pick<Store, "listLanes">, endpointId: string): Promise<number> {
-  const [lane] = await store.listLanes(
-    { endpointId },
-    { limit: 1, order: "ascending", from: null, back: false },
-  )
-  return lane === undefined ? 0 : lane.waiting + lane.retrying
 }
 
 /** A few reads, regardless of the number of endpoints, and one for each whose agent is absent. */

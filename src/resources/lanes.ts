@@ -1,11 +1,12 @@
 /** Lanes: how many deliveries wait for each endpoint, why, and since when. */
 import { type Moment, momentOf } from "../core/clock.ts"
+import { ifGiven, requireBoolean } from "../core/input.ts"
 import { HEALTHY } from "../core/protection.ts"
 import { type AgentAbsent, type WaitReason, waitOf } from "../core/wait.ts"
 import { readAbsences } from "../relay/endpoint-agents.ts"
 import type { Endpoint, LaneStatus } from "../store/store.ts"
 import { endpointFilter } from "./delivery-query.ts"
-import { byId, type Listing, listing, type PageInput } from "./paging.ts"
+import { byId, type Listing, listing, MOST_SEARCHED, type PageInput } from "./paging.ts"
 import { date, type ResourceContext } from "./resource-context.ts"
 import { agentAbsent } from "./wait-reasons.ts"
 
@@ -25,6 +26,8 @@ export interface LaneQuery extends PageInput {
   app?: string
   /** An endpoint, by id; or by uid together with `app`. */
   endpoint?: string
+  /** True: in each queue of a lane at most 10 000 deliveries are counted, and `isLowerBound` says whether there may be more. */
+  bounded?: boolean
 }
 
 export class Lanes {
@@ -38,13 +41,14 @@ export class Lanes {
   list(query: LaneQuery = {}): Listing<Lane> {
     const { store, clock, sending } = this.#context
     return listing(query, {
-      fields: ["app", "endpoint"],
+      fields: ["app", "endpoint", "bounded"],
       by: { ...byId("ep"), key: ({ endpointId }: Lane) => endpointId },
-      read: async ({ app, endpoint }) => {
+      read: async ({ app, endpoint, bounded }) => {
+        const most = ifGiven(bounded, "bounded", requireBoolean) ? MOST_SEARCHED : undefined
         const filter = await endpointFilter(this.#context, { app, endpoint })
         const at = momentOf(clock)
         return async (page) => {
-          const rows = await store.listLanes(filter, page)
+          const rows = await store.listLanes(filter, page, most)
           const endpoints = await Promise.all(rows.map((row) => store.getEndpoint(row.appId, row.endpointId)))
           const absences = await readAbsences(
             this.#context,

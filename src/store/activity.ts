@@ -2,6 +2,8 @@
 
 /** Queues of first attempts: the ordered line, those of it that have a time of their own, then one for each priority. */
 export const FIRST_ATTEMPT_RANKS = [0, 1, 2, 4, 6] as const
+/** All queues of a lane: those of retries have the odd numbers. */
+export const RANKS = [0, 1, 2, 3, 4, 5, 6, 7] as const
 
 /**
  * `ids` is a table with the column `id`. Each of `oldest` selects, for the endpoint `i.id`, the time since which the first row of a queue

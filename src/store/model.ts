@@ -496,6 +496,8 @@ export interface LaneStatus {
   readonly retrying: number
   /** Fetched deliveries that are not settled. Only the sending process knows how many requests are in flight. */
   readonly sending: number
+  /** True: a queue reached the limit of the read, so that more deliveries may wait than were counted. */
+  readonly isLowerBound: boolean
   /** When the oldest waiting delivery was received. */
   readonly oldestAt: number
   /** The first delivery of each kind: due or retried (of an ordered lane its head), delayed, dated. */

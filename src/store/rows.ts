@@ -303,8 +303,9 @@ export function toActivity(row: Row): EndpointActivity {
 }
 
 export function toLaneStatus(row: Row): LaneStatus {
+  const dues = [row.head_due, row.due_at].filter((due) => due !== null).map(int)
   const kinds = [
-    { at: row.due_at, deferred: false, dated: false },
+    { at: dues.length === 0 ? null : Math.min(...dues), deferred: false, dated: false },
     { at: row.delayed_at, deferred: true, dated: false },
     { at: row.dated_at, deferred: true, dated: true },
   ]
@@ -314,6 +315,7 @@ export function toLaneStatus(row: Row): LaneStatus {
     waiting: int(row.waiting),
     retrying: int(row.retrying),
     sending: int(row.sending),
+    isLowerBound: bool(row.is_lower_bound),
     oldestAt: int(row.oldest_at),
     first: kinds
       .filter(({ at }) => at !== null)

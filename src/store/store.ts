@@ -132,10 +132,14 @@ export interface HistoryStore {
   ): Promise<StatusCounts>
   /** The largest groups first. */
   groupDead(filter: DeliveryFilter, limit: number, by?: "error" | "cause"): Promise<DeadGroup[]>
-  /** Lanes with waiting deliveries, ordered by endpoint id. */
+  /**
+   * Lanes with waiting deliveries, ordered by endpoint id. With `most`, it reads at most that number of deliveries from each queue of a lane:
+   * then the counts may be lower bounds, and deliveries beyond the limit that are scheduled for later do not count for `oldestAt`.
+   */
   listLanes(
     filter: Pick<DeliveryFilter, "orgId" | "appId" | "endpointId">,
     page: Page<string>,
+    most?: number,
   ): Promise<LaneStatus[]>
 
   listAttempts(filter: AttemptFilter, page: Page): Promise<Attempt[]>

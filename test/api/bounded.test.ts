@@ -36,7 +36,7 @@ test("a bounded list says how far it searched, and its iterator continues from t
 })
 
 test("bounded counts and groups say how far they came", async () => {
-  const { get } = await start()
+  const { server, get } = await start()
   const time = expect.stringContaining("T")
   expect(await get("/stats/delivery?bounded=true")).toMatchObject({ pending: 10_000, searchedTo: time })
   expect(await get("/stats/delivery")).toMatchObject({ pending: 10_003 })
@@ -48,6 +48,12 @@ test("bounded counts and groups say how far they came", async () => {
   expect(await get("/dead-letter/group?bounded=true")).toEqual({ data: [], searchedTo: null })
   const none = { data: [], done: true, searchedTo: null }
   expect(await get("/dead-letter?bounded=true&dead_reason=gone")).toMatchObject(none)
+  const lane = { waiting: 10_000, retrying: 0, isLowerBound: true }
+  expect(await get("/lane?bounded=true")).toMatchObject({ data: [lane] })
+  expect(await get("/lane")).toMatchObject({ data: [{ waiting: 10_003, isLowerBound: false }] })
+  await server.call("PATCH", "/app/acme/endpoint/shop", { body: { disabled: true } })
+  const preview = await get("/app/acme/endpoint/shop/enable")
+  expect(preview).toMatchObject({ held: 10_000, heldIsLowerBound: true })
   for (const attempts of ["/app/acme/attempt", "/app/acme/attempt/endpoint/shop"])
     for (const query of ["status_code_class=500", "status=1"])
       expect(await get(`${attempts}?bounded=true&${query}`), attempts).toMatchObject(none)

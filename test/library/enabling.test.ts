@@ -39,7 +39,7 @@ async function finished(harness: Harness, task: string | null) {
 test("the preview says since when and why it is disabled, what waits and what it missed", async () => {
   const { harness, id, disabledAt } = await disabled()
   const { endpoints } = harness.posthorn
-  const counts = { held: 3, missed: 2, missedIsLowerBound: false }
+  const counts = { held: 3, heldIsLowerBound: false, missed: 2, missedIsLowerBound: false }
   expect(await endpoints.enablePreview("acme", id)).toEqual({
     disabled: true,
     disabledAt,

@@ -17,10 +17,15 @@ const TONES: { readonly [reason: string]: Tone } = {
   backoff: "warn",
 }
 
+/** A bounded read stops at 10 000 deliveries of a queue. */
+export function atLeast({ isLowerBound }: Lane, count: number): string {
+  return isLowerBound ? `${number(count)} or more` : number(count)
+}
+
 export function LaneList({ appId = null }: { readonly appId?: string | null }) {
   const list = useResource<List<Lane>>(
     "/lane",
-    { app_id: appId, limit: 50, iterator: filterOf("iterator") },
+    { app_id: appId, limit: 50, iterator: filterOf("iterator"), bounded: true },
     { live: true },
   )
   return (
@@ -42,8 +47,8 @@ export function LaneList({ appId = null }: { readonly appId?: string | null }) {
           title: "Waits for",
           cell: ({ reason }) => <Badge tone={TONES[reason] ?? "idle"}>{words(reason)}</Badge>,
         },
-        { title: "First attempts", align: "right", cell: ({ waiting }) => number(waiting) },
-        { title: "Retries", align: "right", cell: ({ retrying }) => number(retrying) },
+        { title: "First attempts", align: "right", cell: (lane) => atLeast(lane, lane.waiting) },
+        { title: "Retries", align: "right", cell: (lane) => atLeast(lane, lane.retrying) },
         { title: "In flight", align: "right", minor: true, cell: ({ sending }) => number(sending) },
         { title: "Oldest", cell: ({ oldestAt }) => <Time at={oldestAt} /> },
         { title: "Next", minor: true, cell: ({ nextDueAt }) => <Time at={nextDueAt} /> },

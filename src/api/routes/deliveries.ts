@@ -9,6 +9,7 @@ import { type ContentParams, contentQuery, omitNullish, pageQuery, toDate } from
 import { Timestamp, Type } from "../schema.ts"
 import {
   Bounded,
+  BoundedLanes,
   BoundedListResponse,
   HttpErrorOut,
   ListResponse,
@@ -213,7 +214,12 @@ export const deliveryRoutes: Routes = (app, { tenant }) => {
     operation("v1.lane.list", "List the endpoints for which something waits: how much, why, and since when", {
       auth: "org",
       tags: ["Lane"],
-      querystring: Type.Object({ ...PageQuery, app_id: which.app_id, endpoint_id: which.endpoint_id }),
+      querystring: Type.Object({
+        ...PageQuery,
+        ...BoundedLanes,
+        app_id: which.app_id,
+        endpoint_id: which.endpoint_id,
+      }),
       response: { 200: ListResponse("ListResponseLaneOut", LaneOut), 404: HttpErrorOut },
     }),
     async (request) => {

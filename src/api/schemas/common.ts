@@ -75,4 +75,15 @@ export const Bounded = {
   ),
 }
 
+/** Of lanes. */
+export const BoundedLanes = {
+  bounded: Type.Optional(
+    Type.Boolean({
+      description:
+        "True: in each queue of a lane at most 10 000 deliveries are counted, and `isLowerBound` says whether there may be more. " +
+        "Without it every waiting delivery of the page's lanes is read.",
+    }),
+  ),
+}
+
 export const Order = Type.Named("Ordering", Type.Enum(["ascending", "descending"]))

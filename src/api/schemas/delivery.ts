@@ -71,6 +71,10 @@ export const LaneOut = Type.Named(
     waiting: Type.Integer({ description: "How many wait for their first attempt." }),
     retrying: Type.Integer({ description: "How many wait for another one." }),
     sending: Type.Integer({ description: "How many requests are in flight." }),
+    isLowerBound: Type.Boolean({
+      description:
+        "More deliveries may wait than were counted: of a bounded read, which stops at 10 000 in a queue.",
+    }),
     oldestAt: Timestamp,
     nextDueAt: NextAttempt,
     heldUntil: Type.Nullable(Timestamp),

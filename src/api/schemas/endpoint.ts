@@ -257,6 +257,9 @@ const counts = {
   disabledAt: Type.Nullable(Timestamp),
   disabledReason: DisabledReason,
   held: Type.Integer({ description: "Waiting deliveries of the endpoint." }),
+  heldIsLowerBound: Type.Boolean({
+    description: "`held` is at least 10 000, and more deliveries may wait.",
+  }),
   missed: Type.Nullable(
     Type.Integer({
       description:

@@ -62,12 +62,12 @@ async function endsOf(api: Api, out: Output, ids: readonly string[]): Promise<re
 }
 
 function previewText(
-  { held, missed, missedIsLowerBound, disabledAt, disabledReason }: EnablePreviewOut,
+  { held, heldIsLowerBound, missed, missedIsLowerBound, disabledAt, disabledReason }: EnablePreviewOut,
   flags: { readonly discard?: boolean; readonly replay?: boolean },
 ): string {
   const since = disabledAt === null ? "" : ` since ${time(disabledAt)}`
   const why = disabledReason === null ? "" : ` (${disabledReason})`
-  const waiting = `${countText(held, "waiting delivery", "waiting deliveries")} would be ${flags.discard ? "cancelled" : "sent"}`
+  const waiting = `${heldIsLowerBound ? "at least " : ""}${countText(held, "waiting delivery", "waiting deliveries")} would be ${flags.discard ? "cancelled" : "sent"}`
   const messages =
     missed === null
       ? "the messages"

@@ -22,6 +22,7 @@ type Searching = Pick<
   | "countDeliveries"
   | "countByStatus"
   | "groupDead"
+  | "listLanes"
 >
 /** SQLite's operations answer at once, PostgreSQL's later. */
 export type Callable = { readonly [N in keyof Searching]: (...args: Parameters<Searching[N]>) => unknown }

@@ -109,6 +109,7 @@ export function counts(name: string, setUp: SetUp): void {
         waiting: 3,
         retrying: 1,
         sending: 1,
+        isLowerBound: false,
         oldestAt: NOW - 5,
         first: [
           { nextRetryAt: null, deferred: false, dated: false },
@@ -120,6 +121,33 @@ export function counts(name: string, setUp: SetUp): void {
         expect(await store.listLanes(filter, newest(9))).toEqual([lane])
       for (const filter of [{ orgId: OTHER_ORG }, { appId: "app_x" }, { endpointId: empty.id }])
         expect(await store.listLanes(filter, newest(9))).toEqual([])
+    })
+
+    test("a limited read counts the first deliveries of each queue, and says when there are more", async () => {
+      const { store, endpoint, send, attemptAll } = await setUp()
+      for (let i = 0; i < 3; i++) await send()
+      await attemptAll(500)
+      for (let i = 0; i < 5; i++) await send()
+      const read = async (most?: number) => {
+        const [lane] = await store.listLanes({ endpointId: endpoint.id }, newest(9), most)
+        return lane
+      }
+      const whole = { waiting: 5, retrying: 3, isLowerBound: false }
+      expect(await read()).toMatchObject(whole)
+      expect(await read(6)).toEqual(await read())
+      const { waiting, retrying, ...exact } = (await read())!
+      expect(await read(2)).toEqual({ ...exact, waiting: 2, retrying: 2, isLowerBound: true })
+    })
+
+    test("a limited read finds the head of an ordered lane that waits for its retry behind due deliveries", async () => {
+      const { store, send, attemptAll } = await setUp({ ordered: true })
+      await send()
+      await attemptAll(500)
+      for (let i = 0; i < 5; i++) await send()
+      const lanes = await store.listLanes({}, newest(9), 2)
+      expect(lanes).toMatchObject([
+        { isLowerBound: true, oldestAt: NOW, first: [{ nextRetryAt: NOW + 30_000 }] },
+      ])
     })
 
     test("a fetched delivery that has not started does not count as sending", async () => {

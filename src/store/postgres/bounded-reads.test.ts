@@ -43,6 +43,7 @@ async function counting(count: number) {
     INSERT INTO messages (
       id, app_id, event_type, content_type, channels, tags, metadata, priority, received_at, matched
     ) SELECT message, 'app_1', 'a', '', '[]', '[]', '{}', 1, ${startedAt} + n * 1000, 1 FROM rows ORDER BY n;
+    INSERT INTO lanes (id, app_id) SELECT id, app_id FROM endpoints;
     INSERT INTO webhook_deliveries (
       id, app_id, webhook_id, message_id, event_type, target_url, status, dead_reason, attempt_count, next_retry_at, received_at
     ) SELECT delivery, 'app_1', 'ep_' || (n * 7 / 5 % ${endpoints}), message, 'a', '',
@@ -70,6 +71,10 @@ test("a page of the dashboard reads as many rows among 24 000 deliveries as amon
     expect(await small(readBounded), what).toBeLessThanOrEqual(MOST)
     expect(await large(readBounded), what).toBeLessThanOrEqual(MOST)
   }
+  const lanes = (most?: number) => (store: Callable) =>
+    store.listLanes({}, { limit: endpoints, order: "ascending", from: null, back: false }, most)
+  expect(await large(lanes(SCALE.most)), "lanes").toBeLessThanOrEqual(MOST)
+  expect(await large(lanes()), "lanes").toBeGreaterThan(24_000 / 5)
   const unbounded = BOUNDED_PAGES["deliveries of a channel"]!
   expect(await large((store) => unbounded(store, false))).toBeGreaterThan(24_000)
 })

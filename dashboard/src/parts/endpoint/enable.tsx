@@ -36,7 +36,7 @@ export function EnableEndpoint({ of, onClose }: { readonly of: OfEndpoint; reado
 }
 
 function Choices({ preview }: { readonly preview: EnablePreview }) {
-  const { held, missed, missedIsLowerBound, disabledAt } = preview
+  const { held, heldIsLowerBound, missed, missedIsLowerBound, disabledAt } = preview
   const mayReplay = may("CreateAttempts")
   return (
     <>
@@ -49,7 +49,10 @@ function Choices({ preview }: { readonly preview: EnablePreview }) {
         <p>No delivery waits for it.</p>
       ) : (
         <fieldset class="choices">
-          <legend>{plural(held, "delivery waits", "deliveries wait")} for it</legend>
+          <legend>
+            {heldIsLowerBound && "At least "}
+            {plural(held, "delivery waits", "deliveries wait")} for it
+          </legend>
           <Choice name="held" value="send" label="Send them" checked />
           <Choice name="held" value="discard" label="Discard them: they become dead letters" />
         </fieldset>

@@ -72,14 +72,21 @@ interface CountProps {
 
 function Count({ of, title, spanMs }: CountProps) {
   const [after] = useState(() => new Date(Date.now() - spanMs).toISOString())
-  const { data } = useResource<{ readonly count: number }>("/dead-letter/count", {
-    app_id: of.appId,
-    endpoint_id: of.endpoint.id,
-    after,
-  })
+  const { data } = useResource<{ readonly count: number; readonly searchedTo: string | null }>(
+    "/dead-letter/count",
+    {
+      app_id: of.appId,
+      endpoint_id: of.endpoint.id,
+      after,
+      bounded: true,
+    },
+  )
+  const isMore = data !== null && data.searchedTo !== null
   return (
     <p class="hint">
-      {data === null ? "Counting …" : `${plural(data.count, "dead letter")} in ${title} would be sent.`}
+      {data === null
+        ? "Counting …"
+        : `${isMore ? "At least " : ""}${plural(data.count, "dead letter")} in ${title} would be sent.`}
     </p>
   )
 }

@@ -8,12 +8,17 @@ import type { Lane } from "../../types.ts"
 import { Button, Card, Empty, Fact, Facts, Failure, Skeleton, Time } from "../../ui/basics.tsx"
 import { ask } from "../../ui/dialog.tsx"
 import { notify } from "../../ui/notices.tsx"
+import { atLeast } from "../lanes.tsx"
 import { WAITS } from "../words.ts"
 import type { OfEndpoint } from "./context.ts"
 
 export function Waiting({ of }: { readonly of: OfEndpoint }) {
   const filter = { app_id: of.appId, endpoint_id: of.endpoint.id }
-  const { data, error, reload } = useResource<List<Lane>>("/lane", filter, { live: true })
+  const { data, error, reload } = useResource<List<Lane>>(
+    "/lane",
+    { ...filter, bounded: true },
+    { live: true },
+  )
   const lane = data?.data[0] ?? null
   return (
     <Card
@@ -44,13 +49,14 @@ export function Waiting({ of }: { readonly of: OfEndpoint }) {
 }
 
 function WaitsFor({ lane }: { readonly lane: Lane }) {
-  const { reason, waiting, retrying, sending, oldestAt, nextDueAt, endpointId } = lane
+  const { reason, waiting, retrying, sending, isLowerBound, oldestAt, nextDueAt, endpointId } = lane
   const { because, change } = WAITS[reason]
   const link = (status: string, count: number) =>
-    count === 0 ? "0" : <a href={toDeliveries({ endpoint_id: endpointId, status })}>{number(count)}</a>
+    count === 0 ? "0" : <a href={toDeliveries({ endpoint_id: endpointId, status })}>{atLeast(lane, count)}</a>
   return (
     <>
       <p class="lead">
+        {isLowerBound && "At least "}
         {plural(waiting + retrying, "delivery waits", "deliveries wait")} because {because}. {change}
       </p>
       <Facts>
@@ -68,10 +74,20 @@ function WaitsFor({ lane }: { readonly lane: Lane }) {
   )
 }
 
+interface WaitingCount {
+  readonly count: number
+  /** Null: all were counted. */
+  readonly searchedTo: string | null
+}
+
 async function askToSendNow({ appId, endpoint }: OfEndpoint): Promise<void> {
   const filter = { app_id: appId, endpoint_id: endpoint.id }
-  const { count } = await api.get<{ readonly count: number }>("/delivery/count-waiting", filter)
-  if (count === 0) {
+  const { count, searchedTo } = await api.get<WaitingCount>("/delivery/count-waiting", {
+    ...filter,
+    bounded: true,
+  })
+  const isMore = searchedTo !== null
+  if (count === 0 && !isMore) {
     notify("warn", "Nothing can be sent now: what waits was scheduled for later, or is in flight.")
     return
   }
@@ -80,6 +96,7 @@ async function askToSendNow({ appId, endpoint }: OfEndpoint): Promise<void> {
     text: (
       <>
         <p>
+          {isMore && "At least "}
           {plural(count, "delivery is", "deliveries are")} sent at once. No attempt is counted, and an ordered
           endpoint keeps its order.
         </p>
@@ -89,7 +106,10 @@ async function askToSendNow({ appId, endpoint }: OfEndpoint): Promise<void> {
     action: "Send now",
     run: async () => {
       await api.post("/delivery/send-now", filter)
-      notify("good", `${plural(count, "delivery is", "deliveries are")} being sent.`)
+      notify(
+        "good",
+        `${isMore ? "At least " : ""}${plural(count, "delivery is", "deliveries are")} being sent.`,
+      )
       refreshNow()
     },
   })
