@@ -71,7 +71,7 @@ test("a page of the dashboard reads as many rows among 24 000 deliveries as amon
     expect(await small(readBounded), what).toBeLessThanOrEqual(MOST)
     expect(await large(readBounded), what).toBeLessThanOrEqual(MOST)
   }
-  const lanes = (most?: number) => (store: Callable) =>
+  const lanes = (most?: number) => async (store: Callable) =>
     store.listLanes({}, { limit: endpoints, order: "ascending", from: null, back: false }, most)
   expect(await large(lanes(SCALE.most)), "lanes").toBeLessThanOrEqual(MOST)
   expect(await large(lanes()), "lanes").toBeGreaterThan(24_000 / 5)
