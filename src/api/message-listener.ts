@@ -15,6 +15,7 @@ import type { Caller } from "./caller.ts"
 import { PREFIX } from "./context.ts"
 import { errorResponse, logFailure, type RequestParts } from "./errors.ts"
 import { requestFields, requestId } from "./logging.ts"
+import { serialize } from "./raw-json.ts"
 import { jsonSchema } from "./schema.ts"
 import { JSON_TYPE } from "./schemas/common.ts"
 import { MessageIn } from "./schemas/message.ts"
@@ -139,7 +140,7 @@ async function post(
     trace: traceOf(request),
     withContent: true,
   }
-  return withTimeout(state, postMessage(posthorn.tenant(state.caller.orgId), posted))
+  return serialize(await withTimeout(state, postMessage(posthorn.tenant(state.caller.orgId), posted)))
 }
 
 /** Never settles when the client goes away. */

@@ -6,8 +6,9 @@ import type { MessageInput, SendResult, TraceOptions } from "../resources/messag
 import type { Tenant } from "../tenant.ts"
 import { omitNullish, toDate } from "./query-params.ts"
 import { rawField } from "./raw-field.ts"
+import { RawJson } from "./raw-json.ts"
 import { ensureApplication } from "./routes/applications.ts"
-import type { MessageIn } from "./schemas/message.ts"
+import type { MessageIn, MessageOut } from "./schemas/message.ts"
 
 export const SEND_ACCESS = { auth: "org", ownIdempotency: true, isRecorded: false } as const
 
@@ -23,15 +24,17 @@ export interface MessagePost {
   readonly withContent: boolean
 }
 
-/** Returns the response as JSON. */
-export async function postMessage({ messages, applications }: Tenant, posted: MessagePost): Promise<string> {
+export async function postMessage(
+  { messages, applications }: Tenant,
+  posted: MessagePost,
+): Promise<MessageOut> {
   const { app, body, rawBody, idempotencyKey, trace, withContent } = posted
   const payload = payloadOf(body, rawBody)
   const input = messageInput(body, payload, idempotencyKey)
   // Most messages have none, and skip the await.
   if (body.application) await ensureApplication(applications, app, body.application)
   const sent = await messages.send(app, input, trace)
-  return messageJson(acceptedOut(sent, input, withContent ? payload : null))
+  return acceptedOut(sent, input, withContent ? payload : null)
 }
 
 export function idempotencyKeyOf({ headers }: IncomingMessage | FastifyRequest): string | undefined {
@@ -87,13 +90,13 @@ export function acceptedOut(
   { id, receivedAt, deliverAt, matched }: SendResult,
   input: MessageInput,
   payload: Buffer | null,
-) {
+): MessageOut {
   const { eventType, eventId, channels, tags: words, sessionId, metadata, priority } = input
   return {
     id,
     eventType,
     ...(eventId === undefined ? {} : { eventId }),
-    payload,
+    payload: payload === null ? {} : new RawJson(payload.toString()),
     channels: channels === undefined ? null : [...channels],
     tags: words === undefined || words.length === 0 ? null : [...words],
     timestamp: receivedAt,
@@ -103,9 +106,4 @@ export function acceptedOut(
     priority: priority ?? "normal",
     matched,
   }
-}
-
-/** Inserts the payload's original bytes. */
-export function messageJson({ payload, ...rest }: ReturnType<typeof acceptedOut>): string {
-  return `{"payload":${payload ?? "{}"},${JSON.stringify(rest).slice(1)}`
 }

@@ -19,6 +19,7 @@ import { RequestLog, requestId, sendRequestId } from "./logging.ts"
 import { messageListener } from "./message-listener.ts"
 import { answerNotFound } from "./not-found.ts"
 import { parseQuery, refuseUndeclared } from "./query-string.ts"
+import { serialize } from "./raw-json.ts"
 import { relaySocket } from "./relay-socket.ts"
 import { ROUTES } from "./routes/all.ts"
 import { docsRoutes } from "./routes/docs.ts"
@@ -80,7 +81,7 @@ export function createServer(posthorn: Posthorn, settings: ServerSettings): Api 
     schemaController: {
       compilersFactory: {
         buildValidator: () => validatorCompiler as never,
-        buildSerializer: () => () => JSON.stringify,
+        buildSerializer: () => () => serialize,
       },
     },
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),

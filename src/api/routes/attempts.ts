@@ -6,6 +6,7 @@ import type { List } from "../../resources/paging.ts"
 import type { Tenant } from "../../tenant.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { readPayloadPage } from "../payload-pages.ts"
 import { contentQuery, omitNullish, pageQuery, viewOptions } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
 import { Bounded, BoundedListResponse, ListResponse, PageQuery } from "../schemas/common.ts"
@@ -148,17 +149,24 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
     async (request) => {
       const { app_id, endpoint_id } = request.params
       const { deliveries, messages } = tenant(request)
-      const asked = viewOptions(request.query)
-      const list = await deliveries.list({
+      const view = viewOptions(request.query)
+      const query = {
         app: app_id,
         endpoint: endpoint_id,
         ...contentQuery(request.query),
         ...pageQuery(request.query),
         ...omitNullish<DeliveryQuery>(filterOf(request.query.status)),
-      })
-      const found = await messages.getMany(messageIds(list), asked.content)
+      }
+      const { list, found } = await readPayloadPage(
+        query,
+        async (asked) => {
+          const list = await deliveries.list({ ...query, ...asked })
+          return { list, found: await messages.getMany(messageIds(list), view.content) }
+        },
+        ({ list, found }) => messageIds(list).map((id) => found.get(id)?.payload?.byteLength ?? 0),
+      )
       const kept = { ...list, data: list.data.filter(({ messageId }) => found.has(messageId)) }
-      return listOut(kept, (one) => endpointMessageOut(found.get(one.messageId)!, one, asked))
+      return listOut(kept, (one) => endpointMessageOut(found.get(one.messageId)!, one, view))
     },
   )
 

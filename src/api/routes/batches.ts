@@ -5,14 +5,12 @@ import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
 import { rawField, rawItems } from "../raw-field.ts"
 import { Type } from "../schema.ts"
-import { JSON_TYPE } from "../schemas/common.ts"
 import { AppId } from "../schemas/fields.ts"
 import { BatchIn, BatchOut } from "../schemas/message.ts"
 import {
   acceptedOut,
   idempotencyKeyOf,
   messageInput,
-  messageJson,
   payloadOf,
   SEND_ACCESS,
   traceOf,
@@ -47,14 +45,8 @@ export const batchRoutes: Routes = (app, { tenant }) => {
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       })
       const withPayload = request.query.with_content !== false
-      const data = sent.map((one, i) =>
-        messageJson(acceptedOut(one, inputs[i]!, withPayload ? payloads[i]! : null)),
-      )
-      // Serialized text, which the response's type does not allow.
-      return reply
-        .code(202)
-        .type(JSON_TYPE)
-        .send(`{"data":[${data.join(",")}]}` as never)
+      const data = sent.map((one, i) => acceptedOut(one, inputs[i]!, withPayload ? payloads[i]! : null))
+      return reply.code(202).send({ data })
     },
   )
 }

@@ -4,9 +4,10 @@ import { seesInbound } from "../access.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
+import { readPayloadPage } from "../payload-pages.ts"
 import { contentQuery, pageQuery, viewOptions } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
-import { Bounded, BoundedListResponse, JSON_TYPE, PageQuery } from "../schemas/common.ts"
+import { Bounded, BoundedListResponse, PageQuery } from "../schemas/common.ts"
 import { TaskStartedOut } from "../schemas/delivery.ts"
 import { AppId, Channels, content, EventTypeName, MessageId, Uid } from "../schemas/fields.ts"
 import { MessageIn, MessageOut } from "../schemas/message.ts"
@@ -43,11 +44,7 @@ export const messageRoutes: Routes = (app, { tenant }) => {
         trace: traceOf(request),
         withContent: request.query.with_content !== false,
       })
-      // Serialized text, which the response's type does not allow.
-      return reply
-        .code(202)
-        .type(JSON_TYPE)
-        .send(answer as never)
+      return reply.code(202).send(answer)
     },
   )
 
@@ -67,7 +64,13 @@ export const messageRoutes: Routes = (app, { tenant }) => {
         ...pageQuery(request.query),
         withPayload: view.content,
       }
-      const list = await tenant(request).messages.list(request.params.app_id, query)
+      const { list } = await readPayloadPage(
+        query,
+        async (asked) => ({
+          list: await tenant(request).messages.list(request.params.app_id, { ...query, ...asked }),
+        }),
+        ({ list: { data } }) => data.map(({ payload }) => payload?.byteLength ?? 0),
+      )
       return listOut(list, (message) => messageOut(message, view))
     },
   )

@@ -1,5 +1,4 @@
 /** Translates the library's objects into the API's. */
-import { parseExactly } from "../../core/exact-json.ts"
 import { FAILURE_CAUSES } from "../../core/failure-causes.ts"
 import type { HeaderPair, InboundRequest } from "../../core/inbound-request.ts"
 import { writePolicy } from "../../core/write-policy.ts"
@@ -12,6 +11,7 @@ import type { Message } from "../../resources/messages.ts"
 import type { List } from "../../resources/paging.ts"
 import type { Task } from "../../resources/tasks.ts"
 import { SENSITIVE } from "../endpoint-input.ts"
+import { RawJson } from "../raw-json.ts"
 import type { ApplicationOut } from "../schemas/application.ts"
 import type { DeliveryOut, TaskOut } from "../schemas/delivery.ts"
 import type { EndpointOut, MessageEndpointOut } from "../schemas/endpoint.ts"
@@ -153,9 +153,14 @@ function payloadOut({ payload, expunged, contentType }: Message): unknown {
   if (payload === null) return expunged ? { expired: true } : {}
   const bytes = Buffer.from(payload)
   try {
-    if (contentType.includes("json")) return parseExactly(bytes.toString())
+    if (contentType.includes("json")) return rawJson(bytes.toString())
   } catch {}
   return { contentType, base64: bytes.toString("base64") }
+}
+
+function rawJson(text: string): RawJson {
+  JSON.parse(text)
+  return new RawJson(text)
 }
 
 export function attemptOut(
