@@ -177,7 +177,7 @@ test.each<[Partial<HealthFacts>, readonly HourlySum[], string]>([
   [
     { absence: { ...ABSENCE, waiting: { count: 1000, isLowerBound: true }, givenUpAt: null } },
     [],
-    `its agent hub has not been connected since ${at(NOW - 60_000)}; at least 1,000 deliveries wait`,
+    `its agent hub has not been connected since ${at(NOW - 60_000)}; at least 1000 deliveries wait`,
   ],
   [
     { absence: { ...ABSENCE, waiting: null } },
