@@ -20,7 +20,7 @@ function contextWith(total: number, since: number) {
       expunged: false,
     }))
   }
-  const store = { countDeliveries: async () => 0, listMessages }
+  const store = { listLanes: async () => [], listMessages }
   return { context: { store } as unknown as ResourceContext, read: () => read }
 }
 

@@ -1,13 +1,13 @@
-/** What callers see of payloads. */
+/** Payloads in responses. */
 import { expect, test } from "vitest"
 import type { Message } from "../../resources/messages.ts"
+import { serialize } from "../raw-json.ts"
 import { messageOut } from "./views.ts"
 
 const shown = (contentType: string, text: string) => {
   const payload = new TextEncoder().encode(text)
-  return messageOut({ contentType, payload, channels: [], tags: [], metadata: {} } as unknown as Message, {
-    content: true,
-  }).payload
+  const message = { contentType, payload, channels: [], tags: [], metadata: {} } as unknown as Message
+  return JSON.parse(serialize(messageOut(message, { content: true }).payload))
 }
 
 test("JSON is shown as it is, and the rest in base 64", () => {
