@@ -188,6 +188,12 @@ export class Messages {
     return new Map(rows.map((row) => [row.id, show(row)]))
   }
 
+  /** @internal Payload sizes in bytes by message id. Messages that no longer exist are left out. */
+  async payloadSizes(ids: readonly string[]): Promise<Map<string, number>> {
+    const sizes = await this.#context.store.getPayloadSizes([...new Set(ids)])
+    return new Map(sizes.map(({ messageId, bytes }) => [messageId, bytes]))
+  }
+
   /** Removes the payload, and the request of a source, for good. Deliveries that wait end as dead with the reason `expunged`. */
   async expunge(app: string, message: string): Promise<void> {
     const { store, clock, events } = this.#context

@@ -326,6 +326,12 @@ export interface Message
   readonly matched: number
 }
 
+export interface PayloadSize {
+  readonly messageId: string
+  /** 0 when it was expunged. */
+  readonly bytes: number
+}
+
 /** A page of a list, by `seq` or by a name. */
 export interface Page<C extends string | number = number> {
   readonly limit: number

@@ -22,6 +22,7 @@ import type {
   LaneStatus,
   Message,
   NamedPolicy,
+  PayloadSize,
   Priority,
   StatusCodeCount,
   StatusCounts,
@@ -254,6 +255,10 @@ export function toMessage(row: Row): Message {
     traceparent: textOrNull(row.traceparent),
     inbound: textOrNull(row.inbound),
   }
+}
+
+export function toPayloadSize(row: Row): PayloadSize {
+  return { messageId: text(row.id), bytes: int(row.bytes) }
 }
 
 export function toDelivery(row: Row): Delivery {

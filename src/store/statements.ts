@@ -100,6 +100,9 @@ export const DELETE_ENTRY = statement(
 
 export const selectMessages = (withPayload: boolean) =>
   `SELECT ${MESSAGE}${withPayload ? ", m.payload" : ""} FROM messages m`
+/** Neither database reads a large payload for its length. */
+export const SELECT_PAYLOAD_SIZES =
+  "SELECT m.id, coalesce(octet_length(m.payload), 0) AS bytes FROM messages m"
 /** In an order that no index has: a planner that reads an index in order until the limit would read every message. */
 export const findMessagesOf = <V>(where: Conditions<V>, limit: number) =>
   `${selectMessages(false)} WHERE ${where} ORDER BY m.received_at DESC, m.id DESC LIMIT ${limit}`

@@ -34,6 +34,7 @@ import type {
   NamedPolicy,
   NewMessage,
   Page,
+  PayloadSize,
   RollupDimension,
   RollupFilter,
   RollupSum,
@@ -160,6 +161,8 @@ export interface HistoryStore {
   getMessage(appId: string, key: string): Promise<Message | null>
   /** The messages that still exist, in any order. */
   getMessages(ids: readonly string[], withPayload: boolean): Promise<Message[]>
+  /** Of the messages that still exist, in any order; without reading the payloads. */
+  getPayloadSizes(ids: readonly string[]): Promise<PayloadSize[]>
   /** Without payloads, the newest first. It looks into the 1000 newest applications: an event id is unique within one. */
   findMessages(orgId: string, eventId: string, limit: number): Promise<Message[]>
   listMessages(filter: MessageFilter, page: Page, withPayload: boolean): Promise<Message[]>

@@ -1,11 +1,12 @@
 /** Lists with large or unusual payloads: a page ends early, and a payload is shown as it was sent. */
 import { expect, test } from "vitest"
-import { ApiServer } from "./support/server.ts"
+import type { Message, Store } from "../../src/store/store.ts"
+import { ApiServer, type ApiServerOptions } from "./support/server.ts"
 
 const COUNT = 6
 
-async function start() {
-  const server = await ApiServer.start({ options: { deliver: false } })
+async function start(more: ApiServerOptions = {}) {
+  const server = await ApiServer.start({ options: { deliver: false }, ...more })
   const { posthorn } = server
   await posthorn.applications.create({ uid: "acme", name: "Acme" })
   await posthorn.endpoints.create("acme", { uid: "shop", url: "https://example.com/" })
@@ -14,7 +15,7 @@ async function start() {
     expect(status, path).toBe(200)
     return body
   }
-  return { posthorn, get, call: server.call.bind(server) }
+  return { server, posthorn, get, call: server.call.bind(server) }
 }
 
 test("a page ends before its payloads exceed 4 MiB, and iterators reach every message in both directions", async () => {
@@ -39,6 +40,38 @@ test("a page ends before its payloads exceed 4 MiB, and iterators reach every me
     expect(ids(back), list).toEqual(sent.slice(1, 5))
     const all = await get(`${list}?with_content=false`)
     expect(ids(all), list).toEqual(sent)
+  }
+})
+
+/** Counts the bytes of the payloads that were read from the store. */
+function countingStore() {
+  const read = { bytes: 0 }
+  const wrapStore = (store: Store) =>
+    new Proxy(store, {
+      get(target, name) {
+        const value = Reflect.get(target, name)
+        if (typeof value !== "function") return value
+        if (name !== "listMessages" && name !== "getMessages") return value.bind(target)
+        return async (...args: unknown[]) => {
+          const found: Message[] = await value.apply(target, args)
+          for (const { payload } of found) read.bytes += payload?.byteLength ?? 0
+          return found
+        }
+      },
+    })
+  return { read, wrapStore }
+}
+
+test("a page reads no payload that it does not show", async () => {
+  const { read, wrapStore } = countingStore()
+  const { server, call } = await start({ wrapStore })
+  for (let i = 0; i < COUNT; i++)
+    await server.posthorn.send("acme", { eventType: "a", payload: { i, filler: "x".repeat(900_000) } })
+  for (const list of ["/app/acme/msg", "/app/acme/endpoint/shop/msg"]) {
+    read.bytes = 0
+    const { text } = await call("GET", `${list}?limit=250`)
+    expect(read.bytes, list).toBeGreaterThan(3_600_000)
+    expect(read.bytes, list).toBeLessThan(text.length)
   }
 })
 

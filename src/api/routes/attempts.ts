@@ -1,8 +1,7 @@
 /** Attempts, and the status of messages at endpoints. */
 
 import type { AttemptQuery } from "../../resources/attempts.ts"
-import type { Delivery, DeliveryQuery } from "../../resources/deliveries.ts"
-import type { List } from "../../resources/paging.ts"
+import type { DeliveryQuery } from "../../resources/deliveries.ts"
 import type { Tenant } from "../../tenant.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
@@ -157,14 +156,15 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
         ...pageQuery(request.query),
         ...omitNullish<DeliveryQuery>(filterOf(request.query.status)),
       }
-      const { list, found } = await readPayloadPage(
-        query,
-        async (asked) => {
-          const list = await deliveries.list({ ...query, ...asked })
-          return { list, found: await messages.getMany(messageIds(list), view.content) }
-        },
-        ({ list, found }) => messageIds(list).map((id) => found.get(id)?.payload?.byteLength ?? 0),
-      )
+      const read = (asked: object) => deliveries.list({ ...query, ...asked })
+      const withoutPayloads = async () => {
+        const list = await read({})
+        const ids = list.data.map(({ messageId }) => messageId)
+        return { list, found: await messages.getMany(ids, false) }
+      }
+      const { list, found } = view.content
+        ? await readPayloadPage(tenant(request), query, read, ({ messageId }) => messageId)
+        : await withoutPayloads()
       const kept = { ...list, data: list.data.filter(({ messageId }) => found.has(messageId)) }
       return listOut(kept, (one) => endpointMessageOut(found.get(one.messageId)!, one, view))
     },
@@ -195,10 +195,6 @@ export const attemptRoutes: Routes = (app, { tenant }) => {
       )
     },
   )
-}
-
-function messageIds({ data }: List<Delivery>): string[] {
-  return data.map(({ messageId }) => messageId)
 }
 
 type AttemptParams = Parameters<typeof contentQuery>[0] &

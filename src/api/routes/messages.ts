@@ -59,19 +59,12 @@ export const messageRoutes: Routes = (app, { tenant }) => {
     }),
     async (request) => {
       const view = { ...viewOptions(request.query), inbound: seesInbound(requireCaller(request)) }
-      const query = {
-        ...contentQuery(request.query),
-        ...pageQuery(request.query),
-        withPayload: view.content,
-      }
-      const { list } = await readPayloadPage(
-        query,
-        async (asked) => ({
-          list: await tenant(request).messages.list(request.params.app_id, { ...query, ...asked }),
-        }),
-        ({ list: { data } }) => data.map(({ payload }) => payload?.byteLength ?? 0),
-      )
-      return listOut(list, (message) => messageOut(message, view))
+      const query = { ...contentQuery(request.query), ...pageQuery(request.query), withPayload: false }
+      const read = (asked: object) =>
+        tenant(request).messages.list(request.params.app_id, { ...query, ...asked })
+      if (!view.content) return listOut(await read({}), (message) => messageOut(message, view))
+      const { list, found } = await readPayloadPage(tenant(request), query, read, ({ id }) => id)
+      return listOut(list, (message) => messageOut(found.get(message.id) ?? message, view))
     },
   )
 

@@ -50,6 +50,24 @@ export function expunging(name: string, setUp: SetUp): void {
       expect(await store.getMessages([], true)).toEqual([])
     })
 
+    test("the sizes of payloads are known without reading them; a removed payload has none", async () => {
+      const { store, application, send } = await setUp()
+      const payload = Buffer.from(JSON.stringify("é".repeat(100_000)))
+      const [first, second] = [await send(), await send({ payload })]
+      const ids = [first!.messageId, second!.messageId]
+      const sizes = async (of: readonly string[]) =>
+        new Map((await store.getPayloadSizes(of)).map(({ messageId, bytes }) => [messageId, bytes]))
+      expect(await sizes([...ids, "msg_nobody"])).toEqual(
+        new Map([
+          [ids[0], 7],
+          [ids[1], 200_002],
+        ]),
+      )
+      await store.expungeMessage(application.id, ids[0]!)
+      expect(await sizes([ids[0]!])).toEqual(new Map([[ids[0], 0]]))
+      expect(await sizes([])).toEqual(new Map())
+    })
+
     test("an attempt is found through its message, and its response can be removed", async () => {
       const { store, send, attemptAll } = await setUp()
       const [{ messageId }, other] = [await send(), await send()]

@@ -1,11 +1,12 @@
 /** Messages: reading them, and removing their payloads. */
 import { ofEventId, ofMessages, ofUsage, oldestFirst } from "../conditions.ts"
-import { orNull, toMessage, toUsage } from "../rows.ts"
+import { orNull, toMessage, toPayloadSize, toUsage } from "../rows.ts"
 import {
   EXPUNGE_MESSAGE,
   EXPUNGED,
   findMessagesOf,
   GET_MESSAGE,
+  SELECT_PAYLOAD_SIZES,
   selectMessages,
   statement,
   usageOf,
@@ -24,6 +25,11 @@ const GET_MANY_WHOLE = statement("messages.get-many-whole", `${selectMessages(tr
 
 export const getMessages: Operation<"getMessages"> = async ({ database }, ids, withPayload) =>
   (await database.runCalmly(withPayload ? GET_MANY_WHOLE : GET_MANY, [ids])).map(toMessage)
+
+const GET_PAYLOAD_SIZES = statement("messages.payload-sizes", `${SELECT_PAYLOAD_SIZES} WHERE m.id = ANY ($1)`)
+
+export const getPayloadSizes: Operation<"getPayloadSizes"> = async ({ database }, ids) =>
+  (await database.runCalmly(GET_PAYLOAD_SIZES, [ids])).map(toPayloadSize)
 
 export const findMessages: Operation<"findMessages"> = async (context, orgId, eventId, limit) => {
   const where = ofEventId(POSTGRES, orgId, eventId)

@@ -1,11 +1,12 @@
 /** Messages: reading them, and removing their payloads. */
 import { ofEventId, ofMessages, ofUsage, oldestFirst } from "../conditions.ts"
-import { orNull, toMessage, toUsage } from "../rows.ts"
+import { orNull, toMessage, toPayloadSize, toUsage } from "../rows.ts"
 import {
   EXPUNGE_MESSAGE,
   EXPUNGED,
   findMessagesOf,
   GET_MESSAGE,
+  SELECT_PAYLOAD_SIZES,
   selectMessages,
   usageOf,
 } from "../statements.ts"
@@ -22,6 +23,12 @@ export const getMessages: Operation<"getMessages"> = ({ connection }, ids, withP
     .sql(`${selectMessages(withPayload)} WHERE ${SQLITE.oneOf("m.id")}`)
     .all(SQLITE.toParameter(ids))
     .map(toMessage)
+
+export const getPayloadSizes: Operation<"getPayloadSizes"> = ({ connection }, ids) =>
+  connection
+    .sql(`${SELECT_PAYLOAD_SIZES} WHERE ${SQLITE.oneOf("m.id")}`)
+    .all(SQLITE.toParameter(ids))
+    .map(toPayloadSize)
 
 export const findMessages: Operation<"findMessages"> = (context, orgId, eventId, limit) => {
   const where = ofEventId(SQLITE, orgId, eventId)

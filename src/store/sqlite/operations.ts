@@ -36,6 +36,7 @@ const LOOKUPS = {
   getAttempt: attempts.getAttempt,
   getMessage: messages.getMessage,
   getMessages: messages.getMessages,
+  getPayloadSizes: messages.getPayloadSizes,
   findMessages: messages.findMessages,
   getTask: tasks.getTask,
   listRunningTasks: tasks.listRunningTasks,

@@ -234,6 +234,7 @@ test("one row is found by its name, without its tenant", () => {
     ...plan("getDelivery", "o", "d"),
     ...plan("getMessage", "a", "event"),
     ...plan("getMessages", ["m"], true),
+    ...plan("getPayloadSizes", ["m"]),
     ...plan("getAttempt", "m", "atmpt"),
     ...plan("expungeAttempt", "m", "atmpt"),
     ...plan("addIfMissing", [{ messageId: "m", endpointId: "e", manual: true }], AT),
