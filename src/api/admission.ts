@@ -167,10 +167,9 @@ export function registerAdmission(app: Api, admission: Admission): void {
 }
 
 /** All other requests are refused without a key before their body is read. */
-function guestOf({ method, is404, routeOptions: { config } }: FastifyRequest): Guest {
+function guestOf({ method, routeOptions: { config } }: FastifyRequest): Guest {
   if (config.always) return "always"
-  const isOpen = is404 || config.auth === "none"
-  return isOpen && method !== "GET" && method !== "HEAD" ? "stranger" : "caller"
+  return config.auth === "none" && method !== "GET" && method !== "HEAD" ? "stranger" : "caller"
 }
 
 /** The content length; for a chunked body the most that is allowed. */

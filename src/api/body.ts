@@ -49,7 +49,7 @@ export function readBodies(app: Api): void {
   // Go's client sends neither type nor length with an empty body.
   app.addContentTypeParser("*", { parseAs: "buffer" }, (request: FastifyRequest, bytes: Buffer, done) => {
     const hasNone = request.headers["content-type"] === undefined && bytes.length === 0
-    if (hasNone || request.is404) return done(null)
+    if (hasNone) return done(null)
     done(unsupportedMedia())
   })
 }

@@ -72,13 +72,13 @@ export const ENVELOPE_BYTES = 65_536
 
 /** Fastify's errors, by code. */
 const FRAMEWORK: { readonly [code: string]: (error: FastifyError, request: FastifyRequest) => ApiError } = {
-  FST_ERR_CTP_BODY_TOO_LARGE: (_, { routeOptions: { bodyLimit = 0 } }) =>
-    ApiError.of(
-      413,
-      "payload_too_large",
-      `the body is larger than ${bodyLimit} bytes: ${bodyLimit - ENVELOPE_BYTES} for payloads (the setting maxPayloadBytes, ` +
-        `POSTHORN_MAX_PAYLOAD_BYTES; all messages of a batch share them) and ${ENVELOPE_BYTES} for the rest`,
-    ),
+  FST_ERR_CTP_BODY_TOO_LARGE: (_, { routeOptions: { bodyLimit = 0 } }) => {
+    const detail = `the body is larger than ${bodyLimit} bytes`
+    const shares =
+      `: ${bodyLimit - ENVELOPE_BYTES} for payloads (the setting maxPayloadBytes, ` +
+      `POSTHORN_MAX_PAYLOAD_BYTES; all messages of a batch share them) and ${ENVELOPE_BYTES} for the rest`
+    return ApiError.of(413, "payload_too_large", bodyLimit > ENVELOPE_BYTES ? detail + shares : detail)
+  },
   FST_ERR_MAX_PARAM_LENGTH: () => ApiError.of(404, "not_found", "Entity not found: no name is that long"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => unsupportedMedia(),
 }

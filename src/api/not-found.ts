@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from "fastify"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
+import { unsupported } from "./unsupported.ts"
 
 type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
@@ -14,19 +15,36 @@ export function answerNotFound(app: Api, sendPage: SendPage): void {
     methods.set(url, known)
   })
   let patterns: (readonly [RegExp, Set<string>])[] | null = null
-  app.setNotFoundHandler(async (request, reply) => {
-    const path = request.url.split("?", 1)[0]!
+  const allowedAt = (path: string) => {
     patterns ??= [...methods].map(([url, known]) => [patternOf(url), known] as const)
-    const allowed = patterns.filter(([pattern]) => pattern.test(path)).flatMap(([, known]) => [...known])
-    if (allowed.length === 0 && opensPage(request, path)) return sendPage(request, reply.code(404))
-    if (allowed.length === 0) throw ApiError.of(404, "not_found", `there is no ${request.method} ${path}`)
+    return patterns.filter(([pattern]) => pattern.test(path)).flatMap(([, known]) => [...known])
+  }
+  const refusalOf = (request: FastifyRequest, reply: FastifyReply): ApiError => {
+    const path = pathOf(request)
+    const allowed = allowedAt(path)
+    if (allowed.length === 0) return ApiError.of(404, "not_found", `there is no ${request.method} ${path}`)
     void reply.header("allow", allowed.join(", "))
-    throw ApiError.of(
+    return ApiError.of(
       405,
       "method_not_allowed",
       `${path} allows ${allowed.join(", ")}, not ${request.method}`,
     )
+  }
+  app.setNotFoundHandler(async (request, reply) => {
+    const path = pathOf(request)
+    if (allowedAt(path).length === 0 && opensPage(request, path)) return sendPage(request, reply.code(404))
+    throw refusalOf(request, reply)
   })
+  // Fastify would read the body first, for anybody.
+  app.addHook("onRequest", (request, reply, done) => {
+    const mayHaveBody = request.method !== "GET" && request.method !== "HEAD"
+    const isUnknown = request.is404 && mayHaveBody && unsupported(request) === null
+    done(isUnknown ? refusalOf(request, reply) : undefined)
+  })
+}
+
+function pathOf({ url }: FastifyRequest): string {
+  return url.split("?", 1)[0]!
 }
 
 function opensPage({ method, headers }: FastifyRequest, path: string): boolean {

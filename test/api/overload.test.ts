@@ -56,24 +56,41 @@ test("while all places are taken nobody gets another, and then somebody does", a
   expect(await server.call("GET", "/app")).toMatchObject({ status: 200 })
 })
 
+/** Starts a POST without a key, whose body never comes; resolves with the status line when the server answers. */
+function slowPost({ url }: ApiServer, path: string, length: number): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  socket.write(`POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\n`)
+  socket.write(`content-length: ${length}\r\n\r\n{`)
+  return once(socket, "data").then(([bytes]) => String(bytes).split("\r\n")[0]!)
+}
+
 test("bodies that strangers send slowly take no place of callers with a key", async () => {
   const server = await ApiServer.start({ maxRequests: 4 })
-  const { hostname, port } = new URL(server.url)
-  for (const path of ["/api/v1/auth/session", "/nowhere"]) {
-    const answers = Array.from({ length: 8 }, async () => {
-      const socket = connect(Number(port), hostname)
-      onTestFinished(() => void socket.destroy())
-      socket.write(`POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\n`)
-      socket.write("content-length: 100\r\n\r\n{")
-      const [bytes] = await once(socket, "data")
-      return String(bytes).split("\r\n")[0]
-    })
-    // One place in four is theirs.
-    expect(await Promise.any(answers)).toMatch(/503/)
-    const all = Array.from({ length: 4 }, () => server.call("GET", "/app"))
-    for (const { status } of await Promise.all(all)) expect(status).toBe(200)
-    expect(await server.call("POST", "/app", { body: { name: "Acme" } })).toMatchObject({ status: 201 })
-  }
+  const answers = Array.from({ length: 8 }, () => slowPost(server, "/api/v1/auth/session", 100))
+  // One place in four is theirs.
+  expect(await Promise.any(answers)).toMatch(/503/)
+  const all = Array.from({ length: 4 }, () => server.call("GET", "/app"))
+  for (const { status } of await Promise.all(all)) expect(status).toBe(200)
+  expect(await server.call("POST", "/app", { body: { name: "Acme" } })).toMatchObject({ status: 201 })
+})
+
+test("strangers with large bodies leave room to sign in, and an unknown path is refused without its body", async () => {
+  const server = await ApiServer.start()
+  const strangers = (path: string) =>
+    Promise.all(Array.from({ length: 20 }, () => slowPost(server, path, 1_000_000)))
+  expect(new Set(await strangers("/nowhere"))).toEqual(new Set(["HTTP/1.1 404 Not Found"]))
+  expect(new Set(await strangers("/api/v1/health"))).toEqual(new Set(["HTTP/1.1 405 Method Not Allowed"]))
+  expect(new Set(await strangers("/api/v1/auth/session"))).toEqual(
+    new Set(["HTTP/1.1 413 Payload Too Large"]),
+  )
+  const waiting = Array.from({ length: 20 }, () => slowPost(server, "/api/v1/auth/session", 4000))
+  const body = { key: server.key, cookie: false }
+  expect(await server.call("POST", "/auth/session", { key: null, body })).toMatchObject({ status: 201 })
+  expect(await Promise.race([...waiting, "none was answered"])).toBe("none was answered")
+  const long = await server.call("POST", "/auth/session", { body: { key: "x".repeat(5000) } })
+  expect(long).toMatchObject({ status: 413, body: { detail: "the body is larger than 4096 bytes" } })
 })
 
 test("health is answered all the same", async () => {

@@ -25,6 +25,8 @@ import { SessionLimit } from "../session-limit.ts"
 import { listOut } from "../views/views.ts"
 
 const tags = ["Session"]
+/** A key or a code. Strangers may send it: their bodies must leave room for each other. */
+const MOST_SIGN_IN_BYTES = 4096
 const params = Type.Object({ session_id: Type.String({ minLength: 1, maxLength: 64 }) })
 
 export const sessionRoutes: Routes = (app, context) => {
@@ -32,15 +34,18 @@ export const sessionRoutes: Routes = (app, context) => {
   const limit = new SessionLimit()
   app.post(
     "/auth/session",
-    operation("v1.session.open", "Exchange a key or a login link for a session", {
-      auth: "none",
-      description:
-        "For browsers. The session is a cookie that scripts cannot read; requests use it by the header `posthorn-session: dashboard` or `portal`, from pages of this server only. " +
-        "It ends after 12 hours without a request, after 7 days, and with its key.",
-      tags,
-      body: SessionIn,
-      response: { 201: NewSessionOut, 401: HttpErrorOut, 403: HttpErrorOut, 429: HttpErrorOut },
-    }),
+    {
+      bodyLimit: MOST_SIGN_IN_BYTES,
+      ...operation("v1.session.open", "Exchange a key or a login link for a session", {
+        auth: "none",
+        description:
+          "For browsers. The session is a cookie that scripts cannot read; requests use it by the header `posthorn-session: dashboard` or `portal`, from pages of this server only. " +
+          "It ends after 12 hours without a request, after 7 days, and with its key.",
+        tags,
+        body: SessionIn,
+        response: { 201: NewSessionOut, 401: HttpErrorOut, 403: HttpErrorOut, 429: HttpErrorOut },
+      }),
+    },
     async (request, reply) => {
       const { cookie = true } = request.body
       if (cookie) cookies.requireSameOrigin(request.headers)
