@@ -228,6 +228,7 @@ test("an embedded portal gets its token in the response, and no cookie", async (
   const body = { code, cookie: false }
   const opened = await server.call("POST", "/auth/session", { key: null, body })
   expect(opened.headers.getSetCookie()).toEqual([])
+  expect(opened.headers.get("cache-control")).toBe("no-store")
   const key = opened.body.token
   expect(await server.call("GET", "/app/acme/endpoint", { key })).toMatchObject({ status: 200 })
   expect(

@@ -47,6 +47,7 @@ export const sessionRoutes: Routes = (app, context) => {
       }),
     },
     async (request, reply) => {
+      void reply.header("cache-control", "no-store")
       const { cookie = true } = request.body
       if (cookie) cookies.requireSameOrigin(request.headers)
       const { orgId, grant } = await grantFor(context, limit, request.body)
