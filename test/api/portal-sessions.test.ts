@@ -128,6 +128,22 @@ test("expire-all ends sessions at once or after a grace period, and links that n
   expect(await other.signIn({ code: orphan })).toMatchObject({ status: 401 })
 })
 
+test("expire-all leaves keys alone that have ended", async () => {
+  const clock = new TestClock()
+  const { server } = await portalOf({ expiry: 60 }, { clock })
+  clock.advance(60_000)
+  await server.call("POST", "/auth/app-portal-access/acme", { body: {} })
+  const versions = async () => {
+    const entries = []
+    for await (const { id } of server.posthorn.keys.list({ appId: "acme" }))
+      entries.push(await server.posthorn.context.store.getEntry("key", null, id, clock.now()))
+    return entries.map((entry) => entry!.version).sort()
+  }
+  expect(await versions()).toEqual([1, 1])
+  for (let n = 0; n < 2; n++) await server.call("POST", "/auth/app/acme/expire-all", { body: {} })
+  expect(await versions()).toEqual([1, 2])
+})
+
 test("a session shows feature flags as its key does", async () => {
   const { server, browser } = await portalOf({ featureFlags: ["beta"] })
   for (const [name, flags] of [
