@@ -230,6 +230,19 @@ test("several tenants cannot take the places of the operator's readers", () => {
   live.close()
 })
 
+test("the customers of the default organization cannot take the places of the operator's readers", () => {
+  const { live } = start()
+  const open = (app: string, count: number) => {
+    const portal = { ...ALL, appIds: [app], seesCounts: false }
+    for (let n = 0; n < count; n++) live.open(portal, null, new Connection())
+  }
+  for (let n = 0; n < 8; n++) open(`app_${n}`, 200)
+  open("app_8", 100)
+  expect(() => open("app_9", 1)).toThrow(/1700 readers/)
+  for (let n = 0; n < 300; n++) live.open(ALL, null, new Connection())
+  live.close()
+})
+
 test("one application cannot take the places of all readers, and beyond the most nobody is taken", () => {
   const { live } = start()
   const one = { ...ALL, appIds: ["app_1"] }

@@ -5,7 +5,7 @@ import type { LiveFilter } from "./live-filter.ts"
 import type { LiveGroup } from "./live-group.ts"
 
 const MOST_READERS = 2000
-/** Of all tenants but the default organization, which is the operator's: places remain for it. */
+/** Of all but the operator, who has a key of the whole default organization: places remain for them. */
 const MOST_READERS_OF_OTHERS = 1700
 /** Of a tenant, and of an application: neither takes the places of all others. */
 const MOST_READERS_OF_A_TENANT = 1000
@@ -13,19 +13,26 @@ const MOST_READERS_OF_AN_APPLICATION = 200
 
 /** Throws `limit_reached` if there is no room for another reader. `ofApplication` are the groups of this application among all. */
 export function requireRoom(
-  { orgId, appIds }: LiveFilter,
+  filter: LiveFilter,
   groups: readonly LiveGroup[],
   ofApplication: (appId: string) => Iterable<LiveGroup>,
 ): void {
+  const { orgId, appIds } = filter
   requireBelow(MOST_READERS, groups, "")
+  if (!isOperators(filter)) {
+    const ofOthers = groups.filter((group) => !isOperators(group.filter))
+    requireBelow(MOST_READERS_OF_OTHERS, ofOthers, " who are not the operator")
+  }
   if (orgId !== DEFAULT_ORG) {
-    const ofOthers = groups.filter(({ filter }) => filter.orgId !== DEFAULT_ORG)
-    requireBelow(MOST_READERS_OF_OTHERS, ofOthers, " of such organizations")
     const ofTenant = groups.filter(({ filter }) => filter.orgId === orgId)
     requireBelow(MOST_READERS_OF_A_TENANT, ofTenant, " of this organization")
   }
   if (appIds?.length === 1)
     requireBelow(MOST_READERS_OF_AN_APPLICATION, ofApplication(appIds[0]!), " of this application")
+}
+
+function isOperators({ orgId, seesCounts }: LiveFilter): boolean {
+  return orgId === DEFAULT_ORG && seesCounts
 }
 
 function requireBelow(most: number, groups: Iterable<LiveGroup>, whose: string): void {
