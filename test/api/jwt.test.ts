@@ -45,6 +45,16 @@ test("an application's token reaches that application", async () => {
   expect(await server.call("GET", "/app/acme", { key: other })).toMatchObject({ status: 404 })
 })
 
+test("a token opens no session, neither itself nor by a link: its session would outlive it", async () => {
+  const readToken = await tokenReader({ secret: SECRET, algorithm: "HS256" }, systemClock())
+  const server = await ApiServer.start({ readToken })
+  const key = await sign({ sub: DEFAULT_ORG })
+  const link = await server.call("POST", "/auth/dashboard-link", { key, body: {} })
+  const session = await server.call("POST", "/auth/session", { key: null, body: { key, cookie: false } })
+  for (const answer of [link, session])
+    expect(answer).toMatchObject({ status: 403, body: { detail: expect.stringContaining("not a JWT") } })
+})
+
 test("keys go on being keys", async () => {
   const { server } = await start()
   expect(await server.call("GET", "/app/acme")).toMatchObject({ status: 200 })

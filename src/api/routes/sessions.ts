@@ -68,12 +68,15 @@ export const sessionRoutes: Routes = (app, context) => {
         "The session gets the rights of the key, or only reads, and ends with the key. The link works once, within an hour.",
       tags,
       body: DashboardLinkIn,
-      response: { 200: DashboardLinkOut },
+      response: { 200: DashboardLinkOut, 403: HttpErrorOut },
     }),
     async (request) => {
       const { readOnly = false } = request.body
       const { sessions, keys } = tenant(request)
-      const { keyId } = requireCaller(request)
+      const { keyId, via } = requireCaller(request)
+      // The session would outlive the token, and a new secret would not end it.
+      if (via === "jwt")
+        throw ApiError.of(403, "insufficient access", "only a key or a session makes a link: not a JWT")
       const grant = keyId === null ? OPERATOR : grantOf(await keys.get(keyId))
       const code = await sessions.createCode(readOnly ? { ...grant, ...READ_ONLY } : grant)
       return { url: `${publicUrl ?? originOf(request)}/#code=${code}` }
