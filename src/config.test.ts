@@ -119,6 +119,11 @@ test.each([
   [{ retry: "gatway" }, {}, /^--retry must be one of .*; did you mean gateway\?$/],
   [{ retry: "{" }, {}, /^--retry is not JSON: /],
   [{ "public-url": "example.com" }, {}, /^--public-url must be an address such as/],
+  [
+    { "public-url": "https://me:secret@example.com" },
+    {},
+    /^--public-url must be an address such as[^\n]*password$/,
+  ],
   [{ config: "/nowhere/posthorn.json" }, {}, /^the configuration \/nowhere\/posthorn.json cannot be read/],
 ])("%j with %j is refused by its name", (flags, environment, sentence) => {
   expect(() => load(flags, environment)).toThrow(sentence)

@@ -223,6 +223,9 @@ export const webAddress: Kind<string> = {
     const url = URL.parse(given)
     if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "")
       throw new InvalidValue(`must be an address such as https://webhooks.example.com, not ${quoted(given)}`)
+    // The address is in every link, and GET /setting shows it.
+    if (url.username !== "" || url.password !== "")
+      throw new InvalidValue("must be an address such as https://webhooks.example.com, without a password")
     return url.href.replace(/\/+$/, "")
   },
   read: (value) => webAddress.parse(text.read(value)),
