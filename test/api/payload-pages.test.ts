@@ -1,6 +1,7 @@
 /** Lists with large or unusual payloads: a page ends early, and a payload is shown as it was sent. */
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
 import type { Message, Store } from "../../src/store/store.ts"
+import { Receiver } from "../support/receiver.ts"
 import { ApiServer, type ApiServerOptions } from "./support/server.ts"
 
 const COUNT = 6
@@ -72,6 +73,30 @@ test("a page reads no payload that it does not show", async () => {
     const { text } = await call("GET", `${list}?limit=250`)
     expect(read.bytes, list).toBeGreaterThan(3_600_000)
     expect(read.bytes, list).toBeLessThan(text.length)
+  }
+})
+
+test("a page of attempts ends before its responses exceed 4 MiB, and iterators reach every attempt", async () => {
+  const receiver = await Receiver.start()
+  onTestFinished(() => receiver.close())
+  receiver.always("/", (_request, response) => response.end("x".repeat(65_536)))
+  const server = await ApiServer.start()
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  await server.posthorn.endpoints.create("acme", { uid: "shop", url: receiver.url("/") })
+  await server.posthorn.messages.sendBatch("acme", Array(70).fill({ eventType: "a", payload: {} }))
+  const ids = async (list: string) => {
+    const { body } = await server.call("GET", list)
+    return { ...body, ids: body.data.map(({ id }: { id: string }) => id) }
+  }
+  for (const list of ["/app/acme/attempt", "/app/acme/attempt/endpoint/shop"]) {
+    const all = () => ids(`${list}?limit=250&with_content=false`)
+    await expect.poll(async () => (await all()).ids.length, { timeout: 20_000 }).toBe(70)
+    const [{ ids: made }, first] = [await all(), await ids(`${list}?limit=250`)]
+    expect(first, list).toMatchObject({ ids: made.slice(0, 64), done: false })
+    const second = await ids(`${list}?limit=250&iterator=${first.iterator}`)
+    expect(second, list).toMatchObject({ ids: made.slice(64), done: true })
+    const back = await ids(`${list}?limit=250&bounded=true&iterator=-${second.iterator}`)
+    expect(back, list).toMatchObject({ ids: made.slice(5, 69), done: false, searchedTo: null })
   }
 })
 

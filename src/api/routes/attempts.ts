@@ -5,7 +5,7 @@ import type { DeliveryQuery } from "../../resources/deliveries.ts"
 import type { Tenant } from "../../tenant.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
-import { readPayloadPage } from "../payload-pages.ts"
+import { readAttemptPage, readPayloadPage } from "../payload-pages.ts"
 import { contentQuery, omitNullish, pageQuery, viewOptions } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
 import { Bounded, BoundedListResponse, ListResponse, PageQuery } from "../schemas/common.ts"
@@ -210,15 +210,15 @@ async function listAttempts(tenant: Tenant, asked: AttemptParams, which: Partial
   const wanted: ViewOptions = viewOptions(asked)
   if (asked.status !== undefined && attemptStatuses(asked.status).length === 0)
     return asked.bounded ? { ...EMPTY, searchedTo: null } : EMPTY
-  const list = await tenant.attempts.list(
-    omitNullish<AttemptQuery>({
-      ...which,
-      ...contentQuery(asked),
-      ...pageQuery(asked),
-      status: asked.status === undefined ? undefined : attemptStatuses(asked.status),
-      responseClass: asked.status_code_class,
-    }),
-  )
+  const query = omitNullish<AttemptQuery>({
+    ...which,
+    ...contentQuery(asked),
+    ...pageQuery(asked),
+    status: asked.status === undefined ? undefined : attemptStatuses(asked.status),
+    responseClass: asked.status_code_class,
+  })
+  const read = (part: object) => tenant.attempts.list({ ...query, ...part })
+  const list = wanted.content ? await readAttemptPage(query, read) : await read({})
   const messages = asked.with_msg
     ? await tenant.messages.getMany(
         list.data.map(({ messageId }) => messageId),
