@@ -17,6 +17,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Admitted under overload too: an overloaded server must pass its health checks. */
     always?: boolean
+    /** Long, and open to everybody. */
+    isForStrangers?: boolean
   }
   interface FastifyRequest {
     slot: RequestSlot | null
@@ -24,10 +26,10 @@ declare module "fastify" {
 }
 
 /**
- * Whose limit a request counts towards. `stranger`: it may send a body without a key, so it has room of its own: strangers that send slowly
- * take no place of callers with a key. `always`: none.
+ * Whose limit a request counts towards. Requests without a key have room of their own, so that strangers who send or read slowly take no
+ * place of callers with one: `sender` for those that may have a body, `reader` for the others. `always`: none.
  */
-type Guest = "caller" | "stranger" | "always"
+type Guest = "caller" | "sender" | "reader" | "always"
 
 class InFlight {
   readonly slots = new Set<RequestSlot>()
@@ -58,12 +60,11 @@ export class Admission {
   constructor(limits: AdmissionLimits) {
     const { maxRequests, maxBodyBytes } = limits
     this.limits = limits
+    const quarter = { maxRequests: Math.ceil(maxRequests / 4), maxBodyBytes: Math.ceil(maxBodyBytes / 4) }
     this.#inFlight = {
       caller: new InFlight(limits),
-      stranger: new InFlight({
-        maxRequests: Math.ceil(maxRequests / 4),
-        maxBodyBytes: Math.ceil(maxBodyBytes / 4),
-      }),
+      sender: new InFlight(quarter),
+      reader: new InFlight(quarter),
       always: new InFlight(UNLIMITED),
     }
   }
@@ -167,9 +168,10 @@ export function registerAdmission(app: Api, admission: Admission): void {
 }
 
 /** All other requests are refused without a key before their body is read. */
-function guestOf({ method, routeOptions: { config } }: FastifyRequest): Guest {
+function guestOf({ method, is404, routeOptions: { config } }: FastifyRequest): Guest {
   if (config.always) return "always"
-  return config.auth === "none" && method !== "GET" && method !== "HEAD" ? "stranger" : "caller"
+  if (method === "GET" || method === "HEAD") return is404 || config.isForStrangers ? "reader" : "caller"
+  return is404 || config.auth === "none" ? "sender" : "caller"
 }
 
 /** The content length; for a chunked body the most that is allowed. */

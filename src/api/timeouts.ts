@@ -12,6 +12,8 @@ export interface Timeouts {
   readonly handlerMs: number
   /** From the headers of a request to a source to the end of its body. */
   readonly inboundBodyMs: number
+  /** Of a connection on which no byte moves in either direction while a request is in progress. */
+  readonly silenceMs: number
 }
 
 export const TIMEOUTS: Timeouts = {
@@ -19,6 +21,8 @@ export const TIMEOUTS: Timeouts = {
   requestMs: 30_000,
   handlerMs: 30_000,
   inboundBodyMs: 10_000,
+  // Longer than the steps of a request together.
+  silenceMs: 120_000,
 }
 
 /** Idle time of a connection between two requests. */
@@ -35,7 +39,11 @@ const ANSWERS: { readonly [code: string]: readonly [number, string, string, stri
 }
 const MALFORMED = [400, "Bad Request", "generic_error", "the request is not valid HTTP"] as const
 
-export function connectionOptions({ headersMs, requestMs }: Pick<Timeouts, "headersMs" | "requestMs">) {
+export function connectionOptions({
+  headersMs,
+  requestMs,
+  silenceMs,
+}: Pick<Timeouts, "headersMs" | "requestMs" | "silenceMs">) {
   return {
     http: {
       headersTimeout: headersMs,
@@ -43,6 +51,7 @@ export function connectionOptions({ headersMs, requestMs }: Pick<Timeouts, "head
       shouldUpgradeCallback: isRelayUpgrade,
     },
     requestTimeout: requestMs,
+    connectionTimeout: silenceMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     clientErrorHandler(error, socket) {
       if (error.code === "ECONNRESET" || !socket.writable) return

@@ -93,6 +93,47 @@ test("strangers with large bodies leave room to sign in, and an unknown path is 
   expect(long).toMatchObject({ status: 413, body: { detail: "the body is larger than 4096 bytes" } })
 })
 
+/** Long enough to reach the handler on a busy machine. */
+const HANDLER_MS = 1500
+const timeouts = { headersMs: 10_000, requestMs: 10_000, handlerMs: HANDLER_MS }
+
+/** Connections that ask for a long page and read none of the answers, until the buffers of the operating system are full. */
+async function deafReaders({ url }: ApiServer): Promise<void> {
+  const { hostname, port } = new URL(url)
+  const sockets = Array.from({ length: 20 }, () => connect(Number(port), hostname).pause())
+  onTestFinished(() => sockets.forEach((socket) => void socket.destroy()))
+  for (const socket of sockets) socket.on("error", () => {})
+  const ask = async () => {
+    for (const socket of sockets) socket.write(`GET /openapi.json HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`)
+    const statuses = new Set<number>()
+    // One refusal may be for the requests that were just sent.
+    for (let n = 0; n < 5; n++) statuses.add(await statusOf(`${url}/openapi.json`))
+    return [...statuses]
+  }
+  await expect.poll(ask, { timeout: 20_000 }).toEqual([503])
+}
+
+const statusOf = async (url: string) => (await fetch(url)).status
+
+test("strangers who read no answers take no place of callers with a key, of sign-ins or of pages", async () => {
+  const server = await ApiServer.start({ maxRequests: 8 })
+  await deafReaders(server)
+  expect(await server.call("POST", "/app", { body: { name: "Acme" } })).toMatchObject({ status: 201 })
+  const all = Array.from({ length: 8 }, () => server.call("GET", "/app"))
+  for (const { status } of await Promise.all(all)) expect(status).toBe(200)
+  const body = { key: server.key, cookie: false }
+  expect(await server.call("POST", "/auth/session", { key: null, body })).toMatchObject({ status: 201 })
+  expect(await (await fetch(server.url)).text()).not.toContain("overloaded")
+  expect(await statusOf(`${server.url}/openapi.json`)).toBe(503)
+})
+
+test("a connection on which nothing moves is closed, and its place is free", async () => {
+  const server = await ApiServer.start({ maxRequests: 4, timeouts: { ...timeouts, silenceMs: 3000 } })
+  await deafReaders(server)
+  const document = `${server.url}/openapi.json`
+  await expect.poll(() => statusOf(document), { timeout: 20_000 }).toBe(200)
+})
+
 test("health is answered all the same", async () => {
   const server = await ApiServer.start({ maxRequests: 0 })
   expect(await server.call("GET", "/health", { key: null })).toMatchObject({ status: 200 })
@@ -115,10 +156,6 @@ test("a client that goes away while its request is worked on makes no room befor
   open()
   await expect.poll(async () => (await server.call("GET", "/app")).status).toBe(200)
 })
-
-/** Long enough to reach the handler on a busy machine. */
-const HANDLER_MS = 1500
-const timeouts = { headersMs: 10_000, requestMs: 10_000, handlerMs: HANDLER_MS }
 
 /** A store that neither reads nor writes an entry while it is held: no key, and no answer. */
 function stalling() {

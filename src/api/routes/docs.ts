@@ -10,7 +10,7 @@ const POLICY =
 
 /** Generated at the first request. */
 export function docsRoutes(app: Api, describe: () => Promise<OpenApi>): void {
-  const hidden = { config: { auth: "none" }, schema: { hide: true } } as const
+  const hidden = { config: { auth: "none", isForStrangers: true }, schema: { hide: true } } as const
   const document = once(async () => JSON.stringify(await describe()))
   const page = once(async () => (await import("../docs/page.ts")).docsPage(JSON.parse(await document())))
   const query = Type.Object({ q: Type.Optional(Type.String({ maxLength: LONGEST_SEARCH })) })

@@ -29,7 +29,8 @@ export interface PageSettings {
   readonly frameAncestors: readonly string[]
 }
 
-const HIDDEN = { config: { auth: "none" }, schema: { hide: true } } as const
+/** An operator opens them when the server is overloaded. All responses share the bytes of the files. */
+const HIDDEN = { config: { auth: "none", always: true }, schema: { hide: true } } as const
 /** The names of assets contain a digest of their contents. */
 const FOR_EVER = "public, max-age=31536000, immutable"
 
