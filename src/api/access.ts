@@ -23,7 +23,7 @@ declare module "fastify" {
 /** Other texts cannot name an application: the store is not asked. */
 const NAME = /^[\w.-]{1,256}$/
 
-/** The capabilities that imply another. */
+/** The capabilities that imply another. Each implies ViewBase. */
 const INCLUDED_IN: { readonly [C in Capability]?: readonly Capability[] } = {
   ViewEndpointSecret: ["ManageEndpointSecret", "ManageEndpoint"],
   ManageEndpointSecret: ["ManageEndpoint"],
@@ -104,7 +104,7 @@ export function refuseOperatorFields({ appId }: Caller, body: object): void {
 }
 
 export function hasCapability({ capabilities }: Caller, needed: Capability): boolean {
-  if (capabilities === null) return true
+  if (capabilities === null || needed === "ViewBase") return true
   return [needed, ...(INCLUDED_IN[needed] ?? [])].some((one) => capabilities.includes(one))
 }
 

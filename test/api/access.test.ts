@@ -92,6 +92,22 @@ test("a portal's key may what its capabilities say, and what those include", asy
   }
 })
 
+test("every capability includes ViewBase: its holder searches, follows and logs out", async () => {
+  const server = await ApiServer.start()
+  const { applications, keys } = server.posthorn
+  await applications.create({ uid: "acme", name: "Acme" })
+  const capabilities = ["CreateAttempts"] as const
+  const given = { name: "test", scope: "application", appId: "acme", capabilities } as const
+  const { token: portal } = await keys.create(given)
+  for (const [method, path] of [
+    ["GET", "/app/acme/endpoint"],
+    ["GET", "/search?q=acme"],
+    ["HEAD", "/events"],
+  ] as const)
+    expect((await server.call(method, path, { key: portal })).status, path).toBe(200)
+  expect((await server.call("POST", "/auth/logout", { key: portal })).status).toBe(204)
+})
+
 test("no key, one that is nonsense, expired or revoked: 401, before anything of the request is read", async () => {
   const { server, posthorn } = await start()
   const { id, token } = await posthorn.keys.create({ name: "gone", scope: "admin" })
