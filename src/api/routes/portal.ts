@@ -89,7 +89,8 @@ export const portalRoutes: Routes = (app, { tenant, posthorn, publicUrl, cookies
       const { access, keyId, appId, browserSession } = caller
       if (browserSession !== null) {
         await tenant(request).sessions.revoke(browserSession)
-        void reply.header("set-cookie", cookies.write(pageOf(caller), null, 0))
+        const isByCookie = request.headers.authorization === undefined
+        if (isByCookie) void reply.header("set-cookie", cookies.write(pageOf(caller), null, 0))
         return reply.code(204).send()
       }
       if (access === "read") throw ApiError.of(403, "insufficient access", "this key can only read")
