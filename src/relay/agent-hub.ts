@@ -28,6 +28,11 @@ interface Connected extends ConnectedAgent {
   isWelcomed: boolean
 }
 
+interface EndedConnection {
+  readonly connected: Connected
+  readonly endedAt: number
+}
+
 /** A lost note, a revoked key, or an endpoint that another program changed takes effect within this time. */
 const CHECK_MS = 30_000
 const RENEW_MS = LEASE_MS / 4
@@ -42,6 +47,8 @@ export class AgentHub {
   /** The newest session of each agent, by the name of its entry. */
   readonly #newest = new Map<string, Connected>()
   readonly #writing = new Set<Promise<void>>()
+  /** Ends of connections that the store did not take. Until they are written, other processes count those agents as connected. */
+  readonly #unwritten = new Set<EndedConnection>()
   readonly #lanes: AgentLanes
   #timers: Timer[] = []
   #isClosed = false
@@ -131,20 +138,28 @@ export class AgentHub {
   }
 
   #forget(connected: Connected): void {
-    const { presence, logger } = this.#parts
-    const { session, access, agent, epoch } = connected
+    const { session } = connected
     this.#agents.delete(session)
     this.#parts.transport.ended(session)
     if (this.#newest.get(entryNameFor(connected)) === connected) this.#newest.delete(entryNameFor(connected))
     this.#lanes.release(session)
-    const write = presence.disconnected(access, agent, epoch).catch((error) => {
-      logger.warn(
-        { err: error, ...about(connected) },
-        "The end of an agent's connection could not be written",
-      )
-    })
+    const write = this.#writeEnd({ connected, endedAt: this.#parts.clock.now() })
     this.#writing.add(write)
     void write.finally(() => this.#writing.delete(write))
+  }
+
+  /** Never rejects. The next renewal tries again after a failure. */
+  async #writeEnd(ended: EndedConnection): Promise<void> {
+    const { presence, logger } = this.#parts
+    const { connected, endedAt } = ended
+    const { access, agent, epoch } = connected
+    try {
+      await presence.disconnected(access, agent, epoch, endedAt)
+    } catch (error) {
+      this.#unwritten.add(ended)
+      const text = "The end of an agent's connection could not be written; trying again"
+      logger.warn({ err: error, ...about(connected) }, text)
+    }
   }
 
   /** Another process has a newer connection of this agent. */
@@ -179,11 +194,14 @@ export class AgentHub {
     })
   }
 
-  #renew(): Promise<void> {
+  async #renew(): Promise<void> {
     const busy = [...this.#newest].filter(([, { session }]) => session.inFlight > 0)
-    return this.#parts.presence.renew(
+    await this.#parts.presence.renew(
       Object.fromEntries(busy.map(([name, { session }]) => [name, session.inFlight])),
     )
+    const unwritten = [...this.#unwritten]
+    this.#unwritten.clear()
+    await Promise.all(unwritten.map((ended) => this.#writeEnd(ended)))
   }
 
   /** Ends connections whose key was revoked or that were replaced, and reads the endpoints again. */

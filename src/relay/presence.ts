@@ -86,12 +86,16 @@ export class Presence {
   }
 
   /** Nothing changes if a newer connection was counted since, or the application is gone. */
-  async disconnected(owner: AgentOwner, agent: string, epoch: number): Promise<void> {
-    const now = this.#clock.now()
+  async disconnected(
+    owner: AgentOwner,
+    agent: string,
+    epoch: number,
+    endedAt = this.#clock.now(),
+  ): Promise<void> {
     await this.#change(owner, agent, async (before) => {
       if (before?.record.epoch !== epoch) return before
-      const record = { ...before.record, disconnectedAt: now }
-      return { record, expiresAt: (await this.#isNamed(owner, agent)) ? null : now + KEPT_MS }
+      const record = { ...before.record, disconnectedAt: endedAt }
+      return { record, expiresAt: (await this.#isNamed(owner, agent)) ? null : endedAt + KEPT_MS }
     })
   }
 

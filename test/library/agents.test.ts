@@ -2,6 +2,7 @@
 import { expect, test } from "vitest"
 import { entryNameOf } from "../../src/relay/agent-record.ts"
 import { LEASE_MS, MOST_UNNAMED, Presence } from "../../src/relay/presence.ts"
+import { FailingStore } from "../support/failing-store.ts"
 import { Harness } from "../support/harness.ts"
 import { TestAgent } from "../support/test-agent.ts"
 
@@ -9,7 +10,8 @@ const DAY_MS = 86_400_000
 const RELAY = { url: "relay://hub", retry: "relay" }
 
 async function start() {
-  const harness = await Harness.start()
+  const failing = new FailingStore()
+  const harness = await Harness.start({ wrapStore: (store) => failing.wrap(store) })
   const endpointId = await harness.endpoint(RELAY)
   const { posthorn, clock } = harness
   const { id: appId } = await posthorn.applications.get("acme")
@@ -19,7 +21,7 @@ async function start() {
   /** Another process on the same store, as far as its agents are concerned. */
   const other = new Presence(posthorn.context.store, clock, "another-process")
   const until = (condition: () => Promise<boolean>) => expect.poll(condition, { timeout: 20_000 }).toBe(true)
-  return { harness, posthorn, clock, endpointId, appId, owner, hub, names, other, until }
+  return { harness, failing, posthorn, clock, endpointId, appId, owner, hub, names, other, until }
 }
 
 test("an agent is listed as soon as an endpoint names it, and connected while it is", async () => {
@@ -60,6 +62,21 @@ test("an agent of another process counts while that process renews its lease", a
   expect(await hub()).toMatchObject({ connected: false, connectedSince: null, lastSeenAt, inFlight: 0 })
   clock.advance(31 * DAY_MS)
   expect(await hub()).toMatchObject({ connected: false, lastSeenAt: connectedSince })
+})
+
+test("the end of a connection that the store did not take is written when the store works again", async () => {
+  const { harness, failing, clock, other, appId, hub, until } = await start()
+  const agent = await TestAgent.join(harness)
+  const lastSeenAt = new Date(clock.now())
+  failing.isBroken = true
+  agent.cut()
+  await harness.quiet()
+  failing.isBroken = false
+  // For another process the lease of this one is good.
+  expect(await other.isAbsent({ appId, url: RELAY.url })).toBe(false)
+  clock.advance(LEASE_MS / 4)
+  await until(() => other.isAbsent({ appId, url: RELAY.url }))
+  expect(await hub()).toMatchObject({ connected: false, lastSeenAt })
 })
 
 test("agents are listed in pages by application, and every tenant has its own", async () => {
