@@ -44,6 +44,8 @@ export class AgentClient {
   readonly #finish: (error: PosthornError | null) => void
   #phase: Phase
   #failures = 0
+  /** The address is a Posthorn server's. */
+  #wasWelcomed = false
   /** Set by `close`: ends the wait for events in flight. */
   #closing: Timer | null = null
 
@@ -97,6 +99,7 @@ export class AgentClient {
   }
 
   #welcomed(connection: Connection, { session, epoch }: WelcomeFrame): void {
+    this.#wasWelcomed = true
     this.#phase = { kind: "connected", connection, since: this.#clock.elapsedMs(), isLeft: false }
     this.#tell("onConnected", { session, epoch })
   }
@@ -128,11 +131,11 @@ export class AgentClient {
       this.#phase.connection.close(CLOSE.done, "the server stops")
   }
 
-  #disconnected({ reason, isFinal }: ConnectionEnd): void {
+  #disconnected({ reason, isFinal, isForeign = false }: ConnectionEnd): void {
     this.#inFlight.disconnected()
     const phase = this.#phase
     if (phase.kind !== "connecting" && phase.kind !== "connected") return
-    if (isFinal) return this.#refused(reason)
+    if (isFinal && !(isForeign && this.#wasWelcomed)) return this.#refused(reason)
     if (this.#closing !== null) {
       this.#phase = { kind: "finishing" }
       return this.#leaveIfIdle()

@@ -7,6 +7,8 @@ export interface ConnectionEnd {
   readonly reason: string
   /** Another try would end in the same way. */
   readonly isFinal: boolean
+  /** The answer of an HTTP server that may not be Posthorn: a proxy gives it while Posthorn restarts. */
+  readonly isForeign?: boolean
 }
 
 const TRUST = "give its authority with NODE_EXTRA_CA_CERTS=FILE, or with the agent's own --ca FILE"
@@ -18,6 +20,7 @@ const MOST_DETAIL = 300
 
 export const again = (reason: string): ConnectionEnd => ({ reason, isFinal: false })
 export const final = (reason: string): ConnectionEnd => ({ reason, isFinal: true })
+const foreign = (reason: string): ConnectionEnd => ({ reason, isFinal: true, isForeign: true })
 
 export interface Refusal {
   readonly status: number
@@ -38,16 +41,18 @@ export function refusedBy({ status, body, location }: Refusal, url: string): Con
         `${url} does not let the key be this agent${said || `. It needs the scope agent; ${KEYS}`}`,
       )
     case 404:
-      return final(`${url} was not found${said}. Is it the address of a Posthorn server that has the relay?`)
+      return foreign(
+        `${url} was not found${said}. Is it the address of a Posthorn server that has the relay?`,
+      )
     case 409:
       return final(`${url} refuses agents${said}`)
   }
   if (status >= 300 && status < 400)
-    return final(`${url} redirects to ${shown(location ?? "nowhere")}. Give the server's final address`)
+    return foreign(`${url} redirects to ${shown(location ?? "nowhere")}. Give the server's final address`)
   if (status < 300)
-    return final(`${url} answered ${status} without a WebSocket: does a proxy in between pass them?`)
+    return foreign(`${url} answered ${status} without a WebSocket: does a proxy in between pass them?`)
   const isRetried = status >= 500 || RETRIED_4XX.has(status)
-  return { reason: `${url} answered ${status}${said}`, isFinal: !isRetried }
+  return (isRetried ? again : foreign)(`${url} answered ${status}${said}`)
 }
 
 export function closedWith(code: number, text: string): ConnectionEnd {

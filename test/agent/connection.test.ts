@@ -118,6 +118,31 @@ test("a server that accepts the connection and says nothing is left after 30 s",
 })
 
 test.each([
+  404, 302, 200, 400,
+])("after a connection, the answer %i is a proxy's while the server restarts: it connects again", async (status) => {
+  const relay = await FakeRelay.start()
+  const bench = new AgentBench(relay)
+  const link = await relay.link()
+  await bench.report("connected")
+  relay.refuse({ status, body: "404 page not found" })
+  link.cut()
+  await bench.reconnect(1)
+  await bench.reconnect(2)
+  expect(await bench.report("connected", 2)).toMatchObject({ epoch: 2 })
+})
+
+test("after a connection, a key that was revoked ends it", async () => {
+  const relay = await FakeRelay.start()
+  const bench = new AgentBench(relay)
+  const link = await relay.link()
+  await bench.report("connected")
+  relay.refuse({ status: 401, body: JSON.stringify({ code: "x", detail: "The key was revoked." }) })
+  link.cut()
+  await bench.reconnect()
+  expect(await bench.agent.closed).toMatchObject({ code: "agent_refused" })
+})
+
+test.each([
   [
     401,
     "The key was revoked.",
