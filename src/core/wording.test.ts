@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { bytesText, durationText, percentText, timeText } from "./wording.ts"
+import { bytesText, durationText, percentText, sentenceText, timeText } from "./wording.ts"
 
 test.each([
   [0, "0 %"],
@@ -8,6 +8,14 @@ test.each([
   [1, "100 %"],
 ])("a share of %s is %s: rounded down, without the errors of binary fractions", (share, text) => {
   expect(percentText(share)).toBe(text)
+})
+
+test.each([
+  ["the server refused", "the server refused."],
+  ["is this its address?", "is this its address?"],
+  ["Done.", "Done."],
+])("the sentence %j ends once", (text, sentence) => {
+  expect(sentenceText(text)).toBe(sentence)
 })
 
 test.each([

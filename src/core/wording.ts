@@ -3,6 +3,9 @@
 export const countText = (count: number, one: string, many = `${one}s`) =>
   `${count} ${count === 1 ? one : many}`
 
+/** With a full stop, unless the text ends as a sentence already. */
+export const sentenceText = (text: string) => (/[.?!]$/.test(text) ? text : `${text}.`)
+
 /** Rounded down to a tenth of a percent, so that 94.99 % is not shown as 95 %. */
 export const percentText = (share: number) => `${Math.floor(Number((share * 1000).toFixed(6))) / 10} %`
 

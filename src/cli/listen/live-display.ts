@@ -3,6 +3,7 @@ import type { ReadStream, WriteStream } from "node:tty"
 import type { AgentEvent } from "../../agent/event.ts"
 import type { AgentDisconnected, AgentHandled } from "../../agent/options.ts"
 import { printable, wrapped } from "../../core/text.ts"
+import { sentenceText } from "../../core/wording.ts"
 import { disconnectedText } from "../agent-line.ts"
 import type { Output } from "../output.ts"
 import { type Display, headingNotes, type Listening } from "./display.ts"
@@ -116,7 +117,8 @@ export class LiveDisplay implements Display {
     try {
       await this.#actions.sendAgain(event)
     } catch (error) {
-      this.#change({ ...this.#state, notice: `It cannot be sent again: ${(error as Error).message}.` })
+      const notice = sentenceText(`It cannot be sent again: ${(error as Error).message}`)
+      this.#change({ ...this.#state, notice })
     }
   }
 
