@@ -26,6 +26,10 @@ test.each([
   ],
   [{ detail: [{ loc: ["body", "uid"], msg: "must match", type: "" }] }, "uid must match"],
   [
+    { detail: [{ loc: ["body", "handshake", "kind"], msg: "handshake.kind is required", type: "" }] },
+    "handshake.kind is required",
+  ],
+  [
     {
       detail: [
         { loc: ["body", "eventType"], msg: "is required", type: "" },

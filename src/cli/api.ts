@@ -87,5 +87,6 @@ function inOurWords({ loc, msg }: Problem, names: ReadonlyMap<string, string>): 
   // The library's field `endpoint` is `endpoint_id` in the API.
   const own = [root, root.replace(/_id$/, "")].find((word) => word !== "" && msg.startsWith(`${word} `))
   if (own !== undefined) return (names.get(root) ?? root) + msg.slice(own.length)
+  if (name === field && msg.startsWith(`${field} `)) return msg
   return [name, msg].filter((part) => part !== "").join(" ")
 }
