@@ -41,8 +41,8 @@ const TABLE: readonly Unsupported[] = [
       .concat(`${AUTH}/app/*/poller`),
   },
   {
-    what: "ingestion",
-    instead: "receive such webhooks in a program of yours, and send them on as messages",
+    what: "Svix's API for ingestion",
+    instead: "create a source, POST /app/{app_id}/source: a URL that takes webhooks in from a provider",
     paths: ["/ingest", `${APP}/inbound`],
   },
   {

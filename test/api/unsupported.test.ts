@@ -56,6 +56,7 @@ test.each([
   ["GET", "/api/v1/app/a/msg/m/raw", /get the message/],
   ["POST", "/api/v1/app/a/msg/search", /event type, channel, tag/],
   ["PATCH", "/api/v1/app/a/alert-email", /operational webhook/],
+  ["POST", "/ingest/api/v1/source", /create a source, POST \/app/],
   ["GET", "/api/v1/management/environment", /POST \/key/],
   ["POST", "/api/v1/auth/app/a/mcp-token", /POST \/key/],
   ["PUT", "/api/v1/event-type/t/retry-schedule", /set retry/],
