@@ -1,5 +1,6 @@
 /** Unknown routes and methods are answered in JSON, since SDKs parse every error response. A browser that opens one gets a page. */
 import type { FastifyReply, FastifyRequest, RouteOptions } from "fastify"
+import { RELAY_PATH } from "../core/relay-protocol.ts"
 import type { Api } from "./context.ts"
 import { ApiError } from "./errors.ts"
 import { unsupported } from "./unsupported.ts"
@@ -21,6 +22,10 @@ export function answerNotFound(app: Api, sendPage: SendPage): void {
   }
   const refusalOf = (request: FastifyRequest, reply: FastifyReply): ApiError => {
     const path = pathOf(request)
+    if (path === RELAY_PATH) {
+      void reply.header("upgrade", "websocket")
+      return noWebSocket()
+    }
     const allowed = allowedAt(path)
     if (allowed.length === 0) return ApiError.of(404, "not_found", `there is no ${request.method} ${path}`)
     void reply.header("allow", allowed.join(", "))
@@ -45,6 +50,14 @@ export function answerNotFound(app: Api, sendPage: SendPage): void {
 
 function pathOf({ url }: FastifyRequest): string {
   return url.split("?", 1)[0]!
+}
+
+function noWebSocket(): ApiError {
+  return ApiError.of(
+    426,
+    "upgrade_required",
+    "agents connect here with a WebSocket, and this request is none: a proxy in between must pass on the headers Upgrade and Connection",
+  )
 }
 
 function opensPage({ method, headers }: FastifyRequest, path: string): boolean {

@@ -162,6 +162,18 @@ test("another subprotocol is refused with the one that is spoken", async () => {
   })
 })
 
+test("a request without an upgrade, as a proxy makes it that passes no WebSockets, is told so", async () => {
+  const { server, key } = await start()
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  const headers = { authorization: `Bearer ${await key()}` }
+  const response = await fetch(`${server.url}${RELAY_PATH}`, { headers })
+  expect([response.status, response.headers.get("upgrade")]).toEqual([426, "websocket"])
+  expect(await response.json()).toEqual({
+    code: "upgrade_required",
+    detail: expect.stringContaining("a proxy in between must pass on the headers Upgrade and Connection"),
+  })
+})
+
 test("an upgrade to another protocol or path is answered as plain HTTP", async () => {
   const { server } = await start()
   const { hostname, port } = new URL(server.url)
