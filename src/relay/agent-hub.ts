@@ -25,6 +25,7 @@ export interface AgentHubParts extends AgentLanesParts {
 }
 
 interface Connected extends ConnectedAgent {
+  epoch: number
   isWelcomed: boolean
 }
 
@@ -204,7 +205,7 @@ export class AgentHub {
     await Promise.all(unwritten.map((ended) => this.#writeEnd(ended)))
   }
 
-  /** Ends connections whose key was revoked or that were replaced, and reads the endpoints again. */
+  /** Ends connections whose key was revoked or that were replaced, counts those again that were overtaken, and reads the endpoints again. */
   async checkOnce(): Promise<void> {
     for (const connected of [...this.#agents.values()]) {
       try {
@@ -219,11 +220,23 @@ export class AgentHub {
   }
 
   async #check(connected: Connected): Promise<void> {
-    const { session, access, agent, epoch } = connected
-    if (!(await access.isStillValid())) session.end(CLOSE.badKey, "the key was revoked or has expired")
-    else if ((await this.#parts.presence.epochOf(access, agent)) > epoch)
-      session.end(CLOSE.replaced, REPLACED)
-    else await this.#lanes.refresh(session)
+    const { session, access } = connected
+    if (!(await access.isStillValid())) return session.end(CLOSE.badKey, "the key was revoked or has expired")
+    if (await this.#isNewest(connected)) await this.#lanes.refresh(session)
+    else session.end(CLOSE.replaced, REPLACED)
+  }
+
+  async #isNewest(connected: Connected): Promise<boolean> {
+    const { session, access, agent, version, epoch } = connected
+    const { connectedAt } = session
+    const { endpointIds } = access
+    const standing = { agent, epoch, version, connectedAt, endpointIds }
+    const confirmed = await this.#parts.presence.confirmed(access, standing)
+    if (confirmed === null || confirmed === epoch) return confirmed === epoch
+    connected.epoch = confirmed
+    // Its end was written with the number from before.
+    if (session.isEnded) await this.#writeEnd({ connected, endedAt: this.#parts.clock.now() })
+    return true
   }
 
   /** Asks every agent to leave. Their events in flight go on. */

@@ -35,6 +35,12 @@ type PresenceStore = Pick<
   "getEntry" | "getEntries" | "listEntries" | "saveEntryIfUnchanged" | "deleteEntry" | "listEndpoints"
 >
 
+/** A connection of this process. */
+export interface StandingConnection
+  extends Pick<AgentRecord, "epoch" | "version" | "connectedAt" | "endpointIds"> {
+  readonly agent: string
+}
+
 interface Changed {
   readonly record: AgentRecord
   readonly expiresAt: number | null
@@ -129,9 +135,24 @@ export class Presence {
     }
   }
 
-  async epochOf({ orgId, appId }: AgentOwner, agent: string): Promise<number> {
-    const entry = await this.#store.getEntry(AGENT_KIND, orgId, entryNameOf(appId, agent), this.#clock.now())
-    return entry === null ? 0 : agentRecordOf(entry).epoch
+  /**
+   * Confirms that a connection of this process is the newest that stands, and returns its number. The number is a new one if a later
+   * connection was counted that has ended: it was cut off before its welcome. Null: another process has a later one.
+   */
+  async confirmed(
+    owner: AgentOwner,
+    { agent, epoch, version, connectedAt, endpointIds }: StandingConnection,
+  ): Promise<number | null> {
+    let confirmed: number | null = epoch
+    await this.#change(owner, agent, async (before) => {
+      confirmed = epoch
+      if (before === null || before.record.epoch <= epoch) return before
+      confirmed = (await this.#standsElsewhere(before.record)) ? null : before.record.epoch + 1
+      if (confirmed === null) return before
+      const counted = { name: agent, epoch: confirmed, holder: this.holder, version, connectedAt }
+      return { record: { ...counted, endpointIds, disconnectedAt: null }, expiresAt: null }
+    })
+    return confirmed
   }
 
   /** By the names of agents' entries; two reads, regardless of their number. */
@@ -182,6 +203,11 @@ export class Presence {
         return [name, statusOf(record, holder, isAlive ? (holder.inFlight[name] ?? 0) : null, now)]
       }),
     )
+  }
+
+  async #standsElsewhere(record: AgentRecord): Promise<boolean> {
+    if (record.holder === this.holder) return false
+    return (await this.#show(new Map([[record.name, record]]))).get(record.name)!.isConnected
   }
 
   async #isCrowded({ orgId, appId }: AgentOwner): Promise<boolean> {

@@ -79,6 +79,31 @@ test("the end of a connection that the store did not take is written when the st
   expect(await hub()).toMatchObject({ connected: false, lastSeenAt })
 })
 
+test("a later connection that has ended takes nothing from the one that stands", async () => {
+  const { harness, posthorn, other, owner, appId, hub } = await start()
+  const agent = await TestAgent.join(harness)
+  await other.renew({})
+  // It was cut off before its welcome, and the agent connected here before its number was written.
+  const epoch = await other.connected(owner, "hub", "1")
+  await other.disconnected(owner, "hub", epoch!)
+  await posthorn.agentHub!.checkOnce()
+  expect(agent.socket.closedWith).toBeNull()
+  expect(await hub()).toMatchObject({ connected: true, version: "test 1" })
+  expect(await other.isAbsent({ appId, url: RELAY.url })).toBe(false)
+  agent.cut()
+  await harness.quiet()
+  expect(await other.isAbsent({ appId, url: RELAY.url })).toBe(true)
+})
+
+test("a later connection that stands in another process replaces the one of this process", async () => {
+  const { harness, posthorn, other, owner } = await start()
+  const agent = await TestAgent.join(harness)
+  await other.renew({})
+  await other.connected(owner, "hub", "1")
+  await posthorn.agentHub!.checkOnce()
+  expect(agent.socket.closedWith).toMatchObject({ code: 4409 })
+})
+
 test("agents are listed in pages by application, and every tenant has its own", async () => {
   const { posthorn, names } = await start()
   for (const name of ["b", "-a", "c", "b"])
