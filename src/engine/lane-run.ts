@@ -290,9 +290,12 @@ export class LaneRun implements LaneListener {
     return gate.mayRetry(this.#deps.clock.now(), this.#sender.retriesInHand, limits) === null
   }
 
+  /** What goes back is due in the store: a run that ends now must not say that its lane has nothing due. */
   #giveBackQueue(): void {
-    this.#supply = machine.recalled(this.#supply)
-    void this.#sender.giveBack(this.#takeQueue())
+    const queue = this.#takeQueue()
+    const isFetching = this.#supply.kind === "fetching"
+    if (isFetching || queue.length > 0) this.#supply = machine.woken(machine.recalled(this.#supply))
+    void this.#sender.giveBack(queue)
   }
 
   #takeQueue(): ClaimedDelivery[] {

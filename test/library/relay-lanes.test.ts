@@ -3,6 +3,7 @@ import { expect, test } from "vitest"
 import type { Store } from "../../src/store/store.ts"
 import { Harness, type HarnessOptions } from "../support/harness.ts"
 import { TestAgent } from "../support/test-agent.ts"
+import { wrapLanes } from "../support/wrap-lanes.ts"
 
 const RELAY = { url: "relay://hub", ordered: true }
 
@@ -125,6 +126,31 @@ test("without order an agent gets up to 16 events at once, and after a cut those
   const second = await TestAgent.join(harness)
   expect(await numbersOf(second, 45)).toEqual(numbers.slice(15))
   expect(second.socket.of("event").map(({ attempt }) => attempt)).toEqual(Array(45).fill(1))
+})
+
+test("a delivery that is fetched while its agent leaves goes over the next connection at once", async () => {
+  const fetched = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
+  const wrapStore = (store: Store) =>
+    wrapLanes(store, (session) => ({
+      async fetch(...want) {
+        const work = await session.fetch(...want)
+        fetched.resolve()
+        await left.promise
+        return work
+      },
+    }))
+  const { harness } = await start({ wrapStore })
+  await harness.endpoint({ url: "relay://hub" })
+  await harness.send()
+  const first = await TestAgent.join(harness)
+  await fetched.promise
+  first.cut()
+  left.resolve()
+  await harness.quiet()
+  const second = await TestAgent.join(harness)
+  second.answer(await second.event(1), 200)
+  await harness.published("delivery.delivered", 1)
 })
 
 test("a delivery that an operator's SQL revived is given up when the age that begins then ends", async () => {
