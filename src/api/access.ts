@@ -108,7 +108,7 @@ export function hasCapability({ capabilities }: Caller, needed: Capability): boo
   return [needed, ...(INCLUDED_IN[needed] ?? [])].some((one) => capabilities.includes(one))
 }
 
-/** Of a message that came through a source. Its headers and query may hold secrets of the operator, and customers have the other keys. */
+/** Requests that came to a source. Their path, headers and query may hold secrets of the operator, and customers have the other keys. */
 export function seesInbound({ appId }: Caller): boolean {
   return appId === null
 }

@@ -360,6 +360,22 @@ test("a store that does not answer while a body comes is a 503, too", async () =
   held.resolve()
 })
 
+test("the refused requests are shown to keys of the organization, and an application's key sees the counts", async () => {
+  const { server, posthorn, path, send } = await start({ verification: "bearer", secret: "s3cret" })
+  await send(`${path}/secret/of/the/operator`)
+  await posthorn.context.receiver.flush()
+  const shownTo = async (key: string) => {
+    const url = `${server.url}/api/v1/app/acme/source/hook/activity`
+    return (await fetch(url, { headers: { authorization: `Bearer ${key}` } })).json()
+  }
+  expect(await shownTo(server.key)).toMatchObject({
+    refused: { signature: 1 },
+    recent: [{ path: "/secret/of/the/operator", detail: "missing" }],
+  })
+  const { token } = await posthorn.keys.create({ name: "portal", scope: "application", appId: "acme" })
+  expect(await shownTo(token)).toMatchObject({ refused: { signature: 1 }, recent: [] })
+})
+
 test("an overload is in the activity of a known source, and in the log without a stack", async () => {
   const lines = new LogLines()
   const { source, path, client, send, activity } = await start({}, { maxRequests: 1, logger: lines.logger })

@@ -1,7 +1,7 @@
 /** Sources: `/app/{app_id}/source`. The operator's: they let strangers send messages. An application's keys may look at them. */
 import type { FastifyRequest } from "fastify"
 import type { Source, SourceInput } from "../../sources/sources.ts"
-import { hasCapability } from "../access.ts"
+import { hasCapability, seesInbound } from "../access.ts"
 import { requireCaller } from "../auth.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
@@ -145,14 +145,17 @@ export const sourceRoutes: Routes = (app, { tenant, publicUrl }) => {
     `${ONE}/activity`,
     operation("v1.source.activity", "What came to a source lately, and what was refused", {
       auth: "app",
-      description: "Up to two seconds old. It is kept for 30 days after the last request.",
+      description:
+        "Up to two seconds old. It is kept for 30 days after the last request. Only keys of the whole organization see `recent`, " +
+        "the requests that were refused; for others it is empty.",
       tags,
       params,
       response: { 200: SourceActivityOut },
     }),
     async (request) => {
       const { app_id, source_id } = request.params
-      return (await tenant(request).sources.activity(app_id, source_id)) as SourceActivityOut
+      const activity = (await tenant(request).sources.activity(app_id, source_id)) as SourceActivityOut
+      return seesInbound(requireCaller(request)) ? activity : { ...activity, recent: [] }
     },
   )
 }
