@@ -25,10 +25,13 @@ interface LoggedRequest {
   readonly caller: Caller | null
 }
 
+/** The secret of a source's URL, also where the path is wrong. The id in front of it stays. */
+const SOURCE_SECRET = /(?<=\/in\/[0-9A-Za-z]{27})[0-9A-Za-z]+/g
+
 export function requestFields({ method, url, caller }: LoggedRequest, status: number, elapsedMs: number) {
   return {
     method,
-    url,
+    url: url?.replace(SOURCE_SECRET, "…"),
     status,
     durationMs: Math.round(elapsedMs),
     organization: caller?.orgId,

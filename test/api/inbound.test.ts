@@ -39,7 +39,7 @@ async function start(input: Partial<SourceInput> = {}, options: ApiServerOptions
   /** Headers are sent as they are given. */
   const send = async (target: string, { method = "POST", headers = [], body = "", chunked }: Sent = {}) => {
     const length = chunked ? "transfer-encoding: chunked" : `content-length: ${Buffer.byteLength(body)}`
-    const request = httpRequest(`${server.url}${target}`, {
+    const request = httpRequest(server.url, {
       method,
       path: target,
       headers: ["host", "localhost", ...headers, ...length.split(": ")],
@@ -358,6 +358,21 @@ test("a store that does not answer while a body comes is a 503, too", async () =
   await connection.write("}")
   expect(await connection.answer()).toMatchObject({ status: 503, headers: { "retry-after": "5" } })
   held.resolve()
+})
+
+test("the secret of a source's URL is in no log line, also behind a path that leads nowhere", async () => {
+  const lines = new LogLines()
+  const { path, source, send } = await start({}, { logger: lines.logger })
+  for (const target of [`/${path}`, `/hooks${path}?a=1`, `http://localhost${path}`])
+    expect((await send(target)).status).toBe(404)
+  await until(() => lines.about("request").length === 3)
+  const id = source.id.slice("src_".length)
+  expect(lines.about("request").map(({ url }) => url)).toEqual([
+    `//in/${id}…`,
+    `/hooks/in/${id}…?a=1`,
+    `http://localhost/in/${id}…`,
+  ])
+  expect(JSON.stringify(lines.all)).not.toContain(path)
 })
 
 test("the refused requests are shown to keys of the organization, and an application's key sees the counts", async () => {
