@@ -1,5 +1,6 @@
 /** A webhook that the agent handled, as one line for people or for programs. */
 import type { AgentDisconnected, AgentHandled } from "../agent/options.ts"
+import { sentenceText } from "../core/wording.ts"
 import type { Piece } from "./output.ts"
 import { spanText } from "./time-flags.ts"
 
@@ -14,7 +15,7 @@ const NEXT = {
 
 /** `next`: when the next try is. `before`: the reason that was told last, which is not told again. */
 export function disconnectedText({ reason }: AgentDisconnected, next: string, before?: string): string {
-  const why = reason === before ? "Still not connected." : `Not connected: ${reason}.`
+  const why = reason === before ? "Still not connected." : sentenceText(`Not connected: ${reason}`)
   return `${why} The next try is ${next}.`
 }
 
