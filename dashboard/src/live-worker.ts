@@ -1,17 +1,18 @@
-/** Holds the live streams of all tabs of this browser: one connection for each path. */
+/** Holds the live streams of all tabs of this browser: one connection for each path and session. */
 import { gather } from "./gather.ts"
 import { openStream, type StreamEvent, type StreamState } from "./stream.ts"
 
 export type ToTab =
   | { readonly kind: "events"; readonly events: readonly StreamEvent[] }
   | { readonly kind: "state"; readonly state: StreamState }
-export type FromTab =
-  | {
-      readonly kind: "open"
-      readonly path: string
-      readonly headers: { readonly [name: string]: string }
-    }
-  | { readonly kind: "close" }
+export type FromTab = Opening | { readonly kind: "close" }
+
+interface Opening {
+  readonly kind: "open"
+  readonly path: string
+  /** They name the session: a browser may have the dashboard and a portal open. */
+  readonly headers: { readonly [name: string]: string }
+}
 
 interface Stream {
   readonly tabs: Set<MessagePort>
@@ -20,31 +21,35 @@ interface Stream {
 }
 
 const scope = self as unknown as { onconnect: ((event: MessageEvent) => void) | null }
+/** By path and headers. */
 const streams = new Map<string, Stream>()
 
 scope.onconnect = ({ ports }) => {
   const port = ports[0]!
-  let path: string | null = null
+  let joined: string | null = null
   port.onmessage = ({ data }: MessageEvent<FromTab>) => {
-    if (path !== null) leave(path, port)
-    path = data.kind === "open" ? data.path : null
-    if (data.kind === "open") join(data.path, data.headers, port)
-    else port.close()
+    if (joined !== null) leave(joined, port)
+    joined = data.kind === "open" ? join(data, port) : null
+    if (data.kind === "close") port.close()
   }
 }
 
-function join(path: string, headers: { readonly [name: string]: string }, port: MessagePort): void {
-  const known = streams.get(path)
+/** Returns the key of the stream. */
+function join({ path, headers }: Opening, port: MessagePort): string {
+  const key = JSON.stringify([path, headers])
+  const known = streams.get(key)
   // After a refusal the next tab tries again: somebody may have signed in.
   if (known !== undefined && known.state.kind !== "refused") {
     known.tabs.add(port)
-    return send(port, { kind: "state", state: known.state })
+    send(port, { kind: "state", state: known.state })
+  } else {
+    known?.end()
+    streams.set(key, begin(path, headers, new Set([...(known?.tabs ?? []), port])))
   }
-  known?.end()
-  streams.set(path, begin(path, headers, new Set([...(known?.tabs ?? []), port])))
+  return key
 }
 
-function begin(path: string, headers: { readonly [name: string]: string }, tabs: Set<MessagePort>): Stream {
+function begin(path: string, headers: Opening["headers"], tabs: Set<MessagePort>): Stream {
   const toAll = (message: ToTab) => {
     for (const port of tabs) send(port, message)
   }
@@ -66,12 +71,12 @@ function begin(path: string, headers: { readonly [name: string]: string }, tabs:
   return stream
 }
 
-function leave(path: string, port: MessagePort): void {
-  const stream = streams.get(path)
+function leave(key: string, port: MessagePort): void {
+  const stream = streams.get(key)
   stream?.tabs.delete(port)
   if (stream === undefined || stream.tabs.size > 0) return
   stream.end()
-  streams.delete(path)
+  streams.delete(key)
 }
 
 function send(port: MessagePort, message: ToTab): void {

@@ -52,6 +52,23 @@ test("eight tabs of one browser share one stream", { timeout: PATIENCE }, async 
   }
 })
 
+test("the dashboard does not join the stream of a portal in the same browser", {
+  timeout: PATIENCE,
+}, async ({ site, open }) => {
+  for (const uid of ["acme", "globex"]) await site.call("POST", "/app", { uid, name: uid })
+  const portal = await open({ as: { portalOf: "acme" } })
+  await portal.open("/portal")
+  await portal.live()
+  const dashboard = await portal.another()
+  await dashboard.open(await site.loginLink())
+  await dashboard.live()
+  await site.call("POST", "/app/globex/msg", { eventType: "a", payload: {} })
+  const accepted = dashboard.page
+    .getByRole("table", { name: /^Messages accepted/ })
+    .locator("td:nth-of-type(1)")
+  await accepted.filter({ hasText: /[1-9]/ }).first().waitFor({ state: "attached" })
+})
+
 test("an unknown address has a sentence and a way on", async ({ tab }) => {
   await tab.open("/")
   await tab.go("/endpoints/acme/main/nothing?x=1")
