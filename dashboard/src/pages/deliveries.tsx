@@ -40,7 +40,15 @@ const CODES = [
 const COLUMNS: readonly Column<Delivery>[] = [
   { title: "Delivery", cell: ({ id }) => <Id id={id} href={toDelivery(id)} /> },
   { title: "State", cell: (row) => <DeliveryState {...row} /> },
-  { title: "Event type", cell: ({ eventType }) => eventType },
+  {
+    title: "Message",
+    cell: ({ appId, msgId, eventType }) => (
+      <>
+        <div>{eventType}</div>
+        <Id id={msgId} href={toMessage(appId, msgId)} />
+      </>
+    ),
+  },
   {
     title: "Endpoint",
     minor: true,
@@ -53,11 +61,6 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { title: "Attempts", align: "right", cell: ({ attemptCount }) => attemptCount },
   { title: "Next attempt", minor: true, cell: (row) => <Next {...row} /> },
   { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} /> },
-  {
-    title: "Message",
-    minor: true,
-    cell: ({ appId, msgId }) => <Id id={msgId} href={toMessage(appId, msgId)} />,
-  },
 ]
 
 export function Deliveries() {

@@ -26,10 +26,10 @@ export function Next({ nextAttempt, waitReason }: Pick<Delivery, "nextAttempt" |
   if (waitReason === null) return <span class="faint">–</span>
   const { because } = WAITS[waitReason]
   return (
-    <span title={`It waits because ${because}.`}>
-      {nextAttempt === null || waitReason === "agent" ? null : <Time at={nextAttempt} />}{" "}
-      <span class="faint">{WAIT_TITLES[waitReason]}</span>
-    </span>
+    <div title={`It waits because ${because}.`}>
+      {nextAttempt === null || waitReason === "agent" ? null : <Time at={nextAttempt} />}
+      <div class="faint nowrap">{WAIT_TITLES[waitReason]}</div>
+    </div>
   )
 }
 

@@ -42,7 +42,7 @@ export function Table<T>({ label, rows, columns, keyOf, hrefOf, isBusy = false }
           {rows.map((row, i) => (
             <tr key={keyOf(row, i)} data-row={keyOf(row, i)} data-href={hrefOf?.(row)}>
               {columns.map(({ title, cell, align, minor }) => (
-                <td key={title} class={`${align ?? ""} ${minor ? "minor" : ""}`}>
+                <td key={title} data-title={title} class={`${align ?? ""} ${minor ? "minor" : ""}`}>
                   {cell(row)}
                 </td>
               ))}

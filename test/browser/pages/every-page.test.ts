@@ -38,3 +38,30 @@ test("every page of the portal opens by its URL", { timeout: PATIENCE }, async (
   const examples = await examplesOf(site, PORTAL_PATTERNS)
   expect(await walk(examples, tab, "open", () => basics(tab))).toEqual({})
 })
+
+/** A list that is cut at the right hides what an operator looks for. */
+async function cutTables({ page }: Tab): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll(".table-frame")]
+      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+      .map((table) => `${table.ariaLabel} is ${table.scrollWidth} px wide in ${table.clientWidth} px`),
+  )
+}
+
+test.for([1440, 390])(
+  "no list is cut on a screen of %d px",
+  { timeout: PATIENCE },
+  async (width, { site, open }) => {
+    const tab = await open({ width })
+    await tab.open("/")
+    const examples = await examplesOf(site, DASHBOARD_PATTERNS)
+    expect(await walk(examples, tab, "go", () => cutTables(tab))).toEqual({})
+  },
+)
+
+test("on a phone the overview says why each endpoint is in trouble", async ({ open }) => {
+  const tab = await open({ width: 390 })
+  await tab.open("/")
+  const row = tab.page.getByRole("row").filter({ hasText: "/waiting" })
+  await row.getByText("last error: HTTP 503").waitFor()
+})

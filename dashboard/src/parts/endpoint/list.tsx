@@ -53,7 +53,7 @@ const NUMBERS: readonly Column<EndpointHealth>[] = [
     cell: ({ health, since, why }) => (
       <>
         <HealthBadge health={health} /> {since !== null && <Time at={since} />}
-        <div class="faint why minor">
+        <div class="faint why">
           <Why text={why} />
         </div>
       </>

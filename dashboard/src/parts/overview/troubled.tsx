@@ -66,7 +66,6 @@ const COLUMNS: Parameters<typeof Table<Overview["troubled"][number]>>[0]["column
   { title: "Health", cell: ({ health }) => <HealthBadge health={health} /> },
   {
     title: "Why",
-    minor: true,
     cell: ({ why }) => (
       <div class="why">
         <Why text={why} />
