@@ -56,7 +56,8 @@ export function Answer({
 }) {
   const { responseStatusCode: code, error, status } = attempt
   const tone = status === 0 ? "good" : "bad"
-  const words = error === null ? "no outcome known" : causeTitle(error)
+  // An agent's success has no HTTP status.
+  const words = error !== null ? causeTitle(error) : status === 0 ? "taken by the agent" : "no outcome known"
   return (
     <span title={error === null ? undefined : causeSentence(error)}>
       <Badge tone={tone}>

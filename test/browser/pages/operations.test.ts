@@ -122,6 +122,14 @@ test("an agent's page says that it is connected, and what leads to it", async ({
   await page.getByRole("link", { name: "what waits" }).waitFor()
 })
 
+test("what an agent took is no failure, though it has no HTTP status", async ({ tab }) => {
+  const { page } = tab
+  await tab.open("/endpoints/acme/hub")
+  await rowOf(tab, "taken by the agent").first().waitFor()
+  await page.locator(".bar", { hasText: "no HTTP status" }).waitFor()
+  expect(await page.locator(".bar .fill.bad").count()).toBe(0)
+})
+
 test("workers are alive, and lanes say what their deliveries wait for", async ({ tab }) => {
   await tab.open("/workers")
   await rowOf(tab, "alive").first().waitFor()

@@ -40,12 +40,19 @@ export function Series({ of }: { readonly of: OfEndpoint }) {
         />
       </div>
       {error !== null && <Failure error={error} retry={reload} />}
-      {data === null ? error === null && <Skeleton lines={8} /> : <Charts series={data} />}
+      {data === null ? error === null && <Skeleton lines={8} /> : <Charts of={of} series={data} />}
     </>
   )
 }
 
-function Charts({ series: { hours, statusCodes, sampled } }: { readonly series: EndpointSeries }) {
+interface ChartsProps {
+  readonly of: OfEndpoint
+  readonly series: EndpointSeries
+}
+
+function Charts({ of, series: { hours, statusCodes, sampled } }: ChartsProps) {
+  // An agent says whether it took an event, and only sometimes with an HTTP status.
+  const isAgents = of.endpoint.url.startsWith("relay:")
   const times = useMemo(() => hours.map(({ hour }) => Date.parse(hour)), [hours])
   return (
     <div class="grid">
@@ -71,9 +78,9 @@ function Charts({ series: { hours, statusCodes, sampled } }: { readonly series: 
             whole={sampled}
             rows={statusCodes.map(({ status, count }) => ({
               key: `${status}`,
-              title: status === 0 ? "no answer" : `HTTP ${status}`,
+              title: status !== 0 ? `HTTP ${status}` : isAgents ? "no HTTP status" : "no answer",
               value: count,
-              tone: toneOf(status),
+              tone: status === 0 && isAgents ? "idle" : toneOf(status),
               amount: (
                 <>
                   {exactNumber(count)} <span class="faint">{percent(count, sampled)}</span>
