@@ -19,7 +19,11 @@ const test = testOn({
     await create("down", { eventTypes: ["down"], retry: WAITING_RETRY })
     await create("gone", { eventTypes: ["gone"], disabled: true })
     await endpoints.create("globex", { uid: "other", url: receiver.url("/other") })
+    await create("limited", { eventTypes: ["limited"], retry: WAITING_RETRY })
     receiver.always("/down", 503)
+    receiver.always("/limited", (_request, response) => {
+      response.writeHead(429, { "retry-after": "3600" }).end()
+    })
   },
 })
 
@@ -108,6 +112,21 @@ test("the circuit breaker is tripped and reset", async ({ site, tab }) => {
   await press(tab, "Reset")
   await page.getByRole("button", { name: "Trip" }).waitFor()
   expect((await site.call("GET", "/app/acme/endpoint/edited")).breaker.state).toBe("closed")
+})
+
+test("a Retry-After is ended by Reset, though the circuit breaker is off", { timeout: PATIENCE }, async ({
+  site,
+  tab,
+}) => {
+  const { page } = tab
+  await site.call("POST", "/app/acme/msg", { eventType: "limited", payload: {} })
+  await tab.open("/endpoints/acme/limited")
+  const held = page.getByText("Held by Retry-After")
+  await held.waitFor()
+  site.receiver.always("/limited", 200)
+  await press(tab, "Reset")
+  await held.waitFor({ state: "detached" })
+  expect((await site.call("GET", "/app/acme/endpoint/limited")).heldUntil).toBeNull()
 })
 
 test("an outage is seen, explained and ended by sending all that waits", { timeout: PATIENCE }, async ({

@@ -74,9 +74,10 @@ const BREAKERS: { readonly [S in Endpoint["breaker"]["state"]]: readonly [Tone, 
 }
 
 function Breaker({ of }: { readonly of: OfEndpoint }) {
-  const { breaker, policy } = of.endpoint
+  const { breaker, policy, budget, heldUntil } = of.endpoint
   const [tone, word] = BREAKERS[breaker.state]
   const own = (policy as { readonly breaker?: boolean | { readonly report?: boolean } }).breaker
+  const isHeld = breaker.state !== "closed" || heldUntil !== null || (budget?.retriesAt ?? null) !== null
   const isOff = own === false || (typeof own === "object" && own.report === true)
   return (
     <div class="row">
@@ -89,21 +90,22 @@ function Breaker({ of }: { readonly of: OfEndpoint }) {
           </>
         )}
       </span>
-      {breaker.state === "closed" ? (
-        !isOff && (
-          <Button
-            needs="ManageEndpoint"
-            title="Nothing is sent for a while; then one request probes the endpoint"
-            onClick={() => act(of, "/trip", "The circuit breaker is open.")}
-          >
-            Trip
-          </Button>
-        )
-      ) : (
+      {breaker.state === "closed" && !isOff && (
+        <Button
+          needs="ManageEndpoint"
+          title="Nothing is sent for a while; then one request probes the endpoint"
+          onClick={() => act(of, "/trip", "The circuit breaker is open.")}
+        >
+          Trip
+        </Button>
+      )}
+      {isHeld && (
         <Button
           needs="ManageEndpoint"
           title="Closes the breaker, fills the retry budget, and ends a Retry-After"
-          onClick={() => act(of, "/reset", "The circuit breaker is closed, and the retry budget is full.")}
+          onClick={() =>
+            act(of, "/reset", "The breaker is closed, the retry budget full, no Retry-After holds.")
+          }
         >
           Reset
         </Button>
