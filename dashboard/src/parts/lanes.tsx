@@ -1,20 +1,21 @@
 /** Lanes: the endpoints where deliveries wait, and what they wait for. */
-import { number, words } from "../format.ts"
+import { number } from "../format.ts"
 import { toEndpoint } from "../links.ts"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import type { Lane } from "../types.ts"
 import { Badge, Empty, Time, type Tone } from "../ui/basics.tsx"
 import { ListView } from "../ui/table.tsx"
+import { WAIT_TITLES } from "./delivery-state.tsx"
 
 /** Reasons that need somebody's attention. */
-const TONES: { readonly [reason: string]: Tone } = {
+const TONES: { readonly [R in Lane["reason"]]?: Tone } = {
   breaker: "bad",
-  offline: "bad",
+  agent: "bad",
   paused: "warn",
   disabled: "warn",
   budget: "warn",
-  backoff: "warn",
+  held: "warn",
 }
 
 /** A bounded read stops at 10 000 deliveries of a queue. */
@@ -44,8 +45,8 @@ export function LaneList({ appId = null }: { readonly appId?: string | null }) {
           ),
         },
         {
-          title: "Waits for",
-          cell: ({ reason }) => <Badge tone={TONES[reason] ?? "idle"}>{words(reason)}</Badge>,
+          title: "Why",
+          cell: ({ reason }) => <Badge tone={TONES[reason] ?? "idle"}>{WAIT_TITLES[reason]}</Badge>,
         },
         { title: "First attempts", align: "right", cell: (lane) => atLeast(lane, lane.waiting) },
         { title: "Retries", align: "right", cell: (lane) => atLeast(lane, lane.retrying) },

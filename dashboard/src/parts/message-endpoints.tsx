@@ -10,7 +10,7 @@ import { ask, FormDialog } from "../ui/dialog.tsx"
 import { ChoiceField, textOf } from "../ui/forms.tsx"
 import { notify } from "../ui/notices.tsx"
 import { Attempts } from "./attempts.tsx"
-import { DeliveryState } from "./delivery-state.tsx"
+import { DeliveryState, WAIT_TITLES } from "./delivery-state.tsx"
 import { NextAttempt } from "./next-attempt.tsx"
 
 interface Of {
@@ -77,6 +77,9 @@ function AtEndpoint({
         <DeliveryState status={at.deliveryStatus} waitReason={at.waitReason ?? null} />
         {at.statusText === "canceled" && <Badge tone="idle">cancelled</Badge>}
         <span class="url">{at.url}</span>
+        {at.waitReason != null && at.waitReason !== "sending" && (
+          <span class="faint">{WAIT_TITLES[at.waitReason]}</span>
+        )}
       </summary>
       {isOpen && (
         <div class="stack">

@@ -27,5 +27,7 @@ function headline(nextAttempt: string | null, reason: Waiting["waitReason"]): st
   if (nextAttempt === null) return "No next attempt is set"
   const seconds = Math.ceil((Date.parse(nextAttempt) - now.value) / 1000)
   if (reason === "agent") return `It is given up in ${duration(seconds)} unless the agent connects`
+  if (reason === "behind")
+    return seconds <= 0 ? "Its turn has not come" : `Not before ${duration(seconds)} from now`
   return seconds <= 0 ? "The next attempt is due" : `Next attempt in ${duration(seconds)}`
 }

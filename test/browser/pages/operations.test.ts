@@ -133,8 +133,22 @@ test("what an agent took is no failure, though it has no HTTP status", async ({ 
 test("workers are alive, and lanes say what their deliveries wait for", async ({ tab }) => {
   await tab.open("/workers")
   await rowOf(tab, "alive").first().waitFor()
-  await rowOf(tab, "absent").getByText("agent").waitFor()
+  await rowOf(tab, "absent").locator(".badge.bad", { hasText: "agent not connected" }).waitFor()
   await rowOf(tab, "paused").getByText("paused").first().waitFor()
+})
+
+test("a delivery behind another has no time of its own, and its message says why it waits", async ({
+  site,
+  tab,
+}) => {
+  const { page } = tab
+  const { data } = await site.call("GET", "/app/acme/msg/invoice-17/endpoint")
+  const urls = (end: string) => data.find(({ url }: { url: string }) => url.endsWith(end))
+  await tab.open(`/deliveries/${urls("/ordered").deliveryId}`)
+  await page.getByText(/^Not before (1 h|\d+ min)/).waitFor()
+  await tab.open("/messages/acme/invoice-17")
+  await page.locator("summary", { hasText: "/ordered" }).getByText("behind another").waitFor()
+  await page.locator("summary", { hasText: "/gone" }).getByText("endpoint disabled").waitFor()
 })
 
 test("an id in the search of the top bar leads to its page", async ({ site, tab }) => {
