@@ -3,6 +3,7 @@ import { useState } from "preact/hooks"
 import { api, pathTo } from "../api.ts"
 import { AlertState, hrefOfSubject } from "../parts/alert-tabs.tsx"
 import { Above, Detail } from "../parts/detail.tsx"
+import { Why } from "../parts/health.tsx"
 import { SilenceForm } from "../parts/silence-form.tsx"
 import { useResource } from "../resource.ts"
 import type { PageProps } from "../routed.tsx"
@@ -53,7 +54,9 @@ function Shown({ data, path, reload }: ShownProps) {
         )}
       </Heading>
       <Card>
-        <p>{data.detail}</p>
+        <p>
+          <Why text={data.detail} />
+        </p>
         <Facts>
           <Fact name="State">
             <AlertState state={data.state} />

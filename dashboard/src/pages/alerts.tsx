@@ -2,6 +2,7 @@
 
 import { toAlert } from "../links.ts"
 import { AlertState, AlertTabs } from "../parts/alert-tabs.tsx"
+import { Why } from "../parts/health.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import type { Alert } from "../types.ts"
@@ -51,13 +52,14 @@ export function Alerts() {
           { title: "State", cell: ({ state: one }) => <AlertState state={one} /> },
           {
             title: "Alert",
-            cell: ({ id, rule: name, name: subject }) => (
-              <a href={toAlert(id)}>
-                {name} {subject}
-              </a>
+            cell: ({ id, rule: ruleId, name }) => (
+              <>
+                <a href={toAlert(id)}>{ruleId}</a>
+                <div class="faint">{name}</div>
+              </>
             ),
           },
-          { title: "Why", cell: ({ detail }) => detail },
+          { title: "Why", cell: ({ detail }) => <Why text={detail} /> },
           { title: "Severity", minor: true, cell: ({ severity }) => severity },
           { title: "Since", cell: ({ since }) => <Time at={since} /> },
           { title: "Ended", minor: true, cell: ({ endedAt }) => <Time at={endedAt} /> },

@@ -1,10 +1,23 @@
 /** Live events, alerts, sources, agents, workers: what an operator watches and does. */
 import { createHmac } from "node:crypto"
+import { ShiftedClock } from "../../support/shifted-clock.ts"
 import { badge, confirm, field, GONE, press, rowOf, told } from "../support/press.ts"
 import { expect, testOn } from "../support/test.ts"
-import { WORLD } from "../support/world.ts"
+import { fillWorld, WORLD } from "../support/world.ts"
 
-const test = testOn(WORLD)
+const HOUR_MS = 3_600_000
+const clock = new ShiftedClock(-HOUR_MS)
+
+/** The endpoints fail for long enough that alerts about them fire, with the dates at which they are disabled. */
+const test = testOn({
+  ...WORLD,
+  clock,
+  async fill(posthorn, receiver) {
+    await fillWorld(posthorn, receiver)
+    clock.advance(HOUR_MS)
+    for (let i = 0; i < 2; i++) await posthorn.monitor!.runOnce()
+  },
+})
 const PATIENCE = 60_000
 
 test("live events are filtered, paused, and go on with what came meanwhile", { timeout: PATIENCE }, async ({
@@ -32,6 +45,13 @@ test("live events are filtered, paused, and go on with what came meanwhile", { t
   expect(await rowOf(tab, "delivery.attempt").count()).toBe(0)
   await press(tab, "Go on")
   await expect.poll(() => rowOf(tab, "delivery.delivered").count()).toBeGreaterThan(before)
+})
+
+test("an alert says why in the zone of the reader", async ({ open }) => {
+  const tab = await open({ timezone: "Asia/Tokyo" })
+  await tab.open("/alerts")
+  await rowOf(tab, "endpoint-failing").first().getByText("without a success it is disabled").waitFor()
+  expect(await tab.page.locator("main tbody").innerText()).not.toMatch(/\dT\d\d:\d\d/)
 })
 
 test("an alert is acknowledged and its rule silenced", async ({ site, tab }) => {
