@@ -1,12 +1,13 @@
 /** One agent. */
 import { pathTo, pathWith } from "../api.ts"
 import { number } from "../format.ts"
-import { toApplication, toEndpoint } from "../links.ts"
+import { toEndpoint } from "../links.ts"
+import { ApplicationLink } from "../parts/applications.tsx"
 import { Above, Detail } from "../parts/detail.tsx"
 import { useResource } from "../resource.ts"
 import type { PageProps } from "../routed.tsx"
 import type { Agent } from "../types.ts"
-import { Card, Empty, Fact, Facts, Heading, Id, Time } from "../ui/basics.tsx"
+import { Card, Empty, Fact, Facts, Heading, Time } from "../ui/basics.tsx"
 import { AgentState } from "./agents.tsx"
 
 const LIST = { href: "/agents", title: "Agents" }
@@ -31,7 +32,7 @@ export function AgentPage({ params }: PageProps) {
                 <AgentState agent={data} />
               </Fact>
               <Fact name="Application">
-                <Id id={data.appId} href={toApplication(data.appId)} />
+                <ApplicationLink id={data.appId} />
               </Fact>
               <Fact name="Version">{data.version ?? "none"}</Fact>
               <Fact name="In flight">{number(data.inFlight)}</Fact>

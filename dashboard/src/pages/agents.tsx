@@ -1,15 +1,17 @@
 /** Agents: programs behind a firewall that connect outward and take deliveries. */
 import { pathTo } from "../api.ts"
 import { number } from "../format.ts"
-import { toAgent, toApplication } from "../links.ts"
+import { toAgent } from "../links.ts"
+import { ApplicationName, useApplications } from "../parts/applications.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import type { Agent } from "../types.ts"
-import { Badge, Empty, Heading, Id, Time } from "../ui/basics.tsx"
+import { Badge, Empty, Heading, Time } from "../ui/basics.tsx"
 import { ApplicationFilter } from "../ui/forms.tsx"
 import { ListView } from "../ui/table.tsx"
 
 export function Agents() {
+  const applications = useApplications()
   const app = filterOf("app_id")
   const list = useResource<List<Agent>>(
     app === null ? "/agent" : pathTo("/app", app, "/agent"),
@@ -33,7 +35,7 @@ export function Agents() {
           {
             title: "Application",
             minor: true,
-            cell: ({ appId }) => <Id id={appId} href={toApplication(appId)} />,
+            cell: ({ appId }) => <ApplicationName all={applications} id={appId} />,
           },
           {
             title: "Version",

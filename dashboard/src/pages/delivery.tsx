@@ -1,7 +1,8 @@
 /** One delivery: what happened to it, what happens next, and why. */
 import { useState } from "preact/hooks"
 import { pathTo } from "../api.ts"
-import { toApplication, toDeliveries, toEndpoint, toEventType, toMessage } from "../links.ts"
+import { toDeliveries, toEndpoint, toEventType, toMessage } from "../links.ts"
+import { ApplicationLink } from "../parts/applications.tsx"
 import { Attempts } from "../parts/attempts.tsx"
 import { cancelDelivery, RescheduleDialog, retryDelivery } from "../parts/delivery-actions.tsx"
 import { DeliveryState } from "../parts/delivery-state.tsx"
@@ -135,7 +136,7 @@ function Overview({
         <a href={toEventType(delivery.eventType)}>{delivery.eventType}</a>
       </Fact>
       <Fact name="Application">
-        <Id id={appId} href={toApplication(appId)} />
+        <ApplicationLink id={appId} />
       </Fact>
       <Fact name="Attempts">{most === null ? attemptCount : `${attemptCount} of at most ${most}`}</Fact>
       <Fact name="Received">

@@ -1,11 +1,11 @@
 /** API keys. */
 import { useState } from "preact/hooks"
 import { api, pathTo } from "../api.ts"
-import { toApplication } from "../links.ts"
+import { ApplicationName, useApplications } from "../parts/applications.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import type { Key, NewKey } from "../types.ts"
-import { Badge, Button, Empty, Heading, Id, Time } from "../ui/basics.tsx"
+import { Badge, Button, Empty, Heading, Time } from "../ui/basics.tsx"
 import { ask, Dialog, FormDialog } from "../ui/dialog.tsx"
 import { ApplicationField, ChoiceField, numberOf, TextField, textOf } from "../ui/forms.tsx"
 import { notify } from "../ui/notices.tsx"
@@ -20,6 +20,7 @@ const SCOPES = [
 ] as const
 
 export function Keys() {
+  const applications = useApplications()
   const [isCreating, setCreating] = useState(false)
   const [made, setMade] = useState<NewKey | null>(null)
   const list = useResource<List<Key>>(
@@ -59,7 +60,11 @@ export function Keys() {
             title: "Application",
             minor: true,
             cell: ({ appId }) =>
-              appId === null ? <span class="faint">all</span> : <Id id={appId} href={toApplication(appId)} />,
+              appId === null ? (
+                <span class="faint">all</span>
+              ) : (
+                <ApplicationName all={applications} id={appId} />
+              ),
           },
           {
             title: "May",

@@ -1,8 +1,8 @@
 /** One message: its payload, where it came from, and what became of it. */
-import { toApplication } from "../links.ts"
+import { ApplicationLink } from "../parts/applications.tsx"
 import { MessageView } from "../parts/message-view.tsx"
 import type { PageProps } from "../routed.tsx"
-import { Fact, Id } from "../ui/basics.tsx"
+import { Fact } from "../ui/basics.tsx"
 
 export function MessagePage({ params: { app = "", id = "" } }: PageProps) {
   return (
@@ -11,7 +11,7 @@ export function MessagePage({ params: { app = "", id = "" } }: PageProps) {
       id={id}
       facts={
         <Fact name="Application">
-          <Id id={app} href={toApplication(app)} />
+          <ApplicationLink id={app} />
         </Fact>
       }
     />

@@ -1,18 +1,19 @@
 /** Browsers that are signed in to the dashboard or to a portal. */
 import { api, pathTo } from "../api.ts"
 import { words } from "../format.ts"
-import { toApplication } from "../links.ts"
+import { ApplicationName, useApplications } from "../parts/applications.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import { session } from "../session.ts"
 import type { BrowserSession } from "../types.ts"
-import { Badge, Button, Empty, Heading, Id, Time } from "../ui/basics.tsx"
+import { Badge, Button, Empty, Heading, Time } from "../ui/basics.tsx"
 import { ask } from "../ui/dialog.tsx"
 import { ApplicationFilter } from "../ui/forms.tsx"
 import { notify } from "../ui/notices.tsx"
 import { ListView } from "../ui/table.tsx"
 
 export function Sessions() {
+  const applications = useApplications()
   const list = useResource<List<BrowserSession>>(
     "/session",
     { limit: 50, order: "descending", app_id: filterOf("app_id"), iterator: filterOf("iterator") },
@@ -66,7 +67,11 @@ export function Sessions() {
             title: "Application",
             minor: true,
             cell: ({ appId }) =>
-              appId === null ? <span class="faint">all</span> : <Id id={appId} href={toApplication(appId)} />,
+              appId === null ? (
+                <span class="faint">all</span>
+              ) : (
+                <ApplicationName all={applications} id={appId} />
+              ),
           },
           { title: "Last used", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
           {

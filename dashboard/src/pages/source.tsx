@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks"
 import { api, pathTo, pathWith } from "../api.ts"
 import { exactNumber, words } from "../format.ts"
-import { toApplication } from "../links.ts"
+import { ApplicationLink } from "../parts/applications.tsx"
 import { Above, Detail } from "../parts/detail.tsx"
 import { SourceForm } from "../parts/source-form.tsx"
 import { useResource } from "../resource.ts"
 import type { PageProps } from "../routed.tsx"
 import { navigate } from "../router.ts"
 import type { Source, SourceActivity } from "../types.ts"
-import { Badge, Button, Card, Empty, Fact, Facts, Figure, Heading, Id, Time } from "../ui/basics.tsx"
+import { Badge, Button, Card, Empty, Fact, Facts, Figure, Heading, Time } from "../ui/basics.tsx"
 import { ask, FormDialog } from "../ui/dialog.tsx"
 import { numberOf, TextField, textOf } from "../ui/forms.tsx"
 import { Loaded } from "../ui/loaded.tsx"
@@ -83,7 +83,7 @@ function Shown({ data, path, reload }: ShownProps) {
             <Badge tone={data.enabled ? "good" : "idle"}>{data.enabled ? "on" : "off"}</Badge>
           </Fact>
           <Fact name="Application">
-            <Id id={data.appId} href={toApplication(data.appId)} />
+            <ApplicationLink id={data.appId} />
           </Fact>
           <Fact name="Verification">{data.verification.scheme}</Fact>
           <Fact name="Secrets">

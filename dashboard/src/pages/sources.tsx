@@ -1,16 +1,18 @@
 /** Sources: URLs that take webhooks in from providers. */
 import { useState } from "preact/hooks"
 import { pathTo } from "../api.ts"
-import { toApplication, toSource } from "../links.ts"
+import { toSource } from "../links.ts"
+import { ApplicationName, useApplications } from "../parts/applications.tsx"
 import { SourceForm } from "../parts/source-form.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import type { Source } from "../types.ts"
-import { Badge, Button, Empty, Heading, Id, Time } from "../ui/basics.tsx"
+import { Badge, Button, Empty, Heading, Time } from "../ui/basics.tsx"
 import { ApplicationFilter } from "../ui/forms.tsx"
 import { ListView } from "../ui/table.tsx"
 
 export function Sources() {
+  const applications = useApplications()
   const app = filterOf("app_id")
   const [isCreating, setCreating] = useState(false)
   const list = useResource<List<Source>>(
@@ -44,7 +46,7 @@ export function Sources() {
           {
             title: "Application",
             minor: true,
-            cell: ({ appId }) => <Id id={appId} href={toApplication(appId)} />,
+            cell: ({ appId }) => <ApplicationName all={applications} id={appId} />,
           },
           {
             title: "State",

@@ -1,4 +1,5 @@
 /** Applications by name. */
+import { pathTo } from "../api.ts"
 import { toApplication } from "../links.ts"
 import { type List, type Resource, useResource } from "../resource.ts"
 import type { Application } from "../types.ts"
@@ -13,7 +14,22 @@ export function useApplications(): Applications {
   return useResource<List<Application>>("/app", { limit: NAMED })
 }
 
+/** In a list: `all` is read once for all of its rows. */
 export function ApplicationName({ all, id }: { readonly all: Applications; readonly id: string }) {
-  const name = all.data?.data.find((one) => one.id === id)?.name
-  return name === undefined ? <Id id={id} href={toApplication(id)} /> : <a href={toApplication(id)}>{name}</a>
+  return <Named id={id} name={all.data?.data.find((one) => one.id === id)?.name} />
+}
+
+/** On the page of one thing. */
+export function ApplicationLink({ id }: { readonly id: string }) {
+  const { data } = useResource<Application>(pathTo("/app", id))
+  return <Named id={id} name={data?.name} />
+}
+
+function Named({ id, name }: { readonly id: string; readonly name: string | undefined }) {
+  if (name === undefined) return <Id id={id} href={toApplication(id)} />
+  return (
+    <a href={toApplication(id)} title={id}>
+      {name}
+    </a>
+  )
 }

@@ -7,6 +7,7 @@ import { may } from "../session.ts"
 import type { DeadGroup } from "../types.ts"
 import { Badge, Empty, Failure, Skeleton, Time } from "../ui/basics.tsx"
 import { type Column, Table } from "../ui/table.tsx"
+import { ApplicationName, type Applications, useApplications } from "./applications.tsx"
 import { BulkActions, type DeadFilter } from "./dead-letter-actions.tsx"
 import { type SelectedIds, SelectionBar, useSelection } from "./selection.tsx"
 import { causeTitle, DEAD, DEAD_TITLES } from "./words.ts"
@@ -23,7 +24,7 @@ const filterOf = ({ appId, endpointId, deadReason, error }: DeadGroup): DeadFilt
   cause: error ?? "none",
 })
 
-const COLUMNS: readonly Column<GroupRow>[] = [
+const columnsWith = (applications: Applications): readonly Column<GroupRow>[] => [
   {
     title: "Cause",
     cell: (group) => (
@@ -34,16 +35,22 @@ const COLUMNS: readonly Column<GroupRow>[] = [
   },
   {
     title: "Endpoint",
-    cell: ({ appId, endpointId, endpointUid, endpointUrl }) =>
-      endpointUrl === null ? (
-        <span title={endpointId}>
-          <Badge tone="idle">deleted</Badge>
-        </span>
-      ) : (
-        <a class="url" href={toEndpoint(appId, endpointId)} title={endpointUrl}>
-          {endpointUid ?? endpointUrl}
-        </a>
-      ),
+    cell: ({ appId, endpointId, endpointUid, endpointUrl }) => (
+      <>
+        {endpointUrl === null ? (
+          <span title={endpointId}>
+            <Badge tone="idle">deleted</Badge>
+          </span>
+        ) : (
+          <a class="url" href={toEndpoint(appId, endpointId)} title={endpointUrl}>
+            {endpointUid ?? endpointUrl}
+          </a>
+        )}
+        <div class="faint">
+          <ApplicationName all={applications} id={appId} />
+        </div>
+      </>
+    ),
   },
   { title: "Count", align: "right", cell: ({ count }) => exactNumber(count) },
   { title: "Oldest", cell: ({ oldestAt }) => <Time at={oldestAt} /> },
@@ -65,6 +72,7 @@ interface DeadGroupsProps {
 }
 
 export function DeadGroups({ groups: { data, error, reload }, within, selected, onDone }: DeadGroupsProps) {
+  const columns = columnsWith(useApplications())
   const rows = (data?.data ?? []).map((group) => ({ ...group, id: Object.values(filterOf(group)).join(" ") }))
   const selection = useSelection<GroupRow>(
     selected,
@@ -98,7 +106,7 @@ export function DeadGroups({ groups: { data, error, reload }, within, selected, 
       <Table
         label="Groups of dead letters"
         rows={rows}
-        columns={may("Change") ? [selection.column, ...COLUMNS] : COLUMNS}
+        columns={may("Change") ? [selection.column, ...columns] : columns}
         keyOf={({ id }) => id}
         hrefOf={(group) => toDeadLetters(filterOf(group))}
       />

@@ -171,6 +171,14 @@ test("a delivery behind another has no time of its own, and its message says why
   await page.locator("summary", { hasText: "/gone" }).getByText("endpoint disabled").waitFor()
 })
 
+test("lists name the application of each row", async ({ tab }) => {
+  const rows = { "/dead-letters": "HTTP 500", "/keys": "hub", "/sources": "github", "/agents": "absent" }
+  for (const [path, text] of Object.entries(rows)) {
+    await tab.open(path)
+    await rowOf(tab, text).getByRole("link", { name: "Acme Robotics" }).waitFor()
+  }
+})
+
 test("an id in the search of the top bar leads to its page", async ({ site, tab }) => {
   const { page } = tab
   const { data } = await site.call("GET", "/delivery?limit=1")

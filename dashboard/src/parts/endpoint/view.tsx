@@ -1,10 +1,11 @@
 /** One endpoint: how it is, what waits, how it is configured, and what can be done about it. */
 import { useState } from "preact/hooks"
 import { page, pathTo } from "../../api.ts"
-import { toApplication, toEndpoints, toPolicy } from "../../links.ts"
+import { toEndpoints, toPolicy } from "../../links.ts"
 import { useResource } from "../../resource.ts"
-import type { Application, Endpoint, EndpointHealth } from "../../types.ts"
+import type { Endpoint, EndpointHealth } from "../../types.ts"
 import { Card, Fact, Facts, Heading, Id, Time } from "../../ui/basics.tsx"
+import { ApplicationLink } from "../applications.tsx"
 import { ChangeList } from "../changes.tsx"
 import { Detail } from "../detail.tsx"
 import { Schedule } from "../schedule.tsx"
@@ -90,7 +91,6 @@ function Configuration({ of: { appId, endpoint } }: { readonly of: OfEndpoint })
   const { id, uid, eventTypes, channels, rateLimit, concurrency, ordered, createdAt, updatedAt } = endpoint
   const metadata = Object.entries(endpoint.metadata)
   const isOperators = page.value === "dashboard"
-  const application = useResource<Application>(isOperators ? pathTo("/app", appId) : null)
   return (
     <Card title="Configuration">
       <Facts>
@@ -100,7 +100,7 @@ function Configuration({ of: { appId, endpoint } }: { readonly of: OfEndpoint })
         {uid !== null && <Fact name="Uid">{uid}</Fact>}
         {isOperators && (
           <Fact name="Application">
-            <a href={toApplication(appId)}>{application.data?.name ?? appId}</a>
+            <ApplicationLink id={appId} />
           </Fact>
         )}
         <Fact name="Event types">{eventTypes?.join(", ") ?? "all"}</Fact>
