@@ -12,6 +12,8 @@ const PROTECTIONS = [
   ["autoDisable", "Automatic disabling"],
 ] as const
 
+/** As many as the server counts: `relay` has 179 in its seven days. */
+const MOST_ATTEMPTS = 1000
 /** Attempts that are written out; the drawing has them all. */
 const WRITTEN = 12
 
@@ -28,16 +30,21 @@ export function Schedule({ policy, brief = false }: ScheduleProps) {
   const asked = JSON.stringify(policy)
   useEffect(() => {
     let isOld = false
-    api.post<PolicyPreview>("/retry-policy/preview", { policy: JSON.parse(asked) }).then(
-      (answer) => {
-        if (isOld) return
-        setPreview(answer)
-        setError(null)
-      },
-      (failed) => {
-        if (!isOld && failed instanceof ApiError) setError(failed)
-      },
-    )
+    api
+      .post<PolicyPreview>("/retry-policy/preview", {
+        policy: JSON.parse(asked),
+        attempts: MOST_ATTEMPTS,
+      })
+      .then(
+        (answer) => {
+          if (isOld) return
+          setPreview(answer)
+          setError(null)
+        },
+        (failed) => {
+          if (!isOld && failed instanceof ApiError) setError(failed)
+        },
+      )
     return () => {
       isOld = true
     }

@@ -179,6 +179,11 @@ test("lists name the application of each row", async ({ tab }) => {
   }
 })
 
+test("a policy that ends by age is drawn to its end", async ({ tab }) => {
+  await tab.open("/policies")
+  await tab.page.getByText(/attempts within 6 d/).waitFor()
+})
+
 test("an id in the search of the top bar leads to its page", async ({ site, tab }) => {
   const { page } = tab
   const { data } = await site.call("GET", "/delivery?limit=1")
