@@ -1,7 +1,7 @@
 /** One task: what it does, how far it is, who started it. */
 import { pathTo } from "../api.ts"
 import { exactNumber, words } from "../format.ts"
-import { toDeadLetters } from "../links.ts"
+import { toDeadLetters, toEndpoint } from "../links.ts"
 import { Above, Detail } from "../parts/detail.tsx"
 import {
   progressOf,
@@ -60,6 +60,11 @@ function Shown({ data, reload }: { readonly data: Task; readonly reload: () => v
               <Fact name="Started">
                 <Time at={starter.at} />
               </Fact>
+              {starter.appId !== null && starter.endpointId !== null && (
+                <Fact name="Endpoint">
+                  <Id id={starter.endpointId} href={toEndpoint(starter.appId, starter.endpointId)} />
+                </Fact>
+              )}
               {starter.detail !== null && <Fact name="Of">{starter.detail}</Fact>}
             </>
           )}

@@ -184,6 +184,13 @@ test("a policy that ends by age is drawn to its end", async ({ tab }) => {
   await tab.page.getByText(/attempts within 6 d/).waitFor()
 })
 
+test("a task leads to its endpoint", async ({ site, tab }) => {
+  const { data } = await site.call("GET", "/task")
+  await tab.open(`/dead-letters/tasks/${data[0].id}`)
+  await tab.page.locator('main a[href^="/endpoints/"]').click()
+  await tab.page.getByRole("heading", { level: 1, name: /rejecting/ }).waitFor()
+})
+
 test("an id in the search of the top bar leads to its page", async ({ site, tab }) => {
   const { page } = tab
   const { data } = await site.call("GET", "/delivery?limit=1")
