@@ -1,13 +1,9 @@
 /** The HTTP API, as this page's session may use it. */
 import { signal } from "@preact/signals"
+import { type ProblemBody, sentenceOf } from "./problem.ts"
 
 export type Query = {
   readonly [name: string]: string | number | boolean | readonly string[] | null | undefined
-}
-
-interface Problem {
-  readonly loc: readonly string[]
-  readonly msg: string
 }
 
 /** An error response, or no response at all (status 0). Its message is a sentence for the reader. */
@@ -15,19 +11,11 @@ export class ApiError extends Error {
   readonly status: number
   readonly code: string
 
-  constructor(status: number, body: { code?: string; detail?: string | readonly Problem[] } | null) {
-    const problems = Array.isArray(body?.detail) ? (body.detail as readonly Problem[]) : []
-    const sentence = typeof body?.detail === "string" ? body.detail : problems.map(textOf).join("; ")
-    super(sentence || `The server answered with status ${status}.`)
+  constructor(status: number, body: ProblemBody | null) {
+    super(sentenceOf(body) ?? `The server answered with status ${status}.`)
     this.status = status
     this.code = body?.code ?? ""
   }
-}
-
-/** Begins with the parameter of the query, or the path of the field in the body. */
-function textOf({ loc: [where, ...path], msg }: Problem): string {
-  const field = where === "query" ? (path[0] ?? "") : path.join(".")
-  return field === "" ? msg : `${field}: ${msg}`
 }
 
 export type Page = "dashboard" | "portal"
@@ -81,7 +69,7 @@ async function call<T>(method: string, path: string, body?: unknown, signal?: Ab
   const isJson = response.headers.get("content-type")?.includes("json") === true && text !== ""
   const parsed = isJson ? parseExactly(text) : null
   if (response.ok) return parsed as T
-  const error = new ApiError(response.status, parsed as { code?: string; detail?: string } | null)
+  const error = new ApiError(response.status, parsed as ProblemBody | null)
   if (response.status === 401) sessionEnded.value = error.message
   throw error
 }

@@ -93,7 +93,8 @@ export async function signIn(
     return null
   } catch (error) {
     sessionEnded.value = null
-    return (error as Error).message
+    const { status, message } = error as ApiError
+    return status === 401 && "key" in by ? `${message}. Enter another key, or open a new link.` : message
   }
 }
 

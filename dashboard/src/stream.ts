@@ -1,5 +1,7 @@
 /** Reads the live stream by `fetch`, which can send headers, and connects again when it breaks. */
 
+import { sentenceOf } from "./problem.ts"
+
 export interface StreamEvent {
   readonly kind: string
   readonly id: string | null
@@ -40,8 +42,8 @@ export function openStream(options: StreamOptions): () => void {
           signal: aborter.signal,
         })
         if (response.status >= 400 && response.status < 500) {
-          const { detail } = await response.json().catch(() => ({ detail: null }))
-          const text = typeof detail === "string" ? detail : `the server answered with ${response.status}`
+          const body = await response.json().catch(() => null)
+          const text = sentenceOf(body) ?? `the server answered with ${response.status}`
           return options.onState({ kind: "refused", status: response.status, text })
         }
         if (response.ok && response.body !== null) {

@@ -53,7 +53,7 @@ test("an expired link says so, and a key signs in instead", async ({ site, open 
   await page.getByText("this link has expired: ask for a new one").waitFor()
   await page.getByLabel("Key").fill("ph_wrong")
   await page.getByRole("button", { name: "Sign in" }).click()
-  await page.getByRole("alert").getByText("Invalid token").waitFor()
+  await page.getByRole("alert").getByText("Invalid token. Enter another key, or open a new link.").waitFor()
   await page.getByLabel("Key").fill(API_KEY)
   await page.keyboard.press("Enter")
   await page.getByRole("heading", { level: 1, name: "Endpoints" }).waitFor()

@@ -54,6 +54,11 @@ test("an alert says why in the zone of the reader", async ({ open }) => {
   expect(await tab.page.locator("main tbody").innerText()).not.toMatch(/\dT\d\d:\d\d/)
 })
 
+test("a filter that Live refuses is named", async ({ tab }) => {
+  await tab.open("/live?kind=nonsense")
+  await tab.page.getByRole("alert").getByText("kind: ").waitFor()
+})
+
 test("an alert is acknowledged and its rule silenced", async ({ site, tab }) => {
   const { page } = tab
   await tab.open("/alerts?state=firing")
