@@ -82,10 +82,14 @@ async function copy(text: string): Promise<boolean> {
   const area = document.createElement("textarea")
   area.value = text
   area.className = "offscreen"
-  document.body.append(area)
+  // Outside of a modal dialog nothing can be selected, and the browser would report success all the same.
+  const focused = document.activeElement as HTMLElement | null
+  const parent = document.querySelector("dialog[open]") ?? document.body
+  parent.append(area)
   area.select()
   const isDone = document.execCommand("copy")
   area.remove()
+  focused?.focus()
   return isDone
 }
 

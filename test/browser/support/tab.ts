@@ -54,7 +54,7 @@ export class Tab {
     })
     context.setDefaultTimeout(WAIT_MS)
     if (script !== undefined) await context.addInitScript({ content: script })
-    if (as !== null) await signIn(context, site, as)
+    if (as !== null) await signIn(context, site, as, origin)
     const tab = new Tab(site, origin, context, await context.newPage())
     await tab.#watch()
     return tab
@@ -174,7 +174,7 @@ export class Tab {
 }
 
 /** As the page does after a login link, without showing it. */
-async function signIn(context: BrowserContext, site: Site, role: Role): Promise<void> {
+async function signIn(context: BrowserContext, site: Site, role: Role, origin: string): Promise<void> {
   const isPortal = typeof role === "object"
   const link = isPortal
     ? await site.portalLink(role.portalOf, role.access)
@@ -187,7 +187,5 @@ async function signIn(context: BrowserContext, site: Site, role: Role): Promise<
   if (!response.ok) throw new Error(`the login link was refused: ${await response.text()}`)
   const [cookie] = response.headers.getSetCookie()
   const [, name, value] = /^([^=]+)=([^;]+)/.exec(cookie!)!
-  await context.addCookies([
-    { name: name!, value: value!, url: site.url, httpOnly: true, sameSite: "Strict" },
-  ])
+  await context.addCookies([{ name: name!, value: value!, url: origin, httpOnly: true, sameSite: "Strict" }])
 }
