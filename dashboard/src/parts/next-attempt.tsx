@@ -1,4 +1,5 @@
-/** When a delivery is tried next, why it waits, and what would change that. */
+/** When a delivery is tried next, why it waits, and what an operator can do about it. */
+import { page } from "../api.ts"
 import { now } from "../clock.ts"
 import { duration, localTime } from "../format.ts"
 import type { Delivery } from "../types.ts"
@@ -6,9 +7,13 @@ import { WAITS } from "./words.ts"
 
 type Waiting = Pick<Delivery, "nextAttempt"> & { readonly waitReason: NonNullable<Delivery["waitReason"]> }
 
+/** What would change these are buttons that the portal lacks. */
+const OPERATORS_ADVICE: ReadonlySet<Waiting["waitReason"]> = new Set(["scheduled", "retry", "held"])
+
 /** An item of the timeline of attempts. */
 export function NextAttempt({ nextAttempt, waitReason }: Waiting) {
   const { because, change } = WAITS[waitReason]
+  const isAdvised = page.value === "dashboard" || !OPERATORS_ADVICE.has(waitReason)
   return (
     <li class="info">
       <p>
@@ -16,7 +21,7 @@ export function NextAttempt({ nextAttempt, waitReason }: Waiting) {
         {nextAttempt !== null && <span class="faint">({localTime(Date.parse(nextAttempt))})</span>}
       </p>
       <p>
-        It waits because {because}. {change}
+        It waits because {because}.{isAdvised && ` ${change}`}
       </p>
     </li>
   )

@@ -39,6 +39,27 @@ test("every page of the portal opens by its URL", { timeout: PATIENCE }, async (
   expect(await walk(examples, tab, "open", () => basics(tab))).toEqual({})
 })
 
+test("no page of the portal leads to a page of operators, or names one", { timeout: PATIENCE }, async ({
+  site,
+  open,
+}) => {
+  const tab = await open({ as: { portalOf: "acme" } })
+  await tab.open("/portal")
+  const examples = await examplesOf(site, PORTAL_PATTERNS)
+  const wrong = await walk(examples, tab, "go", () =>
+    tab.page.evaluate(() => {
+      for (const details of document.querySelectorAll("main details")) details.setAttribute("open", "")
+      const links = [...document.querySelectorAll("a")].map(({ pathname }) => pathname)
+      return links.filter((path) => path !== "/portal" && !path.startsWith("/portal/"))
+    }),
+  )
+  expect(wrong).toEqual({})
+  await tab.open("/portal/messages/invoice-17")
+  await tab.page.locator("summary", { hasText: "/waiting" }).click()
+  await tab.page.getByText("It waits because the retry policy sets a delay after a failure.").waitFor()
+  expect(await tab.page.getByText("on the delivery's page").count()).toBe(0)
+})
+
 /** A list that is cut at the right hides what an operator looks for. */
 async function cutTables({ page }: Tab): Promise<string[]> {
   return page.evaluate(() =>

@@ -47,7 +47,10 @@ const EXAMPLES: ExampleValues = {
   "/applications/:id": () => [{ id: "acme" }, { id: "initech" }],
   "/event-types/:name": () => [{ name: "invoice.paid" }],
   "/portal/endpoints/:id": () => ofAcme("healthy", "rejecting"),
-  "/portal/messages/:id": () => [{ id: "invoice-17" }],
+  "/portal/messages/:id": async (site) => [
+    { id: "invoice-17" },
+    { id: await newest(site, "/app/acme/msg?event_types=inbound.github") },
+  ],
   "/portal/event-types/:name": () => [{ name: "invoice.paid" }],
 }
 
