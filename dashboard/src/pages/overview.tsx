@@ -14,27 +14,29 @@ const MOST_ALERTS = 250
 export function Overview() {
   const { data, error, reload } = useResource<OverviewData>("/overview", {}, { live: true })
   const alerts = useResource<List<Alert>>("/alert", { state: "firing", limit: MOST_ALERTS }, { live: true })
+  // What the alerts say stands above the rest, which would jump.
+  const shown = alerts.isLoading ? null : data
   return (
     <>
       <Heading title="Overview" />
       {error !== null && <Failure error={error} retry={reload} />}
-      {data === null ? (
+      {shown === null ? (
         error === null && <Skeleton lines={6} />
       ) : (
         <>
-          <Attention overview={data} alerts={alerts.data?.data ?? []} />
-          <Figures overview={data} />
+          <Attention overview={shown} alerts={alerts.data?.data ?? []} />
+          <Figures overview={shown} />
         </>
       )}
-      <LiveRates />
-      {data !== null && (
+      {(shown !== null || error !== null) && <LiveRates />}
+      {shown !== null && (
         <>
-          <EndpointsByHealth overview={data} />
+          <EndpointsByHealth overview={shown} />
           <div class="grid">
-            <DeadLettersByReason overview={data} />
-            <RetriesByNumber overview={data} />
-            <CostOfRetries overview={data} />
-            <LastDay overview={data} />
+            <DeadLettersByReason overview={shown} />
+            <RetriesByNumber overview={shown} />
+            <CostOfRetries overview={shown} />
+            <LastDay overview={shown} />
           </div>
         </>
       )}

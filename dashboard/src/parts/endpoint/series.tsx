@@ -40,7 +40,7 @@ export function Series({ of }: { readonly of: OfEndpoint }) {
         />
       </div>
       {error !== null && <Failure error={error} retry={reload} />}
-      {data === null ? error === null && <Skeleton lines={8} /> : <Charts of={of} series={data} />}
+      {data === null ? error === null && <Skeleton lines={18} /> : <Charts of={of} series={data} />}
     </>
   )
 }

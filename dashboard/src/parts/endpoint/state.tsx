@@ -26,7 +26,7 @@ export function State({ of, health }: StateProps) {
     >
       {error !== null && <Failure error={error} retry={reload} />}
       {data === null ? (
-        error === null && <Skeleton lines={5} />
+        error === null && <Skeleton lines={10} />
       ) : (
         <>
           <p class="lead">
