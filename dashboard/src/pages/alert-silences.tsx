@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks"
 import { api, pathTo } from "../api.ts"
 import { AlertTabs } from "../parts/alert-tabs.tsx"
+import { KeyName } from "../parts/key-name.tsx"
 import { SilenceForm } from "../parts/silence-form.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
@@ -43,7 +44,7 @@ export function AlertSilences() {
           {
             title: "By",
             minor: true,
-            cell: ({ createdBy }) => createdBy ?? <span class="faint">a session</span>,
+            cell: ({ createdBy }) => <KeyName id={createdBy} />,
           },
           {
             title: "Actions",

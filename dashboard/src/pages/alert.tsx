@@ -4,6 +4,7 @@ import { api, pathTo } from "../api.ts"
 import { AlertState, hrefOfSubject } from "../parts/alert-tabs.tsx"
 import { Above, Detail } from "../parts/detail.tsx"
 import { Why } from "../parts/health.tsx"
+import { KeyName } from "../parts/key-name.tsx"
 import { SilenceForm } from "../parts/silence-form.tsx"
 import { useResource } from "../resource.ts"
 import type { PageProps } from "../routed.tsx"
@@ -89,7 +90,7 @@ function Shown({ data, path, reload }: ShownProps) {
                 {data.acknowledgedBy !== null && (
                   <>
                     {" "}
-                    by <code>{data.acknowledgedBy}</code>
+                    by <KeyName id={data.acknowledgedBy} />
                   </>
                 )}
               </>
