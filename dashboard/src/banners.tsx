@@ -5,7 +5,7 @@ import { refreshNow } from "./refresh.ts"
 import { session } from "./session.ts"
 import { Button } from "./ui/basics.tsx"
 
-export function Banners({ signInAgain }: { readonly signInAgain: () => void }) {
+export function Banners({ signInAgain }: { readonly signInAgain: () => unknown }) {
   if (session.value.kind !== "signed-in") return null
   if (sessionEnded.value !== null)
     return (

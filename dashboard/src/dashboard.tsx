@@ -2,19 +2,22 @@
 import { render } from "preact"
 import "./style.css"
 import { Frame, Starting } from "./frame.tsx"
+import { startLive } from "./live.ts"
 import { DASHBOARD_MENU } from "./navigation.ts"
 import { ROUTES } from "./pages/pages.tsx"
 import { Routed } from "./routed.tsx"
 import { GlobalSearch } from "./search.tsx"
-import { begin, session } from "./session.ts"
+import { begin, readSession, session } from "./session.ts"
 import { SignIn } from "./sign-in.tsx"
 
 function Dashboard() {
   const state = session.value
   if (state.kind === "unknown") return <Starting />
   if (state.kind === "signed-out") return <SignIn reason={state.reason} />
-  const signInAgain = () => {
-    session.value = { kind: "signed-out", reason: "Your session has ended. Sign in to go on where you were." }
+  const signInAgain = async () => {
+    await readSession("Your session has ended. Sign in to go on where you were.")
+    // Another tab of this browser has signed in.
+    if (session.value.kind === "signed-in") startLive()
   }
   return (
     <Frame

@@ -18,7 +18,7 @@ interface FrameProps {
   readonly home: string
   readonly menu: readonly MenuGroup[]
   readonly search?: ComponentChildren
-  readonly signInAgain: () => void
+  readonly signInAgain: () => unknown
   readonly children: ComponentChildren
 }
 

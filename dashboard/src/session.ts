@@ -62,7 +62,8 @@ export async function begin(which: Page): Promise<void> {
   await readSession()
 }
 
-async function readSession(): Promise<void> {
+/** Without a session, `reason` stands on the sign-in page. */
+export async function readSession(reason: string | null = null): Promise<void> {
   try {
     const who = await api.get<Whoami>("/auth/whoami")
     sessionEnded.value = null
@@ -70,7 +71,7 @@ async function readSession(): Promise<void> {
   } catch (error) {
     const isRefused = (error as { status?: number }).status === 401
     sessionEnded.value = null
-    session.value = { kind: "signed-out", reason: isRefused ? null : (error as Error).message }
+    session.value = { kind: "signed-out", reason: isRefused ? reason : (error as Error).message }
   }
 }
 

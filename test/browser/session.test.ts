@@ -51,10 +51,10 @@ test("an expired link says so, and a key signs in instead", async ({ site, open 
   await tab.open(`${site.url}/endpoints#code=${expiredCode}`)
   const { page } = tab
   await page.getByText("this link has expired: ask for a new one").waitFor()
-  await page.getByLabel("Key").fill("ph_wrong")
+  await page.getByLabel("Key", { exact: true }).fill("ph_wrong")
   await page.getByRole("button", { name: "Sign in" }).click()
   await page.getByRole("alert").getByText("Invalid token. Enter another key, or open a new link.").waitFor()
-  await page.getByLabel("Key").fill(API_KEY)
+  await page.getByLabel("Key", { exact: true }).fill(API_KEY)
   await page.keyboard.press("Enter")
   await page.getByRole("heading", { level: 1, name: "Endpoints" }).waitFor()
 })
@@ -69,11 +69,31 @@ test("a session that was ended elsewhere says so, and goes on where it was", asy
   for (const { id } of data) await site.call("DELETE", `/session/${id}`)
   await page.getByText("Your session has ended: The token was revoked").waitFor()
   await page.getByRole("button", { name: "Sign in again" }).click()
-  await page.getByLabel("Key").fill(API_KEY)
+  await page.getByLabel("Key", { exact: true }).fill(API_KEY)
   await page.keyboard.press("Enter")
   await page.getByRole("heading", { level: 1, name: "Deliveries" }).waitFor()
   expect(page.url()).toBe(`${site.url}/deliveries?status=dead`)
   await tab.live()
+})
+
+test("a tab goes on without a key when another one has signed in again", async ({ site, open }) => {
+  const first = await open()
+  const second = await first.another()
+  for (const tab of [first, second]) {
+    tab.expect(/answered 401/)
+    await tab.open("/deliveries")
+    await tab.live()
+  }
+  const { data } = await site.call("GET", "/session")
+  for (const { id } of data) await site.call("DELETE", `/session/${id}`)
+  for (const tab of [first, second]) await tab.page.getByText("Your session has ended").waitFor()
+  await first.page.getByRole("button", { name: "Sign in again" }).click()
+  await first.page.getByLabel("Key", { exact: true }).fill(API_KEY)
+  await first.page.keyboard.press("Enter")
+  await first.live()
+  await second.page.getByRole("button", { name: "Sign in again" }).click()
+  await second.live()
+  expect(await second.page.locator(".banner").count()).toBe(0)
 })
 
 test("after signing out the cookie opens nothing", async ({ open }) => {
@@ -85,7 +105,7 @@ test("after signing out the cookie opens nothing", async ({ open }) => {
   await tab.page.getByText("You are signed out.").waitFor()
   await tab.context.addCookies(cookies)
   await tab.open("/")
-  await tab.page.getByLabel("Key").waitFor()
+  await tab.page.getByLabel("Key", { exact: true }).waitFor()
 })
 
 test("without an answer of the server the page says that it is still signed in", async ({ site, open }) => {
