@@ -5,13 +5,13 @@ import { Badge, type Tone } from "../ui/basics.tsx"
 
 export type HealthState = EndpointHealth["health"]
 
-/** From the worst to the best. */
+/** From the worst to the best, in the order of the overview's list of endpoints. */
 export const HEALTH_STATES = [
-  "offline",
   "open",
   "failing",
-  "disabled",
+  "offline",
   "degraded",
+  "disabled",
   "paused",
   "healthy",
 ] as const satisfies readonly HealthState[]
