@@ -8,6 +8,7 @@ export function SignIn({ reason }: { readonly reason: string | null }) {
   const [isBusy, setBusy] = useState(false)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
+    if (isBusy) return
     setBusy(true)
     const key = new FormData(event.target as HTMLFormElement).get("key")
     setError(await signIn({ key: String(key).trim() }))
@@ -48,7 +49,7 @@ export function SignIn({ reason }: { readonly reason: string | null }) {
           </p>
         )}
         <div class="dialog-actions">
-          <button type="submit" class="button primary" disabled={isBusy} aria-busy={isBusy}>
+          <button type="submit" class="button primary" aria-disabled={isBusy} aria-busy={isBusy}>
             Sign in
           </button>
         </div>

@@ -119,3 +119,30 @@ test("j, k and Enter open a row of each list", { timeout: PATIENCE }, async ({ s
   }
   expect(lists).toBeGreaterThan(3)
 })
+
+test("the focus stays on a pressed button, and returns to the one that opened a dialog", async ({ tab }) => {
+  const { page } = tab
+  await tab.open("/endpoints/acme/healthy")
+  await page.getByRole("button", { name: "Pause" }).focus()
+  await page.keyboard.press("Enter")
+  const resume = page.getByRole("button", { name: "Resume" })
+  await resume.waitFor()
+  await expect.poll(() => resume.evaluate((button) => button === document.activeElement)).toBe(true)
+  await page.keyboard.press("Enter")
+
+  const edit = page.getByRole("button", { name: "Edit" })
+  const dialog = page.getByRole("dialog")
+  const closings = [
+    () => page.keyboard.press("Escape"),
+    () => dialog.getByRole("button", { name: "Cancel" }).press("Enter"),
+    () => dialog.getByRole("button", { name: "Save" }).press("Enter"),
+  ]
+  for (const close of closings) {
+    await edit.focus()
+    await page.keyboard.press("Enter")
+    await dialog.waitFor()
+    await close()
+    await dialog.waitFor({ state: "detached" })
+    expect(await edit.evaluate((button) => button === document.activeElement)).toBe(true)
+  }
+})

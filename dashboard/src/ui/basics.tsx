@@ -108,6 +108,7 @@ export function Button({ children, onClick, kind = "plain", disabled = false, ti
   const [isBusy, setBusy] = useState(false)
   if (needs !== undefined && !may(needs)) return null
   const run = async () => {
+    if (isBusy) return
     setBusy(true)
     try {
       await onClick()
@@ -121,7 +122,9 @@ export function Button({ children, onClick, kind = "plain", disabled = false, ti
     <button
       type="button"
       class={`button ${kind}`}
-      disabled={disabled || isBusy}
+      disabled={disabled}
+      // A disabled button would lose the focus.
+      aria-disabled={isBusy}
       aria-busy={isBusy}
       title={title}
       onClick={run}

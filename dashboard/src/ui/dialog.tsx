@@ -13,8 +13,14 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
-    element.current?.showModal()
-    return () => element.current?.close()
+    const opener = document.activeElement as HTMLElement | null
+    const dialog = element.current!
+    dialog.showModal()
+    return () => {
+      dialog.close()
+      // The browser itself returns the focus only from a dialog that stays in the page.
+      opener?.focus()
+    }
   }, [])
   return (
     <dialog ref={element} aria-label={title} onClose={onClose} onCancel={onClose}>
@@ -42,6 +48,7 @@ export function FormDialog({ submit, kind = "primary", onSubmit, children, ...di
   const [isBusy, setBusy] = useState(false)
   const run = async (event: SubmitEvent) => {
     event.preventDefault()
+    if (isBusy) return
     setBusy(true)
     setError(null)
     try {
@@ -65,7 +72,7 @@ export function FormDialog({ submit, kind = "primary", onSubmit, children, ...di
           <button type="button" class="button plain" onClick={dialog.onClose}>
             Cancel
           </button>
-          <button type="submit" class={`button ${kind}`} disabled={isBusy} aria-busy={isBusy}>
+          <button type="submit" class={`button ${kind}`} aria-disabled={isBusy} aria-busy={isBusy}>
             {submit}
           </button>
         </div>
