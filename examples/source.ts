@@ -1,4 +1,4 @@
-/** A source behind an HTTP server of your own, with limits for what strangers send. Run it: node examples/source.ts */
+/** A source behind an HTTP server of your own, with limits for requests of strangers. Run it: node examples/source.ts */
 import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage } from "node:http"
@@ -51,7 +51,7 @@ const server = createServer({ requestTimeout: 10_000 }, async (request, response
 await once(server.listen(0, "127.0.0.1"), "listening")
 const { port } = server.address() as AddressInfo
 
-// GitHub, and somebody who does not know the secret.
+// GitHub, and a stranger who does not know the secret.
 const body = '{"ref":"refs/heads/main"}'
 for (const secret of [SECRET, "a guess"]) {
   const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`

@@ -17,7 +17,7 @@ const shared = ["src/api/page-paths.ts", "src/core/verification-schemes.ts"]
 const sources = [...parts, ...shared].map((name) => join(root, name))
 const isCurrent = existsSync(built) && statSync(built).mtimeMs > Math.max(...sources.map(newest))
 if (!isCurrent) {
-  // Test runners set it to "test", and Vite would keep what is for development.
+  // Test runners set it to "test", and Vite would keep code for development.
   process.env.NODE_ENV = "production"
   const { build } = await import("vite")
   await build({ configFile: join(root, "dashboard", "vite.config.ts"), logLevel: "warn" })

@@ -42,7 +42,7 @@ async function fillDay(posthorn: Posthorn, receiver: Receiver): Promise<void> {
   await posthorn.monitor!.runOnce()
 }
 
-/** What happens while the pictures are made. */
+/** The traffic while the pictures are made. */
 function startTraffic(site: Site): () => Promise<void> {
   let isOver = false
   const send = async () => {

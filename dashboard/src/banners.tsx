@@ -1,4 +1,4 @@
-/** What is wrong with this page's connection to the server, and what goes on by itself. */
+/** Banners about this page's connection to the server, and whether it is tried again by itself. */
 import { reachability, sessionEnded } from "./api.ts"
 import { streamState } from "./live.ts"
 import { refreshNow } from "./refresh.ts"

@@ -1,4 +1,4 @@
-/** What stands around each page: the menu, the top bar, and what is wrong with the connection. */
+/** The frame of each page: the menu, the top bar, and the banners. */
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { Banners } from "./banners.tsx"

@@ -1,4 +1,4 @@
-/** Gathers what comes quickly into at most four batches a second. */
+/** Gathers items into at most four batches a second. */
 const PERIOD_MS = 250
 /** The oldest are left out of a batch. */
 const MOST = 500

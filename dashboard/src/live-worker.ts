@@ -38,7 +38,7 @@ scope.onconnect = ({ ports }) => {
 function join({ path, headers }: Opening, port: MessagePort): string {
   const key = JSON.stringify([path, headers])
   const known = streams.get(key)
-  // After a refusal the next tab tries again: somebody may have signed in.
+  // After a refusal the next tab tries again: the user may have signed in since.
   if (known !== undefined && known.state.kind !== "refused") {
     known.tabs.add(port)
     send(port, { kind: "state", state: known.state })

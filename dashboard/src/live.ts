@@ -1,4 +1,4 @@
-/** What happens now: one summary a second of the live stream, and whether the stream is connected. */
+/** The live figures: one summary a second of the event stream, and whether the stream is connected. */
 import { signal } from "@preact/signals"
 import { follow } from "./follow.ts"
 import { refresh } from "./refresh.ts"
@@ -38,7 +38,7 @@ export function stopLive(): void {
 function setState(state: StreamState): void {
   streamState.value = state
   liveSince.value = state.kind === "live" ? Date.now() : null
-  // What was missed meanwhile.
+  // Read the changes of the time without a stream.
   if (state.kind === "live") refresh()
 }
 

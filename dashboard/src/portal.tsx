@@ -1,4 +1,4 @@
-/** The entry point of a customer's portal: one application, and what its capabilities allow. */
+/** The entry point of a customer's portal: one application, as far as its capabilities allow. */
 import { render } from "preact"
 import "./style.css"
 import { Frame, Starting } from "./frame.tsx"

@@ -1,7 +1,7 @@
 /** Tells the page's readers when to read again: after events of the live stream, at most once in two seconds, and every 30 seconds. */
 const LEAST_MS = 2000
 const MOST_MS = 30_000
-/** Rows keep their places while a pointer moves over them: somebody aims at one. */
+/** Rows keep their places while a pointer moves over them: the user aims at one. */
 const AIMING_MS = 1000
 
 const readers = new Set<() => void>()

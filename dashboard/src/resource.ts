@@ -42,7 +42,7 @@ export function useResource<T>(
       if (aborter.signal.aborted) return
       if (reading.current === "reading, then again") reload()
       reading.current = "idle"
-      // After a failure the page keeps what it had of the same address.
+      // After a failure the page keeps the data of the same address.
       setState((before) => ({
         address,
         data: error === null ? data : before.address === address ? before.data : null,

@@ -1,4 +1,4 @@
-/** What the API answers, from the schemas that the server validates its answers with. */
+/** The types of the API's responses, from the schemas that the server validates them with. */
 
 import type { Static, TSchema } from "../../src/api/schema.ts"
 import type { AgentOut } from "../../src/api/schemas/agent.ts"

@@ -32,7 +32,7 @@ interface PendingChange {
   readonly run: RequestRun | null
   /** Their ids by the names in the request, as they were before the change. */
   readonly before: Named
-  /** What the handler returned. */
+  /** The handler's result. */
   answer: Fields
 }
 
@@ -135,7 +135,7 @@ async function namedIn({ applications, endpoints }: Tenant, request: FastifyRequ
   return { appId, endpointId: appId === null ? null : await find(endpoints.get(appId, endpoint)) }
 }
 
-/** The answer may be the resource, or name the one that it belongs to. */
+/** The response may be the resource, or name its owner. */
 function idIn(answer: Fields, prefix: "app" | "ep"): string | null {
   const { id, [prefix === "app" ? "appId" : "endpointId"]: other } = answer
   return [id, other].find((one): one is string => typeof one === "string" && isId(prefix, one)) ?? null

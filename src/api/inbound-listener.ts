@@ -39,7 +39,7 @@ interface RequestState {
 /** The listener returns false, and does nothing, for every other path. */
 export function inboundListener(listener: ListenerDependencies) {
   const { maxRequests, maxBodyBytes } = listener.admission.limits
-  // The other half is for the API, whatever comes to the sources.
+  // The other half is for the API, however many requests the sources get.
   const reading = new BodiesBySource({ bodies: maxRequests / 2, bytes: maxBodyBytes / 2 })
   const dependencies = { ...listener, reading }
   return (request: IncomingMessage, response: ServerResponse): boolean => {

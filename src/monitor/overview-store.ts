@@ -8,7 +8,7 @@ const KIND = "overview"
 const ORG = "posthorn:monitor"
 const NAME = "overview"
 
-/** With the entry that it was read from; null: there was none, or one that this version cannot read. */
+/** With the entry that it was read from; null: there is no entry, or this version cannot read it. */
 export interface ReadOverview {
   readonly overview: Overview | null
   readonly entry: Entry | null

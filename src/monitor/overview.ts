@@ -1,4 +1,4 @@
-/** What an operator sees first of the whole store: the leader makes it from each snapshot, and every process shows it. */
+/** The overview of the whole store: the leader makes it from each snapshot, and every process shows it. */
 import { DAY_HOURS, HOUR_MS } from "../core/attempt-window.ts"
 import type { HealthState } from "../core/health.ts"
 import type { DeadReason } from "../core/policy.ts"
@@ -16,7 +16,7 @@ export interface OverviewEndpoint {
   /** A sentence for an operator. */
   readonly why: string
   readonly since: number | null
-  /** Deliveries that wait for it, for whatever reason. */
+  /** Deliveries that wait for it, for any reason. */
   readonly waiting: number
 }
 

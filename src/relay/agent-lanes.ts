@@ -157,7 +157,7 @@ export class AgentLanes {
     const { appId } = access
     const { transport, clock } = this.#parts
     const found = await this.#endpointsOf(access, agent)
-    // An agent that leaves keeps what is in flight, and gets nothing more.
+    // An agent that leaves keeps its events in flight, and gets no more.
     if (session.reach === "absent") return
     const added = found.filter((id) => transport.sessionOf(id) !== session)
     const removed = binding.endpoints.filter((id) => !found.includes(id))

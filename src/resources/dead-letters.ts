@@ -56,7 +56,7 @@ export class DeadLetters {
     return { count: found, searchedTo }
   }
 
-  /** By endpoint, reason and error, the largest group first; with `by: "cause"` by what the errors begin with, up to a colon. */
+  /** By endpoint, reason and error, the largest group first; with `by: "cause"` by the start of their errors, up to a colon. */
   async groups(query: DeadQuery = {}, limit = 100, options: DeadGrouping = {}): Promise<DeadGroup[]> {
     const { most, by } = parseGrouping(limit, options)
     return this.#named(await this.#context.store.groupDead(await this.#filter(query), most, by))

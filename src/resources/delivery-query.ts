@@ -34,7 +34,7 @@ export interface DeliveryQuery extends ContentQuery {
   deadReason?: DeadReason
   /** Of the dead: true for `cancelled` and `expunged` ones, false for all others. */
   calledOff?: boolean
-  /** What the last error begins with, up to a colon: `HTTP 500`, `timeout`; `none` for deliveries without an error. */
+  /** The start of the last error, up to a colon: `HTTP 500`, `timeout`; `none` for deliveries without an error. */
   cause?: string
   /** The class of the last response's status: 100 to 500, or 0 for no response. */
   responseClass?: ResponseClass

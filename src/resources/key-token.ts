@@ -8,7 +8,7 @@ const SECRET_LENGTH = 40
 /** A shorter key of an operator's own could be guessed. */
 export const SHORTEST_OWN_KEY = 24
 
-/** Of what a token is: an API key, or a session that was opened with one. */
+/** The kind of a token: an API key, or a session that was opened with one. */
 export type TokenKind = "key" | "session"
 
 const PREFIXES: { readonly [K in TokenKind]: string } = { key: "ph", session: "phs" }

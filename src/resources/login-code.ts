@@ -6,7 +6,7 @@ import { isWithdrawn } from "./key-record.ts"
 import { digestOf, hasDigest, randomText } from "./key-token.ts"
 import type { SessionRecord } from "./session-record.ts"
 
-/** What a session gets that is opened with the code. */
+/** The rights of a session that is opened with the code. */
 export type Grant = Pick<
   SessionRecord,
   "name" | "scope" | "appId" | "capabilities" | "featureFlags" | "sessionId" | "keyId" | "expiresAt"

@@ -27,7 +27,7 @@ export interface Found {
   readonly id: string
   /** Null for things of the whole tenant. */
   readonly appId: string | null
-  /** What people call it. */
+  /** Its name for people. */
   readonly label: string
 }
 

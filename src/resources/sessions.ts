@@ -28,7 +28,7 @@ export interface SessionQuery extends PageInput {
   appId?: string | null
 }
 
-/** For the login links of somebody who can start the server or open its store. */
+/** For the login links of operators who can start the server or open its store. */
 export const OPERATOR: Grant = {
   name: "login link",
   scope: "admin",

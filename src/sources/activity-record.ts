@@ -6,7 +6,7 @@ import type { Entry } from "../store/store.ts"
 export interface RefusedRequest {
   readonly at: Date
   readonly reason: RefusalReason
-  /** What the verification found, or why the server could not take it, for the operator alone. */
+  /** The result of the verification, or why the server could not take the request, for the operator alone. */
   readonly detail: string | null
   readonly method: string
   /** Behind the source's URL, cut. */

@@ -37,7 +37,7 @@ export interface Dialect<V> {
   readonly live: string
   /** An endpoint's URL has the transport `relay`; as the partial indexes say it. */
   isRelay(url: string): string
-  /** What the last error of the delivery `d` begins with, up to a colon. */
+  /** The start of the last error of the delivery `d`, up to a colon. */
   readonly cause: string
   /** The class of the last response to the delivery `d`. */
   readonly lastResponseClass: string

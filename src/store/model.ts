@@ -346,7 +346,7 @@ export interface Page<C extends string | number = number> {
 export interface SearchRows {
   readonly least: number
   readonly most: number
-  /** At most so many deliveries wait for the filter's endpoint or application: they are found by their lanes. Null: there are more. */
+  /** The number of deliveries that wait for the filter's endpoint or application, which are found by their lanes. Null: too many. */
   readonly few: number | null
 }
 
@@ -384,7 +384,7 @@ export interface DeliveryFilter extends Content, Span {
   readonly calledOff?: boolean | undefined
   /** Class of the last response's status, such as 200; 0 without a response. */
   readonly responseClass?: number | undefined
-  /** What the last error begins with, up to a colon: `HTTP 500`, `timeout`. Empty: no error. */
+  /** The start of the last error, up to a colon: `HTTP 500`, `timeout`. Empty: no error. */
   readonly cause?: string | undefined
   /** Excludes dead letters that an operator discarded. */
   readonly undiscarded?: boolean | undefined

@@ -1,5 +1,5 @@
 /**
- * Bounded searches: a filter without an index of its own reads at most so many rows of the list's index. Numbers rise with the time in the
+ * Bounded searches: a filter without an index of its own reads a limited number of rows of the list's index. Numbers rise with the time in the
  * ids, so a span of time is a range of numbers, found by halving.
  */
 import { firstIdAt } from "../core/ids.ts"

@@ -1,4 +1,4 @@
-/** The sessions of a portal: what each may do, as another tenant, expired, logged out and read-only, and how they end. */
+/** The sessions of a portal: their rights as another tenant, expired, logged out and read-only, and how they end. */
 import { expect, test } from "vitest"
 import { TestClock } from "../support/clock.ts"
 import { Browser } from "./support/browser.ts"
@@ -6,7 +6,7 @@ import { ApiServer, type ApiServerOptions } from "./support/server.ts"
 
 const HOUR_MS = 3_600_000
 
-/** What a customer's browser may ask for, by what it takes. */
+/** The calls that a customer's browser may make, by capability. */
 const CALLS = {
   look: ["GET", "/app/acme/endpoint"],
   follow: ["HEAD", "/events"],

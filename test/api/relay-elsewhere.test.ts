@@ -1,4 +1,4 @@
-/** A process that cannot hold agents: on SQLite only the one that delivers can. On PostgreSQL: test/multi-process/relay.test.ts. */
+/** A process that cannot hold agents: on SQLite only the delivering process can. On PostgreSQL: test/multi-process/relay.test.ts. */
 import { expect, onTestFinished, test } from "vitest"
 import { connectAgent } from "../../src/index.ts"
 import { ApiServer } from "./support/server.ts"

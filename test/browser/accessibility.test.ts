@@ -19,7 +19,7 @@ const PAGES: readonly (readonly [name: string, as: Role, home: string, patterns:
   ["portal", { portalOf: "acme" }, "/portal", PORTAL_PATTERNS],
 ]
 
-/** What a narrow page hides to the right cannot be found. */
+/** Content beyond the right edge of a narrow page cannot be found. */
 async function overflow({ page }: Tab): Promise<string[]> {
   const widest = await page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement
@@ -28,7 +28,7 @@ async function overflow({ page }: Tab): Promise<string[]> {
   return widest === null ? [] : [`the page is ${widest}`]
 }
 
-/** What is wrong with the page that is shown, in these combinations. */
+/** The violations of the page that is shown, in these combinations. */
 async function violations(
   tab: Tab,
   combinations: readonly (typeof COMBINATIONS)[number][],

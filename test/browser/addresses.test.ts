@@ -1,4 +1,4 @@
-/** Old links and senseless filters: each page says what is wrong, and where to go on. */
+/** Old links and senseless filters: each page names the error, and offers a way on. */
 import {
   DASHBOARD_PATTERNS,
   type Example,

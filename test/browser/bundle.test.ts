@@ -1,4 +1,4 @@
-/** The size of what a browser loads: slow networks are common where somebody is woken at night. */
+/** The size of the bundles: an operator who is woken at night may have a slow network. */
 import { readFileSync } from "node:fs"
 import { gzipSync } from "node:zlib"
 import { expect, test } from "vitest"

@@ -1,4 +1,4 @@
-/** Signing in to the dashboard, and what a page says when its session has ended. */
+/** Signing in to the dashboard, and the message of a page whose session has ended. */
 import { OPERATOR } from "../../src/resources/sessions.ts"
 import { ShiftedClock } from "../support/shifted-clock.ts"
 import { API_KEY } from "./support/site.ts"

@@ -1,4 +1,4 @@
-/** The server answers late: pages show what it says, and read no more often than it answers. */
+/** The server answers late: pages show its answer, and read no more often than it answers. */
 import { setTimeout as delay } from "node:timers/promises"
 import { onTestFinished } from "vitest"
 import { expect, testOn } from "./support/test.ts"

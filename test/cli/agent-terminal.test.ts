@@ -1,4 +1,4 @@
-/** `posthorn agent` in a real terminal: what a new user sees, and what the errors say to do. */
+/** `posthorn agent` in a real terminal: its output for a new user, and the advice in its errors. */
 import { expect, onTestFinished, test } from "vitest"
 import { Authority } from "../egress/certificates.ts"
 import { FakeRelay } from "../support/fake-relay.ts"

@@ -1,4 +1,4 @@
-/** `posthorn changes`: who changed what, also on a store without a server. */
+/** `posthorn changes`: changes and their callers, also on a store without a server. */
 import { expect, test } from "vitest"
 import { Desk } from "./posthorn.ts"
 import { World } from "./world.ts"

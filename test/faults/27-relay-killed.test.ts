@@ -80,7 +80,7 @@ test(`${KILLS} kills at random moments lose nothing, keep the order, and repeat 
     if (earlier >= 0) expect(agentKilledAt.some((at) => earlier < at && at <= repeat)).toBe(true)
   }
   expect(new Set(runs.map(({ n, id }) => `${n} ${id}`)).size).toBe(MESSAGES)
-  // What a kill cut off is no attempt.
+  // A request that a kill cut off is no attempt.
   const { data } = await api.get<{ data: { attemptCount: number }[] }>("/delivery", { limit: 250 })
   for (const { attemptCount } of data) expect(attemptCount).toBe(1)
 }, 120_000)

@@ -1,4 +1,4 @@
-/** The overview of the whole store: what the leader saves of each snapshot, and how it follows the hours. */
+/** The overview of the whole store: the leader saves it from each snapshot, and it follows the hours. */
 import { expect, test } from "vitest"
 import { DEFAULT_ORG } from "../../src/core/org.ts"
 import { totalsByNumber, totalsOfHours } from "../../src/monitor/overview.ts"

@@ -586,7 +586,7 @@ test("while the store is slow, activity is written one after the other, and noth
   await Promise.all(flushed)
   expect([await activity(), await activity("other")]).toMatchObject([{ accepted: 5 }, { accepted: 5 }])
   expect(slow.most).toBe(1)
-  // Two sources; what came during the first flush is one more write of each.
+  // Two sources; the requests during the first flush are one more write of each.
   expect(slow.writes).toBe(4)
 })
 

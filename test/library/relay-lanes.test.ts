@@ -106,7 +106,7 @@ test("without order an agent gets up to 16 events at once, and after a cut those
   const { harness } = await start()
   await harness.endpoint({ url: "relay://hub" })
   for (let n = 1; n <= 60; n++) await harness.send({ n })
-  /** Answers what is in flight until 16 are: the lane doubles its concurrency with each success. */
+  /** Acknowledges the events in flight until there are 16: the lane doubles its concurrency with each success. */
   const numbersOf = async (agent: TestAgent, count: number) => {
     const events = () => agent.socket.of("event")
     for (let answered = 0; events().length < count; ) {

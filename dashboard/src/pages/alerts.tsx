@@ -1,4 +1,4 @@
-/** Alerts: what is wrong now, and what was. */
+/** Alerts: those that fire now, and those that are resolved. */
 
 import { toAlert } from "../links.ts"
 import { AlertState, AlertTabs } from "../parts/alert-tabs.tsx"

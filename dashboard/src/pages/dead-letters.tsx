@@ -1,4 +1,4 @@
-/** The inbox of what was given up: groups by endpoint and cause, and the letters of a group. */
+/** The inbox of dead letters: groups by endpoint and cause, and the letters of a group. */
 import { api, pathTo } from "../api.ts"
 import { toDeadLetters, toDelivery, toEndpoint, toMessage } from "../links.ts"
 import { type DeadGroupList, DeadGroups } from "../parts/dead-groups.tsx"

@@ -1,4 +1,4 @@
-/** One delivery: what happened to it, what happens next, and why. */
+/** One delivery: its attempts so far, its next attempt, and why it waits. */
 import { useState } from "preact/hooks"
 import { pathTo } from "../api.ts"
 import { toDeliveries, toEndpoint, toEventType, toMessage } from "../links.ts"

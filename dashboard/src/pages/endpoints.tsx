@@ -10,7 +10,7 @@ import { Button, Empty, Heading } from "../ui/basics.tsx"
 import { ChoiceFilter } from "../ui/filters.tsx"
 import { ApplicationFilter } from "../ui/forms.tsx"
 
-/** What is asked for as one: everything that delivers less than it should. */
+/** The states of health that one choice of the filter asks for: every endpoint that delivers less than it should. */
 const TROUBLED = ["degraded", "failing", "open", "offline", "disabled"]
 
 export function Endpoints() {

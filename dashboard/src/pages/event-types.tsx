@@ -1,4 +1,4 @@
-/** Event types: what messages are about. */
+/** The event types of the organization. */
 import { useState } from "preact/hooks"
 import { api } from "../api.ts"
 import { toEventType } from "../links.ts"

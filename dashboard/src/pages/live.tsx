@@ -1,4 +1,4 @@
-/** The event stream: what happens now, filtered, and paused to read. */
+/** The live event stream, with filters and a pause. */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { pathWith } from "../api.ts"
 import { follow } from "../follow.ts"

@@ -1,4 +1,4 @@
-/** One message: its payload, where it came from, and what became of it. */
+/** One message: its payload, its origin, and its deliveries. */
 import { ApplicationLink } from "../parts/applications.tsx"
 import { MessageView } from "../parts/message-view.tsx"
 import type { PageProps } from "../routed.tsx"

@@ -1,4 +1,4 @@
-/** The page that an operator opens first: whether all is well, and if not, what is wrong. */
+/** The page that an operator opens first: it says whether all is well, and lists the problems. */
 import { Attention } from "../parts/overview/attention.tsx"
 import { CostOfRetries } from "../parts/overview/cost.tsx"
 import { Figures } from "../parts/overview/figures.tsx"

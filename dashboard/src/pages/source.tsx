@@ -1,4 +1,4 @@
-/** One source: its URL, what came in, and what was refused and why. */
+/** One source: its URL, the requests it accepted, and those it refused, with the cause. */
 import { useState } from "preact/hooks"
 import { api, pathTo, pathWith } from "../api.ts"
 import { exactNumber, words } from "../format.ts"

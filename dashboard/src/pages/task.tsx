@@ -1,4 +1,4 @@
-/** One task: what it does, how far it is, who started it. */
+/** One task: its action, its progress, and the caller who started it. */
 import { pathTo } from "../api.ts"
 import { exactNumber, words } from "../format.ts"
 import { toDeadLetters, toEndpoint } from "../links.ts"

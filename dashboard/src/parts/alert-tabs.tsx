@@ -1,4 +1,4 @@
-/** The pages about alerts, and what shows an alert's state. */
+/** The tabs of the pages about alerts, and the badge of an alert's state. */
 import { path } from "../router.ts"
 import type { Alert } from "../types.ts"
 import { Badge, type Tone } from "../ui/basics.tsx"

@@ -1,4 +1,4 @@
-/** What became of the attempts of each hour. */
+/** The outcomes of the attempts of each hour. */
 import { Chart } from "../ui/chart.tsx"
 
 interface Hour {

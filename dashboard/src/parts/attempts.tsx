@@ -18,9 +18,9 @@ interface AttemptsProps {
   readonly attempts: readonly Attempt[]
   /** Whether there may be older ones. */
   readonly hasOlder: boolean
-  /** What comes after the attempts: when the next one starts. */
+  /** Shown after the attempts: the time of the next one. */
   readonly next?: ComponentChildren
-  /** What was before them. */
+  /** Shown before the attempts. */
   readonly first?: ComponentChildren
   /** The endpoint's own headers, as they are now. */
   readonly headers?: { readonly [name: string]: string }

@@ -1,4 +1,4 @@
-/** Who changed what, and when. */
+/** The record of changes: caller, change, time. */
 import { words } from "../format.ts"
 import { toApplication, toEndpoint } from "../links.ts"
 import { type List, useResource } from "../resource.ts"

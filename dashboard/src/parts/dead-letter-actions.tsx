@@ -13,7 +13,7 @@ import { notify } from "../ui/notices.tsx"
 export type DeadFilter = Query
 
 interface BulkProps {
-  /** What is chosen, in words: "2 groups". */
+  /** The selection in words: "2 groups". */
   readonly of: string
   readonly filters: readonly DeadFilter[]
   readonly onDone: () => void

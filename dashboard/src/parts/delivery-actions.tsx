@@ -1,4 +1,4 @@
-/** What an operator does with one delivery. */
+/** The actions on one delivery: retry, cancel, reschedule. */
 import { api, pathTo } from "../api.ts"
 import type { Delivery } from "../types.ts"
 import { ask, FormDialog } from "../ui/dialog.tsx"

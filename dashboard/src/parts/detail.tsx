@@ -12,9 +12,9 @@ interface DetailProps<T> {
   readonly of: Resource<T>
   /** "delivery". */
   readonly what: string
-  /** What its address has. */
+  /** The kind of name in its address. */
   readonly by?: "id" | "name"
-  /** Why one that existed may be gone. */
+  /** Why a known address may lead nowhere now. */
   readonly why: string
   readonly list: ListLink
   readonly children: (data: T) => ComponentChildren

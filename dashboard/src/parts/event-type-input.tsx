@@ -11,7 +11,7 @@ const PREFIX = "event-type "
 export function EventTypeInput({ chosen }: { readonly chosen: readonly string[] }) {
   const known = useResource<List<EventType>>("/event-type", { limit: OFFERED })
   const names = known.data?.done ? known.data.data.map(({ name }) => name) : []
-  // The fields keep what was typed only if they are made once.
+  // A field that is made again loses the text of the user.
   if (known.data === null && known.error === null) return null
   const others = chosen.filter((one) => !names.includes(one))
   return (
@@ -34,7 +34,7 @@ export function EventTypeInput({ chosen }: { readonly chosen: readonly string[] 
   )
 }
 
-/** What the form of the input has; null: all event types. */
+/** The names in the input; null: all event types. */
 export function eventTypesOf(values: FormData): readonly string[] | null {
   const ticked = [...values.keys()].filter((one) => one.startsWith(PREFIX))
   const chosen = [...ticked.map((one) => one.slice(PREFIX.length)), ...wordsOf(values, "otherEventTypes")]

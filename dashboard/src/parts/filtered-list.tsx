@@ -1,4 +1,4 @@
-/** A list with filters: what was searched, and a way out of filters that find nothing or make no sense. */
+/** A list with filters: it says how far it searched, and offers a way out of filters that find nothing or make no sense. */
 import type { ComponentChildren } from "preact"
 import { ApiError } from "../api.ts"
 import type { List, Resource } from "../resource.ts"
@@ -12,14 +12,14 @@ interface FilterBarProps {
   /** Filters that the list needs: they are cleared only when the API refuses them. */
   readonly needed?: readonly string[]
   readonly filters: ComponentChildren
-  /** What is wrong with the filters; then nothing was asked. */
+  /** The error of the filters; the API is not asked then. */
   readonly problem?: string | null
   readonly resource: Resource<unknown>
   /** Shown unless the filters are refused. */
   readonly children: ComponentChildren
 }
 
-/** The filters, and what the API says about those that make no sense. */
+/** The filters, with the API's error about those that make no sense. */
 export function FilterBar({
   names,
   needed = [],

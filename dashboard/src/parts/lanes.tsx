@@ -1,4 +1,4 @@
-/** Lanes: the endpoints where deliveries wait, and what they wait for. */
+/** Lanes: the endpoints where deliveries wait, and the reasons. */
 import { number } from "../format.ts"
 import { toEndpoint } from "../links.ts"
 import { type List, useResource } from "../resource.ts"

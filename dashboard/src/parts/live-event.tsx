@@ -65,7 +65,7 @@ const ABOUT: {
   gap: ({ count }) => `${count === null ? "events are" : `up to ${plural(count, "event")} are`} missing here`,
 }
 
-/** With links to what it is about. */
+/** With links to its endpoint, delivery and message. */
 export function LiveSentence({ event }: { readonly event: LiveEvent }) {
   const about = ABOUT[event.type] as ((one: LiveEvent) => ComponentChildren) | undefined
   return (

@@ -1,4 +1,4 @@
-/** What became of a message at each of its endpoints: state, attempts, and sending it again. */
+/** A message at each of its endpoints: state, attempts, and sending it again. */
 import { useState } from "preact/hooks"
 import { api, page, pathTo } from "../api.ts"
 import { plural } from "../format.ts"
@@ -140,7 +140,7 @@ async function resend(appId: string, msgId: string, endpointId: string, reload: 
   reload()
 }
 
-/** To any endpoint of the application, also one that did not subscribe to it. */
+/** To any endpoint of the application, including endpoints that did not subscribe to it. */
 function SendTo({
   appId,
   msgId,

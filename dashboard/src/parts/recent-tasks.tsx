@@ -1,4 +1,4 @@
-/** The newest tasks: what was done to many deliveries at once stays visible. */
+/** The newest tasks: actions on many deliveries at once stay visible. */
 import { toTask } from "../links.ts"
 import { type List, type Resource, useResource } from "../resource.ts"
 import type { Task } from "../types.ts"

@@ -1,4 +1,4 @@
-/** A retry policy drawn: when each attempt is made, and what protects the endpoint. */
+/** A retry policy drawn: the time of each attempt, and the protection of the endpoint. */
 import { useEffect, useState } from "preact/hooks"
 import { ApiError, api } from "../api.ts"
 import { duration, plural } from "../format.ts"

@@ -6,7 +6,7 @@ import { notify } from "../ui/notices.tsx"
 import type { Column } from "../ui/table.tsx"
 
 export interface Selection<T> {
-  /** Of the rows that are shown; one that left the list is selected no more. */
+  /** Only rows that are shown: a row that left the list is not selected any more. */
   readonly rows: readonly T[]
   readonly column: Column<T>
   clear(): void

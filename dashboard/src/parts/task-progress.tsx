@@ -1,4 +1,4 @@
-/** Tasks: what they do, how far they are, who started them, and how to stop them. */
+/** Tasks: action, progress, the caller who started them, and a button that stops them. */
 import { useEffect, useRef } from "preact/hooks"
 import { api, pathTo } from "../api.ts"
 import { exactNumber, percent } from "../format.ts"
@@ -32,7 +32,7 @@ interface Progress {
   readonly done?: number
   readonly changed?: number
   readonly cancelled?: boolean
-  /** What the task found. */
+  /** The result of the task. */
   readonly [found: string]: unknown
 }
 

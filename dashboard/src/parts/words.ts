@@ -18,7 +18,7 @@ interface Why {
   readonly change: string
 }
 
-/** Why a delivery waits, and what would change it. */
+/** Why a delivery waits, and how to change that. */
 export const WAITS: { readonly [R in WaitReason]: Why } = {
   sending: {
     because: "its request is being sent now",

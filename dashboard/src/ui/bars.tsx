@@ -8,7 +8,7 @@ export interface BarRow {
   readonly value: number
   /** Where the bar begins; at 0 unless given. */
   readonly start?: number
-  /** What stands behind the bar. */
+  /** The text behind the bar. */
   readonly amount: ComponentChildren
   readonly tone?: Tone
 }

@@ -39,7 +39,7 @@ export function ChoiceFilter({
 }: {
   readonly name: string
   readonly label: string
-  /** The value, and what is shown for it. */
+  /** The value, and its label. */
   readonly choices: readonly (readonly [string, string])[]
   readonly all?: string
 }) {

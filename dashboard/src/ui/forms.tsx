@@ -12,7 +12,7 @@ export function textOf(values: FormData, name: string): string | null {
   return text === "" ? null : text
 }
 
-/** Null for an empty field. Throws a sentence for what is no number. */
+/** Null for an empty field. Throws a sentence for a text that is no number. */
 export function numberOf(values: FormData, name: string, label: string): number | null {
   const text = textOf(values, name)
   if (text === null) return null
@@ -26,7 +26,7 @@ export function wordsOf(values: FormData, name: string): string[] {
   return (textOf(values, name) ?? "").split(/[\s,]+/).filter((word) => word !== "")
 }
 
-/** Null for an empty field. Throws a sentence for what is no JSON object. */
+/** Null for an empty field. Throws a sentence for a text that is no JSON object. */
 export function objectOf(values: FormData, name: string, label: string): object | null {
   const text = textOf(values, name)
   if (text === null) return null

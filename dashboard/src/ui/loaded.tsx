@@ -1,4 +1,4 @@
-/** What was read: grey lines until it is there, and the error of a later reading beside it. */
+/** Data that is read: a skeleton until it is there, and the error of a later reading beside it. */
 import type { ComponentChildren } from "preact"
 import type { Resource } from "../resource.ts"
 import { Failure, Skeleton } from "./basics.tsx"

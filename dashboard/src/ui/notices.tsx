@@ -1,4 +1,4 @@
-/** Short messages about what was done or refused; each can be dismissed. */
+/** Short messages about actions that succeeded or were refused; each can be dismissed. */
 import { signal } from "@preact/signals"
 import type { Tone } from "./basics.tsx"
 

@@ -5,12 +5,12 @@ import { bytes } from "../format.ts"
 import { Copy } from "./basics.tsx"
 
 interface PayloadProps {
-  /** A text, or what JSON contained. */
+  /** A text, or parsed JSON. */
   readonly value: unknown
   readonly label: string
 }
 
-/** More than this is shown when somebody copies it. */
+/** Longer payloads are cut on the page; the copy has all of it. */
 const SHOWN = 100_000
 
 export function Payload({ value, label }: PayloadProps) {

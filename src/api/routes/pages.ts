@@ -34,7 +34,7 @@ const HIDDEN = { config: { auth: "none", always: true }, schema: { hide: true } 
 /** The names of assets contain a digest of their contents. */
 const FOR_EVER = "public, max-age=31536000, immutable"
 
-/** Returns what sends the dashboard for an address that is none of its pages. */
+/** Returns a handler that sends the dashboard for an address that is none of its pages. */
 export function pageRoutes(app: Api, { frameAncestors }: PageSettings) {
   const files = readFiles()
   const page = (name: string, ancestors: readonly string[]) => {

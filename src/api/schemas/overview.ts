@@ -16,7 +16,7 @@ const OverviewEndpoint = Type.Named(
     health: HealthState,
     why: Type.String({ description: "A sentence for people; its words may change." }),
     since: Type.Nullable({ ...Timestamp, description: "Null when it was not recorded." }),
-    waiting: Type.Integer({ description: "Deliveries that wait for it, for whatever reason." }),
+    waiting: Type.Integer({ description: "Deliveries that wait for it, for any reason." }),
   }),
 )
 

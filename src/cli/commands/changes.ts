@@ -1,4 +1,4 @@
-/** `posthorn changes`: who changed what. */
+/** `posthorn changes`: the record of changes and their callers. */
 import { action, type Command, PAGE_FLAGS } from "../command.ts"
 import { text } from "../flag.ts"
 import { showList } from "../lists.ts"

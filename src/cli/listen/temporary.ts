@@ -28,7 +28,7 @@ export class TemporaryThings {
     this.#things = [thing, ...this.#things]
   }
 
-  /** A request whose response is lost may have made it, and so may one that a proxy or an overloaded server gave up. */
+  /** A request without a response may have made it, as may a request that a proxy or an overloaded server gave up. */
   async make<T>(thing: Temporary, request: () => Promise<T>): Promise<T> {
     this.add(thing)
     try {

@@ -57,7 +57,7 @@ export class ReaderGroup implements LiveGroup {
     this.#latest = null
   }
 
-  /** Sends what the connection takes. */
+  /** Sends until the connection is full. */
   #pump(reader: LiveReader): void {
     while (!reader.isBlocked) {
       const chunk = this.#chunkAfter(reader.cursor)

@@ -1,7 +1,7 @@
 /** Pages of the dashboard whose filters find nothing, or little that is old, among many deliveries. */
 import type { AttemptFilter, DeliveryFilter, MessageFilter, Page, Store } from "../store.ts"
 
-/** What the fill of both stores' tests writes: `count` messages, a second apart, with a delivery and an attempt each. */
+/** The rows that both stores' tests write: `count` messages, a second apart, with a delivery and an attempt each. */
 export const SCALE = { most: 100, startedAt: 1_900_000_000_000, endpoints: 10 }
 
 /** To see whether few deliveries wait, to find the end of the search, to search; and some steps to find a time. */

@@ -9,7 +9,7 @@ import { readPage } from "./page.ts"
 const HEAD =
   "SELECT seq, next_retry_at FROM webhook_deliveries_live d WHERE d.webhook_id = l.id AND d.rank = 0 ORDER BY seq LIMIT 1"
 const DUE = "coalesce(d.next_retry_at, 0)"
-/** Retries are counted in the order of their next attempt: the one that was received first may be the last of them. */
+/** Retries are counted in the order of their next attempt: the oldest delivery may be the last of them. */
 const OLDEST_RETRY = `
   SELECT d.received_at FROM webhook_deliveries_live d
    WHERE d.webhook_id = l.id AND d.attempt_count > 0 ORDER BY d.received_at LIMIT 1`

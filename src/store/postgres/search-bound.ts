@@ -42,7 +42,7 @@ export function selectIndexed(
   return `SELECT d.* FROM ${table} d WHERE ${indexed}`
 }
 
-/** At most so many waiting deliveries, in the order of their lanes: otherwise the planner may read the whole table. */
+/** At most this number of waiting deliveries, in the order of their lanes: otherwise the planner may read the whole table. */
 function selectLanes(
   where: Conditions<unknown>,
   { appId, endpointId }: DeliveryFilter,

@@ -33,7 +33,7 @@ const countOf = (handed: number, rank: number) => `
     ) d
     LEFT JOIN in_flight f ON f.seq = d.seq`
 const QUEUES = RANKS.flatMap((rank) => [countOf(0, rank), countOf(1, rank)]).join(" UNION ALL ")
-/** Retries are counted in the order of their next attempt: the one that was received first may be the last of them. */
+/** Retries are counted in the order of their next attempt: the oldest delivery may be the last of them. */
 const OLDEST_RETRY = `
   SELECT received_at FROM webhook_deliveries INDEXED BY deliveries_retrying
    WHERE ${LIVE} AND attempt_count > 0 AND webhook_id = ?1 ORDER BY received_at LIMIT 1`

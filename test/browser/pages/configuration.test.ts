@@ -1,4 +1,4 @@
-/** Applications, event types, policies, keys and sessions: what an operator configures by clicks alone. */
+/** Applications, event types, policies, keys and sessions: an operator configures them by clicks alone. */
 import { badge, confirm, field, GONE, press, rowOf, told } from "../support/press.ts"
 import { expect, testOn } from "../support/test.ts"
 

@@ -1,4 +1,4 @@
-/** Messages, deliveries and dead letters: what operators and customers do with them by clicks alone. */
+/** Messages, deliveries and dead letters: operators and customers act on them by clicks alone. */
 import type { Posthorn } from "../../../src/posthorn.ts"
 import type { Receiver } from "../../support/receiver.ts"
 import type { Site } from "../support/site.ts"

@@ -1,4 +1,4 @@
-/** Live events, alerts, sources, agents, workers: what an operator watches and does. */
+/** Live events, alerts, sources, agents and workers, watched and changed by clicks alone. */
 import { createHmac } from "node:crypto"
 import { ShiftedClock } from "../../support/shifted-clock.ts"
 import { badge, confirm, field, GONE, press, rowOf, told } from "../support/press.ts"

@@ -1,4 +1,4 @@
-/** The overview says whether all is well and, if not, what is wrong and where to go. */
+/** The overview says whether all is well and, if not, names the problems and links to them. */
 import { expect, testOn } from "../support/test.ts"
 
 const PATIENCE = 120_000

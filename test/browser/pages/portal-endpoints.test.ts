@@ -1,4 +1,4 @@
-/** A customer's endpoints in the portal: what each capability allows, and no more. */
+/** A customer's endpoints in the portal: each capability allows its actions, and no more. */
 import type { Tab } from "../support/tab.ts"
 import { expect, testOn } from "../support/test.ts"
 
@@ -11,7 +11,7 @@ const test = testOn({
   },
 })
 
-/** What can be pressed on the page of an endpoint, without the buttons that copy. */
+/** The buttons on the page of an endpoint, without those that copy. */
 async function actions({ page }: Tab): Promise<string[]> {
   const texts = await page.getByRole("main").getByRole("button").allTextContents()
   return texts.map((text) => text.trim()).filter((text) => /\w/.test(text))

@@ -1,4 +1,4 @@
-/** What a person does with buttons and dialogs. */
+/** A person's actions on buttons and dialogs. */
 import type { Tab } from "./tab.ts"
 
 export async function press({ page }: Tab, name: string): Promise<void> {
@@ -30,5 +30,5 @@ export function badge({ page }: Tab, state: string) {
   return page.locator("main .badge").getByText(new RegExp(`(^|\\W )${state}$`))
 }
 
-/** A page may read once more what was deleted, before it leads to the list. */
+/** A page may read a deleted row once more, before it leads to the list. */
 export const GONE = /answered 404/

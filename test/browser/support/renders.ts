@@ -1,4 +1,4 @@
-/** What a live page costs its browser: how often it changes, how far it jumps, and the memory that it keeps. */
+/** The costs of a live page in its browser: renders, layout shifts, and memory. */
 import type { Page } from "playwright-core"
 
 /** For `TabOptions.script`. Changes in one frame are one render. Text, so that the benchmark needs no types of a browser. */
@@ -41,7 +41,7 @@ export async function rendersOf(page: Page): Promise<Rendered> {
   return { perSecond: times.length / (ms / 1000), most: Math.max(0, ...most), jump }
 }
 
-/** What the page keeps after a garbage collection, in megabytes. */
+/** The heap after a garbage collection, in megabytes. */
 export async function heapMb(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page)
   await session.send("HeapProfiler.collectGarbage")

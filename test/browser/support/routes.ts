@@ -72,7 +72,7 @@ export async function examplesOf(
   return found.flat()
 }
 
-/** Visits the pages one after the other and returns what is wrong, by page. `go` does not load the document again. */
+/** Visits the pages one after the other and returns the problems of each. `go` does not load the document again. */
 export async function walk(
   examples: readonly Example[],
   tab: Tab,

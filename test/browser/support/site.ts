@@ -127,7 +127,7 @@ export class Site {
     return (await this.call("POST", `/auth/app-portal-access/${app}`, access)).url
   }
 
-  /** The link that the server prints at its start where somebody reads its output. */
+  /** The login link that the server prints at its start. */
   async printedLink(): Promise<string> {
     const line = await this.#programs[0]!.line(/#code=/)
     return line.trim()

@@ -1,4 +1,4 @@
-/** A web server of another origin, whose pages try what they should not. */
+/** A web server of another origin, whose pages attack the dashboard. */
 import { once } from "node:events"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -21,7 +21,7 @@ export interface TabOptions {
 }
 
 const HEIGHT = 900
-/** Shorter than the time of a test, so that a failure names what was waited for. */
+/** Shorter than the time of a test, so that a failure names the condition. */
 const WAIT_MS = 20_000
 /** Each is a request that failed, which is noted with its address and status. */
 const NETWORK_MESSAGE = /^Failed to load resource/

@@ -1,4 +1,4 @@
-/** What an operator may find: customers, endpoints that fail in many ways, dead letters, sources, agents, alerts. */
+/** A store as an operator may find it: customers, endpoints that fail in many ways, dead letters, sources, agents, alerts. */
 import { createHmac } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import { connectAgent } from "../../../src/agent/agent.ts"

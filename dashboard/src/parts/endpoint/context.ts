@@ -1,4 +1,4 @@
-/** What the parts of an endpoint's page share. */
+/** Values that the parts of an endpoint's page share. */
 import { api, pathTo } from "../../api.ts"
 import { refreshNow } from "../../refresh.ts"
 import type { Endpoint } from "../../types.ts"

@@ -1,4 +1,4 @@
-/** Sends an example to an endpoint, and shows what it answers. */
+/** Sends an example to an endpoint, and shows its response. */
 import { useEffect, useState } from "preact/hooks"
 import { api, parseExactly, pathTo } from "../../api.ts"
 import { toDelivery } from "../../links.ts"

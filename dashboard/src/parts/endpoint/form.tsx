@@ -107,7 +107,7 @@ const AS_IT_IS = "-as-it-is"
 
 function OperatorFields({ endpoint }: { readonly endpoint: Endpoint | null }) {
   const { data, error } = useResource<{ readonly data: readonly NamedPolicy[] }>("/retry-policy")
-  // The field keeps what was chosen only if it is made once.
+  // A field that is made again loses the choice of the user.
   if (data === null && error === null) return null
   const now = endpoint?.retry ?? null
   const isUnnamed = endpoint !== null && now === null

@@ -1,4 +1,4 @@
-/** Sends again what an endpoint did not get: dead letters, or messages that it missed. */
+/** Sends again to an endpoint: its dead letters, or messages that it missed. */
 import { useState } from "preact/hooks"
 import { api, page } from "../../api.ts"
 import { plural } from "../../format.ts"

@@ -1,4 +1,4 @@
-/** The state of an endpoint in words, with what protects it. */
+/** The state of an endpoint in words, with its circuit breaker and retry budget. */
 import { duration, number, percent } from "../../format.ts"
 import type { Resource } from "../../resource.ts"
 import type { Endpoint, EndpointHealth } from "../../types.ts"

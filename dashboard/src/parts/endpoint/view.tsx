@@ -1,4 +1,4 @@
-/** One endpoint: how it is, what waits, how it is configured, and what can be done about it. */
+/** One endpoint: its health, waiting deliveries, configuration and actions. */
 import { useState } from "preact/hooks"
 import { page, pathTo } from "../../api.ts"
 import { toEndpoints, toPolicy } from "../../links.ts"

@@ -1,4 +1,4 @@
-/** What waits for an endpoint, and what it waits for. */
+/** The deliveries that wait for an endpoint, and the reasons. */
 import { api } from "../../api.ts"
 import { number, plural } from "../../format.ts"
 import { toDeadLetters, toDeliveries } from "../../links.ts"

@@ -1,4 +1,4 @@
-/** One sentence that says whether all is well, and what is wrong. */
+/** One sentence that says whether all is well, and a list of the problems. */
 import { now } from "../../clock.ts"
 import { plural } from "../../format.ts"
 import type { Alert, Overview } from "../../types.ts"

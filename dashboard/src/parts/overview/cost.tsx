@@ -1,4 +1,4 @@
-/** What retries cost: of the last day from the overview, which is read anyway; of the last week on request. */
+/** The cost of retries: of the last day from the overview, which is read anyway; of the last week on request. */
 import { useState } from "preact/hooks"
 import { bytes, duration, exactNumber, percent, plural } from "../../format.ts"
 import { useResource } from "../../resource.ts"

@@ -1,4 +1,4 @@
-/** What waits, and how late it is. */
+/** Waiting deliveries, and how late the oldest is. */
 import { now } from "../../clock.ts"
 import { duration, exactNumber, number } from "../../format.ts"
 import { toDeliveries, toEndpoint } from "../../links.ts"
@@ -44,7 +44,7 @@ function Count({ label, count, href, tone = "idle" }: CountProps) {
 }
 
 function Late({ overview: { oldestDue, deliveries } }: { readonly overview: Overview }) {
-  // What is due at an endpoint that fails waits for its next attempt.
+  // A due delivery of an endpoint that fails waits for its next attempt.
   if (oldestDue === null)
     return (
       <Figure

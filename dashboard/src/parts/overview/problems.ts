@@ -1,4 +1,4 @@
-/** What is wrong, the worst first, from the overview and the alerts that fire. */
+/** The problems, the worst first, from the overview and the alerts that fire. */
 import { duration, plural } from "../../format.ts"
 import { toAlert, toDeadLetters, toEndpoint } from "../../links.ts"
 import type { Alert, Overview } from "../../types.ts"

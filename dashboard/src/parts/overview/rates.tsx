@@ -1,4 +1,4 @@
-/** What happens in each second of the last five minutes. */
+/** The rates of each second of the last five minutes. */
 import { useMemo } from "preact/hooks"
 import { now } from "../../clock.ts"
 import { liveSince, type Summary, streamState, summaries } from "../../live.ts"
