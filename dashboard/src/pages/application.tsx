@@ -78,7 +78,7 @@ function Shown({ data, path, reload }: ShownProps) {
           </Fact>
         </Facts>
       </Card>
-      <Card title="What belongs to it">
+      <Card title="Its pages">
         <ul class="row">
           {LINKS.map(([to, title]) => (
             <li key={to}>
@@ -173,7 +173,7 @@ function Portal({ application }: { readonly application: Application }) {
           onSubmit={create}
         >
           <fieldset>
-            <legend>What the customer may do</legend>
+            <legend>Capabilities</legend>
             {CAPABILITIES.map(([name, title]) => (
               <CheckField key={name} name={name} label={title} checked />
             ))}

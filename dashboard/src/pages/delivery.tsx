@@ -68,7 +68,7 @@ function Shown({ delivery, reload }: { readonly delivery: DeliveryDetail; readon
       <Card>
         <Overview delivery={delivery} endpoint={endpoint.data} isDeleted={endpoint.error?.status === 404} />
       </Card>
-      <Card title="What happened" aside="the newest first">
+      <Card title="Timeline" aside="the newest first">
         <Attempts
           key={id}
           {...delivery}

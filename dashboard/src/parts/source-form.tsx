@@ -82,7 +82,7 @@ export function SourceForm({ source, app = null, onClose, onSaved }: SourceFormP
           type="password"
           hint={
             source === undefined
-              ? "What the provider signs with. It is never shown again."
+              ? "The provider signs with it. It is never shown again."
               : "Empty: the secret stays. A new one replaces all others at once."
           }
         />

@@ -66,7 +66,7 @@ export function StopTask({ id, reload }: { readonly id: string; readonly reload:
       onClick={() =>
         ask({
           title: "Stop this task?",
-          text: <p>What it has done stays done. The rest stays as it is.</p>,
+          text: <p>Deliveries that it changed stay changed. The others stay as they are.</p>,
           action: "Stop the task",
           kind: "danger",
           run: async () => {

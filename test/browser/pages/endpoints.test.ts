@@ -277,7 +277,7 @@ test("an endpoint is deleted after a question, and its old address has a way on"
 test("a reader sees an endpoint and can change nothing", async ({ open }) => {
   const tab = await open({ as: "reader" })
   await tab.open("/endpoints/acme/main")
-  await tab.page.getByRole("heading", { level: 2, name: "What waits" }).waitFor()
+  await tab.page.getByRole("heading", { level: 2, name: "Waiting deliveries" }).waitFor()
   const buttons = await tab.page.getByRole("main").getByRole("button").allTextContents()
   expect(buttons.filter((text) => !/^[✓⧉]?$/.test(text.trim()))).toEqual([])
 })

@@ -26,7 +26,10 @@ export function SendAgain({ of, onClose }: { readonly of: OfEndpoint; readonly o
   const send = async () => {
     const since = new Date(Date.now() - spanMs).toISOString()
     await api.post(pathOf(of, `/${what}`), { since })
-    notify("good", what === "recover" ? "Its dead letters are being sent." : "What it missed is being sent.")
+    notify(
+      "good",
+      what === "recover" ? "Its dead letters are being sent." : "The messages that it missed are being sent.",
+    )
     refreshNow()
   }
   const pick = (value: What, label: string) => (
@@ -44,9 +47,9 @@ export function SendAgain({ of, onClose }: { readonly of: OfEndpoint; readonly o
   return (
     <FormDialog title="Send again" submit="Send again" onSubmit={send} onClose={onClose}>
       <fieldset class="choices">
-        <legend>What</legend>
-        {pick("recover", "What was given up: dead letters")}
-        {pick("replay-missing", "Messages that it would have got and has not, as before it was created")}
+        <legend>Messages</legend>
+        {pick("recover", "Its dead letters")}
+        {pick("replay-missing", "Messages that it missed, also from before it was created")}
       </fieldset>
       <Field label="Received in">
         <select value={span} onChange={(event) => setSpan(event.currentTarget.value)}>

@@ -22,7 +22,7 @@ export function Waiting({ of }: { readonly of: OfEndpoint }) {
   const lane = data?.data[0] ?? null
   return (
     <Card
-      title="What waits"
+      title="Waiting deliveries"
       aside={<a href={toDeliveries({ endpoint_id: of.endpoint.id })}>all deliveries</a>}
     >
       {error !== null && <Failure error={error} retry={reload} />}

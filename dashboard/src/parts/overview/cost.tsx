@@ -11,7 +11,7 @@ export function CostOfRetries({ overview }: { readonly overview: Overview }) {
   const [isAsked, setAsked] = useState(false)
   const { data, error, reload } = useResource<CostReport>(isAsked ? "/statistics/cost" : null)
   return (
-    <Card title="What failures cost" aside={isAsked ? "the last 7 days" : "the last 24 hours"}>
+    <Card title="Cost of failures" aside={isAsked ? "the last 7 days" : "the last 24 hours"}>
       {!isAsked ? (
         <LastDay attempts={overview.attempts} showWeek={() => setAsked(true)} />
       ) : data !== null ? (
