@@ -7,6 +7,7 @@ import type { ConnectionRefusal } from "../core/relay-results.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import type { AgentSocket } from "../relay/agent-hub.ts"
+import { MOST_NOISE } from "../transport/relay/noise.ts"
 import { AgentPlaces } from "./agent-places.ts"
 import { type Identify, isStillValid } from "./auth.ts"
 import type { Caller } from "./caller.ts"
@@ -38,6 +39,9 @@ const SERVER_OPTIONS = {
   maxPayload: MOST_AGENT_FRAME_BYTES,
   // A fragmented frame takes no more memory than a whole one.
   maxFragments: 64,
+  // By default ws cuts a connection after 60 pings in one read, without a reason. The session closes it with one; this bounds the pongs
+  // that an agent does not read.
+  maxPendingAutoPongs: 2 * MOST_NOISE,
   perMessageDeflate: false,
   closeTimeout: CLOSE_TIMEOUT_MS,
   handleProtocols: () => RELAY_PROTOCOL,

@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
 import { WebSocket } from "ws"
 import {
+  CLOSE,
   type EventFrame,
   MOST_AGENT_FRAME_BYTES,
   RELAY_PATH,
@@ -326,6 +327,18 @@ test("a flood of fragments and of pings is cut, and the server's memory stays bo
     await closed
   }
   expect(process.memoryUsage.rss() - before).toBeLessThan(100_000_000)
+})
+
+test("an agent that pings without end is told why its connection is closed", async () => {
+  const { app, join, key } = await start()
+  await app("acme")
+  const client = await join(await key())
+  for (let i = 0; i < 1000; i++) client.socket.ping()
+  await client.ended()
+  expect(client.closed).toMatchObject({
+    code: CLOSE.flood,
+    reason: expect.stringContaining("frames without a use"),
+  })
 })
 
 test("a server that stops asks its agents to leave, and ends when they have", async () => {
