@@ -194,8 +194,9 @@ test(
     const { first } = world
     const { token: key } = await world.firstKey({ scope: "application", appId: first.appId })
     const given: [string, string][] = []
+    const operators = { retry: null, ordered: true, concurrency: 2, url: "relay://hub" }
     for (const operation of world.operations.filter(({ id }) => id in PORTALS))
-      for (const [field, value] of Object.entries({ retry: null, ordered: true, concurrency: 2 })) {
+      for (const [field, value] of Object.entries(operators)) {
         if (operation.body?.properties?.[field] === undefined) continue
         given.push([operation.id, field])
         const { body, ...request } = requestFor(operation, [first.ids], first.ids)
@@ -207,7 +208,7 @@ test(
           hidden: first.secrets,
         })
       }
-    expect(given).toHaveLength(9)
+    expect(given).toHaveLength(12)
     await world.isUntouched()
   },
 )
