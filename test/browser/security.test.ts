@@ -114,6 +114,31 @@ test("only the portal, and only in pages of portal.frameAncestors, is shown in a
   expect(await isFramed(page, stranger, `${site.url}/portal`)).toBe(false)
 })
 
+test("a portal in the frame of another site works without cookies, and is live", {
+  timeout: 60_000,
+}, async () => {
+  const customer = await Stranger.start()
+  // Another site than 127.0.0.1: browsers keep the portal's cookies from the server there.
+  const origin = customer.origin.replace("127.0.0.1", "localhost")
+  const site = await Site.start({
+    environment: { POSTHORN_PORTAL_FRAME_ANCESTORS: origin },
+    async fill({ applications }) {
+      await applications.create({ uid: "acme", name: "Acme" })
+    },
+  })
+  onTestFinished(() => site.close())
+  const context = await (await openChromium()).newContext()
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  customer.show(`<iframe width="1200" height="800" src="${await site.portalLink("acme")}"></iframe>`)
+  await page.goto(origin)
+  const portal = page.frameLocator("iframe")
+  await portal.getByRole("button", { name: "Create an endpoint" }).first().waitFor()
+  await portal.locator(".topbar .badge.good", { hasText: "live" }).waitFor()
+  expect(new URL(page.frames()[1]!.url()).hash).toBe("")
+  expect(await context.cookies()).toEqual([])
+})
+
 /** Requests of a stranger's page with the operator's cookie. Each tries to create an application. */
 const FORGERIES: { readonly [name: string]: (url: string) => Promise<string> } = {
   "a form": async (url) => {
