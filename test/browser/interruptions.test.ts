@@ -18,6 +18,10 @@ test("the page says that the server is gone, and goes on by itself", { timeout: 
   await site.stop()
   await page.locator(".banner").waitFor()
   await page.getByText("not live").waitFor()
+  // A page that has nothing to show yet says it, too.
+  await tab.go("/deliveries")
+  await page.locator("main").getByText("The server cannot be reached.").waitFor()
+  await page.locator(".banner", { hasText: "The server cannot be reached." }).waitFor()
   await site.boot()
   await tab.live(PATIENCE)
   await page.locator(".banner").waitFor({ state: "detached" })
