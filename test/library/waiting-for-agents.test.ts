@@ -3,6 +3,7 @@ import { expect, test } from "vitest"
 import { takeSnapshot } from "../../src/monitor/snapshot.ts"
 import { LEASE_MS, Presence } from "../../src/relay/presence.ts"
 import type { Store } from "../../src/store/store.ts"
+import { TestClock } from "../support/clock.ts"
 import { Harness } from "../support/harness.ts"
 import { TestAgent } from "../support/test-agent.ts"
 
@@ -81,6 +82,25 @@ test("an agent that is connected to another process counts", async () => {
   expect(await waits()).toMatchObject([["due", new Date(clock.now())]])
   clock.advance(LEASE_MS)
   expect(await waits()).toMatchObject([["agent", expect.any(Date)]])
+})
+
+test("a delivery whose age has ended is left to the process that has its agent, while that lives", async () => {
+  const { harness, posthorn, clock } = await start()
+  const { id: appId } = await posthorn.applications.get("acme")
+  // Its lease is alive in a week.
+  const ahead = new TestClock()
+  ahead.advance(7 * DAY_MS)
+  const other = new Presence(posthorn.context.store, ahead, "another-process")
+  await other.renew({})
+  await other.connected({ appId, orgId: posthorn.context.orgId }, "hub", "1")
+  await harness.send()
+  await harness.quiet()
+  clock.advance(7 * DAY_MS)
+  await posthorn.engine!.expireOnce()
+  expect(await harness.rows()).toMatchObject([{ status: "pending" }])
+  await other.endLease()
+  await posthorn.engine!.expireOnce()
+  expect(await harness.rows()).toMatchObject([{ status: "dead", dead_reason: "expired" }])
 })
 
 test("a paused endpoint's deliveries wait for the operator, and after that for the agent", async () => {
