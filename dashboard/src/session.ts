@@ -23,17 +23,20 @@ export type SessionState =
 
 export const session = signal<SessionState>({ kind: "unknown" })
 
-const INCLUDED_IN: { readonly [C in Capability | "Change"]?: readonly Capability[] } = {
+/** `Change` is for operators alone. Every session of a page may view: each capability includes ViewBase. */
+export type Right = Exclude<Capability, "ViewBase"> | "Change"
+
+/** The capabilities that imply another. */
+const INCLUDED_IN: { readonly [R in Right]?: readonly Capability[] } = {
   ViewEndpointSecret: ["ManageEndpointSecret", "ManageEndpoint"],
   ManageEndpointSecret: ["ManageEndpoint"],
 }
 
-/** Whether the session may do what needs this capability. `Change` is what only operators do. */
-export function may(needed: Capability | "Change"): boolean {
+export function may(needed: Right): boolean {
   const state = session.value
   if (state.kind !== "signed-in") return false
   const { scope, capabilities } = state.who
-  if (needed !== "ViewBase" && scope === "read") return false
+  if (scope === "read") return false
   if (needed === "Change") return scope === "admin"
   if (capabilities === null) return true
   return [needed, ...(INCLUDED_IN[needed] ?? [])].some((one) => capabilities.includes(one))

@@ -1,4 +1,5 @@
 /** Translates the parameters of queries and bodies into the library's. */
+import { invalid } from "../core/errors.ts"
 import type { BoundedInput, PageInput } from "../resources/paging.ts"
 import type { ContentQuery } from "../resources/query.ts"
 import type { ViewOptions } from "./views/views.ts"
@@ -31,6 +32,16 @@ export function pageQuery(query: {
 }): PageInput & BoundedInput {
   const { limit, iterator: cursor, order, bounded } = query
   return omitNullish<PageInput & BoundedInput>({ limit, cursor, order, bounded })
+}
+
+/** `appId` is null for the organization itself. */
+export function ownerQuery(query: { readonly app_id?: string; readonly organization?: boolean }): {
+  readonly appId?: string | null
+} {
+  const { app_id: appId, organization = false } = query
+  if (!organization) return omitNullish<{ appId: string }>({ appId })
+  if (appId !== undefined) throw invalid("organization", "cannot be true together with app_id")
+  return { appId: null }
 }
 
 export interface ContentParams {

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks"
 import { api, pathTo } from "../api.ts"
 import { ApplicationName, useApplications } from "../parts/applications.tsx"
+import { OwnerFilter, ownerQuery } from "../parts/owner-filter.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import type { Key, NewKey } from "../types.ts"
@@ -25,7 +26,7 @@ export function Keys() {
   const [made, setMade] = useState<NewKey | null>(null)
   const list = useResource<List<Key>>(
     "/key",
-    { limit: 50, order: "descending", iterator: filterOf("iterator") },
+    { limit: 50, order: "descending", ...ownerQuery(), iterator: filterOf("iterator") },
     { live: true },
   )
   const revoke = ({ id, name }: Key) =>
@@ -48,6 +49,7 @@ export function Keys() {
   return (
     <>
       <Heading title="Keys">{create}</Heading>
+      <OwnerFilter />
       <ListView
         list={list}
         label="Keys"

@@ -17,7 +17,7 @@ function portalApplication(): string | null {
 export function PortalEndpoints() {
   const appId = portalApplication()
   const [isCreating, setCreating] = useState(false)
-  if (appId === null || !may("ViewBase")) return <NotAllowed />
+  if (appId === null) return <NotAllowed />
   return (
     <>
       <Heading title="Endpoints">
@@ -43,7 +43,7 @@ export function PortalEndpoints() {
 
 export function PortalEndpoint({ params: { id = "" } }: PageProps) {
   const appId = portalApplication()
-  return appId === null || !may("ViewBase") ? <NotAllowed /> : <EndpointView appId={appId} id={id} />
+  return appId === null ? <NotAllowed /> : <EndpointView appId={appId} id={id} />
 }
 
 function NotAllowed() {

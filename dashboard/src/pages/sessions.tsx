@@ -2,13 +2,13 @@
 import { api, pathTo } from "../api.ts"
 import { words } from "../format.ts"
 import { ApplicationName, useApplications } from "../parts/applications.tsx"
+import { OwnerFilter, ownerQuery } from "../parts/owner-filter.tsx"
 import { type List, useResource } from "../resource.ts"
 import { filterOf } from "../router.ts"
 import { session } from "../session.ts"
 import type { BrowserSession } from "../types.ts"
 import { Badge, Button, Empty, Heading, Time } from "../ui/basics.tsx"
 import { ask } from "../ui/dialog.tsx"
-import { ApplicationFilter } from "../ui/forms.tsx"
 import { notify } from "../ui/notices.tsx"
 import { ListView } from "../ui/table.tsx"
 
@@ -16,7 +16,7 @@ export function Sessions() {
   const applications = useApplications()
   const list = useResource<List<BrowserSession>>(
     "/session",
-    { limit: 50, order: "descending", app_id: filterOf("app_id"), iterator: filterOf("iterator") },
+    { limit: 50, order: "descending", ...ownerQuery(), iterator: filterOf("iterator") },
     { live: true },
   )
   const state = session.value
@@ -41,9 +41,7 @@ export function Sessions() {
   return (
     <>
       <Heading title="Sessions" />
-      <div class="filters">
-        <ApplicationFilter placeholder="All" />
-      </div>
+      <OwnerFilter />
       <ListView
         list={list}
         label="Sessions"

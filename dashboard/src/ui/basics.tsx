@@ -4,7 +4,7 @@ import { useState } from "preact/hooks"
 import type { ApiError } from "../api.ts"
 import { now } from "../clock.ts"
 import { localTime, relative, shortId } from "../format.ts"
-import { type Capability, may } from "../session.ts"
+import { may, type Right } from "../session.ts"
 import { notify } from "./notices.tsx"
 
 export type Tone = "good" | "warn" | "bad" | "idle" | "info"
@@ -100,7 +100,7 @@ interface ButtonProps {
   readonly disabled?: boolean
   readonly title?: string
   /** The capability that its action needs; without it there is no button. `Change` is of operators alone. */
-  readonly needs?: Capability | "Change"
+  readonly needs?: Right
 }
 
 /** Busy while the promise of its handler is pending; tells its error. */

@@ -3,9 +3,9 @@ import { hasCode, invalid } from "../../core/errors.ts"
 import type { Key, KeyInput } from "../../resources/keys.ts"
 import type { Routes } from "../context.ts"
 import { operation } from "../operation.ts"
-import { pageQuery, toDate } from "../query-params.ts"
+import { ownerQuery, pageQuery, toDate } from "../query-params.ts"
 import { NoContent, pick, Type } from "../schema.ts"
-import { ListResponse, Order, PageQuery } from "../schemas/common.ts"
+import { HttpErrorOut, ListResponse, Order, OwnerQuery, PageQuery } from "../schemas/common.ts"
 import { KeyIn, KeyOut, NewKeyOut } from "../schemas/key.ts"
 import { listOut } from "../views/views.ts"
 
@@ -20,10 +20,13 @@ export const keyRoutes: Routes = (app, { tenant }) => {
     operation("v1.key.list", "List keys, also those that were revoked or expired in the last 30 days", {
       auth: "org",
       tags,
-      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order) }),
-      response: { 200: ListResponse("ListResponseKeyOut", KeyOut) },
+      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order), ...OwnerQuery }),
+      response: { 200: ListResponse("ListResponseKeyOut", KeyOut), 404: HttpErrorOut },
     }),
-    async (request) => listOut(await tenant(request).keys.list(pageQuery(request.query)), keyOut),
+    async (request) => {
+      const query = { ...pageQuery(request.query), ...ownerQuery(request.query) }
+      return listOut(await tenant(request).keys.list(query), keyOut)
+    },
   )
 
   app.post(

@@ -10,9 +10,9 @@ import type { Context, Routes } from "../context.ts"
 import { ApiError } from "../errors.ts"
 import { operation } from "../operation.ts"
 import { originOf } from "../origin.ts"
-import { pageQuery } from "../query-params.ts"
+import { ownerQuery, pageQuery } from "../query-params.ts"
 import { NoContent, Type } from "../schema.ts"
-import { HttpErrorOut, ListResponse, Order, PageQuery } from "../schemas/common.ts"
+import { HttpErrorOut, ListResponse, Order, OwnerQuery, PageQuery } from "../schemas/common.ts"
 import {
   DashboardLinkIn,
   DashboardLinkOut,
@@ -88,16 +88,11 @@ export const sessionRoutes: Routes = (app, context) => {
     operation("v1.session.list", "List sessions, also those that ended in the last 30 days", {
       auth: "org",
       tags,
-      querystring: Type.Object({
-        ...PageQuery,
-        order: Type.Optional(Order),
-        app_id: Type.Optional(Type.String({ description: "Only of this application's portal." })),
-      }),
+      querystring: Type.Object({ ...PageQuery, order: Type.Optional(Order), ...OwnerQuery }),
       response: { 200: ListResponse("ListResponseSessionOut", SessionOut), 404: HttpErrorOut },
     }),
     async (request) => {
-      const { app_id: appId, ...page } = request.query
-      const query = { ...pageQuery(page), ...(appId === undefined ? {} : { appId }) }
+      const query = { ...pageQuery(request.query), ...ownerQuery(request.query) }
       return listOut(await tenant(request).sessions.list(query), sessionOut)
     },
   )

@@ -64,6 +64,17 @@ export const PageQuery = {
   iterator: Type.Optional(Type.String({ maxLength: 300, description: "The iterator of the page before" })),
 }
 
+/** Of lists of the organization's things and those of its applications. */
+export const OwnerQuery = {
+  app_id: Type.Optional(Type.String({ description: "Only those of this application, by id or uid." })),
+  organization: Type.Optional(
+    Type.Boolean({
+      description:
+        "True: only those of the organization itself, without those of its applications. Not with `app_id`.",
+    }),
+  ),
+}
+
 /** Of lists, counts and groups whose filters may have no index. */
 export const Bounded = {
   bounded: Type.Optional(

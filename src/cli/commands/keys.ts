@@ -4,7 +4,7 @@ import { KEY_SCOPES } from "../../core/key-scope.ts"
 import { path } from "../api.ts"
 import { action, type Group, PAGE_FLAGS, YES_FLAG } from "../command.ts"
 import { confirm } from "../confirm.ts"
-import { choice, text, texts } from "../flag.ts"
+import { choice, on, text, texts } from "../flag.ts"
 import { showList } from "../lists.ts"
 import { type Column, shortId, shortTime, time } from "../table.ts"
 import { moment, span } from "../time-flags.ts"
@@ -33,9 +33,16 @@ export const command: Group = {
   actions: {
     list: action({
       summary: "list keys, also those that were revoked or expired in the last 30 days",
-      flags: PAGE_FLAGS,
-      examples: ["posthorn keys list"],
-      run: (run) => showList(run, { route: "/key", columns: COLUMNS, none: "There are no keys." }),
+      flags: {
+        app: text("APP", "of this application, by id or uid", { field: "app_id" }),
+        organization: on("of the organization itself, without those of its applications and their portals", {
+          field: "organization",
+        }),
+        ...PAGE_FLAGS,
+      },
+      examples: ["posthorn keys list", "posthorn keys list --organization"],
+      run: (run) =>
+        showList(run, { route: "/key", query: run.fields, columns: COLUMNS, none: "There are no keys." }),
     }),
     create: action({
       summary: "create a key; it is printed this once",

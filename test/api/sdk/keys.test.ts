@@ -32,6 +32,32 @@ test("a key is created, opens what it is for, is listed without its token, and i
   expect((await server.call("GET", `/key/${id}`)).body.revokedAt).toBe(new Date(clock.now()).toISOString())
 })
 
+test("keys and sessions of the organization are listed apart from those of its applications", async () => {
+  const server = await ApiServer.start()
+  await server.posthorn.applications.create({ uid: "acme", name: "Acme" })
+  const { url } = (await server.call("POST", "/auth/app-portal-access/acme", { body: {} })).body
+  const signIns = [{ key: server.key }, { code: new URL(url).hash.slice("#code=".length) }]
+  for (const given of signIns)
+    await server.call("POST", "/auth/session", { body: { ...given, cookie: false } })
+  for (const path of ["/key", "/session"]) {
+    const names = async (query: string) => {
+      const { body } = await server.call("GET", path + query)
+      return body.data.map(({ name }: { name: string }) => name).sort()
+    }
+    expect(await names(""), path).toEqual(["portal", "test"])
+    expect(await names("?organization=false"), path).toEqual(["portal", "test"])
+    expect(await names("?organization=true"), path).toEqual(["test"])
+    expect(await names("?app_id=acme"), path).toEqual(["portal"])
+    expect(await server.call("GET", `${path}?app_id=nobody`)).toMatchObject({ status: 404 })
+    expect(await server.call("GET", `${path}?app_id=acme&organization=true`)).toMatchObject({
+      status: 422,
+      body: {
+        detail: [{ loc: ["query", "organization"], msg: "organization cannot be true together with app_id" }],
+      },
+    })
+  }
+})
+
 test("a key can be revoked with a delay, which can be shortened and not extended", async () => {
   const clock = new TestClock()
   const server = await ApiServer.start({ clock })

@@ -146,6 +146,19 @@ test("a key is created, shown once and revoked; the session that it opened ends"
   await reader.page.getByText(/Your session has ended/).waitFor()
 })
 
+test("keys are shown of all, of one application, or of none", async ({ site, tab }) => {
+  const { page } = tab
+  await site.call("POST", "/key", { name: "customer", scope: "application", appId: "acme" })
+  await tab.open("/keys")
+  await rowOf(tab, "customer").waitFor()
+  await page.getByLabel("Belongs to").selectOption("The organization only")
+  await rowOf(tab, "customer").waitFor({ state: "detached" })
+  await rowOf(tab, "POSTHORN_API_KEY").waitFor()
+  await tab.go("/keys?app_id=acme")
+  await rowOf(tab, "POSTHORN_API_KEY").waitFor({ state: "detached" })
+  await rowOf(tab, "customer").waitFor()
+})
+
 test("a session is ended from the list, and every change says who made it", async ({ tab, open }) => {
   const other = await open({ as: "reader" })
   await other.open("/")
