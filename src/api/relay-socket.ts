@@ -2,12 +2,17 @@
 import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import { type WebSocket, WebSocketServer } from "ws"
-import { CLOSE, MOST_AGENT_FRAME_BYTES, RELAY_PATH, RELAY_PROTOCOL } from "../core/relay-protocol.ts"
+import {
+  CLOSE,
+  MOST_AGENT_FRAME_BYTES,
+  MOST_NOISE,
+  RELAY_PATH,
+  RELAY_PROTOCOL,
+} from "../core/relay-protocol.ts"
 import type { ConnectionRefusal } from "../core/relay-results.ts"
 import type { Logger } from "../observe/log.ts"
 import type { Posthorn } from "../posthorn.ts"
 import type { AgentSocket } from "../relay/agent-hub.ts"
-import { MOST_NOISE } from "../transport/relay/noise.ts"
 import { AgentPlaces } from "./agent-places.ts"
 import { type Identify, isStillValid } from "./auth.ts"
 import type { Caller } from "./caller.ts"

@@ -20,6 +20,8 @@ export const HELLO_MS = 10_000
 export const MOST_CREDIT = 16
 /** The largest frame that a server takes: an acknowledgement with 64 KiB of response, as base64. */
 export const MOST_AGENT_FRAME_BYTES = 131_072
+/** The most frames of an agent without a use in ten seconds; more are a flood. */
+export const MOST_NOISE = 300
 /** The part of the local program's response that an agent passes on. */
 export const MOST_RESPONSE_BYTES = 65_536
 /** How far `working` frames can move the deadline of an event. */

@@ -222,6 +222,7 @@ export class AgentHub {
   async #check(connected: Connected): Promise<void> {
     const { session, access } = connected
     if (!(await access.isStillValid())) return session.end(CLOSE.badKey, "the key was revoked or has expired")
+    if (session.isEnded) return
     if (await this.#isNewest(connected)) await this.#lanes.refresh(session)
     else session.end(CLOSE.replaced, REPLACED)
   }

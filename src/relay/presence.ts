@@ -137,7 +137,8 @@ export class Presence {
 
   /**
    * Confirms that a connection of this process is the newest that stands, and returns its number. The number is a new one if a later
-   * connection was counted that has ended: it was cut off before its welcome. Null: another process has a later one.
+   * connection was counted that has ended: it was cut off before its welcome. Null: another process has a later one. A later one of this
+   * process changes nothing: it closes the older one when it is welcomed.
    */
   async confirmed(
     owner: AgentOwner,
@@ -147,7 +148,9 @@ export class Presence {
     await this.#change(owner, agent, async (before) => {
       confirmed = epoch
       if (before === null || before.record.epoch <= epoch) return before
-      confirmed = (await this.#standsElsewhere(before.record)) ? null : before.record.epoch + 1
+      const { record } = before
+      if (record.disconnectedAt === null && record.holder === this.holder) return before
+      confirmed = (await this.#isConnected(record)) ? null : record.epoch + 1
       if (confirmed === null) return before
       const counted = { name: agent, epoch: confirmed, holder: this.holder, version, connectedAt }
       return { record: { ...counted, endpointIds, disconnectedAt: null }, expiresAt: null }
@@ -205,8 +208,7 @@ export class Presence {
     )
   }
 
-  async #standsElsewhere(record: AgentRecord): Promise<boolean> {
-    if (record.holder === this.holder) return false
+  async #isConnected(record: AgentRecord): Promise<boolean> {
     return (await this.#show(new Map([[record.name, record]]))).get(record.name)!.isConnected
   }
 

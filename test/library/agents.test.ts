@@ -1,6 +1,6 @@
 /** The list of agents: who is connected, since when, and for which endpoints. */
 import { expect, test } from "vitest"
-import { entryNameOf } from "../../src/relay/agent-record.ts"
+import { agentRecordOf, entryNameOf } from "../../src/relay/agent-record.ts"
 import { LEASE_MS, MOST_UNNAMED, Presence } from "../../src/relay/presence.ts"
 import { FailingStore } from "../support/failing-store.ts"
 import { Harness } from "../support/harness.ts"
@@ -93,6 +93,18 @@ test("a later connection that has ended takes nothing from the one that stands",
   agent.cut()
   await harness.quiet()
   expect(await other.isAbsent({ appId, url: RELAY.url })).toBe(true)
+})
+
+test("a later connection of the same process keeps its number until it is welcomed", async () => {
+  const { harness, posthorn, owner, appId } = await start()
+  const { store, presence, clock } = posthorn.context
+  const agent = await TestAgent.join(harness)
+  // As between the hello and the welcome of the agent's next connection, while this one is half open.
+  const epoch = await presence.connected(owner, "hub", "test 2")
+  await posthorn.agentHub!.checkOnce()
+  const entry = await store.getEntry("agent", owner.orgId, entryNameOf(appId, "hub"), clock.now())
+  expect(agentRecordOf(entry!)).toMatchObject({ epoch, version: "test 2" })
+  expect(agent.socket.closedWith).toBeNull()
 })
 
 test("a later connection that stands in another process replaces the one of this process", async () => {

@@ -8,6 +8,7 @@ import {
   HEARTBEAT_MS,
   HELLO_MS,
   type HelloFrame,
+  MOST_NOISE,
   type ServerFrame,
   type WelcomeFrame,
 } from "../../core/relay-protocol.ts"
@@ -16,7 +17,7 @@ import { INTERRUPTED } from "../result.ts"
 import type { Reach, TransportResult } from "../transport.ts"
 import { acknowledged } from "./acknowledged.ts"
 import { parseAgentFrame } from "./agent-frames.ts"
-import { MOST_NOISE, Noise } from "./noise.ts"
+import { Noise } from "./noise.ts"
 import { cutOff, SentEvents } from "./sent-events.ts"
 
 /** The socket, as far as a session needs it. */

@@ -1,8 +1,7 @@
 /** Counts an agent's frames without a use: late acknowledgements, unknown kinds, `credit`, `working`, `drain`, pings. */
 import type { Clock } from "../../core/clock.ts"
+import { MOST_NOISE } from "../../core/relay-protocol.ts"
 
-/** In a window of time; more are a flood. */
-export const MOST_NOISE = 300
 const WINDOW_MS = 10_000
 
 export class Noise {
