@@ -214,6 +214,11 @@ test("an application's keys are revoked together, or those of some sessions", as
   expect(await revoked()).toEqual([true, false, false, false])
   expect(await posthorn.keys.revokeAll("acme")).toBe(3)
   expect(await revoked()).toEqual([true, true, true, false])
+  const tooLong = posthorn.keys.revokeAll("acme", { inSeconds: 31_536_001 })
+  await expect(tooLong).rejects.toMatchObject({
+    code: "invalid_input",
+    message: expect.stringContaining("inSeconds"),
+  })
 })
 
 test("with its application a key is over, from that moment", async () => {

@@ -94,8 +94,9 @@ export class Keys {
 
   /** Revokes all keys of an application, or those of some sessions. Returns their number, with those that have ended already. */
   async revokeAll(app: string, input: RevokeInput & { readonly sessionIds?: readonly string[] } = {}) {
-    const { sessionIds, ...when } = input
-    const endsAt = this.#context.clock.now() + (when.inSeconds ?? 0) * 1000
+    const { sessionIds, inSeconds = 0 } = input
+    wholeNumber(inSeconds, "inSeconds", 0, MOST_SECONDS)
+    const endsAt = this.#context.clock.now() + inSeconds * 1000
     const { id: appId } = await requireApplication(this.#context, app)
     const isWanted = ({ sessionId }: Key) => sessionIds === undefined || sessionIds.includes(sessionId ?? "")
     const wanted = (await Array.fromAsync(this.list({ appId, limit: 250 }))).filter(isWanted)
@@ -103,7 +104,7 @@ export class Keys {
     const lasting = wanted.filter((key) => goesOn(key.expiresAt) && goesOn(key.revokedAt))
     for (let n = 0; n < lasting.length; n += MOST_REVOKED_AT_ONCE) {
       const next = lasting.slice(n, n + MOST_REVOKED_AT_ONCE)
-      await Promise.all(next.map(({ id }) => this.revoke(id, when)))
+      await Promise.all(next.map(({ id }) => this.revoke(id, { inSeconds })))
     }
     return wanted.length
   }
