@@ -26,7 +26,7 @@ interface LoggedRequest {
 }
 
 /** The secret of a source's URL, also where the path is wrong. The id in front of it stays. */
-const SOURCE_SECRET = /(?<=\/in\/[0-9A-Za-z]{27})[0-9A-Za-z]+/g
+const SOURCE_SECRET = /(?<=\/in\/+[0-9A-Za-z]{27})[0-9A-Za-z]+/g
 
 export function requestFields({ method, url, caller }: LoggedRequest, status: number, elapsedMs: number) {
   return {
