@@ -22,7 +22,7 @@ export const TIMEOUTS: Timeouts = {
   handlerMs: 30_000,
   inboundBodyMs: 10_000,
   // Longer than the steps of a request together.
-  silenceMs: 120_000,
+  silenceMs: 180_000,
 }
 
 /** Idle time of a connection between two requests. */
