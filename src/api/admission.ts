@@ -17,7 +17,7 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Admitted under overload too: an overloaded server must pass its health checks. */
     always?: boolean
-    /** Long, and open to everybody. */
+    /** The response is long, and callers without a key get it. */
     isForStrangers?: boolean
   }
   interface FastifyRequest {

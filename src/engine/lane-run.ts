@@ -255,10 +255,7 @@ export class LaneRun implements LaneListener {
     this.#lane.retarget(endpoint, this.#deps)
     this.#isRead = true
     // The lane became ordered: its queued deliveries go back and are fetched one by one.
-    if (before?.ordered === false && this.#lane.isOrdered) {
-      this.#giveBackQueue()
-      this.#supply = machine.woken(this.#supply)
-    }
+    if (before?.ordered === false && this.#lane.isOrdered) this.#giveBackQueue()
     if (this.#supply.kind === "fetching" && this.#supply.recalled) {
       if (deliveries.length > 0) void this.#sender.giveBack(deliveries)
       return { kind: "dry", until: null }
@@ -290,7 +287,7 @@ export class LaneRun implements LaneListener {
     return gate.mayRetry(this.#deps.clock.now(), this.#sender.retriesInHand, limits) === null
   }
 
-  /** What goes back is due in the store: a run that ends now must not say that its lane has nothing due. */
+  /** The returned deliveries are due in the store: a run that ends now must not say that its lane has nothing due. */
   #giveBackQueue(): void {
     const queue = this.#takeQueue()
     const isFetching = this.#supply.kind === "fetching"

@@ -346,7 +346,7 @@ export interface Page<C extends string | number = number> {
 export interface SearchRows {
   readonly least: number
   readonly most: number
-  /** The number of deliveries that wait for the filter's endpoint or application, which are found by their lanes. Null: too many. */
+  /** At most this number of deliveries wait for the filter's endpoint or application; they are found by their lanes. Null: there may be more. */
   readonly few: number | null
 }
 

@@ -1,4 +1,4 @@
-/** What the dashboard does for its readers: times in their zone, and copying also where the browser has no clipboard API. */
+/** Times in the reader's zone, and copying where the browser has no clipboard API. */
 import { expect, testOn } from "./support/test.ts"
 
 const test = testOn({

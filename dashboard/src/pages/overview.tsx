@@ -14,7 +14,7 @@ const MOST_ALERTS = 250
 export function Overview() {
   const { data, error, reload } = useResource<OverviewData>("/overview", {}, { live: true })
   const alerts = useResource<List<Alert>>("/alert", { state: "firing", limit: MOST_ALERTS }, { live: true })
-  // What the alerts say stands above the rest, which would jump.
+  // The alerts stand above the rest, which would jump when they come later.
   const shown = alerts.isLoading ? null : data
   return (
     <>

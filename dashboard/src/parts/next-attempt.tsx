@@ -7,7 +7,7 @@ import { WAITS } from "./words.ts"
 
 type Waiting = Pick<Delivery, "nextAttempt"> & { readonly waitReason: NonNullable<Delivery["waitReason"]> }
 
-/** What would change these are buttons that the portal lacks. */
+/** The advice for these reasons names buttons that the portal lacks. */
 const OPERATORS_ADVICE: ReadonlySet<Waiting["waitReason"]> = new Set(["scheduled", "retry", "held"])
 
 /** An item of the timeline of attempts. */

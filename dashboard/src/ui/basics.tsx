@@ -84,7 +84,7 @@ async function copy(text: string): Promise<boolean> {
   area.className = "offscreen"
   // Outside of a modal dialog nothing can be selected, and the browser would report success all the same.
   const focused = document.activeElement as HTMLElement | null
-  const parent = document.querySelector("dialog[open]") ?? document.body
+  const parent = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body
   parent.append(area)
   area.select()
   const isDone = document.execCommand("copy")

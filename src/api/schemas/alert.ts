@@ -20,7 +20,9 @@ const Subject = Type.Nullable(
     description: "An endpoint's id, or an agent as APP_ID.NAME; null: the whole store.",
   }),
 )
-const KeyId = Type.Nullable(Type.String({ description: "The id of the key; null for a token." }))
+const KeyId = Type.Nullable(
+  Type.String({ description: "The id of the key; null for a login link or a token." }),
+)
 
 export const AlertOut = Type.Named(
   "AlertOut",

@@ -1,4 +1,4 @@
-/** Enables a disabled endpoint: sends or discards its waiting deliveries, and replays the messages that it missed or not. */
+/** Enables a disabled endpoint: sends or discards its waiting deliveries, and replays the messages that it missed, if asked. */
 import { api } from "../../api.ts"
 import { exactNumber, plural } from "../../format.ts"
 import { refreshNow } from "../../refresh.ts"
