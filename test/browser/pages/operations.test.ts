@@ -119,8 +119,16 @@ test("a source is created, shows what it accepted and refused, and is rotated an
     return (await fetch(url, { method: "POST", body, headers })).status
   }
   expect([await post("first"), await post("wrong")]).toEqual([202, 401])
-  await page.keyboard.press("r")
-  await page.getByText("refused: signature").waitFor()
+  // The activity is written up to two seconds later.
+  await expect
+    .poll(
+      async () => {
+        await page.keyboard.press("r")
+        return page.getByText("refused: signature").count()
+      },
+      { timeout: PATIENCE / 4 },
+    )
+    .toBeGreaterThan(0)
   await rowOf(tab, "mismatch").getByText("POST /").waitFor()
   await press(tab, "Rotate the secret")
   await field(tab, "New secret").fill("second")
