@@ -40,7 +40,7 @@ export function ownerQuery(query: { readonly app_id?: string; readonly organizat
 } {
   const { app_id: appId, organization = false } = query
   if (!organization) return omitNullish<{ appId: string }>({ appId })
-  if (appId !== undefined) throw invalid("organization", "cannot be true together with app_id")
+  if (appId !== undefined) throw invalid("organization", "cannot be true when an application is given")
   return { appId: null }
 }
 

@@ -52,7 +52,9 @@ test("keys and sessions of the organization are listed apart from those of its a
     expect(await server.call("GET", `${path}?app_id=acme&organization=true`)).toMatchObject({
       status: 422,
       body: {
-        detail: [{ loc: ["query", "organization"], msg: "organization cannot be true together with app_id" }],
+        detail: [
+          { loc: ["query", "organization"], msg: "organization cannot be true when an application is given" },
+        ],
       },
     })
   }
